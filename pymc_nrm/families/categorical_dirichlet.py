@@ -9,8 +9,7 @@ from pytensor.compile.mode import Mode
 from pytensor.graph.basic import Variable
 from pytensor.graph.utils import MissingInputError
 
-from pymc_nrm.common.checks import naming
-from pymc_nrm.common.hyperparameters import check_values
+from pymc_nrm.common.checks import check_values, naming
 from pymc_nrm.families.affinities import categorical_log_affinities
 from pymc_nrm.families.arguments import check_matrix
 from pymc_nrm.families.base import Hyperparameter, add_item, cache_size, conjugate_family

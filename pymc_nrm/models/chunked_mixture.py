@@ -5,8 +5,7 @@ import pymc as pm
 import pytensor.tensor as pt
 from pytensor.tensor.random.op import RandomVariable
 
-from pymc_nrm.common.checks import naming
-from pymc_nrm.common.hyperparameters import plain_values
+from pymc_nrm.common.checks import naming, plain_values
 from pymc_nrm.common.pymc_internals import logprob
 from pymc_nrm.families.arguments import broadcast_hyperparameters
 from pymc_nrm.families.base import complete, localise, prepare_data

@@ -9,7 +9,7 @@ import xarray as xr
 from pymc_nrm.common.checks import check_count
 from pymc_nrm.plots.canvas import LEGEND, LINE, OF_BACKEND, Canvas, PlotCollection, options_of_plots
 from pymc_nrm.plots.cluster_points import Groups, grouped_points
-from pymc_nrm.plots.cluster_sizes import INNER, OUTER, interval_entries, interval_probability, interval_tails
+from pymc_nrm.plots.n_clusters import INNER, OUTER, interval_entries, interval_probability, interval_tails
 from pymc_nrm.plots.visuals import GREY, cluster_style, grouped_lines
 from pymc_nrm.stats.cluster_parameters import cluster_parameters
 

@@ -8,7 +8,7 @@ import xarray as xr
 from pymc_nrm.common.checks import check_flag
 from pymc_nrm.plots.canvas import LABELS, LEGEND, LINE, SCATTER, Canvas, PlotCollection, options_of_plots
 from pymc_nrm.plots.cluster_points import prior_draws
-from pymc_nrm.plots.cluster_sizes import OUTER, draw_intervals, interval_probability, interval_tails
+from pymc_nrm.plots.n_clusters import OUTER, draw_intervals, interval_probability, interval_tails
 from pymc_nrm.plots.visuals import CLUSTER_COLORS, CROSS, PRIOR_COLOR, hollow, integer_ticks, whiskers
 from pymc_nrm.stats.nested.levels import levels
 from pymc_nrm.stats.quantities import label_quantities

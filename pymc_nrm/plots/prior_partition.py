@@ -9,7 +9,7 @@ import xarray as xr
 
 from pymc_nrm.common.checks import check_count, random_generator
 from pymc_nrm.plots.canvas import BARS, LABELS, LEGEND, LINE, SCATTER, VLINE, Canvas, PlotCollection, options_of_plots
-from pymc_nrm.plots.cluster_sizes import (
+from pymc_nrm.plots.n_clusters import (
     draw_intervals,
     interval_tails,
     log_size_axis,

@@ -13,8 +13,8 @@ from pymc_nrm.families.conjugate import restore_parameters
 from pymc_nrm.families.needs import PARAMETERS, check_needs
 from pymc_nrm.models.rvs import checked_model
 from pymc_nrm.posterior.any_draws import draws_of
-from pymc_nrm.posterior.drawing import draw_cluster_rows
 from pymc_nrm.posterior.layout import MixtureLayout, draws_dataset, padded, partition_coords
+from pymc_nrm.posterior.tables import draw_cluster_rows
 
 
 def sample_cluster_parameters(

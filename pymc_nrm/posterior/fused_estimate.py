@@ -17,7 +17,7 @@ from pymc_nrm.models.rvs import checked_model, family_of, find_partition
 from pymc_nrm.partitions.grouped import family_of_rows
 from pymc_nrm.partitions.labels import canonical_labels
 from pymc_nrm.posterior.any_draws import draws_of
-from pymc_nrm.posterior.drawing import draw_cluster_rows
+from pymc_nrm.posterior.tables import draw_cluster_rows
 from pymc_nrm.stats.draws import item_coords, item_dimension, partition_draws
 from pymc_nrm.stats.losses import check_estimate, complete_costs, draw_losses, summarise_losses
 from pymc_nrm.stats.point_estimate import evenly_spaced, point_estimate

@@ -16,8 +16,8 @@ from pymc_nrm.kernels.special import log_sum_exp
 from pymc_nrm.measures.jumps import draw_jumps
 from pymc_nrm.models.rvs import checked_model
 from pymc_nrm.posterior.any_draws import draws_of
-from pymc_nrm.posterior.drawing import draw_cluster_rows
 from pymc_nrm.posterior.layout import MixtureLayout, draws_dataset, padded
+from pymc_nrm.posterior.tables import draw_cluster_rows
 
 
 def sample_random_measure(

@@ -4,8 +4,7 @@ import numpy as np
 import xarray as xr
 
 from pymc_nrm.families.base import Centred
-from pymc_nrm.families.diffusion.draws import draw_given_data
-from pymc_nrm.families.diffusion.messages import log_predictive_at_places
+from pymc_nrm.families.diffusion.base import draw_given_data, log_predictive_at_places
 from pymc_nrm.families.needs import ITEMS
 from pymc_nrm.kernels.generic import kernel
 from pymc_nrm.kernels.interrupts import check_signals

@@ -2,7 +2,7 @@
 
 from functools import partial
 
-from pymc_nrm.common.hyperparameters import check_values
+from pymc_nrm.common.checks import check_values
 from pymc_nrm.families.base import check_resolution
 from pymc_nrm.measures.base import check_measure_hyperparameters
 from pymc_nrm.models.item_counts import check_labels, check_shape

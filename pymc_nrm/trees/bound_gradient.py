@@ -8,13 +8,12 @@ import pytensor
 import pytensor.tensor as pt
 import scipy
 
-from pymc_nrm.common.hyperparameters import plain_values
+from pymc_nrm.common.checks import plain_values
 from pymc_nrm.common.supports import Support
 from pymc_nrm.families.arguments import broadcast_hyperparameters
 from pymc_nrm.families.base import complete, log_likelihood
 from pymc_nrm.measures.base import log_joint_term, weights
-from pymc_nrm.moves.guide_trees.potentials import potentials_from_marginals, tree_log_marginals
-from pymc_nrm.moves.guide_trees.tree import leaves
+from pymc_nrm.moves.guide_trees.tree import leaves, potentials_from_marginals, tree_log_marginals
 from pymc_nrm.trees.clustering_result import make_dendrogram, node_log_probabilities
 from pymc_nrm.trees.evidence import log_integrated_term, u_given_tree
 from pymc_nrm.trees.inputs import as_rows, family_and_data, measure_of_numbers, names_per_item

@@ -5,9 +5,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pymc_nrm.families.features import features
-from pymc_nrm.moves.chunks.blocks import no_changes
 from pymc_nrm.moves.chunks.exact_sums import quanta_of
-from pymc_nrm.moves.chunks.passes import largest_statistics, read_labels, sum_clusters
+from pymc_nrm.moves.chunks.passes import largest_statistics, no_changes, read_labels, sum_clusters
 
 
 class Clusters(NamedTuple):

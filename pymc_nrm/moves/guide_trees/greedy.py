@@ -10,8 +10,7 @@ from pymc_nrm.kernels.generic import kernel
 from pymc_nrm.kernels.interrupts import check_signals
 from pymc_nrm.kernels.special import sum_rows
 from pymc_nrm.moves.guide_trees.incremental import inner_merges
-from pymc_nrm.moves.guide_trees.potentials import log_dissimilarity, log_potential
-from pymc_nrm.moves.guide_trees.tree import build_tree
+from pymc_nrm.moves.guide_trees.tree import build_tree, log_dissimilarity, log_potential
 
 
 class Units(NamedTuple):

@@ -5,9 +5,7 @@ import numpy as np
 from pymc_nrm.families import NormalGamma
 from pymc_nrm.families.arguments import broadcast_hyperparameters
 from pymc_nrm.families.base import localise, prepare_data
-from pymc_nrm.families.diffusion.base import BETWEEN_LEAVES
-from pymc_nrm.families.diffusion.draws import whitened_tree
-from pymc_nrm.families.diffusion.messages import log_likelihood
+from pymc_nrm.families.diffusion.base import BETWEEN_LEAVES, log_likelihood, whitened_tree
 from pymc_nrm.kernels.generic import kernel
 from pymc_nrm.kernels.interrupts import check_signals
 from pymc_nrm.measures import DirichletProcess

@@ -6,7 +6,7 @@ import numpy as np
 import pytensor.tensor as pt
 from pytensor.graph.basic import Variable
 
-from pymc_nrm.common.hyperparameters import known_value, plain_values, static_shape
+from pymc_nrm.common.checks import known_value, plain_values, static_shape
 from pymc_nrm.common.supports import Hyperparameter
 from pymc_nrm.kernels.generic import describe_fields, generic
 from pymc_nrm.measures import DirichletProcess, PitmanYorProcess
