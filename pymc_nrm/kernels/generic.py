@@ -14,6 +14,7 @@ from typing import Any
 
 from pymc_nrm.kernels.fingerprints import dispatchers
 from pymc_nrm.kernels.interrupts import call_with_late_interrupts, compile_check_signals
+from pymc_nrm.kernels.interrupts import check_signals as check_signals
 from pymc_nrm.kernels.kernel_cache import attach_cache
 from pymc_nrm.kernels.layers import COMPOSED
 from pymc_nrm.kernels.numba_internals import are_known

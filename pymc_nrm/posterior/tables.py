@@ -6,8 +6,7 @@ import numpy as np
 
 from pymc_nrm.families.base import add_item, log_predictive, refresh_cache
 from pymc_nrm.families.conjugate import draw_item, draw_parameters, parameters_size, restore_parameters
-from pymc_nrm.kernels.generic import kernel
-from pymc_nrm.kernels.interrupts import check_signals
+from pymc_nrm.kernels.generic import check_signals, kernel
 from pymc_nrm.kernels.special import copy_row
 from pymc_nrm.partitions.clusters import build_state
 from pymc_nrm.partitions.grouped import GroupedRows, family_of_rows

@@ -6,8 +6,7 @@ import xarray as xr
 from pymc_nrm.families.base import Centred
 from pymc_nrm.families.diffusion.base import draw_given_data, log_predictive_at_places
 from pymc_nrm.families.needs import ITEMS
-from pymc_nrm.kernels.generic import kernel
-from pymc_nrm.kernels.interrupts import check_signals
+from pymc_nrm.kernels.generic import check_signals, kernel
 from pymc_nrm.models.parts import joint_data, joint_family
 from pymc_nrm.partitions.labels import canonical_columns, rename_in_order
 from pymc_nrm.partitions.nested import Nested

@@ -7,8 +7,7 @@ import numpy as np
 from pymc_nrm.common.checks import check_count, random_generator
 from pymc_nrm.families.base import cache_size, log_predictive, refresh_cache, statistics_size
 from pymc_nrm.families.fast import update_cache
-from pymc_nrm.kernels.generic import kernel
-from pymc_nrm.kernels.interrupts import check_signals
+from pymc_nrm.kernels.generic import check_signals, kernel
 from pymc_nrm.measures.base import weights
 from pymc_nrm.moves.guide_trees.greedy import Units, item_units, join_groups, join_units
 from pymc_nrm.moves.guide_trees.tree import build_tree

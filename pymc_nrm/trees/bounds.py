@@ -6,8 +6,7 @@ from typing import Any
 import numpy as np
 
 from pymc_nrm.families.conjugate import log_marginal
-from pymc_nrm.kernels.generic import kernel
-from pymc_nrm.kernels.interrupts import check_signals
+from pymc_nrm.kernels.generic import check_signals, kernel
 from pymc_nrm.kernels.special import softplus
 from pymc_nrm.measures.base import log_joint_term, weights
 from pymc_nrm.moves.guide_trees.tree import Tree, potentials_from_marginals, tree_log_marginals

@@ -21,8 +21,7 @@ from pymc_nrm.common.checks import check_count, static_shape
 from pymc_nrm.common.supports import Hyperparameter
 from pymc_nrm.families import arguments
 from pymc_nrm.families.diffusion.node_tree import build_node_tree
-from pymc_nrm.kernels.generic import describe_fields, generic, kernel
-from pymc_nrm.kernels.interrupts import check_signals
+from pymc_nrm.kernels.generic import check_signals, describe_fields, generic, kernel
 
 
 @kernel

@@ -7,8 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pymc_nrm.families.base import add_item, statistics_size
-from pymc_nrm.kernels.generic import kernel
-from pymc_nrm.kernels.interrupts import check_signals
+from pymc_nrm.kernels.generic import check_signals, kernel
 from pymc_nrm.kernels.special import sum_rows
 from pymc_nrm.moves.guide_trees.greedy import forest_merges
 from pymc_nrm.moves.guide_trees.hanging import hang_items, points_of

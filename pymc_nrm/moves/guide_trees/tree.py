@@ -7,8 +7,7 @@ import numpy as np
 
 from pymc_nrm.families.base import add_item, statistics_size
 from pymc_nrm.families.conjugate import log_marginal
-from pymc_nrm.kernels.generic import kernel
-from pymc_nrm.kernels.interrupts import check_signals
+from pymc_nrm.kernels.generic import check_signals, kernel
 from pymc_nrm.kernels.special import softplus, sum_rows
 from pymc_nrm.partitions.labels import canonical_labels
 

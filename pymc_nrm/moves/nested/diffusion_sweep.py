@@ -6,8 +6,7 @@ from pymc_nrm.families import NormalGamma
 from pymc_nrm.families.arguments import broadcast_hyperparameters
 from pymc_nrm.families.base import localise, prepare_data
 from pymc_nrm.families.diffusion.base import BETWEEN_LEAVES, log_likelihood, whitened_tree
-from pymc_nrm.kernels.generic import kernel
-from pymc_nrm.kernels.interrupts import check_signals
+from pymc_nrm.kernels.generic import check_signals, kernel
 from pymc_nrm.measures import DirichletProcess
 from pymc_nrm.measures.base import weights
 from pymc_nrm.moves.guide_trees.guide_tree import guide_tree

@@ -6,8 +6,7 @@ import numpy as np
 import xarray as xr
 
 from pymc_nrm.common.checks import check_flag, check_number
-from pymc_nrm.kernels.generic import kernel
-from pymc_nrm.kernels.interrupts import check_signals
+from pymc_nrm.kernels.generic import check_signals, kernel
 from pymc_nrm.stats.losses import mean_and_error
 from pymc_nrm.stats.nested.item_tree import ItemTree, make_tree
 from pymc_nrm.stats.nested.levels import levels, stack_levels
