@@ -16,8 +16,12 @@ from pymc_nrm.models.partition import (
     renamed,
 )
 from pymc_nrm.partitions.nested import KnownTree, Nested, WeightedNested
-from pymc_nrm.partitions.nested_laws.known_paths import KnownPaths
-from pymc_nrm.partitions.nested_laws.levels import HierarchicalDirichletProcess, broadcast_to_levels, levels_of
+from pymc_nrm.partitions.nested_laws.levels import (
+    HierarchicalDirichletProcess,
+    KnownPaths,
+    broadcast_to_levels,
+    levels_of,
+)
 
 
 class NestedPartition(pm.Discrete):

@@ -9,8 +9,7 @@ from pymc.util import get_random_generator
 
 from pymc_nrm.common.checks import check_count, check_number, random_generator
 from pymc_nrm.common.progress import tracked
-from pymc_nrm.families.affinities import log_affinities
-from pymc_nrm.families.conjugate import named_parameters
+from pymc_nrm.families.conjugate import log_affinities, named_parameters
 from pymc_nrm.families.needs import PARAMETERS, check_needs
 from pymc_nrm.kernels.generic import lacking
 from pymc_nrm.models.rvs import checked_model, family_of, find_partition

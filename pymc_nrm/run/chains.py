@@ -16,9 +16,8 @@ from pymc_nrm.common.processors import usable_cores
 from pymc_nrm.common.pymc_internals import NO_DRAWS, ParallelSamplingError, default_chains, naming_dead_chains
 from pymc_nrm.kernels.compilation import same_bits_in_every_process
 from pymc_nrm.kernels.interrupts import Interrupted, call_again_later, loses_errors
-from pymc_nrm.run.checkpoint_step import checkpointed_step
 from pymc_nrm.run.results import join_chains
-from pymc_nrm.run.storage import ChainTrace, Storage
+from pymc_nrm.run.storage import ChainTrace, Storage, checkpointed_step
 from pymc_nrm.steps.chunked_sampler import clusters_are_kept
 
 

@@ -29,7 +29,6 @@ from pymc_nrm.run.chains import (
     run_pymc,
     sample_remotely,
 )
-from pymc_nrm.run.checkpoint_step import Checkpoints
 from pymc_nrm.run.convergence_report import convergence_report
 from pymc_nrm.run.gradient_beside import with_gradient_beside, with_slot_nuts
 from pymc_nrm.run.renaming import changed_by_renaming, slot_parameters
@@ -41,7 +40,7 @@ from pymc_nrm.run.results import (
     without_log_likelihood,
 )
 from pymc_nrm.run.run_folder import RunFolder
-from pymc_nrm.run.storage import Storage
+from pymc_nrm.run.storage import Checkpoints, Storage
 from pymc_nrm.run.watch import watched
 from pymc_nrm.stats.diagnostics import attach, diagnose, reported_quantities
 

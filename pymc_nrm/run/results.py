@@ -11,7 +11,7 @@ from xarray import DataTree
 from pymc_nrm.common.marks import ALL_SLOTS_USED, MISSING_OF, NAME, NUMBER, RENAMED, SLOTS_OF, partition_number
 from pymc_nrm.common.pymc_internals import MultiTrace, NDArray, coords_and_dims_for_inferencedata
 from pymc_nrm.models.rvs import mixtures_of, other_uses, partitions_of
-from pymc_nrm.posterior.log_likelihood import compute_log_likelihood
+from pymc_nrm.posterior.posterior_predictive import compute_log_likelihood
 from pymc_nrm.run.chunked_results import add_clusters, without_clusters
 from pymc_nrm.run.storage import write_rows
 from pymc_nrm.steps.base import LabelStep

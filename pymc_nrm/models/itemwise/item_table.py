@@ -12,10 +12,9 @@ from pytensor.tensor.elemwise import Elemwise
 from pytensor.tensor.subtensor import AdvancedSubtensor, Subtensor, unflatten_index_variables
 
 from pymc_nrm.kernels.generic import kernel
-from pymc_nrm.models.itemwise.flow import Expanded, LabelFlow, PresentValues, rebuilt
+from pymc_nrm.models.itemwise.flow import Expanded, LabelFlow, PresentValues, not_itemwise, rebuilt, terms_of
 from pymc_nrm.models.itemwise.indexing import NotItemwise, grouped
 from pymc_nrm.models.itemwise.local_variables import with_conditions_by_row
-from pymc_nrm.models.itemwise.terms import not_itemwise, terms_of
 
 _SEED_OF_POINTS = 20261123
 _RELATIVE, _ABSOLUTE = 1e-8, 1e-8

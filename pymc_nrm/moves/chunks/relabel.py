@@ -18,8 +18,7 @@ from pymc_nrm.families.conjugate import draw_parameters, parameters_size
 from pymc_nrm.kernels.generic import kernel
 from pymc_nrm.kernels.special import copy_row
 from pymc_nrm.measures.base import Weights
-from pymc_nrm.moves.chunks.chain import Clusters
-from pymc_nrm.moves.chunks.passes import Atoms, Changes, gather_rows, no_changes, relabel, rounded_rows
+from pymc_nrm.moves.chunks.chain import Atoms, Changes, Clusters, gather_rows, no_changes, relabel, rounded_rows
 from pymc_nrm.moves.gibbs import gibbs_sweep
 from pymc_nrm.moves.slice_labels import jumps_above
 from pymc_nrm.partitions.clusters import State

@@ -19,8 +19,7 @@ from pymc_nrm.moves.nested.table_gibbs import (
     take_seat,
 )
 from pymc_nrm.partitions.clusters import attach, close_slot, grow
-from pymc_nrm.partitions.nested_laws.known_paths import KnownPaths
-from pymc_nrm.partitions.nested_laws.levels import Levels
+from pymc_nrm.partitions.nested_laws.levels import KnownPaths, Levels
 
 
 @generic

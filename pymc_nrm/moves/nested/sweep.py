@@ -13,8 +13,7 @@ from pymc_nrm.moves.nested.level_gibbs import level_gibbs
 from pymc_nrm.moves.nested.table_arrangement import redraw_tables
 from pymc_nrm.moves.nested.table_gibbs import log_marginals, seating_gibbs, table_gibbs
 from pymc_nrm.partitions.clusters import State, build_state
-from pymc_nrm.partitions.nested_laws.known_paths import KnownPaths
-from pymc_nrm.partitions.nested_laws.levels import Levels
+from pymc_nrm.partitions.nested_laws.levels import KnownPaths, Levels
 
 
 class Sweep(NamedTuple):

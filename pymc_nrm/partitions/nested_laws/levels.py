@@ -1,8 +1,10 @@
 """The law by which the items of a node are shared among its children, level by level."""
 
+import numbers
 from typing import Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 import pytensor.tensor as pt
 from pytensor.graph.basic import Variable
 
@@ -10,7 +12,52 @@ from pymc_nrm.common.checks import known_value, plain_values, static_shape
 from pymc_nrm.common.supports import Hyperparameter
 from pymc_nrm.kernels.generic import describe_fields, generic
 from pymc_nrm.measures import DirichletProcess, PitmanYorProcess
-from pymc_nrm.partitions.nested_laws.known_paths import KnownPaths
+
+
+class KnownPaths(NamedTuple):
+    """Paths that are known, where a random tree has its measure and ``Levels``."""
+
+    # In canonical form, see `canonical_paths`; ndarray of int64 or matrix tensor, shape (n, depth).
+    paths: Any
+
+
+def canonical_paths(title, labels, known=()):
+    """Number the nodes of each level in order of appearance, from the labels of groups that a user gives. Also returns
+    the parent and the label of each node, for each level. Shapes: ``labels`` (n,) or (n, depth); returns ``paths`` (n,
+    depth).
+    """
+    if isinstance(labels, Variable):
+        raise TypeError(f"{title} must be an array of labels, which are known; got {labels} of type {labels.type}")
+    array = np.asarray(labels, dtype=object)
+    n_missing = int(np.ma.count_masked(labels)) if np.ma.is_masked(labels) else int(pd.isna(array).sum())
+    if n_missing:
+        raise ValueError(f"{title} must have no missing labels; {n_missing} of {array.size} are missing")
+    fits = array.ndim in (1, 2) and array.size > 0
+    if fits and known:
+        fits = len(known) == (1 if array.ndim == 1 else array.shape[1])
+    if not fits:
+        allowed = f"(n, {len(known)})" if known else "(n, depth)"
+        allowed = f"(n,) or {allowed}" if len(known) <= 1 else allowed
+        raise ValueError(f"{title} must have shape {allowed}, with at least one item; got shape {array.shape}")
+    array = array.reshape(len(array), -1)
+    numbered = [{node: k for k, node in enumerate(level)} for level in known or ((),) * array.shape[1]]
+    paths = np.empty(array.shape, dtype=np.int64)
+    for row, path in zip(array, paths, strict=True):
+        parent = 0
+        for level, label in enumerate(row):
+            nodes = numbered[level]
+            parent = path[level] = nodes.setdefault((parent, _plain(title, label)), len(nodes))
+    return paths, tuple(map(tuple, numbered))
+
+
+def _plain(title, label):
+    """A label as a string or an int of Python."""
+    if isinstance(label, str):
+        return str(label)
+    is_whole = isinstance(label, float | np.floating) and float(label).is_integer()
+    if isinstance(label, numbers.Integral | np.bool_) or is_whole:
+        return int(label)
+    raise TypeError(f"{title} must be whole numbers or strings; got {label!r} of type {type(label).__name__}")
 
 
 class Levels(NamedTuple):

@@ -20,8 +20,7 @@ import pytensor.tensor as pt
 
 from pymc_nrm.kernels.generic import generic, kernel
 from pymc_nrm.kernels.special import symbolic_log_rising_factorial
-from pymc_nrm.partitions.nested_laws.known_paths import KnownPaths
-from pymc_nrm.partitions.nested_laws.levels import Levels
+from pymc_nrm.partitions.nested_laws.levels import KnownPaths, Levels
 
 
 @kernel

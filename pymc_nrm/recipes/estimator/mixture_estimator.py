@@ -14,7 +14,7 @@ import xarray as xr
 
 from pymc_nrm.common.checks import check_count, check_flag, check_probability, random_generator
 from pymc_nrm.posterior.cluster_probabilities import cluster_probabilities
-from pymc_nrm.posterior.conditional_quantiles import conditional_quantiles
+from pymc_nrm.posterior.conditional_laws import conditional_quantiles
 from pymc_nrm.posterior.fused_estimate import fused_estimate
 from pymc_nrm.posterior.predictive_density import log_predictive_density
 from pymc_nrm.recipes.columns import NUMERIC
