@@ -36,7 +36,7 @@ def run(n, d, n_clusters, separation, sweeps, threads):
     import pymc as pm
 
     import pymc_nrm as nrm
-    from pymc_nrm.moves.chunks.passes import rounded_rows
+    from pymc_nrm.moves.chunks.chain import rounded_rows
 
     X, truth = gaussian_clusters(n, d, n_clusters, separation=separation)
     measure, family, clock = nrm.DirichletProcess(1.0), family_of(nrm, d), []

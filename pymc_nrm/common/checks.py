@@ -1,10 +1,13 @@
-"""Argument checks that every part of the package shares."""
+"""Argument checks that every part of the package shares, and those of hyperparameters."""
 
 import contextlib
 import decimal
 import numbers
 
 import numpy as np
+import pytensor.tensor as pt
+from pytensor.graph.basic import Constant, Variable
+from pytensor.tensor.type import TensorType
 
 # Kernels hold counts in 64 bits.
 _LARGEST_COUNT = 2**62
@@ -116,3 +119,129 @@ def naming(argument):
     except (TypeError, ValueError) as error:
         kind = ValueError if isinstance(error, ValueError) else TypeError
         raise kind(f"{argument}: {error}") from error
+
+
+_COUNTED = {"n": "items", "d": "features"}
+
+
+def plain_values(parameters):
+    """Convert hyperparameters as users write them to floats and arrays; tensors and None stay as they are."""
+    return type(parameters)(*[_plain_value(parameters, name) for name in parameters._fields])
+
+
+def _plain_value(parameters, name):
+    value = getattr(parameters, name)
+    if value is None:
+        return None
+    title = f"{name} of {type(parameters).__name__}"
+    description = parameters.hyperparameters[name].support.description
+    if isinstance(value, Variable):
+        if not isinstance(value.type, TensorType) or value.type.numpy_dtype.kind not in "iuf":
+            raise ValueError(f"{title} must be {description}; got {value} of type {value.type}")
+        return value
+    if np.ma.is_masked(value):
+        raise ValueError(f"{title} must have no masked entries; got {np.ma.count_masked(value)}")
+    try:
+        array = numeric_array(title, value)
+    except TypeError as error:
+        got = str(error).split("; ", 1)[1]
+        raise ValueError(f"{title} must be {description}; {got}") from None
+    if array.dtype.kind == "b":
+        raise ValueError(f"{title} must be {description}; got {value!r}")
+    return float(array) if array.ndim == 0 else array.astype("float64")
+
+
+def check_values(parameters, n=None, d=None, where=""):
+    """Check the shapes of hyperparameters, and the values of those that are numbers or arrays."""
+    sizes = {"n": (known_size(n), ""), "d": (known_size(d), "")}
+    defaults = type(parameters)._field_defaults
+    known = type(parameters)(*[known_value(value) for value in parameters])
+    for name, value in parameters._asdict().items():
+        title = f"{name} of {type(parameters).__name__}"
+        specification = parameters.hyperparameters[name]
+        if value is None:
+            # A hyperparameter that defaults to None is taken from the data.
+            if name in defaults and defaults[name] is None:
+                continue
+            raise ValueError(f"{title} must be {specification.support.description}; got None")
+        _check_shape(title, name, value, specification.core, sizes)
+        if getattr(known, name) is None:
+            continue
+        support = specification.support.given(known)
+        complaint = support.complaint(np.asarray(getattr(known, name), dtype="float64"), known_size(d))
+        if complaint:
+            raise ValueError(f"{title} must be {support.description}{where}; {complaint}")
+
+
+def known_value(value):
+    """A number or an array, also where it is a constant of the graph; None if it is symbolic."""
+    if not isinstance(value, Variable):
+        return value
+    if not isinstance(value, Constant):
+        return None
+    return float(value.data) if np.ndim(value.data) == 0 else np.asarray(value.data)
+
+
+def known_size(size):
+    """A number of items or features as an integer, or None if it is symbolic."""
+    if isinstance(size, Constant):
+        return int(size.data)
+    return None if size is None or isinstance(size, Variable) else int(size)
+
+
+def static_shape(value):
+    """Shape of a number, an array or a tensor, with None for unknown sizes of a tensor."""
+    return value.type.shape if isinstance(value, Variable) else np.shape(value)
+
+
+def broadcast_tensor(tensor, shape):
+    """A tensor of full shape: a constant or the tensor itself where that is possible, since PyMC prints these."""
+    lengths = [int(length.data) if isinstance(length, Constant) else length for length in shape]
+    if not any(isinstance(length, Variable) for length in lengths):
+        if isinstance(tensor, Constant):
+            return pt.constant(np.broadcast_to(tensor.data, lengths))
+        if static_shape(tensor) == tuple(lengths):
+            return tensor
+        if set(lengths) == {1}:
+            return tensor.dimshuffle(*["x"] * (len(lengths) - tensor.ndim), *range(tensor.ndim))
+    return pt.broadcast_to(tensor, shape)
+
+
+def _check_shape(title, name, value, core, sizes):
+    shape = static_shape(value)
+    got = f"{value} of type {value.type}" if isinstance(value, Variable) else f"shape {shape}"
+    square = len(set(core)) < len(core)
+    axes = core[len(core) - len(shape) :]
+    fits = len(shape) == len(core) if square else len(shape) <= len(core)
+    if fits:
+        given = {}
+        for axis, size in zip(axes, shape, strict=True):
+            needed = sizes.get(axis, (None, ""))[0]
+            needed = given.get(axis) if needed is None else needed
+            # No axis may be empty, except that of items where there are none.
+            fits &= size is None or (size != 0 if needed is None else size == needed)
+            if size is not None and needed is None:
+                given[axis] = size
+        if fits:
+            sizes.update({axis: (size, f" as in {name}") for axis, size in given.items()})
+            return
+    if isinstance(value, float) or np.ndim(value) == 0:
+        got = f"{value!r}" if not isinstance(value, Variable) else got
+    remedy = ""
+    if square and (len(shape) != len(core) or set(shape) == {1}):
+        remedy = f". Write {name} * np.eye(d) for one variance, np.diag({name}) for one of each feature"
+    raise ValueError(f"{title} must be {_shape_words(core, sizes, square)}; got {got}{remedy}")
+
+
+def _shape_words(core, sizes, square):
+    if not core:
+        return "a scalar"
+    shapes = [core] if square else [core[k:] for k in range(len(core))]
+    written = " or ".join(f"({', '.join(axes)}{',' if len(axes) == 1 else ''})" for axes in shapes)
+    known = [
+        f"{axis} = {sizes[axis][0]}{sizes[axis][1] or f' {_COUNTED[axis]}'}"
+        for axis in dict.fromkeys(core)
+        if sizes.get(axis, (None, ""))[0] is not None
+    ]
+    given = f" with {', '.join(known)}" if known else ""
+    return f"{'a matrix' if square else 'a scalar or an array'} of shape {written}{given}"

@@ -9,8 +9,7 @@ from pytensor.compile.sharedvalue import SharedVariable
 from pytensor.graph.basic import Constant, Variable
 from pytensor.raise_op import CheckAndRaise
 
-from pymc_nrm.common.checks import numeric_array
-from pymc_nrm.common.hyperparameters import broadcast_tensor, check_values, plain_values, static_shape
+from pymc_nrm.common.checks import broadcast_tensor, check_values, numeric_array, plain_values, static_shape
 from pymc_nrm.families.base import canonical
 
 

@@ -6,10 +6,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytensor.tensor as pt
 
-from pymc_nrm.families.affinities import categorical_log_affinities
 from pymc_nrm.families.arguments import check_matrix
 from pymc_nrm.families.base import Dense, Hyperparameter, conjugate_family, segment_sum
-from pymc_nrm.families.conjugate import log_marginal
+from pymc_nrm.families.conjugate import categorical_log_affinities, log_marginal
 from pymc_nrm.families.fast import add_row
 from pymc_nrm.families.learned import Hyperpriors, shared_text
 from pymc_nrm.families.moment_split import join_probabilities, log_beta_density, split_probabilities

@@ -9,13 +9,11 @@ from pytensor.compile.mode import Mode
 from pytensor.graph.basic import Variable
 from pytensor.graph.utils import MissingInputError
 
-from pymc_nrm.common.checks import naming
-from pymc_nrm.common.hyperparameters import check_values
-from pymc_nrm.families.affinities import categorical_log_affinities
+from pymc_nrm.common.checks import check_values, naming
 from pymc_nrm.families.arguments import check_matrix
 from pymc_nrm.families.base import Hyperparameter, add_item, cache_size, conjugate_family
 from pymc_nrm.families.components import write_logarithms
-from pymc_nrm.families.conjugate import draw_dirichlet, log_dirichlet_density, log_marginal
+from pymc_nrm.families.conjugate import categorical_log_affinities, draw_dirichlet, log_dirichlet_density, log_marginal
 from pymc_nrm.families.fast import add_row
 from pymc_nrm.families.learned import Hyperpriors, shared_text
 from pymc_nrm.families.moment_split import join_probabilities, split_probabilities

@@ -17,7 +17,7 @@ from pytensor.graph.traversal import graph_inputs
 from pymc_nrm.common.checks import check_name, naming
 from pymc_nrm.families.arguments import numeric_data, sampled
 from pymc_nrm.families.base import prepare_data
-from pymc_nrm.families.random_covariance import random_covariance
+from pymc_nrm.families.scatter import random_covariance
 
 _ARGUMENTS = {
     "name": """name : str

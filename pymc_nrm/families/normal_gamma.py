@@ -8,10 +8,9 @@ import pytensor.tensor as pt
 import scipy
 from pytensor.gradient import disconnected_grad
 
-from pymc_nrm.families.affinities import diagonal_gaussian_log_affinities
 from pymc_nrm.families.arguments import check_matrix
 from pymc_nrm.families.base import Hyperparameter, conjugate_family, segment_sum
-from pymc_nrm.families.conjugate import log_marginal
+from pymc_nrm.families.conjugate import diagonal_gaussian_log_affinities, log_marginal
 from pymc_nrm.families.learned import Hyperpriors, shared_text
 from pymc_nrm.families.moments import (
     centred,

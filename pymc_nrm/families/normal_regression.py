@@ -7,7 +7,7 @@ import numpy as np
 import pytensor.tensor as pt
 from pytensor.graph.basic import Variable
 
-from pymc_nrm.common.hyperparameters import known_value
+from pymc_nrm.common.checks import known_value
 from pymc_nrm.families.arguments import check_matrix
 from pymc_nrm.families.base import Centred, Hyperparameter, add_item, conjugate_family, refresh_cache, segment_sum
 from pymc_nrm.families.learned import Hyperpriors, shared_text

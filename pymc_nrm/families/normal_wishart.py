@@ -8,9 +8,9 @@ import pytensor.tensor as pt
 import scipy
 from pytensor.gradient import disconnected_grad
 
-from pymc_nrm.families.affinities import gaussian_log_affinities
 from pymc_nrm.families.arguments import check_matrix
 from pymc_nrm.families.base import Hyperparameter, add_item, conjugate_family, refresh_cache, segment_sum
+from pymc_nrm.families.conjugate import gaussian_log_affinities
 from pymc_nrm.families.gaps import check_filled
 from pymc_nrm.families.learned import Hyperpriors, shared_text
 from pymc_nrm.families.moments import (

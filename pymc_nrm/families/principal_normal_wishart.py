@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytensor.tensor as pt
 
-from pymc_nrm.common.hyperparameters import known_value, static_shape
+from pymc_nrm.common.checks import known_value, static_shape
 from pymc_nrm.common.supports import AboveFeatures
 from pymc_nrm.families.arguments import check_matrix
 from pymc_nrm.families.base import (

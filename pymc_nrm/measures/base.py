@@ -20,7 +20,7 @@ import numpy as np
 import pytensor.tensor as pt
 from pytensor.graph.basic import Variable
 
-from pymc_nrm.common.hyperparameters import check_values, plain_values
+from pymc_nrm.common.checks import check_values, plain_values
 from pymc_nrm.common.supports import Hyperparameter
 from pymc_nrm.kernels.generic import describe_fields, generic
 

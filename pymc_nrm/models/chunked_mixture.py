@@ -5,16 +5,15 @@ import pymc as pm
 import pytensor.tensor as pt
 from pytensor.tensor.random.op import RandomVariable
 
-from pymc_nrm.common.checks import naming
-from pymc_nrm.common.hyperparameters import plain_values
+from pymc_nrm.common.checks import naming, plain_values
 from pymc_nrm.common.pymc_internals import logprob
 from pymc_nrm.families.arguments import broadcast_hyperparameters
 from pymc_nrm.families.base import complete, localise, prepare_data
 from pymc_nrm.families.fast import log_marginals_with_gradient
 from pymc_nrm.families.needs import check_needs
 from pymc_nrm.models.marginal_likelihood import likelihood_of_sums, shapes_of_fields
+from pymc_nrm.models.marked_labels import printed_names, with_conditions
 from pymc_nrm.models.partition import PartitionRV
-from pymc_nrm.models.random_variables import printed_names, with_conditions
 from pymc_nrm.models.values import kernel_family
 from pymc_nrm.partitions.chunked import Chunked, Rows
 

@@ -12,13 +12,12 @@ from pytensor.tensor.random.op import RandomVariable
 from pytensor.tensor.subtensor import Subtensor
 from pytensor.tensor.variable import TensorVariable
 
-from pymc_nrm.common.checks import check_count, naming, numeric_array
-from pymc_nrm.common.hyperparameters import check_values, plain_values
+from pymc_nrm.common.checks import check_count, check_values, naming, numeric_array, plain_values
 from pymc_nrm.common.pymc_internals import logprob, support_point
 from pymc_nrm.families.arguments import broadcast_hyperparameters, numeric_data
 from pymc_nrm.families.base import canonical, complete, log_likelihood, prepare_data
 from pymc_nrm.families.diffusion import base as tree_families
-from pymc_nrm.families.diffusion.draws import draw_data as draw_tree_data
+from pymc_nrm.families.diffusion.base import draw_data as draw_tree_data
 from pymc_nrm.families.gaps import draws_gaps
 from pymc_nrm.families.needs import ITEMS, check_needs, is_family
 from pymc_nrm.kernels.generic import lacking
@@ -30,9 +29,9 @@ from pymc_nrm.models.marginal_likelihood import (
     marginal_likelihood,
     with_constants_per_item,
 )
+from pymc_nrm.models.marked_labels import printed_names, register_numba, with_conditions
 from pymc_nrm.models.missing_entries import add_missing_entries, gaps_of
 from pymc_nrm.models.partition import PartitionRV
-from pymc_nrm.models.random_variables import printed_names, register_numba, with_conditions
 from pymc_nrm.models.values import as_observed, kernel_family, sparse_origin, with_present_shape
 from pymc_nrm.partitions.chunked import Chunked, Rows
 from pymc_nrm.partitions.clusters import draw_data

@@ -17,8 +17,12 @@ from pymc_nrm.models.partition import (
 )
 from pymc_nrm.partitions.known_tree import KnownTree
 from pymc_nrm.partitions.nested import Nested, WeightedNested
-from pymc_nrm.partitions.nested_laws.known_paths import KnownPaths
-from pymc_nrm.partitions.nested_laws.levels import HierarchicalDirichletProcess, broadcast_to_levels, levels_of
+from pymc_nrm.partitions.nested_laws.levels import (
+    HierarchicalDirichletProcess,
+    KnownPaths,
+    broadcast_to_levels,
+    levels_of,
+)
 
 
 class NestedPartition(pm.Discrete):

@@ -15,8 +15,7 @@ from pymc_nrm.families.fast import (
     write_panel,
 )
 from pymc_nrm.families.gaps import draw_missing
-from pymc_nrm.kernels.generic import kernel
-from pymc_nrm.kernels.interrupts import check_signals
+from pymc_nrm.kernels.generic import check_signals, kernel
 from pymc_nrm.kernels.lanes import LANES, exp_within
 from pymc_nrm.measures.base import Weights, draw_log_auxiliary, log_joint_term, weights
 from pymc_nrm.partitions.clusters import attach, close_slot, grow, open_slot

@@ -8,8 +8,7 @@ import numpy as np
 from pymc_nrm.families.base import statistics_size
 from pymc_nrm.families.components import add_component_densities, component_panel, write_component
 from pymc_nrm.families.conjugate import draw_parameters, parameters_size
-from pymc_nrm.kernels.generic import kernel
-from pymc_nrm.kernels.interrupts import check_signals
+from pymc_nrm.kernels.generic import check_signals, kernel
 from pymc_nrm.kernels.lanes import LANES
 from pymc_nrm.moves.gibbs import draw_column
 from pymc_nrm.partitions.clusters import build_state, cluster_size, stays

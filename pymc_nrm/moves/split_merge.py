@@ -13,8 +13,7 @@ import numpy as np
 from pymc_nrm.families.base import cache_size, log_predictive, refresh_cache, statistics_size
 from pymc_nrm.families.conjugate import log_marginal
 from pymc_nrm.families.fast import update_cache
-from pymc_nrm.kernels.generic import kernel
-from pymc_nrm.kernels.interrupts import check_signals
+from pymc_nrm.kernels.generic import check_signals, kernel
 from pymc_nrm.kernels.special import copy_row, softplus, sum_rows
 from pymc_nrm.moves.gibbs import random_items
 from pymc_nrm.partitions.clusters import close_slot, grow, open_slot

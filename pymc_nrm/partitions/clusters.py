@@ -7,8 +7,7 @@ import numpy as np
 from pymc_nrm.families.base import add_item, cache_size, log_predictive, refresh_cache, statistics_size
 from pymc_nrm.families.conjugate import draw_item, draw_parameters, log_marginal, parameters_size
 from pymc_nrm.families.fast import update_cache
-from pymc_nrm.kernels.generic import generic, kernel
-from pymc_nrm.kernels.interrupts import check_signals
+from pymc_nrm.kernels.generic import check_signals, generic, kernel
 from pymc_nrm.kernels.special import copy_row
 
 

@@ -3,7 +3,7 @@
 import pytensor.tensor as pt
 
 from pymc_nrm.partitions.nested import WeightedNested
-from pymc_nrm.partitions.nested_laws.known_paths import canonical_paths
+from pymc_nrm.partitions.nested_laws.levels import canonical_paths
 
 
 class KnownTree(WeightedNested):

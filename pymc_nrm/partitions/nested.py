@@ -10,8 +10,12 @@ from pymc_nrm.partitions.flat import safe_indices
 from pymc_nrm.partitions.kind import Kind
 from pymc_nrm.partitions.labels import canonical_columns, canonical_labels
 from pymc_nrm.partitions.nested_laws.forward import draw_nested, draw_paths
-from pymc_nrm.partitions.nested_laws.levels import HierarchicalDirichletProcess, levels_of, symbolic_levels_of
-from pymc_nrm.partitions.nested_laws.prior import symbolic_log_nested_prior
+from pymc_nrm.partitions.nested_laws.levels import (
+    HierarchicalDirichletProcess,
+    levels_of,
+    symbolic_levels_of,
+    symbolic_log_nested_prior,
+)
 
 # Each level has a column of labels, and hyperparameters of its own.
 _MOST_LEVELS = 100

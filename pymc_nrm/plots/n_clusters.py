@@ -1,18 +1,170 @@
-"""Plot of the distribution of the number of clusters."""
+"""Pictures of numbers and sizes of clusters, and of nodes by level; intervals, and axes for them."""
 
 from typing import Any
 
 import numpy as np
 import xarray as xr
 
-from pymc_nrm.common.checks import check_flag
+from pymc_nrm.common.checks import check_count, check_flag, check_probability
 from pymc_nrm.plots.canvas import BARS, LABELS, LEGEND, LINE, SCATTER, Canvas, PlotCollection, options_of_plots
 from pymc_nrm.plots.cluster_points import prior_draws
-from pymc_nrm.plots.cluster_sizes import number_axis
-from pymc_nrm.plots.visuals import CLUSTER_COLORS, CROSS, PRIOR_COLOR, bars, hollow, whiskers
+from pymc_nrm.plots.visuals import CLUSTER_COLORS, CROSS, PRIOR_COLOR, bars, hollow, integer_ticks, legend_key, whiskers
 from pymc_nrm.recipes.elicitation import ElicitedPrior
+from pymc_nrm.stats.contingency import cluster_sizes
 from pymc_nrm.stats.convergence import sampling_diagnostic
-from pymc_nrm.stats.draws import partition_draws
+from pymc_nrm.stats.draws import partition_draws, stack_draws
+from pymc_nrm.stats.nested.levels import levels
+from pymc_nrm.stats.quantities import label_quantities
+
+OUTER, INNER = {"width": 1.2}, {"width": 4.0, "alpha": 0.45}
+# Height on a log scale of clusters that a partition does not have.
+NONE = 0.5
+
+
+def interval_probability(ci_prob, least=0.5):
+    """The argument ``ci_prob`` of a plot; None is the setting of ArviZ."""
+    if ci_prob is None:
+        from arviz_base import rcParams
+
+        return max(rcParams["stats.ci_prob"], least)
+    check_probability(ci_prob, least, name="ci_prob")
+    return ci_prob
+
+
+def interval_tails(ci_prob):
+    """Probabilities below the ends of the outer and inner intervals and below the median."""
+    return [(1 - ci_prob) / 2, 0.25, 0.5, 0.75, (1 + ci_prob) / 2]
+
+
+def draw_intervals(canvas, quantiles, x, color, ci_prob, *, points=dict, coords=None, median="median"):
+    """Draw two intervals around each median, given quantiles at the five tails."""
+    low, inner_low, middle, inner_high, high = quantiles
+    for name, bottom, top, style in (("interval", low, high, OUTER), ("inner_interval", inner_low, inner_high, INNER)):
+        canvas.draw(whiskers, name, points(x=x, y_bottom=bottom, y_top=top), coords=coords, color=color, **style)
+    canvas.draw("scatter_xy", "median", points(x=x, y=middle), coords=coords, **hollow(color))
+    interval_entries(canvas, legend_key(hollow(color)), color, ci_prob, median)
+
+
+def interval_entries(canvas, point, color, ci_prob, median="median"):
+    """Add medians and intervals to the entries of the legend."""
+    entries = {
+        "median": (median, point),
+        "inner_interval": ("50 % interval", {"color": color, **INNER}),
+        "interval": (f"{100 * ci_prob:.4g} % interval", {"color": color, **OUTER}),
+    }
+    canvas.entries += [entry for name, entry in entries.items() if canvas.wants(name)]
+
+
+def number_axis(canvas, numbers, tallest, data=None, coords=None, most=12):
+    """Axes of probabilities of numbers of clusters."""
+    canvas.axes(
+        data,
+        coords=coords,
+        xticks=integer_ticks(numbers[0], numbers[-1], most),
+        xlim=(numbers[0] - 0.7, numbers[-1] + 0.7),
+        ylim=(0.0, 1.06 * tallest),
+    )
+
+
+def rank_axis(canvas, n_ranks, data=None, coords=None, most=12):
+    """Axis of ranks of clusters by size."""
+    canvas.axes(data, coords=coords, xticks=integer_ticks(1, n_ranks, most), xlim=(0.4, n_ranks + 0.6))
+
+
+def log_size_axis(canvas, largest, data=None, coords=None):
+    """Axis of sizes of clusters on a log scale, with 0 below 1."""
+    powers = [10**power * digit for power in range(1 + int(np.log10(largest))) for digit in (1, 2, 5)]
+    ticks = [tick for tick in powers if tick <= 1.25 * largest]
+    ticks = ticks if len(ticks) <= 8 else [tick for tick in ticks if str(tick)[0] == "1"]
+    names = ["0", *map(str, ticks)]
+    limits = (0.8 * NONE, 1.25 * largest)
+    canvas.axes(data, coords=coords, yscale="log", ylim=limits, yticks=([NONE, *ticks], names))
+
+
+def on_log_scale(sizes):
+    """Heights of sizes on that axis."""
+    return np.maximum(sizes, NONE)
+
+
+@options_of_plots({"interval, inner_interval": LINE, "median": SCATTER, **LABELS, **LEGEND})
+def plot_cluster_sizes(
+    idata: xr.DataTree | xr.Dataset | xr.DataArray,
+    *,
+    var_name: str | None = None,
+    ci_prob: Any = None,
+    log: bool = False,
+    max_rank: int | None = None,
+    **options: Any,
+) -> PlotCollection:
+    """Plot the posterior distribution of the size of the largest cluster, of the second largest, and so on.
+
+    Parameters
+    ----------
+    %(draws)s
+    %(var_name)s
+    ci_prob
+    log : bool
+        Whether sizes are on a log scale, with 0 below 1.
+    max_rank : int, optional
+        Last rank to show, if any interval reaches that far; by default the last one that at least half of the draws
+        have.  The label of the axis says how many ranks are left out and what share of the items they hold.
+
+    Returns
+    -------
+    PlotCollection
+
+    Raises
+    ------
+    ValueError
+        If there is no such partition, an argument is out of range, or a visual is unknown.
+
+    Notes
+    -----
+    Intervals have equal tails.  A cluster that a draw does not have counts as one of size 0.
+
+    Examples
+    --------
+    >>> import xarray as xr
+    >>> from pymc_nrm.plots import plot_cluster_sizes
+    >>> draws = xr.DataArray([[[0, 0, 1], [0, 1, 2], [0, 0, 1]]], dims=("chain", "draw", "item"), name="z")
+    >>> pc = plot_cluster_sizes(draws, backend="none")
+    >>> pc.viz["median"]["z"].item()["y"].tolist()
+    [2.0, 1.0]
+    """
+    check_count("max_rank", max_rank, 1, optional=True)
+    check_flag("log", log)
+    canvas = Canvas(plot_cluster_sizes, options)
+    ci_prob = interval_probability(ci_prob)
+    draws = partition_draws(idata, var_name)
+    sizes = cluster_sizes(stack_draws(draws))
+    quantiles = np.quantile(sizes, interval_tails(ci_prob), axis=0, method="inverted_cdf")
+    last = int((quantiles[2] > 0).sum()) if max_rank is None else min(max_rank, int((quantiles[-1] > 0).sum()))
+    ranks = np.arange(1, max(last, 1) + 1)
+    quantiles = quantiles[:, : len(ranks)].astype("float64")
+    quantiles = on_log_scale(quantiles) if log else quantiles
+    largest = quantiles[-1].max()
+
+    canvas.create(xr.Dataset({draws.name or "partition": ("rank", quantiles[2])}, {"rank": ranks}))
+    draw_intervals(canvas, quantiles, ranks, CLUSTER_COLORS[0], ci_prob)
+    canvas.labels("rank of the cluster by size" + _left_out(sizes, len(ranks)), f"size (items, of {draws.shape[2]})")
+    canvas.legend(loc="outside upper center", ncols=3)
+    rank_axis(canvas, len(ranks))
+    if log:
+        log_size_axis(canvas, largest)
+    else:
+        canvas.axes(ylim=(-0.02 * largest, 1.04 * largest))
+    return canvas.collection
+
+
+def _left_out(sizes, n_shown):
+    """What the ranks that are not shown hold, for the label of their axis; empty if all are shown."""
+    n_left = sizes.shape[1] - n_shown
+    if n_left == 0:
+        return ""
+    share = 100 * sizes[:, n_shown:].sum() / sizes.sum()
+    ranks, hold = ("ranks", "hold") if n_left > 1 else ("rank", "holds")
+    return f"\n{n_left} more {ranks}, not shown, {hold} {share:.2g} % of the items"
+
 
 # The prior is shown without this probability at either end.
 TAIL = 0.005
@@ -143,3 +295,103 @@ def indicator_error(indicators):
     if indicators.shape[1] >= 4 and varying.any():
         error[varying] = sampling_diagnostic("mcse", indicators[:, :, varying], method="mean")
     return error
+
+
+# Distance of the prior from the posterior, in levels.
+SHIFT = 0.14
+
+
+@options_of_plots(
+    {"interval, inner_interval, prior": LINE, "median, prior_median, chains": SCATTER, **LABELS, **LEGEND}
+)
+def plot_nodes_by_level(
+    idata: xr.DataTree | xr.Dataset | xr.DataArray,
+    *,
+    var_name: str | None = None,
+    prior: Any = None,
+    ci_prob: Any = None,
+    by_chain: bool = False,
+    **options: Any,
+) -> PlotCollection:
+    """Plot the posterior of the number of nodes at each level of a nested partition, as intervals around the median.
+
+    Parameters
+    ----------
+    %(nested_draws)s
+    %(nested_name)s
+    prior : DataTree, Dataset or DataArray, optional
+        Prior draws of the nested partition.  Of a DataTree, the group ``prior`` is used, as from
+        :func:`pymc.sample_prior_predictive`, or its posterior if there is none.
+    ci_prob
+    by_chain : bool
+        Whether to mark the mean of each chain, which should agree.
+
+    Returns
+    -------
+    PlotCollection
+        Medians are in ``.viz["median"]``.
+
+    Raises
+    ------
+    ValueError
+        If there is no such nested partition, `ci_prob` is out of range, `prior` has another number of levels or
+        items, or a visual is unknown.
+
+    Examples
+    --------
+    >>> import xarray as xr
+    >>> from pymc_nrm.plots import plot_nodes_by_level
+    >>> h = xr.DataArray([[[[0, 0], [0, 1], [1, 2]]]], dims=("chain", "draw", "item", "level"), name="h")
+    >>> pc = plot_nodes_by_level(h, backend="none")
+    >>> pc.viz["median"]["h"].item()["y"].tolist()
+    [2.0, 3.0]
+    """
+    check_flag("by_chain", by_chain)
+    canvas = Canvas(plot_nodes_by_level, options)
+    ci_prob = interval_probability(ci_prob)
+    draws = levels(idata, var_name)
+    counts = label_quantities(draws)["n_nodes"].values
+    quantiles = _quantiles(counts, ci_prob)
+    numbers = np.arange(1, counts.shape[2] + 1)
+    x, tops = numbers if prior is None else numbers - SHIFT, [quantiles[-1].max()]
+
+    canvas.create(xr.Dataset({draws.name or "partition": ("level", quantiles[2])}, {"level": numbers}), width=1.0)
+    draw_intervals(canvas, quantiles, x, CLUSTER_COLORS[0], ci_prob)
+    if by_chain:
+        means = counts.mean(axis=1)
+        points = {"x": np.broadcast_to(x, means.shape).ravel(), "y": means.ravel()}
+        canvas.draw("scatter_xy", "chains", points, entry="mean of each chain", **CROSS)
+    if prior is not None:
+        before = label_quantities(_prior_draws(prior, var_name, draws))["n_nodes"].values
+        low, _, median, _, high = _quantiles(before, ci_prob)
+        ends = {"x": numbers + SHIFT, "y_bottom": low, "y_top": high}
+        canvas.draw(whiskers, "prior", ends, color=PRIOR_COLOR, **OUTER)
+        canvas.draw("scatter_xy", "prior_median", {"x": numbers + SHIFT, "y": median}, **hollow(PRIOR_COLOR))
+        key = {"color": PRIOR_COLOR, **OUTER, "marker": "o", "markerfacecolor": "white"}
+        canvas.entries.append((f"prior, {100 * ci_prob:.4g} %", key))
+        tops.append(high.max())
+    canvas.labels("level", f"number of nodes of the {draws.shape[3]} items")
+    canvas.legend(loc="outside upper center", ncols=3)
+    canvas.axes(
+        xticks=numbers,
+        xlim=(0.5, numbers[-1] + 0.5),
+        ylim=(0.0, 1.06 * max(tops)),
+        yticks=integer_ticks(0, max(tops), most=10),
+    )
+    return canvas.collection
+
+
+def _quantiles(counts, ci_prob):
+    """Ends of the intervals and median of each level, shape (5, L)."""
+    rows = counts.reshape(-1, counts.shape[2])
+    return np.quantile(rows, interval_tails(ci_prob), axis=0, method="inverted_cdf").astype("float64")
+
+
+def _prior_draws(prior, var_name, draws):
+    found = prior_draws(prior, levels, var_name or draws.name)
+    if found.shape[2:] != draws.shape[2:]:
+        raise ValueError(
+            f"prior must have draws of {draws.shape[2]} levels of {draws.shape[3]} items; "
+            f"got {found.shape[2]} levels of {found.shape[3]}"
+        )
+    return found

@@ -9,7 +9,7 @@ import xarray as xr
 
 from pymc_nrm.common.checks import check_count, random_generator
 from pymc_nrm.plots.canvas import BARS, LABELS, LEGEND, LINE, SCATTER, VLINE, Canvas, PlotCollection, options_of_plots
-from pymc_nrm.plots.cluster_sizes import (
+from pymc_nrm.plots.n_clusters import (
     draw_intervals,
     interval_tails,
     log_size_axis,
@@ -19,8 +19,7 @@ from pymc_nrm.plots.cluster_sizes import (
 )
 from pymc_nrm.plots.visuals import CLUSTER_COLORS, bars
 from pymc_nrm.recipes.elicitation import ElicitedPrior
-from pymc_nrm.recipes.elicitation.laws import equal_tailed_interval, mean_and_sd
-from pymc_nrm.recipes.elicitation.prior_laws import drawn_measures, mean_pmf, sorted_sizes
+from pymc_nrm.recipes.elicitation.laws import drawn_measures, equal_tailed_interval, mean_and_sd, mean_pmf, sorted_sizes
 
 NUMBER, SIZES = {"law": "number"}, {"law": "sizes"}
 # Numbers of clusters are shown without this probability at either end of any prior.

@@ -16,10 +16,9 @@ from pymc_nrm.models.rvs import dims_of, kind_of, mixtures_of, n_items
 from pymc_nrm.models.values import Values
 from pymc_nrm.partitions.labels import canonical_labels
 from pymc_nrm.partitions.prediction_rule import draw_new_labels, log_join_without, log_prediction_rule
-from pymc_nrm.posterior.drawing import draw_data_of_clusters
 from pymc_nrm.posterior.estimate_clusters import probabilities_of_clusters
-from pymc_nrm.posterior.new_items import NewItems
-from pymc_nrm.posterior.tables import log_leave_one_out_table, log_predictive_table, log_sum_rows
+from pymc_nrm.posterior.layout import NewItems
+from pymc_nrm.posterior.tables import draw_data_of_clusters, log_leave_one_out_table, log_predictive_table, log_sum_rows
 from pymc_nrm.stats.draws import posterior_of, stacked
 from pymc_nrm.stats.point_estimate import point_estimate
 

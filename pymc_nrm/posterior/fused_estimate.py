@@ -9,15 +9,14 @@ from pymc.util import get_random_generator
 
 from pymc_nrm.common.checks import check_count, check_number, random_generator
 from pymc_nrm.common.progress import tracked
-from pymc_nrm.families.affinities import log_affinities
-from pymc_nrm.families.conjugate import named_parameters
+from pymc_nrm.families.conjugate import log_affinities, named_parameters
 from pymc_nrm.families.needs import PARAMETERS, check_needs
 from pymc_nrm.kernels.generic import lacking
 from pymc_nrm.models.rvs import checked_model, family_of, find_partition
 from pymc_nrm.partitions.grouped import family_of_rows
 from pymc_nrm.partitions.labels import canonical_labels
 from pymc_nrm.posterior.any_draws import draws_of
-from pymc_nrm.posterior.drawing import draw_cluster_rows
+from pymc_nrm.posterior.tables import draw_cluster_rows
 from pymc_nrm.stats.draws import item_coords, item_dimension, partition_draws
 from pymc_nrm.stats.losses import check_estimate, complete_costs, draw_losses, summarise_losses
 from pymc_nrm.stats.point_estimate import evenly_spaced, point_estimate

@@ -1,11 +1,25 @@
-"""Dimensions and coordinates of predictions, as named by the model."""
+"""Dimensions and coordinates of predictions, and data that the model has not seen: new items and their covariates."""
 
 import numpy as np
+import pytensor
+import pytensor.tensor as pt
+import scipy
 import xarray as xr
+from pytensor.compile.mode import Mode
+from pytensor.compile.sharedvalue import SharedVariable
+from pytensor.graph.replace import clone_replace
+from pytensor.graph.traversal import ancestors
+from pytensor.raise_op import CheckAndRaise
+from pytensor.tensor.basic import Alloc
+from pytensor.tensor.random.type import RandomType
+from pytensor.tensor.subtensor import AdvancedSubtensor
 
+from pymc_nrm.common.checks import naming, numeric_array
+from pymc_nrm.common.progress import tracked
+from pymc_nrm.families.base import prepare_alike
 from pymc_nrm.families.conjugate import parameter_shapes
-from pymc_nrm.models.rvs import dims_of, family_of, find_mixture, is_mixture, partition_of
-from pymc_nrm.partitions.grouped import family_of_rows
+from pymc_nrm.models.rvs import dims_of, family_of, find_mixture, is_mixture, partition_of, rows_of
+from pymc_nrm.partitions.grouped import Grouped, family_of_rows
 
 
 def asked_layout(model, name, given, feature=None):
@@ -127,3 +141,211 @@ def point_coords(rows):
     if rows.shape[1] == 1:
         return {"point": rows[:, 0]}
     return {f"x_{j}": ("point", rows[:, j]) for j in range(rows.shape[1])}
+
+
+class NewCovariates:
+    """Hyperparameters of a mixture with a row of values for each item, such as the covariates of a regression.
+
+    ``sources`` are the names of the mixtures and of the data that they are made of.
+    """
+
+    def __init__(self, model, name):
+        self._name, rv = name, find_mixture(model, name, nested=True)
+        self._rows = rows_of(rv)
+        family = family_of(rv)
+        fields = [field for field, spec in family.hyperparameters.items() if spec.core[:1] == ("n",)]
+        self._graphs = {field: _as_written(getattr(family, field)) for field in fields if _is_matrix(family, field)}
+        found = [one for graph in self._graphs.values() for one in ancestors([graph], blockers=model.basic_RVs)]
+        self._sources = {one.name: one for one in found if is_mixture(one) or _is_data(one)}
+        self.sources = list(self._sources)
+        self._function = None
+
+    def __bool__(self):
+        return bool(self._graphs)
+
+    def check(self, names):
+        """Check that new values of all sources are given."""
+        if self and not self.sources:
+            raise ValueError(
+                f"{', '.join(self._graphs)} of {self._name!r} must be pm.Data, a Mixture or a function of these, to be "
+                "known for new items; got constants"
+            )
+        missing = [source for source in self.sources if source not in names]
+        if missing:
+            raise ValueError(
+                f"given must have new values of {missing}, on which the {', '.join(self._graphs)} of {self._name!r} "
+                f"depend; got {sorted(names)}"
+            )
+
+    def at(self, family, rows):
+        """The family with covariates of new items. Shapes: ``rows`` has an array (m, ...) for each source."""
+        if not self:
+            return family
+        if isinstance(family, Grouped):
+            return family._replace(family=self.at(family.family, rows))
+        if self._function is None:
+            inputs = [pt.tensor(name, dtype="float64", shape=(None,) * one.ndim) for name, one in self._sources.items()]
+            replaced = zip(self._sources.values(), inputs, strict=True)
+            given = {one: value.astype(one.dtype) for one, value in replaced}
+            graphs = clone_replace(list(self._graphs.values()), given, rebuild_strict=False)
+            graphs = _with_one_row_each(graphs, self._rows)
+            self._function = pytensor.function(inputs, graphs, mode=Mode(linker="py", optimizer="minimum_compile"))
+        values = [np.asarray(rows[name], dtype="float64") for name in self.sources]
+        values = [x[:, 0] if x.ndim > one.ndim else x for x, one in zip(values, self._sources.values(), strict=True)]
+        results = self._function(*values)
+        for field, result in zip(self._graphs, results, strict=True):
+            if len(result) != len(values[0]):
+                raise ValueError(
+                    f"{field} of {self._name!r} must be a function of {self.sources} row by row; it has {len(result)} "
+                    f"rows for {len(values[0])} new items"
+                )
+        arrays = [np.ascontiguousarray(result, dtype="float64") for result in results]
+        return family._replace(**dict(zip(self._graphs, arrays, strict=True)))
+
+
+def _is_matrix(family, field):
+    return len(family.hyperparameters[field].core) > 1
+
+
+def _is_data(variable):
+    return isinstance(variable, SharedVariable) and not isinstance(variable.type, RandomType)
+
+
+def _with_one_row_each(graphs, rows):
+    """Graphs in which what belongs to the item of each row, ``x[rows]``, is ``x``, since each new item has one row."""
+    picked = {}
+    for node in {one.owner for one in ancestors(graphs) if one.owner} if isinstance(rows, np.ndarray) else ():
+        if isinstance(node.op, AdvancedSubtensor) and np.array_equal(getattr(node.inputs[-1], "data", None), rows):
+            picked[node.outputs[0]] = node.inputs[0]
+    return clone_replace(graphs, picked, rebuild_strict=False)
+
+
+def _as_written(graph):
+    """The graph of a hyperparameter without the checks of its shape, which is that of the old items."""
+    while graph.owner is not None and isinstance(graph.owner.op, Alloc | CheckAndRaise):
+        graph = graph.owner.inputs[0]
+    return graph
+
+
+class NewItems:
+    """New items of a partition, each taken by itself.
+
+    Their data are of some mixtures, and of the ``pm.Data`` of which covariates are made.  With ``points``, data of
+    further mixtures, every item is combined with every point: points are the faster index.
+    """
+
+    def __init__(self, draws, X_new, title="X_new of {!r}", points=None):
+        self._draws, given = draws, _by_name(X_new, draws)
+        self.dim, self.coords = _new_dim(X_new, given, draws.item_dim)
+        self._points, self._titles = points or {}, {name: title.format(name) for name in given}
+        self._titles |= dict.fromkeys(self._points, "grid")
+        given |= self._points
+        mixtures = [name for name in draws.mixtures if name in given]
+        self._layouts = [MixtureLayout(draws.model, name, nested=True) for name in mixtures]
+        self._covariates = {name: NewCovariates(draws.model, name) for name in mixtures}
+        known = {source for one in self._covariates.values() for source in one.sources} | set(draws.mixtures)
+        if not mixtures or not known.issuperset(given):
+            raise ValueError(
+                f"X_new must have data of mixtures over {draws.partition!r}, {draws.mixtures}, and of what the "
+                f"covariates of these depend on; got {sorted(given)}"
+            )
+        for one in self._covariates.values():
+            one.check(given)
+        # Data of all items and, without points, of the items alone; data as kernels read them.
+        self.rows, self.item_rows, self.prepared, self._given = {}, {}, {}, given
+
+    @staticmethod
+    def places(draw):
+        """Where the items of a draw are, as indices of the columns of a table."""
+        return draw.labels
+
+    def tables(self, description, progressbar):
+        """Iterate over the draws, with the log weights of the places of every new item, shape (m, n_places)."""
+        draws = self._draws
+        with tracked(draws, description, progressbar) as progressing:
+            for draw in progressing:
+                names = [layout.name for layout in self._layouts]
+                families, data = zip(*[draws.mixture(draw, name) for name in names], strict=True)
+                if not self.rows:
+                    self.rows = self._read(families)
+                if not self.prepared or any(map(draws.varies, names)):
+                    for family, prepared, name in zip(families, data, names, strict=True):
+                        own = self._covariates[name].at(family, self.rows)
+                        self.prepared[name] = prepare_new_items(own, prepared, self.rows[name], self._titles[name])
+                n_points = next(iter(self.rows.values())).shape[0]
+                points = list(self.prepared.values())
+                yield draw, draws.log_weights(draw, families, data, points, n_points)
+
+    def _read(self, families):
+        sizes = {layout.name: (layout, family) for layout, family in zip(self._layouts, families, strict=True)}
+        rows = {}
+        for name, values in self._given.items():
+            if name in sizes:
+                layout, family = sizes[name]
+                n_features, labels = layout.n_features(family), layout.feature_names()
+                rows[name] = as_rows(values, n_features, self._titles[name], labels)
+            else:
+                rows[name] = numeric_array(self._titles[name], values)
+        self.item_rows = {name: one for name, one in rows.items() if name not in self._points}
+        lengths = {one.shape[0] for one in self.item_rows.values()}
+        if len(lengths) > 1:
+            raise ValueError(f"X_new must have the same number of items for every mixture; got {sorted(lengths)}")
+        if not self._points:
+            return rows
+        [n_items], [n_points] = lengths, {rows[name].shape[0] for name in self._points}
+        items, points = np.repeat(np.arange(n_items), n_points), np.tile(np.arange(n_points), n_items)
+        return {name: one[points if name in self._points else items] for name, one in rows.items()}
+
+
+def _by_name(X_new, draws):
+    if not draws.mixtures:
+        raise ValueError(f"no Mixture depends on partition {draws.partition!r}: new items have no data")
+    if not isinstance(X_new, dict):
+        if len(draws.mixtures) > 1:
+            raise ValueError(f"X_new must be a dict with data of one or more of the mixtures {draws.mixtures}")
+        return {draws.mixtures[0]: X_new}
+    if not X_new:
+        raise ValueError(f"X_new must have data of mixtures over {draws.partition!r}, {draws.mixtures}; got none")
+    return dict(X_new)
+
+
+def data_of_mixtures(draws, given):
+    """The part of the data of new items that is of mixtures, with what the covariates of these depend on."""
+    names = {name for name in draws.mixtures if name in given}
+    names |= {source for name in names for source in NewCovariates(draws.model, name).sources}
+    return {name: values for name, values in given.items() if name in names}
+
+
+def _new_dim(X_new, given, item_dim):
+    """Name and coordinates of the new items."""
+    for X in (X_new, *given.values()):
+        if isinstance(X, xr.DataArray | xr.Dataset) and X.dims:
+            dim = next(iter(X.dims))
+            return dim, {dim: X[dim]} if dim in X.coords else {}
+    return f"new_{item_dim}", {}
+
+
+def prepare_new_items(family, data, X, argument):
+    """Check new data and prepare them in the coordinates of the prepared data of a mixture. They fit the caches of
+    clusters of ``data``. Shapes: ``X`` (m, d).
+    """
+    with naming(argument):
+        return prepare_alike(family, X, data)
+
+
+def as_rows(X, n_features, argument, names=None):
+    """Convert data of new items to a matrix. Shapes: returns (m, n_features)."""
+    if isinstance(X, xr.Dataset):
+        columns = list(X.data_vars)
+        if names is not None and set(map(str, names)) == set(map(str, columns)):
+            columns = [next(c for c in columns if str(c) == str(name)) for name in names]
+        X = np.stack(np.broadcast_arrays(*[X[c].to_numpy() for c in columns]), axis=-1) if columns else np.empty((0, 0))
+    if not scipy.sparse.issparse(X):
+        X = numeric_array(argument, X)
+    rows = X[:, None] if X.ndim == 1 and n_features == 1 else X
+    if rows.ndim != 2 or rows.shape[1] != n_features:
+        allowed = f"(m, {n_features})" + (" or (m,)" if n_features == 1 else "")
+        raise ValueError(f"{argument} must have shape {allowed}, one column per feature; got shape {X.shape}")
+    if rows.shape[0] == 0:
+        raise ValueError(f"{argument} must have at least one row; got shape {X.shape}")
+    return rows

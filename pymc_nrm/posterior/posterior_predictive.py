@@ -1,4 +1,4 @@
-"""Replications of the data from the clusters found, and data of new items."""
+"""Replications of the data from the clusters found, data of new items, and the pointwise log-likelihood."""
 
 from typing import Any
 
@@ -7,10 +7,10 @@ import xarray as xr
 from pymc.model import Model
 from pymc.util import get_random_generator
 
-from pymc_nrm.common.checks import check_count, check_name, random_generator
+from pymc_nrm.common.checks import check_count, check_flag, check_name, random_generator
 from pymc_nrm.common.progress import tracked
 from pymc_nrm.families.needs import check_needs
-from pymc_nrm.models.rvs import checked_model, is_mixture
+from pymc_nrm.models.rvs import checked_model, is_mixture, kind_of, mixtures_of, other_uses, partition_of
 from pymc_nrm.posterior.any_draws import draws_of
 from pymc_nrm.posterior.layout import MixtureLayout, draws_dataset, partition_coords
 
@@ -154,3 +154,145 @@ def _draw(draws, layouts, new_items, rng, progressbar):
                     results[layout.name] = np.empty((len(draws), *values.shape), dtype=layout.dtype)
                 results[layout.name][draw.index] = values
     return np.array(new_labels), results
+
+
+def compute_log_likelihood(
+    idata: xr.DataTree,
+    model: Model,
+    *,
+    var_name: str | None = None,
+    extend_inferencedata: bool = True,
+    progressbar: bool = True,
+) -> Any:
+    """Log-likelihood of each item for ``arviz.loo``, so that ``arviz.compare`` can compare measures and families.
+
+    An item is left out together with its label.  Its value in a draw is its log predictive density given the other
+    items, their partition and the hyperparameters, with its own label and all parameters of clusters integrated out.
+
+    Parameters
+    ----------
+    idata : DataTree
+        Posterior draws.
+    %(model)s
+    var_name : str, optional
+        Name of the partition, or of its data if only one variable depends on it; by default the only partition.
+    extend_inferencedata : bool
+        Whether to add the result to the group ``log_likelihood`` of ``idata``, which must then be a DataTree.
+    %(progressbar)s
+
+    Returns
+    -------
+    DataTree or Dataset
+        ``idata`` itself, or a Dataset.  The variable has dims (chain, draw, item) and the name of the data.  If several
+        variables depend on the partition, it is the joint log density of all data of an item, all of its rows, and has
+        the name of the partition.
+
+    Raises
+    ------
+    TypeError
+        If ``idata`` is to be extended and is not a DataTree.
+    ValueError
+        If a mixture or another variable that depends on labels is latent, a potential does, the partition has no data,
+        or the draws or the model lack a variable.
+
+    Notes
+    -----
+    Write z for the partition, h for hyperparameters, and -i for all items except i.  Summing over the label of item i,
+
+        ``p(z[-i], h | x) = p(z[-i], h | x[-i]) p(x[i] | z[-i], x[-i], h) / p(x[i] | x[-i])``.
+
+    For a nested partition z holds paths and tables, and the sum is over all paths and components of item i.  Draws
+    given all data therefore become draws given x[-i] by the importance weights
+    ``1 / p(x[i] | z[-i], x[-i], h)``, and the integrand is the same density.  This is what Pareto-smoothed importance
+    sampling does with the values given here (integrated importance sampling, Li, Qiu, Zhang & Feng 2016, "Approximating
+    cross-validatory predictive evaluation in Bayesian latent variables models with integrated IS and WAIC"; Vehtari,
+    Gelman & Gabry 2017).  It is exact as the number of draws grows, for every measure, and
+
+        ``p(x[i] | z[-i], x[-i], h) = sum_k P(join k) p(x[i] | items of cluster k but i) + P(new) p(x[i] | base)``.
+
+    The density of an item given its own label, ``p(x[i] | z, x[-i])``, would be wrong: a singleton has the density of
+    the base measure there, although the rest of the data may predict it well, and the label itself was drawn given
+    x[i].  Drawing the parameters and weights of the random measure is not needed and would only add noise.
+
+    For data with parameters of slots, as in ``slope[z]``, the sum is over all K slots, given the parameters theta that
+    the draw has in each,
+
+        ``p(x[i] | z[-i], theta, h) = sum_(occupied s) P(join s) p(x[i] | theta_s) + sum_(empty s) P(new) / (K - k)
+        p(x[i] | theta_s)``,
+
+    where k clusters are left without the item; if they use all slots, the first sum is normalised.  Here z[-i], theta
+    and h take the place of z[-i] and h, and the identity above holds as it stands, since parameters of empty slots are
+    a part of the state.  The slot of an item that is alone counts among the empty ones, and its parameters know x[i]:
+    an average over other or more draws from the prior in place of the K - k parameters would be biased.  Missing values
+    that PyMC imputes are integrated out.
+
+    ``elpd_loo``, its standard error, the Pareto k and comparisons have their usual meaning.  ``p_loo`` does not count
+    the parameters of clusters, which are integrated out on both sides.  These values do not define WAIC.  ArviZ refuses
+    values with many ties, which arise if no hyperparameter is sampled and the draws repeat a few partitions.
+
+    ``pm.compute_log_likelihood`` gives other values, not for ``arviz.loo``: one number per draw for a mixture,
+    the joint log density of all its data, which ArviZ takes for that of one observation; for parameters of slots,
+    densities given the label that was drawn with the data of the item.  PyMC asks the model for its log-probability as
+    a sampler does, so that a model cannot tell the two apart.
+
+    Examples
+    --------
+    >>> import pymc as pm
+    >>> import xarray as xr
+    >>> import pymc_nrm as nrm
+    >>> with pm.Model() as model:
+    ...     z = nrm.Partition("z", nrm.DirichletProcess(1.0), n=3)
+    ...     x = nrm.Mixture("x", z, nrm.PoissonGamma(1.0, 0.5), observed=[1, 0, 9])
+    >>> posterior = xr.Dataset({"z": (("chain", "draw", "item"), [[[0, 0, 0], [0, 0, 1]]])})
+    >>> idata = xr.DataTree.from_dict({"posterior": posterior})
+    >>> nrm.compute_log_likelihood(idata, model)["log_likelihood"]["x"].round(2).values.tolist()
+    [[[-1.97, -2.06, -5.83], [-1.82, -1.46, -5.83]]]
+    """
+    check_flag("extend_inferencedata", extend_inferencedata)
+    model = checked_model(model)
+    if extend_inferencedata and not (isinstance(idata, xr.DataTree) and "posterior" in idata.children):
+        raise TypeError(
+            "idata must be a DataTree with the group posterior to be extended; give extend_inferencedata=False to get "
+            f"a Dataset of its own. Got {type(idata).__name__}"
+        )
+    draws = draws_of(idata, model, _partition_name(model, var_name))
+    data = draws.names_of_data()
+    if not data:
+        raise ValueError(f"no data depend on partition {draws.partition!r}: its items have no likelihood")
+    latent = [name for name in draws.mixtures if model[name] not in model.observed_RVs]
+    if latent:
+        raise ValueError(
+            f"Mixture {latent[0]!r} is latent: the likelihood of its items is that of the variables that depend on it; "
+            "use pm.compute_log_likelihood for those"
+        )
+    with tracked(draws, "Evaluating log-likelihoods", progressbar) as progressing:
+        values = np.array([draws.leave_one_out(draw) for draw in progressing])
+    name = data[0] if len(data) == 1 else draws.partition
+    dataset = draws_dataset(draws.posterior, {name: ((draws.item_dim,), values)}, partition_coords(draws))
+    if not extend_inferencedata:
+        return dataset
+    if "log_likelihood" in idata.children:
+        dataset = idata["log_likelihood"].to_dataset().drop_vars(name, errors="ignore").merge(dataset)
+    idata["log_likelihood"] = xr.DataTree(dataset)
+    return idata
+
+
+def _partition_name(model, var_name):
+    """Name of the partition, given its own name or that of its only data."""
+    rv = next((rv for rv in model.basic_RVs if rv.name == var_name), None)
+    if rv is None or kind_of(rv) is not None:
+        return var_name
+    partitions = [one for one in model.basic_RVs if kind_of(one) is not None]
+    found = [partition_of(rv)] if is_mixture(rv) else [one for one in partitions if rv in other_uses(model, one)]
+    if len(found) != 1:
+        return var_name
+    [partition] = found
+    others = [
+        other.name for other in (*mixtures_of(model, partition), *other_uses(model, partition)) if other is not rv
+    ]
+    if others:
+        raise ValueError(
+            f"var_name={var_name!r} shares partition {partition.name!r} with {others}: items are left out as a whole; "
+            f"give var_name={partition.name!r}"
+        )
+    return partition.name

@@ -6,8 +6,8 @@ import numpy as np
 from pytensor.graph.traversal import ancestors
 
 from pymc_nrm.common.progress import tracked
+from pymc_nrm.models.itemwise.flow import terms_of
 from pymc_nrm.models.itemwise.item_table import ItemTable
-from pymc_nrm.models.itemwise.terms import terms_of
 from pymc_nrm.models.rvs import dims_of, is_mixture, other_uses
 from pymc_nrm.models.values import Values, in_value_space
 from pymc_nrm.partitions.slots import MOST_TRIES

@@ -1,12 +1,15 @@
-"""Kernels for the predictive densities of items in the clusters of one draw."""
+"""Kernels of one draw: densities of items in its clusters, and draws of parameters and of data given these."""
+
+from contextlib import contextmanager
 
 import numpy as np
 
 from pymc_nrm.families.base import add_item, log_predictive, refresh_cache
-from pymc_nrm.kernels.generic import kernel
-from pymc_nrm.kernels.interrupts import check_signals
+from pymc_nrm.families.conjugate import draw_item, draw_parameters, parameters_size, restore_parameters
+from pymc_nrm.kernels.generic import check_signals, kernel
 from pymc_nrm.kernels.special import copy_row
 from pymc_nrm.partitions.clusters import build_state
+from pymc_nrm.partitions.grouped import GroupedRows, family_of_rows
 
 
 def log_predictive_table(labels, family, data, points, n_points):
@@ -65,3 +68,70 @@ def log_sum_rows(table):
     shift = np.where(np.isfinite(largest), largest, 0.0)
     with np.errstate(divide="ignore"):
         return shift + np.log(np.exp(table - shift[:, None]).sum(axis=1))
+
+
+@contextmanager
+def covariances_held(what):
+    """Say that ``what`` is impossible where a covariance has no Cholesky factor in doubles."""
+    try:
+        yield
+    except np.linalg.LinAlgError:
+        raise ValueError(
+            f"{what}: doubles do not hold the covariance of a cluster, far longer in one direction than in others. "
+            "Choose mu nearer to the data, or a wider Psi"
+        ) from None
+
+
+@kernel
+def draw_cluster_rows(rng, labels, family, data, n_new):
+    """Draw the parameters of every cluster given its items, and those of ``n_new`` clusters without items."""
+    state = build_state(labels, family, data)
+    n_clusters = state.size[0]
+    empty = state.active[n_clusters]
+    rows = np.empty((n_clusters + n_new, parameters_size(family)))
+    for k in range(n_clusters + n_new):
+        check_signals()
+        slot = k if k < n_clusters else empty
+        draw_parameters(family, state.statistics[slot], rng, rows[k])
+    return rows
+
+
+@kernel
+def _draw_items(rng, family, labels, parameters, values):
+    """Draw data of items given their labels and the parameters of clusters, and write them into ``values``."""
+    for item in range(labels.shape[0]):
+        if item % 64 == 0:
+            check_signals()
+        draw_item(family, parameters[labels[item]], rng, item, values[item])
+
+
+def draw_data_of_clusters(rng, layout, family, data, old_labels, labels):
+    """Data of items, or of their rows, given their clusters; those of old items have parameters drawn given the data.
+    A new item has one row.
+    """
+    n_new, n_new_items = int(labels.max()) - int(old_labels.max()), len(labels) - len(old_labels)
+    if isinstance(data, GroupedRows):
+        labels = np.concatenate([labels[data.items], labels[len(old_labels) :]])
+    parameters = restore_parameters(family, data, draw_cluster_rows(rng, old_labels, family, data, n_new))
+    values = np.empty((len(labels), layout.n_features(family)))
+    with covariances_held(f"data of {layout.name!r} cannot be drawn"):
+        _draw_items(rng, _with_new_items(family_of_rows(family), n_new_items), labels, parameters, values)
+    return values
+
+
+def _with_new_items(family, new_items):
+    """The family of old and new items, if it has hyperparameters with one value per item."""
+    if not new_items:
+        return family
+    changed = {}
+    for name, spec in family.hyperparameters.items():
+        if "n" in spec.core:
+            values = np.moveaxis(getattr(family, name), spec.core.index("n"), 0)
+            if (values != values[:1]).any():
+                raise ValueError(
+                    f"{name} of {type(family).__name__} differs between items: new items have no value of it; use "
+                    "new_items=0"
+                )
+            longer = np.concatenate([values, np.repeat(values[:1], new_items, axis=0)])
+            changed[name] = np.ascontiguousarray(np.moveaxis(longer, 0, spec.core.index("n")))
+    return family._replace(**changed)

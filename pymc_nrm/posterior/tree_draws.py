@@ -4,16 +4,14 @@ import numpy as np
 import xarray as xr
 
 from pymc_nrm.families.base import Centred
-from pymc_nrm.families.diffusion.draws import draw_given_data
-from pymc_nrm.families.diffusion.messages import log_predictive_at_places
+from pymc_nrm.families.diffusion.base import draw_given_data, log_predictive_at_places
 from pymc_nrm.families.needs import ITEMS
-from pymc_nrm.kernels.generic import kernel
-from pymc_nrm.kernels.interrupts import check_signals
+from pymc_nrm.kernels.generic import check_signals, kernel
 from pymc_nrm.models.parts import joint_data, joint_family
 from pymc_nrm.partitions.labels import canonical_columns, rename_in_order
 from pymc_nrm.partitions.nested import Nested
 from pymc_nrm.partitions.nested_laws.forward import draw_further_nested, draw_further_paths
-from pymc_nrm.partitions.nested_laws.known_paths import KnownPaths, canonical_paths
+from pymc_nrm.partitions.nested_laws.levels import KnownPaths, canonical_paths
 from pymc_nrm.partitions.nested_laws.next_item import Places, component_weights, nodes_of_paths, places_of
 from pymc_nrm.posterior.draws import Draws
 from pymc_nrm.posterior.tables import log_predictive_table, log_sum_rows

@@ -4,9 +4,7 @@ from pymc_nrm.recipes.elicitation import ElicitedPrior, elicit, suggest_max_clus
 from pymc_nrm.recipes.estimator import MixtureEstimator
 from pymc_nrm.recipes.gaussian_mixture import gaussian_mixture
 from pymc_nrm.recipes.held_out_density import held_out_density
-from pymc_nrm.recipes.mixture_model import mixture_model
-from pymc_nrm.recipes.regression_model import regression_model
-from pymc_nrm.recipes.table_data import table_data
+from pymc_nrm.recipes.table_models import mixture_model, regression_model, table_data
 from pymc_nrm.recipes.ties import jitter_ties
 
 __all__ = [

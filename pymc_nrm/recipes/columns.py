@@ -1,12 +1,14 @@
-"""Columns of tables: what kind each is, with errors that name the column and say what to do."""
+"""Columns of tables: what kind each is, which are doubtful or follow from others, with errors that say what to do."""
 
 import numbers
+import os
+import warnings
 from collections.abc import Mapping
 
 import numpy as np
 import pandas as pd
 
-from pymc_nrm.recipes.doubtful_columns import FEW_VALUES, check_text, numbers_in_text, warn_of_doubtful_numbers
+from pymc_nrm.families.sample_covariance import dependent_columns
 
 NUMERIC, BINARY, CATEGORICAL, COUNT = KINDS = ("numeric", "binary", "categorical", "count")
 
@@ -221,3 +223,150 @@ def level_codes(column, name, levels):
             "or missing, which leaves the column out of the prediction"
         )
     return np.array([np.nan if gap else codes[v] for v, gap in zip(values, missing, strict=True)])
+
+
+# Whole numbers with at most so many different values may be anything, and other numbers with at most so many.
+FEW_VALUES, _FEWEST_VALUES = 20, 5
+
+# Doubles from here on are all whole.
+_ALL_WHOLE = 2.0**52
+
+# Many strings are levels of a category only if they have on average at least so many items.
+_LEAST_ITEMS = 4
+
+
+def check_text(name, column):
+    """Refuse a column of text that is mostly numbers, or hardly ever repeats a string."""
+    keep = f"kinds={{{name!r}: 'categorical'}} takes it as it is"
+    advice = numbers_in_text(name, column)
+    if advice:
+        raise ValueError(f"{advice}; {keep}")
+    n, different = column.count(), column.nunique()
+    if FEW_VALUES < different < n < _LEAST_ITEMS * different:
+        raise ValueError(
+            f"column {name!r} holds {different} different strings in {n} rows, so it says little about clusters. Leave "
+            f"it out, or make several strings one; {keep}"
+        )
+
+
+def numbers_in_text(name, column):
+    """Say what to do about a column of text of which more than half are numbers; None about others."""
+    known = column.dropna()
+    if len(known) == 0 or not all(isinstance(value, str) for value in known):
+        return None
+    parsed, how = pd.to_numeric(known, errors="coerce").notna(), ""
+    if 2 * parsed.sum() <= len(known):
+        parsed, how = pd.to_numeric(known.str.replace(",", "."), errors="coerce").notna(), ".str.replace(',', '.')"
+    if 2 * parsed.sum() <= len(known):
+        return None
+    others = known[~parsed].unique().tolist()
+    text = f"column {name!r} holds text, and {parsed.sum()} of {len(known)} values are numbers"
+    if others:
+        text += f", others are {', '.join(map(repr, others[:3]))}{', ...' if len(others) > 3 else ''}"
+    gone = ", which makes the others missing" if others else ""
+    return f'{text}. Make it numeric by pandas.to_numeric(df[{name!r}]{how}, errors="coerce"){gone}'
+
+
+def warn_of_doubtful_numbers(columns, n_columns, stacklevel):
+    """Warn of columns taken as measurements that look like codes, or like names of the rows."""
+    codes, names = {}, {}
+    for name, values in columns.items():
+        known = values[np.isfinite(values)]
+        n_different = len(np.unique(known))
+        whole = (known == np.floor(known)).all() and (abs(known) < _ALL_WHOLE).all()
+        if 1 < n_different < len(known):
+            if n_different <= (FEW_VALUES if whole else _FEWEST_VALUES):
+                codes[name] = n_different
+        elif whole and n_different > FEW_VALUES and n_columns > 1:
+            names[name] = n_different
+    where = "of mixture_model or MixtureEstimator, for a DataFrame"
+    if codes:
+        text = (
+            f"{_listed(codes)} taken as measurements, with few different values, as codes of categories have. If they "
+            f"are codes, say so by kinds={{{next(iter(codes))!r}: 'categorical'}} {where}; 'numeric' there says that a "
+            "column measures something"
+        )
+        warnings.warn(text, stacklevel=stacklevel)
+    if names:
+        text = (
+            f"{_listed(names)} taken as measurements, with a different whole number in every row, as names of rows "
+            f"are. If they are names, leave them out; otherwise kinds={{{next(iter(names))!r}: 'numeric'}} {where}, "
+            "says that a column measures something"
+        )
+        warnings.warn(text, stacklevel=stacklevel)
+
+
+def _listed(columns, most=6):
+    shown = [f"{name!r} ({n} values)" for name, n in list(columns.items())[:most]]
+    more = f" and {len(columns) - most} more" if len(columns) > most else ""
+    return f"column{'s' * (len(shown) > 1)} {', '.join(shown)}{more} {'are' if len(shown) > 1 else 'is'}"
+
+
+# A column is redundant if others leave less than this share of its variance unexplained.
+_LEAST_SHARE = 0.01
+
+_DIRECTIONS = "; or try n_components, which takes the thinnest directions for noise that all clusters share"
+
+# Warnings point to the line of the user that calls a recipe.
+_HERE = (os.path.dirname(__file__),)
+
+
+def warn_of_redundant_columns(X, values, in_chunks=False):
+    """Warn of columns that nearly follow from others; exact linear combinations are left to other messages.
+
+    Shapes: ``values`` (n, d), NaN where missing.
+    """
+    values = values[np.isfinite(values).all(axis=1)]
+    if len(values) <= values.shape[1]:
+        return
+    places = np.flatnonzero(values.min(axis=0) < values.max(axis=0))
+    if len(places) < 2:
+        return
+    places = np.delete(places, dependent_columns(values[:, places]))
+    found = redundant_columns(values[:, places])
+    if not found:
+        return
+    name = {k: repr(name_of_column(X, place)) for k, place in enumerate(places)}
+    sets = [f"{name[column]} from {', '.join(name[k] for k in others)}" for column, others in found.items()]
+    warnings.warn(
+        f"Columns that follow from others, with R^2 above {1 - _LEAST_SHARE:g}: {'; '.join(sets)}. Rows then lie near "
+        f"a thin sheet, which is cut into many clusters. Leave out {', '.join(name[column] for column in found)}, or "
+        f"as many others of these sets{'' if in_chunks else _DIRECTIONS}",
+        skip_file_prefixes=_HERE,
+    )
+
+
+def redundant_columns(values):
+    """Columns of complete data that others determine, none of them exactly, each with the few that determine it.
+
+    Without these columns none that is left follows from the others.  Shapes: ``values`` (n, d), n > d.
+    """
+    n, d = values.shape
+    left, found = list(range(d)), {}
+    # A triangle whose columns have the lengths and angles of the centred columns.
+    R = np.linalg.qr((values - values.mean(axis=0)) / values.std(axis=0), mode="r")
+    while len(left) > 1:
+        shares = _unexplained(R[:, left], n)
+        if shares.min() >= _LEAST_SHARE:
+            break
+        column = left.pop(int(shares.argmin()))
+        found[column] = _determining(R, column, left, n)
+    return found
+
+
+def _unexplained(R, n):
+    """One minus the adjusted R^2 of each column on all others; a column leaves 1 / inverse(R'R)_jj unexplained."""
+    _, lengths, directions = np.linalg.svd(R, full_matrices=False)
+    residual = 1.0 / ((directions / lengths[:, None]) ** 2).sum(axis=0)
+    return residual / n * (n - 1) / (n - R.shape[1])
+
+
+def _determining(R, column, others, n):
+    """The first few columns, chosen one by one, whose regression leaves little of a column."""
+    chosen, rest = [], list(others)
+    while rest:
+        shares = [_unexplained(R[:, [column, *chosen, other]], n)[0] for other in rest]
+        chosen.append(rest.pop(int(np.argmin(shares))))
+        if min(shares) < _LEAST_SHARE:
+            break
+    return sorted(chosen)

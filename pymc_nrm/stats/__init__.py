@@ -1,7 +1,6 @@
 """Summaries and diagnostics of draws of partitions; none depends on how clusters are named."""
 
 from pymc_nrm.common.docstrings import document_all
-from pymc_nrm.stats.cluster_parameters import cluster_parameters
 from pymc_nrm.stats.diagnostics import add_diagnostics
 from pymc_nrm.stats.draws import nested_names, partition_draws, partition_names, stack_draws
 from pymc_nrm.stats.losses import (
@@ -20,16 +19,20 @@ from pymc_nrm.stats.nested.agreement import (
     purity,
     triplet_accuracy,
 )
-from pymc_nrm.stats.nested.clades import clade_probability, consensus_tree, maximum_clade_credibility
 from pymc_nrm.stats.nested.item_tree import ItemTree
 from pymc_nrm.stats.nested.levels import common_depth, common_depth_linkage, component_draws, levels
-from pymc_nrm.stats.nested.nested_point_estimate import nested_point_estimate
+from pymc_nrm.stats.nested.nested_point_estimate import (
+    clade_probability,
+    consensus_tree,
+    maximum_clade_credibility,
+    nested_point_estimate,
+)
 from pymc_nrm.stats.partition_convergence import nested_convergence, partition_convergence
 from pymc_nrm.stats.point_estimate import point_estimate
 from pymc_nrm.stats.point_estimates import point_estimates
 from pymc_nrm.stats.quantities import nested_quantities, partition_quantities
 from pymc_nrm.stats.similarity import similarity, similarity_rows
-from pymc_nrm.stats.summary import summary, without_labels
+from pymc_nrm.stats.summary import cluster_parameters, summary, without_labels
 from pymc_nrm.stats.uncertainty import assignment_uncertainty, credible_ball
 
 __all__ = [

@@ -3,8 +3,7 @@
 import numpy as np
 
 from pymc_nrm.common.checks import numeric_array
-from pymc_nrm.kernels.generic import kernel
-from pymc_nrm.kernels.interrupts import check_signals
+from pymc_nrm.kernels.generic import check_signals, kernel
 from pymc_nrm.stats.draws import relabel_rows
 
 

@@ -8,8 +8,7 @@ import xarray as xr
 
 from pymc_nrm.common.checks import check_name
 from pymc_nrm.common.marks import MISSING_OF, NAME, NESTED, NUMBER, RENAMED, SLOTS_OF, partition_number
-from pymc_nrm.kernels.generic import kernel
-from pymc_nrm.kernels.interrupts import check_signals
+from pymc_nrm.kernels.generic import check_signals, kernel
 
 SAMPLE_DIMS = ("chain", "draw")
 # Names of the dimension along which the columns of a nested partition lie; others end in ``_column``.

@@ -8,8 +8,7 @@ import xarray as xr
 
 from pymc_nrm.common.checks import check_count
 from pymc_nrm.common.progress import progress
-from pymc_nrm.kernels.generic import kernel
-from pymc_nrm.kernels.interrupts import check_signals
+from pymc_nrm.kernels.generic import check_signals, kernel
 from pymc_nrm.stats.draws import item_coords, item_dimension, partition_draws, stack_draws
 
 

@@ -7,8 +7,7 @@ import numpy as np
 import xarray as xr
 
 from pymc_nrm.common.checks import check_number
-from pymc_nrm.kernels.generic import kernel
-from pymc_nrm.kernels.interrupts import check_signals
+from pymc_nrm.kernels.generic import check_signals, kernel
 from pymc_nrm.stats.contingency import order_by_cluster
 from pymc_nrm.stats.draws import item_coords, item_dimension, partition_draws
 from pymc_nrm.stats.losses import complete_costs, draw_losses

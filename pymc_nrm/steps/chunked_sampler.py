@@ -23,12 +23,11 @@ from pymc_nrm.models.chunked_mixture import ChunkedMixtureRV
 from pymc_nrm.models.parts import ChunkedParts
 from pymc_nrm.models.rvs import checked_model, kind_of, mixtures_of, names_in_chunks
 from pymc_nrm.models.values import Values
-from pymc_nrm.moves.chunks.blocks import Block, Preparations
-from pymc_nrm.moves.chunks.chain import Chain
+from pymc_nrm.moves.chunks.chain import Block, Chain, Preparations
 from pymc_nrm.moves.chunks.engine import Engine
 from pymc_nrm.moves.chunks.exact_sums import Quanta
-from pymc_nrm.moves.chunks.launch_split import cluster_weights
 from pymc_nrm.moves.chunks.relabel import LEVEL, label_by
+from pymc_nrm.moves.chunks.splits import cluster_weights
 from pymc_nrm.moves.chunks.sweep import draw_law, start, sweep
 from pymc_nrm.moves.slice_labels import expected_proposals, largest_deviation
 from pymc_nrm.partitions.chunked import CLUSTER_COUNTS, CLUSTER_SUMS, FOLLOWED_LABELS, Chunked

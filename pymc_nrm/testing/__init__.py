@@ -3,10 +3,16 @@
 from pymc_nrm.partitions.labels import all_partitions
 from pymc_nrm.testing.enumeration import exact_posterior, kernel_inputs, log_evidence, total_variation
 from pymc_nrm.testing.family_checks import check_family
-from pymc_nrm.testing.figures import CheckError
 from pymc_nrm.testing.forward import ForwardDraw, geweke
 from pymc_nrm.testing.measure_checks import check_measure
-from pymc_nrm.testing.scores import largest_z, mean_and_error, partition_frequencies, partition_index, z_scores
+from pymc_nrm.testing.scores import (
+    CheckError,
+    largest_z,
+    mean_and_error,
+    partition_frequencies,
+    partition_index,
+    z_scores,
+)
 from pymc_nrm.testing.tree_family_checks import check_tree_family
 
 __all__ = [

@@ -9,7 +9,7 @@ import pytensor.tensor as pt
 from pytensor.compile.mode import Mode
 from scipy import sparse
 
-from pymc_nrm.common.hyperparameters import plain_values
+from pymc_nrm.common.checks import plain_values
 from pymc_nrm.common.supports import WholeNumber
 from pymc_nrm.families.arguments import broadcast_hyperparameters
 from pymc_nrm.families.base import complete, log_likelihood
@@ -20,7 +20,7 @@ from pymc_nrm.kernels.generic import lacking
 from pymc_nrm.kernels.lanes import LANES
 from pymc_nrm.testing import family_kernels as kernels
 from pymc_nrm.testing.family_draw_checks import check_draws
-from pymc_nrm.testing.figures import CheckError, assert_close, runner, slope
+from pymc_nrm.testing.scores import CheckError, assert_close, runner, slope
 from pymc_nrm.trees.inputs import as_rows, family_and_data
 
 

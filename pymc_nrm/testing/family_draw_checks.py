@@ -12,7 +12,7 @@ from pymc_nrm.families.needs import COMPONENT_PANEL
 from pymc_nrm.kernels.generic import lacking
 from pymc_nrm.kernels.lanes import LANES
 from pymc_nrm.testing import family_kernels as kernels
-from pymc_nrm.testing.figures import CheckError, assert_close, assert_zero, is_zero
+from pymc_nrm.testing.scores import CheckError, assert_close, assert_zero, is_zero
 
 # Cells per feature over which a predictive density is integrated, and the largest number of features for that.
 _CELLS, _MOST_FEATURES = 18, 3

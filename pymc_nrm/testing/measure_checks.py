@@ -9,7 +9,7 @@ import pytensor
 import pytensor.tensor as pt
 from scipy import stats
 
-from pymc_nrm.common.hyperparameters import check_values
+from pymc_nrm.common.checks import check_values
 from pymc_nrm.common.supports import WholeNumber
 from pymc_nrm.kernels.generic import kernel, lacking
 from pymc_nrm.measures.base import (
@@ -24,7 +24,7 @@ from pymc_nrm.measures.base import (
     weights,
 )
 from pymc_nrm.partitions.labels import all_partitions, canonical_labels, label_counts
-from pymc_nrm.testing.figures import INTERPRETED, CheckError, assert_close, assert_zero, runner, slope
+from pymc_nrm.testing.scores import INTERPRETED, CheckError, assert_close, assert_zero, runner, slope
 from pymc_nrm.trees.inputs import measure_of_numbers
 
 REQUIRED = (

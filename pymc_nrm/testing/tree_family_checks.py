@@ -6,24 +6,25 @@ import numpy as np
 import pytensor
 import pytensor.tensor as pt
 
-from pymc_nrm.common.checks import check_count
-from pymc_nrm.common.hyperparameters import plain_values
+from pymc_nrm.common.checks import check_count, plain_values
 from pymc_nrm.families.base import Centred, localise, prepare_data
 from pymc_nrm.families.diffusion.base import (
     add_square,
     broadcast_hyperparameters,
     draw_whitening,
+    log_likelihood,
     new_scatter,
+    node_moments,
+    residual_scatter,
     scatter_log_likelihood,
     symbolic_log_likelihood,
     transform_row,
 )
-from pymc_nrm.families.diffusion.messages import log_likelihood, node_moments, residual_scatter
 from pymc_nrm.families.diffusion.node_tree import build_node_tree
 from pymc_nrm.families.needs import check_needs
 from pymc_nrm.kernels.generic import kernel
 from pymc_nrm.partitions.labels import canonical_labels
-from pymc_nrm.testing.figures import INTERPRETED, CheckError, assert_close, assert_zero, runner, slope
+from pymc_nrm.testing.scores import INTERPRETED, CheckError, assert_close, assert_zero, runner, slope
 from pymc_nrm.trees.inputs import as_rows
 
 # What every tree family must define.

@@ -6,12 +6,10 @@ from typing import Any
 import numpy as np
 
 from pymc_nrm.families.conjugate import log_marginal
-from pymc_nrm.kernels.generic import kernel
-from pymc_nrm.kernels.interrupts import check_signals
+from pymc_nrm.kernels.generic import check_signals, kernel
 from pymc_nrm.kernels.special import softplus
 from pymc_nrm.measures.base import log_joint_term, weights
-from pymc_nrm.moves.guide_trees.potentials import potentials_from_marginals, tree_log_marginals
-from pymc_nrm.moves.guide_trees.tree import Tree
+from pymc_nrm.moves.guide_trees.tree import Tree, potentials_from_marginals, tree_log_marginals
 from pymc_nrm.trees.clustering import checked_log_u
 from pymc_nrm.trees.clustering_result import (
     Dendrogram,

@@ -9,12 +9,10 @@ import numpy as np
 import scipy
 
 from pymc_nrm.families.base import add_item, cache_size, log_predictive, refresh_cache, statistics_size
-from pymc_nrm.kernels.generic import kernel
-from pymc_nrm.kernels.interrupts import check_signals
+from pymc_nrm.kernels.generic import check_signals, kernel
 from pymc_nrm.kernels.special import softplus, sum_rows
 from pymc_nrm.measures.base import log_joint_increment, weights
-from pymc_nrm.moves.guide_trees.potentials import potentials_from_marginals, tree_log_marginals
-from pymc_nrm.moves.guide_trees.tree import Tree, check_tree, cut_tree
+from pymc_nrm.moves.guide_trees.tree import Tree, check_tree, cut_tree, potentials_from_marginals, tree_log_marginals
 from pymc_nrm.trees.evidence import u_given_tree
 from pymc_nrm.trees.inputs import family_and_data, measure_of_numbers, names_per_item, with_more_rows
 

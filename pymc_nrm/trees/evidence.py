@@ -11,7 +11,7 @@ import numpy as np
 
 from pymc_nrm.kernels.special import log_sum_exp, softplus
 from pymc_nrm.measures.base import log_eppf, log_joint_term, weights
-from pymc_nrm.moves.guide_trees.potentials import potentials_from_marginals
+from pymc_nrm.moves.guide_trees.tree import potentials_from_marginals
 
 # Nodes are at most a third of a standard deviation apart, and at most 0.1.  The trapezoid rule then has an error below
 # 1e-8, even for one-sided tails far from the mode.

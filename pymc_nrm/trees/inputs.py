@@ -4,8 +4,7 @@ import numpy as np
 import scipy
 from pytensor.graph.basic import Variable
 
-from pymc_nrm.common.checks import naming, numeric_array
-from pymc_nrm.common.hyperparameters import plain_values
+from pymc_nrm.common.checks import naming, numeric_array, plain_values
 from pymc_nrm.families.arguments import broadcast_hyperparameters
 from pymc_nrm.families.base import check_resolution, complete, localise, prepare_data
 from pymc_nrm.families.conjugate import log_marginal

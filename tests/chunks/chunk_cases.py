@@ -3,10 +3,8 @@
 import numpy as np
 
 import pymc_nrm as nrm
-from pymc_nrm.moves.chunks.blocks import Block, Preparation, no_changes
-from pymc_nrm.moves.chunks.chain import Chain, Clusters
+from pymc_nrm.moves.chunks.chain import Block, Chain, Clusters, Preparation, no_changes, rounded_rows, sum_clusters
 from pymc_nrm.moves.chunks.engine import Engine
-from pymc_nrm.moves.chunks.passes import rounded_rows, sum_clusters
 from pymc_nrm.moves.chunks.sweep import draw_law
 from pymc_nrm.partitions.labels import canonical_labels
 from pymc_nrm.testing import exact_posterior, kernel_inputs

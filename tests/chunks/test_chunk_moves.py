@@ -6,10 +6,8 @@ from chunk_cases import FAMILIES, MEASURES, NEAR_ROWS, make_chain, posterior, ru
 
 import pymc_nrm as nrm
 from pymc_nrm.measures.base import weights
-from pymc_nrm.moves.chunks.births import redraw_rows
-from pymc_nrm.moves.chunks.launch_split import split_and_merge
-from pymc_nrm.moves.chunks.moment_split import split_and_merge_by_moments
-from pymc_nrm.moves.chunks.relabel import relabel_all
+from pymc_nrm.moves.chunks.relabel import redraw_rows, relabel_all
+from pymc_nrm.moves.chunks.splits import split_and_merge, split_and_merge_by_moments
 from pymc_nrm.testing import largest_z, partition_index, z_scores
 
 

@@ -11,7 +11,7 @@ from chunk_cases import FAMILIES, MEASURES
 
 import pymc_nrm as nrm
 from pymc_nrm.moves.chunks import engine
-from pymc_nrm.moves.chunks.passes import rounded_rows
+from pymc_nrm.moves.chunks.chain import rounded_rows
 from pymc_nrm.partitions.labels import all_partitions, canonical_labels
 from pymc_nrm.testing import exact_posterior, largest_z, z_scores
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from pymc_nrm.kernels.generic import kernel
-from pymc_nrm.moves.chunks.counters import philox, row_uniform
+from pymc_nrm.moves.chunks.chain import philox, row_uniform
 
 # Known answers of the authors' Random123 library, `kat_vectors`: counter, key, result.
 PI = "243f6a88 85a308d3 13198a2e 03707344", "a4093822 299f31d0", "d16cfe09 94fdcceb 5001e420 24126ea1"

@@ -6,8 +6,8 @@ import numpy as np
 from chunk_cases import make_chain
 
 import pymc_nrm as nrm
+from pymc_nrm.moves.chunks.chain import rounded_rows
 from pymc_nrm.moves.chunks.exact_sums import quanta_of
-from pymc_nrm.moves.chunks.passes import rounded_rows
 
 
 def test_quanta_are_powers_of_two_and_sums_fit_into_a_word():

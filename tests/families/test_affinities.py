@@ -8,7 +8,7 @@ from scipy import stats
 from scipy.integrate import quad
 
 import pymc_nrm as nrm
-from pymc_nrm.families.affinities import log_affinities
+from pymc_nrm.families.conjugate import log_affinities
 
 WISHART = nrm.NormalWishart(mu=np.zeros(2), kappa=1.0, Psi=np.eye(2), nu=5.0)
 

@@ -5,8 +5,7 @@ import pytest
 from dense_trees import families, item_covariance, random_paths
 
 from pymc_nrm.families.base import localise, prepare_data
-from pymc_nrm.families.diffusion.draws import draw_data, draw_node_means
-from pymc_nrm.families.diffusion.messages import node_moments
+from pymc_nrm.families.diffusion.base import draw_data, draw_node_means, node_moments
 from pymc_nrm.families.diffusion.node_tree import build_node_tree
 from pymc_nrm.kernels.generic import kernel
 

@@ -9,8 +9,7 @@ from pytensor.compile.mode import Mode
 
 from pymc_nrm.families.base import localise, prepare_data
 from pymc_nrm.families.diffusion import IndependentNormalDiffusion, NormalDiffusion
-from pymc_nrm.families.diffusion.base import broadcast_hyperparameters, symbolic_log_likelihood
-from pymc_nrm.families.diffusion.messages import log_likelihood
+from pymc_nrm.families.diffusion.base import broadcast_hyperparameters, log_likelihood, symbolic_log_likelihood
 from pymc_nrm.families.diffusion.symbolic_scatter import residual_rows
 
 # Compiling the graphs would take most of the time of these tests.

@@ -5,8 +5,7 @@ import pytensor
 import pytensor.tensor as pt
 import pytest
 
-from pymc_nrm.families.random_covariance import random_covariance, symbolic_covariance
-from pymc_nrm.families.scatter import ProductsWithRows, log_determinants
+from pymc_nrm.families.scatter import ProductsWithRows, log_determinants, random_covariance, symbolic_covariance
 
 LABELS = np.array([1, 0, 1, 2, 1, 0])
 CLUSTERS = [np.flatnonzero(cluster) for cluster in np.arange(3)[:, None] == LABELS]

@@ -11,7 +11,7 @@ from helpers import mixture_of
 
 import pymc_nrm as nrm
 from pymc_nrm import plots, stats, testing, trees
-from pymc_nrm.common.hyperparameters import plain_values
+from pymc_nrm.common.checks import plain_values
 from pymc_nrm.partitions.labels import all_partitions
 
 X = np.random.default_rng(1).normal(size=(4, 2))

@@ -7,8 +7,7 @@ import pytest
 from itemwise_cases import SUBJECT, K, N, X
 from pytensor.tensor.special import log_softmax
 
-from pymc_nrm.models.itemwise.flow import LabelFlow
-from pymc_nrm.models.itemwise.graphs import Expanded, PresentValues
+from pymc_nrm.models.itemwise.flow import Expanded, LabelFlow, PresentValues
 from pymc_nrm.models.itemwise.indexing import NotItemwise
 from pymc_nrm.models.itemwise.item_table import computed_by_slot
 

@@ -14,10 +14,10 @@ from pymc_nrm.plots.cluster_points import (
     feature_matrix,
     group_clusters,
     matched_labels,
+    plot_distance,
 )
 from pymc_nrm.plots.clusters import component_moments, ellipse, empirical_moments, plot_clusters
 from pymc_nrm.plots.density import plot_density
-from pymc_nrm.plots.distance import plot_distance
 from pymc_nrm.plots.side_by_side import PALE, plot_credible_ball, plot_point_estimates
 from pymc_nrm.plots.visuals import CLUSTER_COLORS, MARKERS
 from pymc_nrm.stats import credible_ball

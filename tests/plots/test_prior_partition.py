@@ -9,8 +9,7 @@ from scipy import integrate, stats
 from pymc_nrm.measures import DirichletProcess, NormalizedGeneralizedGamma
 from pymc_nrm.plots.prior_partition import plot_prior_partition
 from pymc_nrm.recipes.elicitation import elicit
-from pymc_nrm.recipes.elicitation.laws import n_clusters_pmf
-from pymc_nrm.recipes.elicitation.prior_laws import drawn_measures, mean_pmf, sorted_sizes
+from pymc_nrm.recipes.elicitation.laws import drawn_measures, mean_pmf, n_clusters_pmf, sorted_sizes
 
 pytest.importorskip("arviz_plots")
 

@@ -16,11 +16,10 @@ from pymc_nrm.measures.jumps import draw_jumps
 from pymc_nrm.partitions.labels import label_counts
 from pymc_nrm.partitions.prediction_rule import log_prediction_rule
 from pymc_nrm.posterior.any_draws import draws_of as posterior_draws
-from pymc_nrm.posterior.drawing import draw_cluster_rows
 from pymc_nrm.posterior.measure_functionals import measure_cdf, measure_density, measure_mean, mixture_density
 from pymc_nrm.posterior.predictive_density import predictive_density
 from pymc_nrm.posterior.random_measure import sample_random_measure
-from pymc_nrm.posterior.tables import log_predictive_table
+from pymc_nrm.posterior.tables import draw_cluster_rows, log_predictive_table
 
 MEASURES = {
     "DP": nrm.DirichletProcess(0.8),

@@ -10,9 +10,8 @@ from scipy import stats
 
 import pymc_nrm as nrm
 from pymc_nrm.measures import base
-from pymc_nrm.models.itemwise.empty_slots import EmptySlots
-from pymc_nrm.models.itemwise.local_variables import local_variables
-from pymc_nrm.recipes.elicitation.slots import suggest_max_clusters
+from pymc_nrm.models.itemwise.local_variables import EmptySlots, local_variables
+from pymc_nrm.recipes.elicitation.laws import suggest_max_clusters
 
 CHEAP = {"mode": "FAST_COMPILE"}
 

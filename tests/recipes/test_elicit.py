@@ -18,8 +18,8 @@ from pymc_nrm.measures import (
     PitmanYorProcess,
 )
 from pymc_nrm.measures.base import Hyperparameter, n_clusters_log_pmf, random_measure
-from pymc_nrm.recipes.elicitation.hyperpriors import BetaHyperprior, GammaHyperprior, HyperpriorLaw
 from pymc_nrm.recipes.elicitation.laws import equal_tailed_interval, mean_and_sd, n_clusters_pmf
+from pymc_nrm.recipes.elicitation.matching import BetaHyperprior, GammaHyperprior, HyperpriorLaw
 
 
 @random_measure(hyperparameters={"a": Hyperparameter((), "positive"), "b": Hyperparameter((), "positive")})

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 import pymc_nrm as nrm
-from pymc_nrm.recipes.redundant_columns import redundant_columns, warn_of_redundant_columns
+from pymc_nrm.recipes.columns import redundant_columns, warn_of_redundant_columns
 
 RNG = np.random.default_rng(1)
 HEIGHT, INDEX, RADIUS, NOISE = 170 + 8 * RNG.normal(size=60), 23 + 2 * RNG.normal(size=60), 5 + RNG.random(60), 1e-3

@@ -7,8 +7,7 @@ from tree_reference import FAMILIES, MEASURES, below, log_evidence, marginals
 from pymc_nrm.families import NormalGamma
 from pymc_nrm.measures import DirichletProcess
 from pymc_nrm.measures.base import weights
-from pymc_nrm.moves.guide_trees.potentials import tree_potentials
-from pymc_nrm.moves.guide_trees.tree import build_tree, check_tree, cut_tree
+from pymc_nrm.moves.guide_trees.tree import build_tree, check_tree, cut_tree, tree_potentials
 from pymc_nrm.stats import adjusted_rand
 from pymc_nrm.trees import bayes_kmeans, bayes_kmeans_bhc, bhc
 from pymc_nrm.trees.inputs import family_and_data

@@ -11,8 +11,7 @@ from pymc_nrm.measures.base import weights
 from pymc_nrm.moves.guide_trees import greedy
 from pymc_nrm.moves.guide_trees.greedy import join_forest
 from pymc_nrm.moves.guide_trees.incremental import empty_forest, extend_forest, grow_forest, insert_items, post_order
-from pymc_nrm.moves.guide_trees.potentials import tree_potentials
-from pymc_nrm.moves.guide_trees.tree import check_tree, cut_tree
+from pymc_nrm.moves.guide_trees.tree import check_tree, cut_tree, tree_potentials
 from pymc_nrm.stats import adjusted_rand
 from pymc_nrm.trees import IncrementalClustering, ibhc
 from pymc_nrm.trees.inputs import family_and_data, with_more_rows

@@ -1,13 +1,147 @@
-"""Following the labels of a partition through a graph."""
+"""Following the labels of a partition through a graph: walks, present values, and the items of each entry."""
 
+from typing import NamedTuple
+
+import numpy as np
+import pytensor
+from pytensor.compile.builders import OpFromGraph
+from pytensor.compile.sharedvalue import SharedVariable
+from pytensor.graph.basic import Constant, Variable
+from pytensor.graph.replace import clone_replace
+from pytensor.graph.traversal import ancestors, toposort
 from pytensor.raise_op import CheckAndRaise
-from pytensor.scalar.basic import Second
-from pytensor.tensor.elemwise import Elemwise
+from pytensor.scalar.basic import Add, Mul, Neg, Second, Sub, TrueDiv
+from pytensor.tensor.elemwise import DimShuffle, Elemwise
+from pytensor.tensor.math import Sum
 from pytensor.tensor.shape import Shape, Shape_i
 
-from pymc_nrm.models.itemwise.graphs import PresentValues, postorder
+from pymc_nrm.common.pymc_internals import MinibatchOp, MinibatchRandomVariable
 from pymc_nrm.models.itemwise.indexing import NotItemwise
 from pymc_nrm.models.itemwise.rules import has_shape_arguments, items_of_outputs, keeps_shapes
+from pymc_nrm.models.rvs import depends_on, is_mixture, other_uses
+
+
+def postorder(variable, inputs_of, done):
+    """Yield a variable and what it is computed from, inputs first, without those that are done."""
+    stack = [variable]
+    while stack:
+        last = stack[-1]
+        pending = [] if last in done else [one for one in inputs_of(last) if one not in done]
+        if pending:
+            stack.extend(pending)
+            continue
+        stack.pop()
+        if last not in done:
+            yield last
+
+
+def rebuilt(graphs, replaced):
+    """Graphs in which some operations are replaced, given for each the new outputs of its node with new inputs, or None
+    to keep it.
+    """
+    changed = {}
+    for node in toposort(graphs):
+        inputs = [changed.get(one, one) for one in node.inputs]
+        outputs = replaced(node, inputs)
+        if outputs is None and any(new is not old for new, old in zip(inputs, node.inputs, strict=True)):
+            outputs = node.clone_with_new_inputs(inputs, strict=False).outputs
+        if outputs is not None:
+            changed.update(zip(node.outputs, outputs, strict=True))
+    return [changed.get(graph, graph) for graph in graphs]
+
+
+class Expanded:
+    """Outputs of operations that are graphs themselves, as graphs of the inputs of the operation."""
+
+    def __init__(self):
+        self._outputs = {}
+
+    def __call__(self, variable):
+        """Return the variable in terms of simpler operations, or None if its operation is not a graph."""
+        node = variable.owner
+        if node is None or not isinstance(node.op, OpFromGraph):
+            return None
+        if node not in self._outputs:
+            self._outputs[node] = _inner_outputs(node)
+        return self._outputs[node][variable.index]
+
+
+def _inner_outputs(node):
+    graph = node.op.fgraph
+    replacements = dict(zip(graph.inputs, node.inputs, strict=True))
+    if hasattr(graph, "bind"):
+        return graph.bind(replacements)
+    # Graphs of operations can be changed in older releases of PyTensor.
+    return clone_replace(list(graph.outputs), replacements, rebuild_strict=False)
+
+
+class PresentValues:
+    """Values of variables, computed node by node, since a single evaluation is not worth compiling."""
+
+    def __init__(self, given, expanded):
+        self._given, self._expanded = given, expanded
+        self._values = dict(given)
+
+    def __call__(self, variable):
+        """Compute the value of a variable."""
+        with np.errstate(all="ignore"):
+            for one in postorder(variable, self._needs, self._values):
+                self._values[one] = self._compute(one)
+        return self._values[variable]
+
+    def shape(self, variable):
+        """Return the shape of a variable, a tuple of int."""
+        known = variable.type.shape
+        return tuple(known) if None not in known else np.shape(self(variable))
+
+    def read_input(self, variable):
+        """Return an input whose value, not only its shape, a variable depends on, or None if there is none."""
+        seen = {}
+        for one in postorder(variable, self._reads, seen):
+            seen[one] = True
+            if one in self._given:
+                return one
+        return None
+
+    def _reads(self, variable):
+        node = variable.owner
+        return () if node is None or isinstance(node.op, Shape | Shape_i) else node.inputs
+
+    def _needs(self, variable):
+        node = variable.owner
+        if node is None or (isinstance(node.op, Shape | Shape_i) and None not in node.inputs[0].type.shape):
+            return ()
+        expanded = self._expanded(variable)
+        if expanded is not None:
+            return (expanded,)
+        return node.inputs[:1] if isinstance(node.op, CheckAndRaise) else node.inputs
+
+    def _compute(self, variable):
+        node = variable.owner
+        if isinstance(variable, Constant):
+            return variable.data
+        if isinstance(variable, SharedVariable):
+            return variable.get_value(borrow=True)
+        if node is None:
+            raise ValueError(f"{variable} has no value")
+        if isinstance(node.op, Shape | Shape_i):
+            shape = np.array(self.shape(node.inputs[0]), dtype="int64")
+            return shape if isinstance(node.op, Shape) else shape[node.op.i]
+        expanded = self._expanded(variable)
+        if expanded is not None:
+            return self._values[expanded]
+        if isinstance(node.op, CheckAndRaise):
+            return self._values[node.inputs[0]]
+        return _perform(node, [self._values[one] for one in node.inputs])[variable.index]
+
+
+def _perform(node, values):
+    if not hasattr(type(node.op), "perform"):
+        function = pytensor.function([one.type() for one in node.inputs], node.outputs)
+        return function(*values)
+    storage = [[None] for _ in node.outputs]
+    node.op.perform(node, values, storage)
+    return [cell[0] for cell in storage]
 
 
 class LabelFlow:
@@ -102,3 +236,116 @@ class LabelFlow:
         if expanded is not None:
             return (expanded,)
         return () if variable.owner is None else variable.owner.inputs
+
+
+class Term(NamedTuple):
+    """A part of the log-probability of a variable or potential, the sum of the entries of a graph."""
+
+    # Name of the variable or potential; several terms may share it.
+    name: str
+    # In terms of value variables.
+    graph: Variable
+
+
+def not_itemwise(name, partition, reason):
+    """The error for a variable that uses labels in a way that has no table."""
+    return ValueError(
+        f"{name!r} is no sum of terms with the label of one item of partition {partition!r} each: {reason}. Each row "
+        "of its log-probability may depend on the label of one item only, as with "
+        f"parameter[{partition}] or parameter[{partition}][item_of_row]"
+    )
+
+
+def terms_of(model, partition):
+    """List the terms that depend on labels, except the data of mixtures, whose parameters are integrated out.
+
+    Jacobians of transforms are left out: they do not depend on labels.
+    """
+    uses = other_uses(model, partition)
+    for variable in uses:
+        _check_all_rows(model, variable, partition)
+        if is_mixture(variable):
+            raise not_itemwise(
+                variable.name, partition.name, "the hyperparameters of a Mixture are the same for all of its clusters"
+            )
+        if variable in model.free_RVs and _transform_depends(model, variable, partition):
+            raise ValueError(
+                f"the bounds of {variable.name!r} depend on the labels of partition {partition.name!r}, so that its "
+                "value is not the same in another cluster: use a variable with fixed bounds, such as Uniform(0, 1), "
+                f"and let a deterministic scale it by the parameters of the cluster; or give {variable.name!r} "
+                "default_transform=None"
+            )
+    if not uses:
+        return []
+    labels = model.rvs_to_values[partition]
+    graphs = model.logp(vars=uses, sum=False, jacobian=False)
+    return [
+        Term(variable.name, part)
+        for variable, graph in zip(uses, graphs, strict=True)
+        for part in _summands(graph, labels)
+    ]
+
+
+def _check_all_rows(model, variable, partition):
+    """Refuse what multiplies the log-probability of some rows: the partition would not have its posterior law."""
+    if any(isinstance(one.owner.op, MinibatchOp) for one in _computed(model, variable)):
+        raise ValueError(
+            f"{variable.name!r} uses pm.Minibatch and the labels of partition {partition.name!r}, whose step needs all "
+            "rows. Give it the data themselves; see the page about large data"
+        )
+    if isinstance(variable.owner.op, MinibatchRandomVariable):
+        raise ValueError(
+            f"total_size of {variable.name!r} must be None, since it depends on the labels of partition "
+            f"{partition.name!r}: it would multiply the log-probability of the rows, and labels would not have their "
+            "posterior law"
+        )
+
+
+def _computed(model, variable):
+    graphs = [variable, *([model.rvs_to_values[variable]] if variable in model.rvs_to_values else [])]
+    return [one for one in ancestors(graphs) if one.owner is not None]
+
+
+def _transform_depends(model, variable, partition):
+    transform = model.rvs_to_transforms.get(variable)
+    if transform is None:
+        return False
+    value = variable.type()
+    return depends_on([transform.backward(value, *variable.owner.inputs)], partition, model)
+
+
+def _summands(graph, labels):
+    """Graphs that depend on labels and whose entries add up to those of a graph, but for a constant."""
+    node = graph.owner
+    if labels not in set(ancestors([graph])):
+        return []
+    if node is None:
+        return [graph]
+    first = node.inputs[0]
+    if isinstance(node.op, Sum | DimShuffle):
+        return _summands(first, labels)
+    if isinstance(node.op, CheckAndRaise):
+        return [node.op(part, *node.inputs[1:]) for part in _summands(first, labels)]
+    # An array may be broadcast by what it is added to or multiplied by, so that its entries count several times.
+    if not isinstance(node.op, Elemwise) or graph.type.ndim > 0:
+        return [graph]
+    operation = node.op.scalar_op
+    if isinstance(operation, Add):
+        return [part for one in node.inputs for part in _summands(one, labels)]
+    if isinstance(operation, Sub):
+        return _summands(first, labels) + [-part for part in _summands(node.inputs[1], labels)]
+    if isinstance(operation, Neg):
+        return [-part for part in _summands(first, labels)]
+    if isinstance(operation, Mul | TrueDiv):
+        return _multiples(node, labels) or [graph]
+    return [graph]
+
+
+def _multiples(node, labels):
+    """Multiples of the summands of the only factor that depends on labels, or nothing if there are several."""
+    dependent = [place for place, one in enumerate(node.inputs) if labels in set(ancestors([one]))]
+    if len(dependent) > 1 or (dependent == [1] and isinstance(node.op.scalar_op, TrueDiv)):
+        return []
+    [place] = dependent
+    parts = _summands(node.inputs[place], labels)
+    return [node.op(*node.inputs[:place], part, *node.inputs[place + 1 :]) for part in parts]

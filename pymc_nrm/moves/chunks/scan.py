@@ -9,9 +9,7 @@ from pymc_nrm.families.components import add_component_densities, component_pane
 from pymc_nrm.kernels.generic import kernel
 from pymc_nrm.kernels.lanes import LANES
 from pymc_nrm.kernels.special import exponentiate, index_at
-from pymc_nrm.moves.chunks.blocks import Changes
-from pymc_nrm.moves.chunks.chain import Clusters
-from pymc_nrm.moves.chunks.counters import row_uniform
+from pymc_nrm.moves.chunks.chain import Changes, Clusters, check_bounds, row_uniform
 from pymc_nrm.moves.chunks.exact_sums import (
     add_logarithm,
     add_rounded,
@@ -19,7 +17,6 @@ from pymc_nrm.moves.chunks.exact_sums import (
     logarithm_value,
     round_statistics,
 )
-from pymc_nrm.moves.chunks.passes import check_bounds
 
 
 class Parts(NamedTuple):

@@ -4,13 +4,10 @@ import numpy as np
 
 from pymc_nrm.kernels.generic import kernel
 from pymc_nrm.measures.base import draw_log_auxiliary, log_joint_term, weights
-from pymc_nrm.moves.chunks.births import redraw_rows
-from pymc_nrm.moves.chunks.blocks import Block
-from pymc_nrm.moves.chunks.chain import Chain
+from pymc_nrm.moves.chunks.chain import Block, Chain
 from pymc_nrm.moves.chunks.engine import Engine
-from pymc_nrm.moves.chunks.launch_split import split_and_merge
-from pymc_nrm.moves.chunks.moment_split import split_and_merge_by_moments
-from pymc_nrm.moves.chunks.relabel import label_by, relabel_all
+from pymc_nrm.moves.chunks.relabel import label_by, redraw_rows, relabel_all
+from pymc_nrm.moves.chunks.splits import split_and_merge, split_and_merge_by_moments
 from pymc_nrm.moves.slice_labels import jump_law
 
 # Chains on so many rows, one after the other, lead to the start of a chain on all.

@@ -6,12 +6,10 @@ import numpy as np
 
 from pymc_nrm.families.base import add_item, statistics_size
 from pymc_nrm.families.conjugate import log_marginal
-from pymc_nrm.kernels.generic import kernel
-from pymc_nrm.kernels.interrupts import check_signals
+from pymc_nrm.kernels.generic import check_signals, kernel
 from pymc_nrm.kernels.special import sum_rows
 from pymc_nrm.moves.guide_trees.incremental import inner_merges
-from pymc_nrm.moves.guide_trees.potentials import log_dissimilarity, log_potential
-from pymc_nrm.moves.guide_trees.tree import build_tree
+from pymc_nrm.moves.guide_trees.tree import build_tree, log_dissimilarity, log_potential
 
 
 class Units(NamedTuple):

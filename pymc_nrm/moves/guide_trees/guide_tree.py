@@ -7,14 +7,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pymc_nrm.families.base import add_item, statistics_size
-from pymc_nrm.kernels.generic import kernel
-from pymc_nrm.kernels.interrupts import check_signals
+from pymc_nrm.kernels.generic import check_signals, kernel
 from pymc_nrm.kernels.special import sum_rows
 from pymc_nrm.moves.guide_trees.greedy import forest_merges
 from pymc_nrm.moves.guide_trees.hanging import hang_items, points_of
 from pymc_nrm.moves.guide_trees.incremental import grow_forest
-from pymc_nrm.moves.guide_trees.potentials import tree_potentials
-from pymc_nrm.moves.guide_trees.tree import Tree, build_tree
+from pymc_nrm.moves.guide_trees.tree import Tree, build_tree, tree_potentials
 
 # Subtree moves cost the depth of their leaves, so guide trees avoid chains at a smaller depth than clusterings do.
 GUIDE_BALANCE_DEPTH = 16

@@ -1,10 +1,14 @@
 """Binary trees over items, stored as arrays: children before parents, and the leaves of every node contiguous."""
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from pymc_nrm.kernels.generic import kernel
+from pymc_nrm.families.base import add_item, statistics_size
+from pymc_nrm.families.conjugate import log_marginal
+from pymc_nrm.kernels.generic import check_signals, kernel
+from pymc_nrm.kernels.special import softplus, sum_rows
 from pymc_nrm.partitions.labels import canonical_labels
 
 
@@ -158,3 +162,74 @@ def check_tree(tree):
     for name, holds in conditions.items():
         if not holds:
             raise ValueError(f"not a valid tree; violated: {name}")
+
+
+class Potentials(NamedTuple):
+    """Logarithms for every node of a tree."""
+
+    # `log p(X_v)`, with the leaves below v as one cluster; shape (2n - 1,).
+    log_marginal: Any
+    # `log phi(X_v | t_v)`; shape (2n - 1,).
+    log_potential: Any
+    # log d of the children of v; 0 at leaves; shape (2n - 1,).
+    log_dissimilarity: Any
+
+
+@kernel
+def log_dissimilarity(log_apart, log_together):
+    """Log d from the weights of two separate trees and of their union as one cluster."""
+    difference = log_apart - log_together
+    return math.inf if math.isnan(difference) else difference
+
+
+@kernel
+def log_potential(log_apart, log_d):
+    """Log potential of a tree: ``phi(t) = phi(l) phi(r) (1 + 1/d)``."""
+    return log_apart + softplus(-log_d)
+
+
+@kernel
+def tree_log_marginals(tree, family, data):
+    """Log marginals of the leaves below every node, shape (2n - 1,)."""
+    n = tree.order.shape[0]
+    log_p = np.empty(2 * n - 1)
+    # Those of internal nodes; the last row is for leaves.
+    rows = np.zeros((n, statistics_size(family)))
+    for v in range(2 * n - 1):
+        check_signals()
+        row = rows[v - n] if v >= n else rows[n - 1]
+        if v < n:
+            row[:] = 0.0
+            add_item(family, row, data, v, 1.0)
+        else:
+            for child in (tree.left[v], tree.right[v]):
+                if child >= n:
+                    sum_rows(row, row, rows[child - n])
+            for child in (tree.left[v], tree.right[v]):
+                if child < n:
+                    add_item(family, row, data, child, 1.0)
+        log_p[v] = log_marginal(family, row)
+    return log_p
+
+
+@kernel
+def tree_potentials(tree, weights, family, data):
+    """Potentials of every node of a tree, computed from the data."""
+    return potentials_from_marginals(tree, weights.moment, tree_log_marginals(tree, family, data))
+
+
+@kernel
+def potentials_from_marginals(tree, moment, log_p):
+    """Potentials of every node given u, from log marginals and the table of ``log kappa(m, u)``."""
+    n = tree.order.shape[0]
+    log_phi = np.empty(2 * n - 1)
+    log_d = np.zeros(2 * n - 1)
+    for v in range(2 * n - 1):
+        together = moment[tree.size[v]] + log_p[v]
+        if v < n:
+            log_phi[v] = together
+        else:
+            apart = log_phi[tree.left[v]] + log_phi[tree.right[v]]
+            log_d[v] = log_dissimilarity(apart, together)
+            log_phi[v] = log_potential(apart, log_d[v])
+    return Potentials(log_p, log_phi, log_d)

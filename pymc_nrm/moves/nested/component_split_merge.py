@@ -5,8 +5,7 @@ import math
 import numpy as np
 
 from pymc_nrm.families.base import log_predictive
-from pymc_nrm.kernels.generic import kernel
-from pymc_nrm.kernels.interrupts import check_signals
+from pymc_nrm.kernels.generic import check_signals, kernel
 from pymc_nrm.moves.gibbs import random_items
 from pymc_nrm.moves.nested.franchise import Blocks, Franchise, remove_customer, seat_customer
 from pymc_nrm.moves.nested.table_gibbs import draw_seat, path_weights

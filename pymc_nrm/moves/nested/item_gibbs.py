@@ -7,8 +7,7 @@ import numpy as np
 
 from pymc_nrm.families.base import log_predictive
 from pymc_nrm.families.fast import update_cache
-from pymc_nrm.kernels.generic import generic, kernel
-from pymc_nrm.kernels.interrupts import check_signals
+from pymc_nrm.kernels.generic import check_signals, generic, kernel
 from pymc_nrm.kernels.special import copy_row
 from pymc_nrm.moves.nested.franchise import add_known_path, add_path, change_items, empty_franchise, remove_customer
 from pymc_nrm.moves.nested.table_gibbs import (
@@ -20,8 +19,7 @@ from pymc_nrm.moves.nested.table_gibbs import (
     take_seat,
 )
 from pymc_nrm.partitions.clusters import attach, close_slot, grow
-from pymc_nrm.partitions.nested_laws.known_paths import KnownPaths
-from pymc_nrm.partitions.nested_laws.levels import Levels
+from pymc_nrm.partitions.nested_laws.levels import KnownPaths, Levels
 
 
 @generic

@@ -6,8 +6,7 @@ import numpy as np
 
 from pymc_nrm.families.base import add_item, refresh_cache, statistics_size
 from pymc_nrm.families.conjugate import log_marginal
-from pymc_nrm.kernels.generic import kernel
-from pymc_nrm.kernels.interrupts import check_signals
+from pymc_nrm.kernels.generic import check_signals, kernel
 from pymc_nrm.kernels.special import log_rising_factorial, sum_rows
 from pymc_nrm.moves.gibbs import random_items
 from pymc_nrm.moves.nested.franchise import add_path, change_items, remove_customer, seat_customer

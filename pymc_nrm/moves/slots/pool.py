@@ -8,8 +8,7 @@ import numpy as np
 from pymc_nrm.families.base import add_item, log_predictive, refresh_cache, statistics_size
 from pymc_nrm.families.base import cache_size as size_of_cache
 from pymc_nrm.families.fast import update_cache
-from pymc_nrm.kernels.generic import kernel
-from pymc_nrm.kernels.interrupts import check_signals
+from pymc_nrm.kernels.generic import check_signals, kernel
 from pymc_nrm.kernels.lanes import LANES
 from pymc_nrm.kernels.special import copy_row
 from pymc_nrm.moves.gibbs import draw_column

@@ -6,8 +6,7 @@ import numpy as np
 
 from pymc_nrm.families.base import add_item, log_predictive, refresh_cache
 from pymc_nrm.families.fast import update_cache
-from pymc_nrm.kernels.generic import kernel
-from pymc_nrm.kernels.interrupts import check_signals
+from pymc_nrm.kernels.generic import check_signals, kernel
 from pymc_nrm.kernels.special import draw_categorical, sum_rows
 from pymc_nrm.moves.gibbs import gibbs_sweep
 from pymc_nrm.moves.guide_trees.guide_tree import draw_leaf

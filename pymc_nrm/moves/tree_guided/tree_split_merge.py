@@ -7,8 +7,7 @@ import numpy as np
 
 from pymc_nrm.families.base import add_item
 from pymc_nrm.families.conjugate import log_marginal
-from pymc_nrm.kernels.generic import kernel
-from pymc_nrm.kernels.interrupts import check_signals
+from pymc_nrm.kernels.generic import check_signals, kernel
 from pymc_nrm.kernels.special import copy_row, draw_index, sum_rows
 from pymc_nrm.moves.gibbs import random_items
 from pymc_nrm.moves.guide_trees.guide_tree import draw_internal_node, draw_leaf, draw_level

@@ -4,8 +4,7 @@ import numpy as np
 
 from pymc_nrm.kernels.generic import generic, kernel
 from pymc_nrm.partitions.labels import rename_in_order
-from pymc_nrm.partitions.nested_laws.known_paths import KnownPaths
-from pymc_nrm.partitions.nested_laws.levels import Levels
+from pymc_nrm.partitions.nested_laws.levels import KnownPaths, Levels
 
 
 @kernel

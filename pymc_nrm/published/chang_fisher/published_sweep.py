@@ -8,8 +8,7 @@ import numpy as np
 from pymc_nrm.families.base import add_item, statistics_size
 from pymc_nrm.families.components import add_component_densities, component_panel, write_component
 from pymc_nrm.families.conjugate import draw_parameters, log_marginal, parameters_size
-from pymc_nrm.kernels.generic import kernel
-from pymc_nrm.kernels.interrupts import check_signals
+from pymc_nrm.kernels.generic import check_signals, kernel
 from pymc_nrm.kernels.lanes import LANES
 from pymc_nrm.kernels.special import draw_categorical, draw_log_gamma, sum_rows
 from pymc_nrm.moves.gibbs import gibbs_sweep, random_items

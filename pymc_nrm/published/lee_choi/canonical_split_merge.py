@@ -4,8 +4,7 @@ import math
 
 import numpy as np
 
-from pymc_nrm.kernels.generic import kernel
-from pymc_nrm.kernels.interrupts import check_signals
+from pymc_nrm.kernels.generic import check_signals, kernel
 from pymc_nrm.moves.guide_trees.incremental import add_root, empty_forest, give_row, weigh_item
 from pymc_nrm.moves.guide_trees.tree import leaves, tops_of_cut
 from pymc_nrm.moves.split_merge import accept, empty_tally

@@ -9,8 +9,7 @@ import numpy as np
 
 from pymc_nrm.families.base import add_item
 from pymc_nrm.families.conjugate import log_marginal
-from pymc_nrm.kernels.generic import kernel
-from pymc_nrm.kernels.interrupts import check_signals
+from pymc_nrm.kernels.generic import check_signals, kernel
 from pymc_nrm.kernels.special import copy_row, draw_categorical, draw_index, log_sum_exp, softplus
 from pymc_nrm.moves.gibbs import random_items
 from pymc_nrm.moves.guide_trees.incremental import (

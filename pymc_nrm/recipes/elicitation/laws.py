@@ -1,12 +1,16 @@
-"""The law of the number of clusters under a measure whose fields are numbers."""
+"""Laws of partitions and of their numbers of clusters, given numbers or distributions, and how many slots they need."""
 
 import functools
+from typing import Any
 
 import numpy as np
+import pymc as pm
 import scipy
+from pytensor.graph.basic import Variable
 
+from pymc_nrm.common.checks import check_count, check_number
 from pymc_nrm.measures import DirichletProcess
-from pymc_nrm.measures.base import n_clusters_log_pmf
+from pymc_nrm.measures.base import check_measure_hyperparameters, draw_partition, n_clusters_log_pmf
 
 # The law ends where less than this probability is left.
 _NEGLIGIBLE = 1e-15
@@ -57,3 +61,87 @@ def equal_tailed_interval(pmf, probability):
     tail = (1.0 - probability) / 2.0
     below = np.cumsum(pmf)
     return int(np.searchsorted(below, tail)) + 1, min(int(np.searchsorted(below, 1.0 - tail)) + 1, len(pmf))
+
+
+# Draws of hyperparameters over which the law of the number of clusters is averaged.
+_N_LAWS = 400
+
+
+def drawn_measures(measure, n_draws, rng):
+    """Measures with float fields, drawn from the distributions of a measure's fields. If all fields are numbers, all
+    entries are the same object.
+    """
+    measure = check_measure_hyperparameters(measure)
+    random = [name for name, value in measure._asdict().items() if isinstance(value, Variable)]
+    if not random:
+        return [measure] * n_draws
+    drawn = pm.draw([getattr(measure, name) for name in random], draws=n_draws, random_seed=rng)
+    return [
+        check_measure_hyperparameters(measure._replace(**dict(zip(random, map(float, values), strict=True))))
+        for values in zip(*drawn, strict=True)
+    ]
+
+
+def mean_pmf(measures, n):
+    """Law of the number of clusters among n items: the mean of the exact laws under the first 400 measures."""
+    if measures[0] is measures[-1]:
+        return n_clusters_pmf(measures[0], n)
+    laws = [n_clusters_pmf(measure, n) for measure in measures[:_N_LAWS]]
+    total = np.zeros(max(map(len, laws)))
+    for law in laws:
+        total[: len(law)] += law
+    return total / len(laws)
+
+
+def sorted_sizes(measures, n, n_ranks, rng):
+    """Sizes of the largest clusters of a partition of n items from each measure. The largest comes first; zeros follow
+    where there are fewer clusters. Shapes: returns (n_measures, n_ranks).
+    """
+    sizes = np.zeros((len(measures), n_ranks), dtype=np.int64)
+    for row, measure in zip(sizes, measures, strict=True):
+        largest = np.sort(np.bincount(draw_partition(measure, n, rng)))[::-1][:n_ranks]
+        row[: len(largest)] = largest
+    return sizes
+
+
+def suggest_max_clusters(measure: tuple[Any, ...], n: int, tail: float = 1e-4) -> int:
+    """Suggest ``max_clusters`` of a :class:`Partition`: the least number that the prior exceeds with small probability.
+
+    Parameters
+    ----------
+    measure : Measure
+        With numbers as hyperparameters.
+    n : int
+        Number of items.
+    tail : float
+        Largest prior probability of more clusters, between 0 and 1.
+
+    Returns
+    -------
+    int
+        At most n, with which nothing is cut.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If an argument is not of this kind.
+
+    Notes
+    -----
+    What matters is the posterior: if ``nrm.sample`` says that all slots were used, take more.
+
+    Examples
+    --------
+    >>> from pymc_nrm.measures import DirichletProcess
+    >>> suggest_max_clusters(DirichletProcess(1.0), 100)
+    14
+    """
+    check_count("n", n, 1)
+    check_number("tail", tail, lambda value: 0.0 < value < 1.0, "between 0 and 1")
+    measure = check_measure_hyperparameters(measure)
+    for name, value in measure._asdict().items():
+        check_number(f"{name} of the measure", value, lambda value: True, "a number")
+    measure = type(measure)(*[float(value) for value in measure])
+    # Entry k is the probability of k + 1 clusters or more, summed from the small end.
+    above = np.exp(n_clusters_log_pmf(measure, n))[::-1].cumsum()[::-1]
+    return int(np.searchsorted(-above, -tail, side="left"))

@@ -14,11 +14,12 @@ import xarray as xr
 
 from pymc_nrm.common.checks import check_count, check_flag, check_probability, random_generator
 from pymc_nrm.posterior.cluster_probabilities import cluster_probabilities
-from pymc_nrm.posterior.conditional_quantiles import conditional_quantiles
+from pymc_nrm.posterior.conditional_laws import conditional_quantiles
 from pymc_nrm.posterior.fused_estimate import fused_estimate
 from pymc_nrm.posterior.predictive_density import log_predictive_density
 from pymc_nrm.recipes.columns import NUMERIC
 from pymc_nrm.recipes.estimator.inputs import (
+    Parameters,
     as_array,
     as_matrix,
     check_n_features,
@@ -26,10 +27,8 @@ from pymc_nrm.recipes.estimator.inputs import (
     named_clusters,
     not_fitted,
 )
-from pymc_nrm.recipes.estimator.parameters import Parameters
 from pymc_nrm.recipes.gaussian_mixture import gaussian_mixture
-from pymc_nrm.recipes.mixture_model import mixture_model
-from pymc_nrm.recipes.table_data import table_data
+from pymc_nrm.recipes.table_models import mixture_model, table_data
 from pymc_nrm.run.sampling import sample
 from pymc_nrm.stats.losses import complete_costs
 from pymc_nrm.stats.point_estimate import evenly_spaced, point_estimate

@@ -1,4 +1,4 @@
-"""The nested partitions with the least posterior expected loss."""
+"""Point estimates of nested partitions, and consensus trees: clades and how often they occur."""
 
 import math
 from typing import Any
@@ -6,14 +6,263 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from pymc_nrm.common.checks import check_count, random_generator
+from pymc_nrm.common.checks import check_count, check_flag, check_number, random_generator
 from pymc_nrm.common.progress import progress
-from pymc_nrm.stats.losses import complete_costs, draw_losses, summarise_losses
-from pymc_nrm.stats.nested.clades import chain_tree, item_names
-from pymc_nrm.stats.nested.item_tree import ItemTree
+from pymc_nrm.kernels.generic import check_signals, kernel
+from pymc_nrm.stats.losses import complete_costs, draw_losses, mean_and_error, summarise_losses
+from pymc_nrm.stats.nested.item_tree import ItemTree, make_tree
 from pymc_nrm.stats.nested.levels import levels, stack_levels
 from pymc_nrm.stats.nested.nested_search import NestedSearch
 from pymc_nrm.stats.point_estimate import N_REFERENCES, evenly_spaced, make_tables, mean_losses
+from pymc_nrm.stats.similarity import select_items
+
+
+@kernel
+def node_keys(labels, item_keys, keys, sizes, rows, first_items):
+    """Write key, size, draw and first item of every node of every draw; return how many there are.
+
+    The key of a node is the sum of random numbers of its items modulo 2^64.  A node with the same items as its parent
+    is left out, since it is the same clade.
+    """
+    n_draws, n_levels, n = labels.shape
+    total = 0
+    sums = np.zeros(n, dtype=np.uint64)
+    counts = np.zeros(n, dtype=np.int64)
+    above = np.zeros(n, dtype=np.uint64)
+    for s in range(n_draws):
+        check_signals()
+        whole = np.uint64(0)
+        for i in range(n):
+            whole += item_keys[i]
+        above[:] = whole
+        for level in range(n_levels):
+            row = labels[s, level]
+            sums[:] = np.uint64(0)
+            counts[:] = 0
+            for i in range(n):
+                sums[row[i]] += item_keys[i]
+                counts[row[i]] += 1
+            n_nodes = 0
+            for i in range(n):
+                if row[i] == n_nodes:  # labels are in order of appearance
+                    n_nodes += 1
+                    if sums[row[i]] != above[i]:
+                        keys[total] = sums[row[i]]
+                        sizes[total] = counts[row[i]]
+                        rows[total] = s * n_levels + level
+                        first_items[total] = i
+                        total += 1
+            for i in range(n):
+                above[i] = sums[row[i]]
+    return total
+
+
+class CladeTable:
+    """The different clades of draws but the set of all items, which is the root of every draw."""
+
+    # Clades are told apart by random keys of 64 bits: two of a million different clades share one with probability
+    # 3e-8.
+
+    def __init__(self, labels):
+        self.labels = labels
+        n_draws, n_levels, n = labels.shape
+        item_keys = np.random.default_rng(0).integers(2**64, size=n, dtype=np.uint64)
+        most = int((labels.max(axis=2) + 1).sum())
+        keys = np.empty(most, dtype=np.uint64)
+        sizes, rows, first_items = np.empty((3, most), dtype=np.int64)
+        total = node_keys(labels, item_keys, keys, sizes, rows, first_items)
+        _, self._node, self.clade, counts = np.unique(
+            keys[:total], return_index=True, return_inverse=True, return_counts=True
+        )
+        self.draw = rows[:total] // n_levels
+        self._rows, self._first_items = rows, first_items
+        self.probability, self.size = counts / n_draws, sizes[self._node]
+
+    def items(self, clade):
+        """Positions of the items of a clade."""
+        node = self._node[clade]
+        draw, level = divmod(int(self._rows[node]), self.labels.shape[1])
+        row = self.labels[draw, level]
+        return np.flatnonzero(row == row[self._first_items[node]])
+
+
+def has_clade(labels, some):
+    """Whether a set of items is a node at some level, in each draw. Shapes: ``labels`` (S, L, n); returns (S,)."""
+    if len(some) == labels.shape[2]:
+        return np.ones(len(labels), dtype=bool)
+    own = labels[:, :, some[0], None]
+    together = (labels[:, :, some] == own).all(axis=2)
+    return (together & ((labels == own).sum(axis=2) == len(some))).any(axis=1)
+
+
+def clade_probability(
+    idata: xr.DataTree | xr.Dataset | xr.DataArray, items: Any, *, var_name: str | None = None
+) -> xr.Dataset:
+    """Posterior probability that given items, and no others, are a node at some level.
+
+    Parameters
+    ----------
+    %(nested_draws)s
+    items : sequence
+        Items, as coordinate values of their dimension (positions, if it has no coordinates).
+    %(nested_name)s
+
+    Returns
+    -------
+    Dataset
+        ``probability`` and its Monte Carlo standard error ``mcse`` (NaN with fewer than four draws per chain).
+
+    Raises
+    ------
+    ValueError
+        If there is no such nested partition, or `items` is empty or holds unknown items or one item twice.
+
+    Examples
+    --------
+    >>> paths = [[[0, 0], [0, 1], [1, 2]], [[0, 0], [0, 0], [1, 1]], [[0, 0], [1, 1], [0, 0]], [[0, 0], [0, 0], [1, 1]]]
+    >>> h = xr.DataArray([paths], dims=("chain", "draw", "animal", "level"), coords={"animal": ["cat", "dog", "ant"]})
+    >>> float(clade_probability(h, ["cat", "dog"]).probability)
+    0.75
+    """
+    draws = levels(idata, var_name)
+    n = draws.shape[3]
+    positions = draws.isel(chain=[0], draw=[0], level=0, drop=True).copy(data=np.arange(n)[None, None])
+    some = select_items(positions, items).values.ravel()
+    if len(np.unique(some)) < len(some):
+        raise ValueError(f"items must be different; got {len(some)} items, {len(np.unique(some))} of them different")
+    mean, error = mean_and_error(has_clade(stack_levels(draws), some).reshape(draws.shape[:2]).astype("float64"))
+    return xr.Dataset({"probability": mean, "mcse": error})
+
+
+def consensus_tree(
+    idata: xr.DataTree | xr.Dataset | xr.DataArray,
+    *,
+    var_name: str | None = None,
+    probability: float = 0.5,
+    single_items: bool = False,
+) -> ItemTree:
+    """Majority-rule consensus tree: all clades that more than half of the draws have.
+
+    A clade is a set of items that is a node, at whatever level.  Two clades of probability above 1/2 share a draw, so
+    that they are disjoint or one holds the other: all of them together are one tree, in which a node may have any
+    number of children.  Where the draws do not agree, it has no nodes.
+
+    Parameters
+    ----------
+    %(nested_draws)s
+    %(nested_name)s
+    probability : float
+        Clades must have a larger probability; from 1/2 to less than 1.
+    single_items : bool
+        Whether an item is a node if it is one by itself in enough draws.
+
+    Returns
+    -------
+    ItemTree
+        With the posterior probability of each node.  The level of a node is the number of nodes above it, which may
+        differ from its levels in the draws.
+
+    Raises
+    ------
+    TypeError
+        If `single_items` is not True or False.
+    ValueError
+        If there is no such nested partition, or the probability is out of range.
+
+    See Also
+    --------
+    pymc_nrm.stats.nested_point_estimate : A tree with the levels of the draws.
+    pymc_nrm.plots.plot_tree : Its picture.
+
+    Notes
+    -----
+    Margush & McMorris (1981), "Consensus n-trees".  With ``probability=0.5`` the tree has the least expected number of
+    clades that are in one tree only, the symmetric difference of Robinson & Foulds (1981), among all trees.
+
+    Examples
+    --------
+    >>> paths = [[[0, 0], [0, 1], [1, 2]], [[0, 0], [0, 0], [1, 1]], [[0, 0], [1, 1], [0, 0]]]
+    >>> h = xr.DataArray([paths], dims=("chain", "draw", "animal", "level"), coords={"animal": ["cat", "dog", "ant"]})
+    >>> print(consensus_tree(h))
+    3 items, directly: ant
+    └── 0.67  cat, dog
+    """
+    probability = check_number("probability", probability, lambda x: 0.5 <= x < 1, "from 0.5 to less than 1")
+    check_flag("single_items", single_items)
+    draws = levels(idata, var_name)
+    labels = stack_levels(draws)
+    table = CladeTable(labels)
+    kept = np.flatnonzero((table.probability > probability) & (single_items | (table.size > 1)))
+    sets = [np.arange(labels.shape[2]), *(table.items(clade) for clade in kept)]
+    known = np.concatenate([[1.0], table.probability[kept]])
+    return make_tree(sets, known, item_names(draws), labels.shape[2], method="majority_rule", least=probability)
+
+
+def maximum_clade_credibility(
+    idata: xr.DataTree | xr.Dataset | xr.DataArray, *, var_name: str | None = None, score: str = "sum"
+) -> ItemTree:
+    """Draw whose clades have the largest posterior probabilities.
+
+    Parameters
+    ----------
+    %(nested_draws)s
+    %(nested_name)s
+    score : {"sum", "product"}
+        What to maximise over draws, of the probabilities p of the clades of the draw: the sum of p - 1/2, or the
+        product of p.
+
+    Returns
+    -------
+    ItemTree
+        With the posterior probability of each node and the levels of the draw; the entry ``draw`` of its
+        ``information`` is the number of the draw, those of all chains counted through.
+
+    Raises
+    ------
+    ValueError
+        If there is no such nested partition, or the score is unknown.
+
+    Notes
+    -----
+    In phylogenetics trees are binary and have equally many clades, so that the product is a fair score (Heled &
+    Bouckaert 2013, "Looking for trees in the forest").  Nested partitions have any number of nodes, and every further
+    node makes the product smaller: it prefers draws with few nodes, however wrong.  The sum has its maximum at the
+    draw with the least expected symmetric difference (Robinson & Foulds 1981).
+
+    Examples
+    --------
+    >>> paths = [[[0, 0], [0, 1], [1, 2]], [[0, 0], [0, 0], [1, 1]], [[0, 0], [1, 1], [0, 0]]]
+    >>> h = xr.DataArray([paths], dims=("chain", "draw", "animal", "level"), coords={"animal": ["cat", "dog", "ant"]})
+    >>> print(maximum_clade_credibility(h))
+    3 items
+    ├── 0.67  2 items
+    │   ├── 0.33  cat
+    │   └── 0.67  dog
+    └── 0.67  ant
+    """
+    if not isinstance(score, str) or score not in ("sum", "product"):
+        raise ValueError(f"score must be sum or product; got {score!r}")
+    draws = levels(idata, var_name)
+    labels = stack_levels(draws)
+    table = CladeTable(labels)
+    value = table.probability - 0.5 if score == "sum" else np.log(table.probability)
+    # Rounding makes equal scores equal, so that the first of several draws is taken.
+    scores = np.bincount(table.draw, weights=value[table.clade], minlength=len(labels)).round(9)
+    best = int(scores.argmax())
+    return chain_tree(labels[best], labels, item_names(draws), method=f"maximum_clade_credibility, {score}", draw=best)
+
+
+def chain_tree(rows, labels, names, **information):
+    """Tree of nested partitions (L, n), with the probabilities of its nodes among draws (S, L, n)."""
+    tree = ItemTree.from_levels(rows, names)
+    known = np.array([has_clade(labels, tree.positions(node)).mean() for node in range(tree.n_nodes)])
+    return ItemTree(tree.parent, tree.level, tree.node_of_item, known, tree.names, information)
+
+
+def item_names(draws: Any):
+    """Names of the items of :func:`~pymc_nrm.stats.nested.levels.levels`: their coordinate, or 0, 1, ...."""
+    return draws[draws.dims[3]].values
+
 
 # Losses whose expectation is a sum of costs over clusters and cells of contingency tables.
 LOSSES = ("variation_of_information", "binder_loss")

@@ -8,8 +8,7 @@ level on, new ones.  Below level l its items stay together, so that the set must
 
 import numpy as np
 
-from pymc_nrm.kernels.generic import kernel
-from pymc_nrm.kernels.interrupts import check_signals
+from pymc_nrm.kernels.generic import check_signals, kernel
 from pymc_nrm.stats.contingency import as_labels
 from pymc_nrm.stats.search import TOLERANCE, put, started, take, total_loss, with_room
 

@@ -13,9 +13,8 @@ from pymc_nrm.common.marks import ALL_SLOTS_USED
 from pymc_nrm.common.pymc_internals import Competence, dataclass_state
 from pymc_nrm.kernels.generic import precompile
 from pymc_nrm.kernels.lanes import LANES
-from pymc_nrm.models.itemwise.empty_slots import EmptySlots
 from pymc_nrm.models.itemwise.item_table import ItemTable
-from pymc_nrm.models.itemwise.local_variables import local_variables
+from pymc_nrm.models.itemwise.local_variables import EmptySlots, local_variables
 from pymc_nrm.models.rvs import checked_model, kind_of
 from pymc_nrm.moves.gibbs import draw_weights, scan_order
 from pymc_nrm.moves.slots.pool import build_pool, draw_pool, log_truncation, pool_sweep, sum_of_items

@@ -1,19 +1,26 @@
-"""A mixture of the rows of a table whose columns are of several kinds."""
+"""Models of a table: a mixture of its rows, and the density of a column given all others; data of new rows."""
 
+import logging
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pymc as pm
+import pytensor.tensor as pt
+import xarray as xr
 
 from pymc_nrm.common.checks import check_flag
-from pymc_nrm.families import BernoulliBeta, CategoricalDirichlet, PoissonGamma
+from pymc_nrm.families import BernoulliBeta, CategoricalDirichlet, NormalRegression, PoissonGamma
 from pymc_nrm.models.mixture import Mixture
+from pymc_nrm.models.rvs import checked_model, find_partition, mixtures_of
 from pymc_nrm.recipes.columns import (
     BINARY,
     CATEGORICAL,
     COUNT,
+    KINDS,
     NUMERIC,
+    check_columns,
     check_table,
     column_kinds,
     column_levels,
@@ -21,9 +28,9 @@ from pymc_nrm.recipes.columns import (
     level_codes,
     numbers_of,
 )
-from pymc_nrm.recipes.numeric_block import add_numeric_block, check_covariance
-from pymc_nrm.recipes.partition_prior import add_partition
-from pymc_nrm.recipes.principal_components import check_n_components
+from pymc_nrm.recipes.gaussian_mixture import add_partition
+from pymc_nrm.recipes.numeric_block import add_numeric_block, check_covariance, check_n_components
+from pymc_nrm.recipes.ties import jitter_ties as with_jitter
 
 _FAMILIES = {BINARY: BernoulliBeta, COUNT: PoissonGamma}
 
@@ -177,3 +184,161 @@ def _add_levels(model, levels):
     if len(set(levels.values())) == 1:
         # Parameters of components have the dimension `level`: its names are the levels, if all columns share them.
         model.add_coord("level", next(iter(levels.values())))
+
+
+def regression_model(
+    df: pd.DataFrame,
+    target: Any,
+    *,
+    kinds: Mapping[Any, str] | None = None,
+    covariance: str | None = None,
+    measure: Any = None,
+    jitter_ties: bool = True,
+) -> pm.Model:
+    """Model of a column of numbers given the other columns, with no form of the curve, the noise or its spread assumed.
+
+    Rows are in clusters.  In each cluster the target has a linear regression on the covariates, and the covariates have
+    laws of their own as in :func:`~pymc_nrm.mixture_model`, so that the probability of a cluster changes with
+    them.  The density of the target given covariates is therefore a mixture of lines with weights that vary (Müller,
+    Erkanli & West 1996, "Bayesian curve fitting using multivariate normal mixtures").
+
+    Parameters
+    ----------
+    df : DataFrame
+        One row for each item.  The target may have missing values, which are predicted; covariates may not.
+    target : hashable
+        Name of the column of numbers to predict, also that of its ``Mixture``.
+    kinds : mapping of {hashable : str}, optional
+        The kind of some covariates, as in :func:`~pymc_nrm.mixture_model`.
+    covariance : {None, "full", "diagonal"}
+        Of the numeric covariates within a cluster, as in :func:`~pymc_nrm.gaussian_mixture`.
+    measure : measure or ElicitedPrior, optional
+        By default ``DirichletProcess(pm.Gamma.dist(2, 1))``, see :func:`~pymc_nrm.gaussian_mixture`.
+    jitter_ties : bool
+        Whether items with the same value are spread over the width of its rounding, see
+        :func:`~pymc_nrm.jitter_ties`; also those of the target.
+
+    Returns
+    -------
+    pymc.Model
+        With the partition ``z``, mixtures of the covariates by kind, and the :class:`~pymc_nrm.NormalRegression` of the
+        target on all of them, categories as indicators of all levels but the first.
+
+    Raises
+    ------
+    TypeError
+        If ``df`` is not a DataFrame, or a column is not of its kind.
+    ValueError
+        If the target is no column, covariates have missing values, are constant or linear combinations of others, or as
+        in :func:`~pymc_nrm.mixture_model`.
+
+    See Also
+    --------
+    pymc_nrm.conditional_quantiles : Curves of quantiles and of the mean.
+    pymc_nrm.predictive_density : The density itself, with ``given``.
+    pymc_nrm.table_data : Covariates of new rows, for both.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> import pymc_nrm as nrm
+    >>> df = pd.DataFrame({"time": [0.1, 0.4, 0.7, 1.2, 1.9], "height": [1.2, 3.3, 3.9, 2.8, 0.3]})
+    >>> model = nrm.regression_model(df, target="height")
+    >>> [variable.name for variable in model.observed_RVs]
+    ['numeric', 'height']
+    """
+    check_columns(df, "df")
+    check_covariance(covariance)
+    check_flag("jitter_ties", jitter_ties)
+    if target not in df.columns or df.shape[1] < 2:
+        raise ValueError(f"target must be one of at least two columns {df.columns.tolist()}; got {target!r}")
+    name, table = str(target), df.drop(columns=target)
+    if name in (*KINDS, "z"):
+        raise ValueError(f"target must have another name than {name!r}, which a variable of the model has; rename it")
+    gaps = table.columns[table.isna().any()].tolist()
+    if gaps:
+        raise ValueError(f"covariates must be complete; columns {gaps} have gaps. Leave out these rows or columns")
+    y = numbers_of(df[target], target, NUMERIC)
+    y = with_jitter(y) if jitter_ties else y
+    found = column_kinds(table, kinds)
+    with pm.Model(coords={"item": item_names(df, "df")}, model=None) as model:
+        z = add_partition(measure)
+        mixtures = add_columns(model, z, table, found, covariance, jitter_ties)
+        blocks = [w.astype("float64") for kind, w in mixtures.items() if kind != CATEGORICAL]
+        if CATEGORICAL in mixtures:
+            codes = mixtures[CATEGORICAL]
+            for k, column in enumerate(model.coords[f"{CATEGORICAL}_feature"]):
+                levels = np.arange(1, len(model.coords[f"{column}_level"]))
+                blocks.append(pt.eq(codes[:, k, None], levels).astype("float64"))
+        family = NormalRegression.learned(name, y, pt.concatenate(blocks, axis=1))
+        Mixture(name, z, family, observed=y, dims="item")
+    return model
+
+
+# A child of PyMC's logger, which shows messages of level INFO.
+_log = logging.getLogger("pymc.nrm_tables")
+
+
+def table_data(model: pm.Model, df: pd.DataFrame) -> dict[str, xr.DataArray]:
+    """Data of new rows for the mixtures of a model of a table.
+
+    Parameters
+    ----------
+    model : pymc.Model
+        From :func:`~pymc_nrm.recipes.mixture_model`, or from :func:`~pymc_nrm.recipes.gaussian_mixture` of a DataFrame.
+    df : DataFrame
+        New rows with the columns of the model, in any order; missing values where the family allows them.  Further
+        columns, such as the class of an item, are left out, and a line in the log names them.
+
+    Returns
+    -------
+    dict of {str : DataArray}
+        By mixture, dims (new_item, <mixture>_feature): what ``cluster_probabilities`` and
+        ``log_predictive_density`` take as ``X_new``.  Categories are numbered, strings gone.
+
+    Raises
+    ------
+    TypeError
+        If ``df`` is not a DataFrame, or a column is not of its kind.
+    ValueError
+        If columns of the model are missing, or a value is outside the support of its kind or a new level.
+
+    Examples
+    --------
+    >>> import pymc_nrm as nrm
+    >>> df = pd.DataFrame({"length": [3.1, 2.9, 5.5, 5.2], "colour": ["red", "red", "blue", None]})
+    >>> data = nrm.table_data(nrm.mixture_model(df), df.tail(2))
+    >>> data["categorical"].values.tolist(), data["numeric"].new_item.values.tolist()
+    ([[0.0], [nan]], [2, 3])
+    """
+    model = checked_model(model)
+    check_table(df, "df")
+    columns = {}
+    for mixture in mixtures_of(model, find_partition(model, None)):
+        features = model.coords.get(f"{mixture.name}_feature")
+        if features is not None and all(isinstance(feature, str) for feature in features):
+            columns[mixture.name] = list(features)
+    if not columns:
+        raise ValueError("model must be made of a DataFrame, by mixture_model or gaussian_mixture; it names no columns")
+    _check_names(df, [name for names in columns.values() for name in names])
+    df = df.rename(columns=str)
+    items = item_names(df, "df")
+    data = {}
+    for mixture, names in columns.items():
+        if mixture == CATEGORICAL:
+            block = [level_codes(df[name], name, model.coords[f"{name}_level"]) for name in names]
+        else:
+            kind = mixture if mixture in KINDS else NUMERIC
+            block = [numbers_of(df[name], name, kind, new=True) for name in names]
+        coords = {"new_item": items, f"{mixture}_feature": names}
+        data[mixture] = xr.DataArray(np.stack(block, axis=1), dims=list(coords), coords=coords)
+    return data
+
+
+def _check_names(df, names):
+    given = [str(name) for name in df.columns]
+    absent, others = [name for name in names if name not in given], [name for name in given if name not in names]
+    if absent:
+        raise ValueError(f"df must have the columns of the model, {names}; it lacks {absent}")
+    if others:
+        _log.info(f"Columns that the model does not have are left out: {', '.join(others)}.")
