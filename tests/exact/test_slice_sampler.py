@@ -7,21 +7,14 @@ import numpy as np
 import pymc as pm
 import pytest
 from cases import FAMILIES, MEASURES
-from helpers import seeded
-from laws import CHAINS, assert_law, inputs, posterior
+from helpers import assert_law, seeded
+from laws import CHAINS, inputs, posterior
 from scipy.integrate import quad
 from scipy.special import logsumexp
 
 import pymc_nrm as nrm
 from pymc_nrm.measures.base import Weights, log_eppf, weights
-from pymc_nrm.moves.slice_jumps import (
-    JumpLaw,
-    expected_proposals,
-    jump_law,
-    jumps_above,
-    largest_deviation,
-    least_level,
-)
+from pymc_nrm.moves import slice_jumps
 from pymc_nrm.moves.slice_labels import slice_labels
 from pymc_nrm.partitions.clusters import build_state
 from pymc_nrm.partitions.labels import label_counts
@@ -87,12 +80,12 @@ def test_jumps_have_their_intensity(sigma, level):
         return math.exp(-(1.0 + sigma) * math.log(x) - x)
 
     expected = np.array([quad(intensity, low, high)[0] for low, high in pairwise(edges)])
-    law = JumpLaw(math.log(3.0 / expected.sum()), sigma)
+    law = slice_jumps.JumpLaw(math.log(3.0 / expected.sum()), sigma)
     expected *= 3.0 / expected.sum()
     rng = seeded(sigma, level)
     counts = []
     for _ in range(4000):
-        jumps = jumps_above(rng, law, level)
+        jumps = slice_jumps.jumps_above(rng, law, level)
         assert (jumps >= level).all()
         counts.append(np.histogram(jumps, edges)[0])
     # Numbers of jumps in disjoint sets are independent Poisson variables, of which sets with few jumps show little.
@@ -103,32 +96,32 @@ def test_jumps_have_their_intensity(sigma, level):
     assert (np.abs(variances - mean) < 4.5 * errors).all()
     if len(mean) > 1:
         assert abs(residuals[:, :2].prod(axis=1).mean()) < 4.5 * np.sqrt(mean[:2].prod() / len(counts))
-    assert expected.sum() <= expected_proposals(law, level) * (1 + 1e-12)
+    assert expected.sum() <= slice_jumps.expected_proposals(law, level) * (1 + 1e-12)
     if sigma >= -1.0:
         # Every proposal is kept with probability exp(-1) at least, above 1 less often than on average.
-        assert expected_proposals(law, level) < 4.0 * expected.sum()
+        assert slice_jumps.expected_proposals(law, level) < 4.0 * expected.sum()
 
 
 def test_least_level_is_where_as_many_jumps_are_expected():
-    law = JumpLaw(0.2, 0.8)
-    level = least_level(law, 1e-12, 500.0)
-    assert expected_proposals(law, level) == pytest.approx(500.0, rel=1e-9)
-    assert least_level(law, 2 * level, 500.0) == 2 * level
-    assert least_level(JumpLaw(0.2, -3.0), 1e-12, 1.0) == 1e-12
+    law = slice_jumps.JumpLaw(0.2, 0.8)
+    level = slice_jumps.least_level(law, 1e-12, 500.0)
+    assert slice_jumps.expected_proposals(law, level) == pytest.approx(500.0, rel=1e-9)
+    assert slice_jumps.least_level(law, 2 * level, 500.0) == 2 * level
+    assert slice_jumps.least_level(slice_jumps.JumpLaw(0.2, -3.0), 1e-12, 1.0) == 1e-12
 
 
 @pytest.mark.parametrize("sigma", [-1e6, -0.3, 0.0, 1e-12, 0.3, 1 - 1e-9])
 def test_the_law_of_jumps_is_read_from_the_table(sigma):
-    law = jump_law(table_of(0.7, sigma, 6, -40.0))
+    law = slice_jumps.jump_law(table_of(0.7, sigma, 6, -40.0))
     assert law.sigma == pytest.approx(sigma, abs=1e-8 * (1 + abs(sigma)))
     assert 1.0 - law.sigma == pytest.approx(1.0 - sigma, rel=1e-6)
-    assert largest_deviation(table_of(0.7, sigma, 6, -40.0)) < 1e-9
+    assert slice_jumps.largest_deviation(table_of(0.7, sigma, 6, -40.0)) < 1e-9
 
 
 def test_weights_of_other_measures_are_refused():
     table = table_of(0.7, 0.3, 6)
     table.join[4] += 1e-3
-    assert largest_deviation(table) == pytest.approx(1e-3)
+    assert slice_jumps.largest_deviation(table) == pytest.approx(1e-3)
 
 
 def make_step(measure, n=6):

@@ -11,15 +11,8 @@ from pymc_nrm.measures.base import weights
 from pymc_nrm.moves.guide_trees.guide_tree import draw_level, make_guide, n_separating_levels
 from pymc_nrm.moves.guide_trees.tree import build_tree, leaves, lowest_common_ancestor
 from pymc_nrm.moves.sides import allocate_items, start_sides
+from pymc_nrm.moves.tree_guided import units as traces
 from pymc_nrm.moves.tree_guided.tree_split_merge import allocate_units
-from pymc_nrm.moves.tree_guided.units import (
-    find_traces,
-    item_of,
-    make_units,
-    sides_of_units,
-    unit_size,
-    unit_statistics,
-)
 from pymc_nrm.partitions.clusters import build_state
 from pymc_nrm.partitions.labels import canonical_labels
 from pymc_nrm.testing import kernel_inputs
@@ -73,7 +66,7 @@ def test_units_are_the_traces_of_blocks():
         assert sum(map(len, blocks.values())) == N
         expected = {frozenset(block & union): node for node, block in blocks.items() if block & union}
 
-        units = make_units(state, guide, find_traces(state, guide), level, first, second)
+        units = traces.make_units(state, guide, traces.find_traces(state, guide), level, first, second)
         found = [items_of(guide, units, k) for k in range(len(units.node))]
         assert len(found) == len(set(found))
         assert set(found) == set(expected)
@@ -82,14 +75,14 @@ def test_units_are_the_traces_of_blocks():
         placed = np.zeros(len(found), dtype=np.int64)
         # A split can give the clusters if every unit, with the anchor of its block, lies in one of them.
         glued = [unit | blocks[expected[unit]] & {first, second} for unit in found]
-        pure = sides_of_units(state, guide, units, int(state.labels[second]), placed)
+        pure = traces.sides_of_units(state, guide, units, int(state.labels[second]), placed)
         if len(slots) == 2:
             assert pure == all(len({int(state.labels[i]) for i in unit}) == 1 for unit in glued)
         for k, unit in enumerate(found):
             block = blocks[expected[unit]]
             assert units.glued[k] == (0 if first in block else 1 if second in block else -1)
-            assert unit_size(guide, units, k) == len(unit)
-            unit_statistics(family, data, guide, units, k, row)
+            assert traces.unit_size(guide, units, k) == len(unit)
+            traces.unit_statistics(family, data, guide, units, k, row)
             np.testing.assert_allclose(row, sum(ones[i].statistics[0] for i in unit), rtol=1e-9, atol=1e-9)
             if pure and len(slots) == 2:
                 assert placed[k] == (state.labels[next(iter(unit))] == state.labels[second])
@@ -101,8 +94,8 @@ def test_units_are_the_traces_of_blocks():
 
 def test_items_of_a_cluster():
     for _, _, _, guide, state, _, first, _ in cases():
-        traces, slot = find_traces(state, guide), int(state.labels[first])
-        members = [item_of(guide, traces, slot, rank) for rank in range(state.counts[slot])]
+        found, slot = traces.find_traces(state, guide), int(state.labels[first])
+        members = [traces.item_of(guide, found, slot, rank) for rank in range(state.counts[slot])]
         assert sorted(members) == np.flatnonzero(state.labels == slot).tolist()
 
 
@@ -121,7 +114,7 @@ def test_probabilities_of_all_allocations_sum_to_one():
     table = weights(NormalizedGeneralizedGamma(0.8, 0.4), 14, 0.3)
     n_checked = 0
     for rng, family, data, guide, state, level, first, second in cases(14, seed=3):
-        units = make_units(state, guide, find_traces(state, guide), level, first, second)
+        units = traces.make_units(state, guide, traces.find_traces(state, guide), level, first, second)
         n_units = len(units.node)
         if n_units > 6:
             continue
