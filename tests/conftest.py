@@ -14,6 +14,9 @@ TESTS = pathlib.Path(__file__).resolve().parent
 # Scripts for type checkers, which collecting would run.
 collect_ignore = ["typing"]
 
+# What tests of other folders use, too.
+sys.path += [str(TESTS / "faults"), str(TESTS / "families")]
+
 # Where bytecode may not be written, each of the many processes that tests start would compile PyMC's modules again.
 sys.dont_write_bytecode = False
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
@@ -28,7 +31,6 @@ GROUPS = {
     "NormalGamma": (
         "recipes/test_mixture_estimator.py",
         "recipes/test_scikit_learn.py",
-        "exact/test_far_draws.py",
         "exact/test_moves.py",
         "exact/test_steps.py",
         "exact/test_units.py",

@@ -1,15 +1,17 @@
-"""What tests of several folders share: models, trees, seeds from names, densities of clusters, nested partitions."""
+"""What tests of several folders share: models, draws, trees, seeds from names, laws of partitions, densities."""
 
 import itertools
 import zlib
 
 import numpy as np
 import pymc as pm
+import xarray as xr
 
 import pymc_nrm as nrm
 from pymc_nrm.families.base import add_item, statistics_size
 from pymc_nrm.families.conjugate import log_marginal
-from pymc_nrm.partitions.labels import all_partitions
+from pymc_nrm.partitions.labels import all_partitions, canonical_labels
+from pymc_nrm.testing import largest_z, z_scores
 
 
 def mixture_of(family, observed, measure=None, **partition):
@@ -24,6 +26,24 @@ def measure_of(partition):
     """The measure of a partition; its fields are tensors."""
     op = partition.owner.op
     return op.priors(op.prior_inputs(partition.owner))[0]
+
+
+def result_of(**arrays):
+    """A result with these draws, each an array of shape (chains, draws, ...)."""
+    dims = {name: [f"{name}_dim_{k}" for k in range(np.ndim(values) - 2)] for name, values in arrays.items()}
+    variables = {name: (("chain", "draw", *dims[name]), np.asarray(values)) for name, values in arrays.items()}
+    return xr.DataTree.from_dict({"posterior": xr.Dataset(variables)})
+
+
+def in_order(labels):
+    """Labels of every draw, along the last axis, in order of appearance."""
+    return np.apply_along_axis(canonical_labels, -1, labels)
+
+
+def assert_law(labels, partitions, probabilities, **options):
+    """Assert that chains of labels, shape (chains, draws, n), have the given law."""
+    scores = z_scores(labels, partitions, probabilities, **options)
+    assert np.abs(scores).max() < largest_z(labels.shape, max(scores.size, 1))
 
 
 def random_merges(rng, n):

@@ -101,15 +101,11 @@ def learned_flat(measure="NGG", family="NormalGamma"):
     """A flat partition whose hyperparameters NUTS samples."""
     with pm.Model(coords=ANIMALS) as model:
         alpha = pm.Gamma("alpha", 2, 1)
-        z = nrm.Partition(
-            "z",
-            {
-                "NGG": lambda: nrm.NormalizedGeneralizedGamma(alpha, pm.Beta("sigma", 1, 3)),
-                "PY": lambda: nrm.PitmanYorProcess(0.2, alpha),
-                "MFM": lambda: nrm.MixtureOfFiniteMixtures(alpha, 2.0),
-            }[measure](),
-            dims="item",
-        )
+        if measure == "NGG":
+            prior = nrm.NormalizedGeneralizedGamma(alpha, pm.Beta("sigma", 1, 3))
+        else:
+            prior = nrm.PitmanYorProcess(0.2, alpha) if measure == "PY" else nrm.MixtureOfFiniteMixtures(alpha, 2.0)
+        z = nrm.Partition("z", prior, dims="item")
         X = FAMILIES[family][1]
         nrm.Mixture("x", z, getattr(nrm, family).learned("x", X), observed=X, dims=("item", "feature"))
     return model
@@ -373,20 +369,20 @@ AFTER = {
 # Models without draws -------------------------------------------------------------------------------------------------
 
 
-def log_densities(model, prefix=""):
+def log_densities(model):
     """Log-probability of each variable at the initial point, and its gradient."""
     point = model.initial_point(random_seed=1)
     terms = model.compile_logp(sum=False)(point)
-    found = {f"{prefix}logp/{k}": np.asarray(term) for k, term in enumerate(terms)}
+    found = {f"logp/{k}": np.asarray(term) for k, term in enumerate(terms)}
     if model.continuous_value_vars:
-        found[f"{prefix}gradient"] = model.compile_dlogp()(point)
+        found["gradient"] = model.compile_dlogp()(point)
     return found
 
 
-def forward(model, prefix="draw/"):
+def forward(model):
     """Draws of all variables from their prior."""
     variables = [*model.free_RVs, *model.observed_RVs]
-    return {f"{prefix}{rv.name}": pm.draw(rv, draws=4, random_seed=3) for rv in variables}
+    return {f"draw/{rv.name}": pm.draw(rv, draws=4, random_seed=3) for rv in variables}
 
 
 def whole(make):
@@ -394,56 +390,13 @@ def whole(make):
     return log_densities(make()) | forward(make())
 
 
-def of_family(family):
-    """Those of a model with a family, and forward draws where its data are latent."""
-    latent = forward(flat(MEASURES["DP"], family, observed=False), "latent/")
-    return whole(partial(flat, MEASURES["DP"], family, initval=LABELS)) | latent
+def tree_of(family, X):
+    """Linkage and evidence of both algorithms."""
+    found = [getattr(nrm.trees, name)(X, family, MEASURES["NGG"], random_seed=1) for name in ("bhc", "ibhc")]
+    return {f"{k}": np.append(tree.to_linkage(), tree.log_evidence) for k, tree in enumerate(found)}
 
 
-def with_hyperpriors(family):
-    """A model with the learned prior of a family."""
-    with pm.Model() as model:
-        if family in TREE_FAMILIES:
-            z, arguments = nrm.NestedPartition("h", MEASURES["DP"], 2, n=6), (FULL, 2)
-        else:
-            z, arguments = nrm.Partition("z", MEASURES["PY"], n=6, initval=LABELS), (FAMILIES[family][1],)
-        nrm.Mixture("x", z, getattr(nrm, family).learned("x", *arguments), observed=arguments[0])
-    return model
-
-
-def recipe():
-    """The model of a table."""
-    table = pd.DataFrame({"a": FULL[:, 0], "b": FULL[:, 1], "c": COUNTS[:, 0], "d": list("xyxxyz"), "e": LABELS > 0})
-    return log_densities(nrm.mixture_model(table, kinds={"c": "count"}))
-
-
-def elicitation():
-    """Elicited hyperparameters, and numbers of slots."""
-    found = {}
-    for name, sd in {"DirichletProcess": None, "PitmanYorProcess": 2.0, "MixtureOfFiniteMixtures": 1.7}.items():
-        prior = nrm.elicit(getattr(nrm, name), 30, 4.0, sd=sd)
-        found[name] = np.array([float(value) for value in prior.measure if np.ndim(value) == 0])
-    for name, measure in MEASURES.items():
-        found[f"max_clusters/{name}"] = np.array(nrm.suggest_max_clusters(measure, 30))
-    return found
-
-
-def trees():
-    """Both algorithms for every family."""
-    found = {}
-    for name, (family, X) in FAMILIES.items():
-        for method in ("bhc", "ibhc"):
-            tree = getattr(nrm.trees, method)(X, family, MEASURES["NGG"], random_seed=1)
-            found[f"{method}/{name}/linkage"] = tree.to_linkage()
-            found[f"{method}/{name}/evidence"] = tree.log_evidence
-            found[f"{method}/{name}/potential"] = tree.log_potential
-    return found
-
-
-def estimator():
-    """The estimator of scikit-learn."""
-    model = nrm.MixtureEstimator(draws=8, tune=4, chains=2, random_state=1).fit(FULL)
-    return {"labels": model.labels_, "probabilities": model.predict_proba(FULL)}
+TABLE = pd.DataFrame({"a": FULL[:, 0], "b": FULL[:, 1], "c": COUNTS[:, 0], "d": list("xyxxyz"), "e": LABELS > 0})
 
 
 CASES = {
@@ -451,16 +404,10 @@ CASES = {
     **{f"run/{kind}/{name}": partial(function, kind) for kind in KINDS for name, function in AFTER.items()},
     **{f"model/{kind}": partial(whole, make) for kind, make in KINDS.items()},
     **{f"model/prior/{name}": partial(whole, partial(flat, m, initval=LABELS)) for name, m in MEASURES.items()},
-    **{f"model/family/{family}": partial(of_family, family) for family in FAMILIES},
-    **{f"model/learned/{f}": partial(whole, partial(with_hyperpriors, f)) for f in (*FAMILIES, *TREE_FAMILIES)},
-    "recipes/gaussian_mixture": lambda: (
-        log_densities(nrm.gaussian_mixture(FULL))
-        | log_densities(nrm.gaussian_mixture(FULL, covariance="diagonal"), "diagonal/")
-    ),
-    "recipes/mixture_model": recipe,
-    "elicitation": elicitation,
-    "trees": trees,
-    "estimator": estimator,
+    **{f"model/family/{f}": partial(whole, partial(flat, MEASURES["DP"], f, initval=LABELS)) for f in FAMILIES},
+    **{f"model/latent/{f}": partial(whole, partial(flat, MEASURES["DP"], f, observed=False)) for f in FAMILIES},
+    "recipes/mixture_model": lambda: log_densities(nrm.mixture_model(TABLE, kinds={"c": "count"})),
+    **{f"trees/{name}": partial(tree_of, *row) for name, row in FAMILIES.items()},
 }
 
 

@@ -1,8 +1,6 @@
 """The benchmarks can be imported, and their report says what was measured; no test measures time."""
 
 import importlib
-import itertools
-import json
 import os
 import pathlib
 import shutil
@@ -10,7 +8,6 @@ import subprocess
 import sys
 
 import numpy as np
-import pandas as pd
 import pytest
 
 ROOT = pathlib.Path(__file__).parents[1]
@@ -58,50 +55,6 @@ def made_up(module, report):
     return [report.Result(first, busy), report.Result(second, idle)]
 
 
-@pytest.mark.parametrize(
-    ("values", "median", "text"),
-    [([3.0, 1.0, 2.0], 2.0, "2 (1 to 3)"), ([4.0, 1.0, 2.0, 3.0], 2.5, "2.5 (1 to 4)"), ([1.5], 1.5, "1.5")],
-    ids=str,
-)
-def test_spread_is_median_and_range(module, values, median, text):
-    part = module("common.part")
-    found = part.spread(values)
-    assert found == {"median": median, "least": min(values), "most": max(values)}
-    assert part.interval(found) == text
-
-
-def test_tables_of_rows(module):
-    part = module("common.part")
-    rows = [{"a": "x", "b": 0.12345}, {"a": "y", "b": None}, {"a": "x", "b": 12345.6}]
-    text = part.columns(rows, {"name": "a", "value": "b", "length": lambda row: len(row["a"])})
-    titles = "| name | value | length |\n| --- | --- | --- |\n"
-    assert text == f"{titles}| x | 0.123 | 1 |\n| y | - | 1 |\n| x | 12,346 | 1 |\n"
-    assert part.where(rows, a="x") == rows[::2] == part.groups(rows, "a")["x"]
-    assert list(part.groups(rows, "a", "b")) == [("x", 0.12345), ("y", None), ("x", 12345.6)]
-
-
-def test_rows_of_other_sets_and_methods_are_kept(module, monkeypatch, tmp_path):
-    part = module("common.part")
-    monkeypatch.setattr(part, "RESULTS", tmp_path)
-    rows = [{"set": name, "method": method} for name in "ab" for method in "xy"]
-    (tmp_path / "some.json").write_text(json.dumps({"rows": rows}))
-    notes = []
-    assert part.rows_to_keep("some", False, notes.append, ["a"], ["x"]) == rows[1:]
-    assert part.rows_to_keep("some", False, notes.append, ["a"]) == rows[2:]
-    assert len(notes) == 2 and part.rows_to_keep("some", False, notes.append, None, None) == []
-
-
-def test_what_is_absent_is_skipped_with_a_note(module):
-    part, notes = module("common.part"), []
-    with part.skipping("set a", notes.append):
-        raise FileNotFoundError("a.csv is not there")
-    with part.skipping("peer", notes.append):
-        importlib.import_module("no_such_package")
-    assert notes == ["set a skipped: a.csv is not there", "peer skipped: no_such_package is not installed"]
-    with pytest.raises(ValueError, match="other"), part.skipping("peer", notes.append):
-        raise ValueError("other")
-
-
 def test_report_has_claims_notes_tables_pictures(report, made_up, tmp_path):
     text = report.report(made_up, tmp_path, failed=["second"])
     assert text.index("Twice as fast") < text.index("## first") < text.index("## second")
@@ -114,31 +67,6 @@ def test_report_has_claims_notes_tables_pictures(report, made_up, tmp_path):
     assert "No results of: accuracy, gibbs_sweep" in text
     made_up[0].found["rows"][0]["value"] = 1.5
     assert "| at least 2 | **no** |" in report.headline(made_up)
-
-
-def test_latency_fills_caches_before_it_finds_them(module, monkeypatch):
-    latency = module("latency")
-    calls = []
-
-    def call(function, *, cache=None, **arguments):
-        if function is latency.time_per_draw:
-            return [[1.0, 2.0, 3.0]] * 10
-        calls.append((function, cache, arguments))
-        return 1.0 + len(calls), 1.0
-
-    monkeypatch.setattr(latency, "call", call)
-    rows = latency.measure(False, lambda text: None)
-    firsts = [row for row in rows if row["what"] == "first draw"]
-    # For Gaussians, three samplers with numbers and with NUTS; for two other families, one sampler each.
-    assert sum(row["cache"] == "warm" for row in firsts) == 8 and len(latency.table(rows).splitlines()) > 30
-    assert [row["sampler"] for row in firsts if row["cache"] == "cold"] == [*latency.SAMPLERS, *["TreeGuided"] * 2]
-    assert [row["hyperparameters"] for row in firsts if row["cache"] == "kernels only"] == ["NUTS"]
-    # Cold calls use folders that no earlier call has used, and their warm repeats use the same folders.
-    drawn = [(cache["numba"], cache["pytensor"]) for function, cache, _ in calls if function is latency.first_draw]
-    for place, (numba, pytensor) in enumerate(drawn):
-        if place % 4 == 0 and calls[place + 7][2]["hyperparameters"] == "fixed":
-            assert all(numba != other[0] and pytensor != other[1] for other in drawn[:place])
-        assert drawn[place - place % 4] == (numba, pytensor)
 
 
 def test_agreement_and_calibration_of_pairs(module):
@@ -157,38 +85,6 @@ def test_agreement_and_calibration_of_pairs(module):
     assert fits.brier_score(fits.together(classes), classes) == 0.0
 
 
-def test_held_out_items_are_a_third_that_the_method_has_not_seen(module):
-    fits, sets = module("common.real_data_fits"), module("common.real_data_sets")
-    data = sets.load("old faithful")
-    seen = []
-
-    def method(train, seed):
-        seen.append(train.X)
-        return fits.Fit(None, 0.0, lambda X: seen.append(X) or np.arange(len(X), dtype=float))
-
-    n_test = len(fits.split(272)[1])
-    assert fits.held_out(data, method) == pytest.approx((n_test - 1) / 2)
-    train, test = seen
-    assert len(test) == n_test == 91 and len(train) == 181
-    # Waiting times are whole minutes: they have lost no more than half of one.
-    rounded = np.sort(np.concatenate([train["waiting"], test["waiting"]]).round())
-    assert np.abs(rounded - np.sort(data.X["waiting"])).max() <= 1
-    X = np.array([[0.1, 5.0], [0.3, 5.0], [0.6, 5.0]])
-    np.testing.assert_allclose(sets.rounding(X), [0.2, 0.0])
-
-
-def test_latent_classes_find_two_groups_and_a_normalized_density(module):
-    sets, latent = module("common.real_data_sets"), module("peers.latent_classes")
-    rng = np.random.default_rng(1)
-    classes = np.repeat([0, 1], 60)
-    values = (rng.random((120, 6)) < np.where(classes[:, None] == 0, 0.1, 0.9)).astype(int)
-    data = sets.DataSet("two groups", "binary", pd.DataFrame(values), classes, ["a", "b"], "")
-    found = latent.fit(data, 1)
-    assert module("common.real_data_fits").adjusted_rand_index(found.labels, classes) > 0.9
-    every = pd.DataFrame(list(itertools.product([0, 1], repeat=6)))
-    assert np.exp(found.log_density(every)).sum() == pytest.approx(1.0)
-
-
 def test_chains_agree_only_if_every_quantity_does(module):
     part = module("agreement_of_chains")
     values = np.random.default_rng(1).normal(size=(4, 1000, 5))
@@ -203,32 +99,6 @@ def test_chains_agree_only_if_every_quantity_does(module):
     assert not part.agree(part.state_after(values, 1000))
     [(_, measured, _, met)] = part.headline([{"seconds": 59.0}, {"seconds": 61.0}, {"seconds": None}])
     assert (measured, met) == ("1 of 3", False)
-
-
-def test_simulated_trees_and_starts_of_sweeps_are_nested(module):
-    trees = module("common.tree_sets")
-    for data, n in ((trees.diffusion(60, 4), 60), (trees.balanced(50, 4), 50), (trees.heavy_tails(72, 4), 72)):
-        assert data.X.shape == (n, 4) and data.truth.shape == (3, n)
-        for above, below in itertools.pairwise(data.truth):
-            assert len(set(zip(above, below, strict=True))) == len(set(below)), "a class is in one class above"
-    assert np.bincount(trees.heavy_tails(72, 4).truth[-1]).tolist() == [2] * 36
-    far = trees.diffusion(400, 3, steps=(1e6, 1e-6, 1e-6))
-    centres = np.stack([far.X[far.truth[0] == k].mean(axis=0) for k in range(far.truth[0].max() + 1)])
-    assert np.abs(far.X - centres[far.truth[0]]).max() < 6
-    sweeps = module("nested_sweeps")
-    for start, value in sweeps.starts_of(trees.diffusion(40, 3), np.random.default_rng(1)).items():
-        if value is not None:
-            assert value.shape == (40, 3) and (value[0] == 0).all(), start
-            for above, below in itertools.pairwise(value.T):
-                assert len(set(zip(above, below, strict=True))) == len(set(below)), start
-
-
-def test_condensed_trees_are_cut_by_depth(module):
-    linkages = module("common.tree_methods")
-    # Item 6 leaves the root, 7, which splits into 8 (items 0 to 2) and 9 (items 3 to 5); 5 leaves 9, which splits too.
-    edges = [(7, 8), (7, 9), (7, 6), (8, 0), (8, 1), (8, 2), (9, 10), (9, 11), (9, 5), (10, 3), (11, 4)]
-    edges = np.array(edges, dtype=[("parent", "i8"), ("child", "i8")])
-    assert linkages.condensed_levels(edges, 7, 2).tolist() == [[8, 8, 8, 9, 9, 9, 6], [8, 8, 8, 10, 11, 5, 6]]
 
 
 def test_trees_of_items_are_compared_level_by_level(module):

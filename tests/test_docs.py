@@ -26,9 +26,7 @@ def test_documentation_builds_without_warnings(tmp_path):
 
 def test_functions_of_families_that_the_page_on_adding_one_names_exist():
     text = (DOCS / "how-to" / "add-a-family.md").read_text()
-    rooms = [
-        importlib.import_module(f"pymc_nrm.families.{name}") for name in ("base", "conjugate", "components", "fast")
-    ]
+    rooms = [importlib.import_module(f"pymc_nrm.families.{n}") for n in ("base", "conjugate", "components", "fast")]
     methods = set(re.findall(r"^    def ([a-z_]+)\(", text, re.MULTILINE))
     named = set(re.findall(r"`([a-z]+(?:_[a-z]+)+)`", text)) - {"missing_allowed"}
     assert len(methods) > 8

@@ -93,9 +93,7 @@ def test_members_of_a_kind_do_not_import_each_other(folder):
     public = {
         path.stem
         for path in (ROOT / folder).glob("*.py")
-        if any(
-            isinstance(node, ast.ClassDef) and node.name in dir(pymc_nrm) for node in ast.parse(path.read_text()).body
-        )
+        if any(isinstance(n, ast.ClassDef) and n.name in dir(pymc_nrm) for n in ast.parse(path.read_text()).body)
     }
     assert len(public) >= 3
     for name in public:
@@ -130,6 +128,8 @@ def test_import_loads_nothing_slow():
     assert not tops & {"numba", "scipy", "arviz_stats", "arviz_plots", "matplotlib", "sklearn"}
     assert "pytensor.sparse" not in added
     assert not {"pymc_nrm.plots", "pymc_nrm.published", "pymc_nrm.trees"} & added
+    plots = {name.split(".")[0] for name in loaded_by("import pymc_nrm.plots") - loaded_by("import pymc")}
+    assert not plots & {"arviz_plots", "matplotlib"}
 
 
 def test_parts_that_are_imported_on_demand_look_like_all_others():

@@ -27,7 +27,7 @@ def columns(number):
 ANY_LABELS = np.array(list(itertools.product(range(-1, 5), repeat=4)))
 KINDS = {
     "ordered": (lambda: nrm.Partition.dist(MEASURE, 4), ANY_LABELS),
-    "slots": (lambda: nrm.Partition.dist(MEASURE, 4, max_clusters=4), ANY_LABELS),
+    "slots": (lambda: nrm.Partition.dist(MEASURE, 4, max_clusters=3), ANY_LABELS),
     "together": (lambda: nrm.Partition.dist(MEASURE, 4, together=["a", "b", "a", "c"]), ANY_LABELS),
     "partly known": (
         lambda: nrm.Partition.dist(MEASURE, 5, known=["a", None, "b", "a", -1]),
@@ -39,8 +39,11 @@ KINDS = {
 }
 
 
-# Known labels are data, whose probability the density includes.
-LOG_TOTALS = {"partly known": log_eppf(MEASURE, np.array([2, 1]))}
+# Known labels are data, whose probability the density includes; fewer slots than items leave partitions out.
+LOG_TOTALS = {
+    "partly known": log_eppf(MEASURE, np.array([2, 1])),
+    "slots": np.log1p(-np.exp(log_eppf(MEASURE, np.array([1, 1, 1, 1])))),
+}
 
 
 def values_of(kind):
@@ -114,8 +117,6 @@ def test_kinds_are_equal_by_what_they_say_in_every_process(kind):
 def test_kinds_with_other_options_differ():
     assert kind_of(nrm.Partition.dist(MEASURE, 4, max_clusters=2)) != kind_of(KINDS["slots"][0]())
     assert kind_of(nrm.Partition.dist(MEASURE, 4, together=[1, 2, 3, 3])) != kind_of(KINDS["together"][0]())
-    assert kind_of(nrm.Partition.dist(MEASURE, 5, known=["a", -1, "b", "a", "c"])) != kind_of(
-        KINDS["partly known"][0]()
-    )
+    assert kind_of(nrm.Partition.dist(MEASURE, 5, known=[7, -1, 8, 7, 9])) != kind_of(KINDS["partly known"][0]())
     assert kind_of(nrm.NestedPartition.dist(weights=WEIGHTS, paths=[7, 3, 7])) != kind_of(KINDS["known"][0]())
     assert kind_of(pm.Normal.dist()) is None

@@ -27,11 +27,7 @@ FORWARD = {"log": np.log, "logodds": logit}
 class Calibration:
     """A model whose NUTS step and log-probability are compiled once.
 
-    Parameters
-    ----------
-    model : pymc.Model
-        With shared data, hyperparameters ``HYPERPARAMETERS`` and perhaps others, partition ``z``, mixture ``x`` and
-        perhaps one of covariates, ``w``.
+    It has ``HYPERPARAMETERS`` and perhaps others, partition ``z``, mixture ``x`` and perhaps one of covariates, ``w``.
     """
 
     def __init__(self, model):
@@ -96,21 +92,9 @@ class Calibration:
         return np.array(rows)
 
     def ranks(self, partition_step, replications, seed, thin=None):
-        """Ranks of the truth.
+        """Ranks of the truth from 0 to ``KEPT``, shape (replications, n_statistics), and how far draws were thinned.
 
-        Parameters
-        ----------
-        partition_step : callable
-            Takes a list of partitions, and gives their step.
-        replications, seed : int
-        thin : int, optional
-            Keep every so many-th draw; by default what makes draws of the slowest statistic about independent.
-
-        Returns
-        -------
-        ranks : ndarray of int, shape (replications, n_statistics)
-            From 0 to ``KEPT``; ties, as between numbers of clusters, are broken at random.
-        thin : int
+        By default draws of the slowest statistic are about independent.  Ties are broken at random.
         """
         rng = np.random.default_rng(seed)
         with self.model:

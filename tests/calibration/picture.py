@@ -15,14 +15,7 @@ LOOKS = {
 
 
 def draw(ranks, path):
-    """Draw a panel for each family and statistic, with a line for each step.
-
-    Parameters
-    ----------
-    ranks : dict of (str, str) to ndarray of int, shape (replications, n_statistics)
-        By family and step.
-    path : str or pathlib.Path
-    """
+    """Draw a panel for each family and statistic, with a line for each step, from ranks by family and step."""
     import matplotlib
 
     matplotlib.use("Agg")
@@ -30,14 +23,8 @@ def draw(ranks, path):
 
     kinds = list(dict.fromkeys(kind for kind, _ in ranks))
     shape = (len(kinds), len(STATISTICS))
-    figure, axes = pyplot.subplots(
-        *shape,
-        figsize=(1.75 * shape[1], 1.3 * shape[0] + 0.7),
-        sharex=True,
-        sharey=True,
-        squeeze=False,
-        layout="constrained",
-    )
+    size = {"figsize": (1.75 * shape[1], 1.3 * shape[0] + 0.7), "layout": "constrained"}
+    figure, axes = pyplot.subplots(*shape, sharex=True, sharey=True, squeeze=False, **size)
     for (kind, step), values in ranks.items():
         row = kinds.index(kind)
         share, lower, upper = band(len(values), KEPT + 1)

@@ -37,18 +37,9 @@ def distribution_function(ranks, n_ranks):
 
 
 def p_value(ranks, n_ranks):
-    """Probability that uniform ranks leave a narrower simultaneous band than these do.
+    """Probability that uniform ranks leave a narrower simultaneous band than these do, at least 1 / 20,001.
 
-    Parameters
-    ----------
-    ranks : ndarray of int, shape (replications,)
-    n_ranks : int
-        Ranks are 0, ..., n_ranks - 1.
-
-    Returns
-    -------
-    float
-        At least 1 / 20,001.
+    Ranks are 0, ..., n_ranks - 1.
     """
     tail = _tails(distribution_function(ranks, n_ranks), len(ranks)).min()
     simulated = least_tails(len(ranks), n_ranks)
@@ -58,9 +49,7 @@ def p_value(ranks, n_ranks):
 def band(replications, n_ranks, level=0.95):
     """Differences between empirical and uniform distribution function that stay inside with probability ``level``.
 
-    Returns
-    -------
-    share, lower, upper : ndarray, shape (n_ranks - 1,)
+    Returns shares, lower and upper ends, each of shape (n_ranks - 1,).
     """
     tail = np.quantile(least_tails(replications, n_ranks), 1.0 - level)
     share = np.arange(1, n_ranks) / n_ranks

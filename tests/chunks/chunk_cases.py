@@ -13,23 +13,11 @@ LINE = np.array([[-1.5], [-1.2], [0.2], [1.3], [1.6]])
 PLANE = np.array([[-1.0, 0.3], [-0.8, -0.2], [0.1, 1.4], [0.9, 0.2], [1.2, -0.3]])
 FAMILIES = {
     "wishart": (nrm.NormalWishart(mu=[0.0, 0.0], kappa=0.5, Psi=np.eye(2), nu=4.0), PLANE),
-    "gamma": (
-        nrm.NormalGamma(mu=0.0, kappa=0.5, alpha=2.0, beta=0.5),
-        np.array([[-1.5], [-1.2], [np.nan], [1.3], [1.6]]),
-    ),
+    "gamma": (nrm.NormalGamma(0.0, 0.5, 2.0, 0.5), np.array([[-1.5], [-1.2], [np.nan], [1.3], [1.6]])),
     "poisson": (nrm.PoissonGamma(1.0, 0.5), np.array([[0.0, 1.0], [1.0, 0.0], [4.0, 1.0], [6.0, 2.0], [5.0, 0.0]])),
-    "bernoulli": (
-        nrm.BernoulliBeta(0.7, 0.7),
-        np.array([[0, 1, 0], [0, 1, 1], [1, 0, 1], [1, 0, 0], [1, 1, 1]], float),
-    ),
-    "categorical": (
-        nrm.CategoricalDirichlet(0.6, n_levels=3),
-        np.array([[0, 1], [0, 2], [2, 0], [2, 1], [1, 1]], dtype=float),
-    ),
-    "multinomial": (
-        nrm.MultinomialDirichlet(0.5),
-        np.array([[3, 0, 1], [2, 1, 0], [0, 4, 1], [0, 2, 2], [1, 1, 1]], dtype=float),
-    ),
+    "bernoulli": (nrm.BernoulliBeta(0.7, 0.7), np.array([[0.0, 1, 0], [0, 1, 1], [1, 0, 1], [1, 0, 0], [1, 1, 1]])),
+    "categorical": (nrm.CategoricalDirichlet(0.6, n_levels=3), np.array([[0.0, 1], [0, 2], [2, 0], [2, 1], [1, 1]])),
+    "multinomial": (nrm.MultinomialDirichlet(0.5), np.array([[3.0, 0, 1], [2, 1, 0], [0, 4, 1], [0, 2, 2], [1, 1, 1]])),
 }
 # Halves of these rows overlap, so that none of their labels is nearly certain.
 NEAR_ROWS = {"near rows": (FAMILIES["gamma"][0], np.linspace(-0.5, 0.5, 7)[:, None])}

@@ -3,12 +3,13 @@
 import numpy as np
 import pytest
 from chunk_cases import FAMILIES, MEASURES, NEAR_ROWS, make_chain, posterior, run, set_labels
+from helpers import assert_law
 
 import pymc_nrm as nrm
 from pymc_nrm.measures.base import weights
 from pymc_nrm.moves.chunks.relabel import redraw_rows, relabel_all
 from pymc_nrm.moves.chunks.splits import split_and_merge, split_and_merge_by_moments
-from pymc_nrm.testing import largest_z, partition_index, z_scores
+from pymc_nrm.testing import partition_index
 
 
 def some_births(chain, rng, law):
@@ -46,8 +47,7 @@ N_SWEEPS = {"labels": 16_000, "births": 4000, "splits": 6000, "all": 4000}
 def test_law_of_partitions(move, measure, family):
     chain = make_chain(*FAMILIES[family], n_chunks=2)
     labels = run(chain, MEASURES[measure], MOVES[move], N_SWEEPS[move], seed=1)
-    scores = z_scores(labels, *posterior(measure, family))
-    assert np.abs(scores).max() < largest_z(labels.shape, scores.size)
+    assert_law(labels, *posterior(measure, family))
 
 
 def flows_from_exact_draws(move, measure, family, n_steps):

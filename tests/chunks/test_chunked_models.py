@@ -8,14 +8,16 @@ import pandas as pd
 import pymc as pm
 import pytest
 from chunk_cases import FAMILIES, MEASURES
+from helpers import assert_law
 
 import pymc_nrm as nrm
 from pymc_nrm.moves.chunks import engine
 from pymc_nrm.moves.chunks.chain import rounded_rows
 from pymc_nrm.partitions.labels import all_partitions, canonical_labels
-from pymc_nrm.testing import exact_posterior, largest_z, z_scores
+from pymc_nrm.testing import exact_posterior
 
 SLOW = pytest.mark.slow
+FOLLOWED = {"n_followed": 50, "n_sampled": 150}
 
 
 def two_models(X, rows, family):
@@ -72,8 +74,7 @@ def test_law_of_partitions():
     family, X = FAMILIES["gamma"]
     idata = sampled(nrm.Chunks(X, block_rows=2), family, MEASURES["ngg"], 4000, random_seed=1)
     labels = idata.posterior["z"].values.astype(np.int64)
-    scores = z_scores(labels, *exact_posterior(MEASURES["ngg"], family, X))
-    assert np.abs(scores).max() < largest_z(labels.shape, scores.size)
+    assert_law(labels, *exact_posterior(MEASURES["ngg"], family, X))
     assert np.array_equal(idata.posterior["z_n_clusters"], labels.max(axis=-1) + 1)
 
 
@@ -97,8 +98,7 @@ def test_law_of_two_mixtures():
     logp = model.compile_logp()
     values = np.array([float(logp({"z": one})) for one in partitions])
     probabilities = np.exp(values - np.logaddexp.reduce(values))
-    scores = z_scores(labels, partitions, probabilities)
-    assert np.abs(scores).max() < largest_z(labels.shape, scores.size)
+    assert_law(labels, partitions, probabilities)
     assert idata["clusters"]["x"].shape[:2] == idata["clusters"]["y"].shape[:2] == (2, 3000)
 
 
@@ -106,9 +106,8 @@ def test_law_of_two_mixtures():
 def test_draws_do_not_depend_on_blocks_or_threads(block_rows, n_threads):
     X = in_four_places()
     family = nrm.NormalGamma.from_data(X)
-    options = {"n_followed": 50, "n_sampled": 150}
     results = [
-        sampled(nrm.Chunks(X, **options, **blocks), family, MEASURES["ngg"], 12, random_seed=5)
+        sampled(nrm.Chunks(X, **FOLLOWED, **blocks), family, MEASURES["ngg"], 12, random_seed=5)
         for blocks in ({}, {"block_rows": block_rows, "n_threads": n_threads})
     ]
     for group, name in (("posterior", "z"), ("clusters", "size"), ("clusters", "x"), ("sample_stats", "log_joint")):
@@ -207,9 +206,7 @@ def test_what_is_kept_is_what_was_asked_for():
     assert (full.dtype, compact.dtype) == (np.int64, np.uint8)
     assert np.array_equal(full, compact)
     for result in kept.values():
-        assert all(
-            np.array_equal(result["clusters"][name], kept["full"]["clusters"][name]) for name in result["clusters"]
-        )
+        assert all(np.array_equal(result["clusters"][k], kept["full"]["clusters"][k]) for k in result["clusters"])
     with pytest.raises(ValueError, match="idata must have labels of the followed rows of 'z'"):
         nrm.predictive_density(kept["none"], model, np.zeros((2, 1)), progressbar=False)
 
@@ -278,9 +275,9 @@ def test_partitions_and_files_give_the_same_draws(tmp_path):
     stored[:] = X
     mapped = np.memmap(tmp_path / "x.raw", "f8", "w+", shape=X.shape)
     mapped[:] = X
-    options, family = {"n_followed": 50, "n_sampled": 150}, nrm.NormalGamma.from_data(X)
+    family = nrm.NormalGamma.from_data(X)
     results = [
-        sampled(nrm.Chunks(one, **options), family, MEASURES["ngg"], 5, random_seed=5)
+        sampled(nrm.Chunks(one, **FOLLOWED), family, MEASURES["ngg"], 5, random_seed=5)
         for one in (X, dask_array.from_array(X, chunks=(150, 1)), stored, mapped)
     ]
     for result in results[1:]:
@@ -293,39 +290,20 @@ def test_rows_of_parquet_files(tmp_path):
     table, dataframe = pd.DataFrame(in_four_places(), columns=["size"]), pytest.importorskip("dask.dataframe")
     for part in range(3):
         table[part * 300 : (part + 1) * 300].to_parquet(tmp_path / f"part.{part}.parquet")
-    rows, options = dataframe.read_parquet(tmp_path), {"n_followed": 50, "n_sampled": 150}
-    assert nrm.Chunks(rows, **options).key == nrm.Chunks(table, **options).key
-
-
-@pytest.mark.slow
-def test_a_cluster_gives_the_same_draws(monkeypatch):
-    monkeypatch.setattr(engine, "_PASSES_BETWEEN_RESTARTS", 7)
-    distributed, dask_array = pytest.importorskip("distributed"), pytest.importorskip("dask.array")
-    X = in_four_places()
-    options, family = {"n_followed": 50, "n_sampled": 150}, nrm.NormalGamma.from_data(X)
-    here = sampled(nrm.Chunks(X, **options), family, MEASURES["ngg"], 5, random_seed=5)
-    arguments = {"n_workers": 1, "threads_per_worker": 2, "processes": False, "dashboard_address": None}
-    with distributed.LocalCluster(**arguments) as cluster, distributed.Client(cluster) as client:
-        rows = nrm.Chunks(dask_array.from_array(X, chunks=(90, 1)), client=client, **options)
-        there = sampled(rows, family, MEASURES["ngg"], 5, random_seed=5)
-        with pytest.raises(TypeError, match="which is in the memory of this process"):
-            nrm.Chunks(X, client=client)
-        X[650] = np.inf
-        with pytest.raises(ValueError, match="inf in row 650, column '0'"):
-            nrm.Chunks(dask_array.from_array(X, chunks=(90, 1)), client=client)
-    assert np.array_equal(here.posterior["z"], there.posterior["z"])
-    assert np.array_equal(here["clusters"]["x"], there["clusters"]["x"])
+    rows = dataframe.read_parquet(tmp_path)
+    assert nrm.Chunks(rows, **FOLLOWED).key == nrm.Chunks(table, **FOLLOWED).key
 
 
 @SLOW
-def test_a_killed_worker_changes_no_draw():
+def test_a_cluster_gives_the_same_draws_though_a_worker_is_killed(monkeypatch):
+    monkeypatch.setattr(engine, "_PASSES_BETWEEN_RESTARTS", 7)
     distributed, dask_array = pytest.importorskip("distributed"), pytest.importorskip("dask.array")
     X = in_four_places()
-    options, family = {"n_followed": 50, "n_sampled": 150}, nrm.NormalGamma.from_data(X)
-    here = sampled(nrm.Chunks(X, **options), family, MEASURES["ngg"], 8, random_seed=5)
+    family = nrm.NormalGamma.from_data(X)
+    here = sampled(nrm.Chunks(X, **FOLLOWED), family, MEASURES["ngg"], 8, random_seed=5)
     arguments = {"n_workers": 2, "threads_per_worker": 1, "processes": True, "dashboard_address": None}
     with distributed.LocalCluster(**arguments) as cluster, distributed.Client(cluster) as client:
-        rows = nrm.Chunks(dask_array.from_array(X, chunks=(90, 1)), client=client, **options)
+        rows = nrm.Chunks(dask_array.from_array(X, chunks=(90, 1)), client=client, **FOLLOWED)
         killed = []
 
         def kill_at_three(trace, draw):
@@ -335,6 +313,11 @@ def test_a_killed_worker_changes_no_draw():
 
         there = sampled(rows, family, MEASURES["ngg"], 8, random_seed=5, callback=kill_at_three)
         assert killed
+        with pytest.raises(TypeError, match="which is in the memory of this process"):
+            nrm.Chunks(X, client=client)
+        X[650] = np.inf
+        with pytest.raises(ValueError, match="inf in row 650, column '0'"):
+            nrm.Chunks(dask_array.from_array(X, chunks=(90, 1)), client=client)
     assert np.array_equal(here.posterior["z"], there.posterior["z"])
     assert np.array_equal(here["clusters"]["x"], there["clusters"]["x"])
 

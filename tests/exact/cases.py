@@ -6,23 +6,8 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from pymc_nrm.families import (
-    BernoulliBeta,
-    CategoricalDirichlet,
-    MultinomialDirichlet,
-    NormalGamma,
-    NormalRegression,
-    NormalWishart,
-    PoissonGamma,
-)
+import pymc_nrm as nrm
 from pymc_nrm.families.principal_normal_wishart import PrincipalNormalWishart
-from pymc_nrm.measures import (
-    DirichletProcess,
-    MixtureOfFiniteMixtures,
-    NormalizedGeneralizedGamma,
-    NormalizedInverseGaussian,
-    PitmanYorProcess,
-)
 from pymc_nrm.steps.marginal_gibbs import MarginalGibbs
 from pymc_nrm.steps.slice_sampler import SliceSampler
 from pymc_nrm.steps.split_merge import SplitMerge
@@ -34,19 +19,14 @@ TREE_MOVES = ("informed_split_merge", "tree_split_merge", "subtree_gibbs")
 # No moves of TreeGuided but one item of Gibbs updates.
 QUIET = dict.fromkeys(TREE_MOVES, 0) | {"marginal_gibbs": 1}
 
+SCANS = {"n_moves": 2, "proposal": "restricted_gibbs", "n_items": 1}
 # Steps and their options.
 SAMPLERS = {
     "gibbs": (MarginalGibbs, {}),
     "gibbs of 2 items": (MarginalGibbs, {"n_items": 2}),
     "sequential": (SplitMerge, {"n_moves": 2}),
     "sequential, gibbs of 1 item": (SplitMerge, {"n_moves": 3, "n_items": 1}),
-    **{
-        f"{n_scans} scans": (
-            SplitMerge,
-            {"n_moves": 2, "proposal": "restricted_gibbs", "n_scans": n_scans, "n_items": 1},
-        )
-        for n_scans in (0, 1, 3)
-    },
+    **{f"{n} scans": (SplitMerge, SCANS | {"n_scans": n}) for n in (0, 1, 3)},
     "slice": (SliceSampler, {}),
     "tree": (TreeGuided, {}),
     "tree, three cycles": (TreeGuided, {"n_cycles": 3}),
@@ -54,12 +34,12 @@ SAMPLERS = {
 }
 
 MEASURES = {
-    "DP": DirichletProcess(1.0),
-    "NIG": NormalizedInverseGaussian(0.6),
-    "NGG": NormalizedGeneralizedGamma(0.5, 0.3),
-    "PY": PitmanYorProcess(0.3, 1.0),
-    "PY below 0": PitmanYorProcess(0.6, -0.2),
-    "MFM": MixtureOfFiniteMixtures(0.7, 3.0),
+    "DP": nrm.DirichletProcess(1.0),
+    "NIG": nrm.NormalizedInverseGaussian(0.6),
+    "NGG": nrm.NormalizedGeneralizedGamma(0.5, 0.3),
+    "PY": nrm.PitmanYorProcess(0.3, 1.0),
+    "PY below 0": nrm.PitmanYorProcess(0.6, -0.2),
+    "MFM": nrm.MixtureOfFiniteMixtures(0.7, 3.0),
 }
 
 
@@ -77,7 +57,7 @@ _nan = np.nan
 
 FAMILIES = {
     "NormalWishart": Data(
-        NormalWishart(mu=[0.0, 1.0], kappa=0.3, Psi=[[1.5, 0.4], [0.4, 1.0]], nu=4.0),
+        nrm.NormalWishart(mu=[0.0, 1.0], kappa=0.3, Psi=[[1.5, 0.4], [0.4, 1.0]], nu=4.0),
         np.array([[0.0, 0.4], [1.1, 1.9], [0.7, 0.6], [-1.6, 1.2], [2.2, 2.4]]),
     ),
     "PrincipalNormalWishart": Data(
@@ -85,31 +65,31 @@ FAMILIES = {
         np.array([[0.0, 0.4], [1.1, 1.9], [0.7, 0.6], [-1.6, 1.2], [2.2, 2.4]]),
     ),
     "NormalWishart, vector": Data(
-        NormalWishart(mu=20.0, kappa=0.2, Psi=np.eye(1), nu=3.0), np.array([19.1, 20.3, 21.8, 20.7, 18.0])
+        nrm.NormalWishart(mu=20.0, kappa=0.2, Psi=np.eye(1), nu=3.0), np.array([19.1, 20.3, 21.8, 20.7, 18.0])
     ),
     "NormalGamma, missing": Data(
-        NormalGamma(mu=[5.0, 0.0], kappa=0.3, alpha=1.5, beta=[0.8, 1.2]),
+        nrm.NormalGamma(mu=[5.0, 0.0], kappa=0.3, alpha=1.5, beta=[0.8, 1.2]),
         np.array([[4.2, _nan], [5.6, 0.3], [_nan, -1.5], [6.3, 1.1], [_nan, _nan]]),
     ),
     "NormalRegression, missing": Data(
-        NormalRegression([[1.0, 0.0], [1.0, 1.0], [1.0, 2.0], [1.0, 4.0], [1.0, 5.0]], 0.0, np.eye(2) * 0.3, 1.5, 0.8),
+        nrm.NormalRegression([[1.0, 0], [1, 1], [1, 2], [1, 4], [1, 5]], 0.0, np.eye(2) * 0.3, 1.5, 0.8),
         np.array([0.2, 1.1, -2.0, 3.9, _nan]),
     ),
     "BernoulliBeta, missing": Data(
-        BernoulliBeta(0.6, [0.5, 0.8, 0.6, 0.7]),
+        nrm.BernoulliBeta(0.6, [0.5, 0.8, 0.6, 0.7]),
         np.array([[0, 1, 1, 0], [0, 1, _nan, 1], [1, 0, 1, 0], [1, _nan, 0, 0], [0, 1, 0, 0]]),
     ),
-    "PoissonGamma": Data(PoissonGamma([1.2, 0.8], 0.4), np.array([[1, 4], [3, 2], [5, 4], [2, 0]])),
+    "PoissonGamma": Data(nrm.PoissonGamma([1.2, 0.8], 0.4), np.array([[1, 4], [3, 2], [5, 4], [2, 0]])),
     "CategoricalDirichlet, missing": Data(
-        CategoricalDirichlet(0.5), np.array([[0, 1, 2], [0, _nan, 2], [1, 0, 0], [0, 1, 1], [1, 1, 2]])
+        nrm.CategoricalDirichlet(0.5), np.array([[0, 1, 2], [0, _nan, 2], [1, 0, 0], [0, 1, 1], [1, 1, 2]])
     ),
-    "MultinomialDirichlet": Data(MultinomialDirichlet(0.9), np.array([[2, 1, 0], [1, 2, 1], [0, 1, 3], [2, 0, 1]])),
+    "MultinomialDirichlet": Data(nrm.MultinomialDirichlet(0.9), np.array([[2, 1, 0], [1, 2, 1], [0, 1, 3], [2, 0, 1]])),
     "MultinomialDirichlet, sparse": Data(
-        MultinomialDirichlet([0.9, 1.1, 0.4]),
+        nrm.MultinomialDirichlet([0.9, 1.1, 0.4]),
         sparse.csr_array(np.array([[2, 1, 0], [1, 2, 1], [0, 1, 3], [2, 0, 1], [0, 0, 0]])),
     ),
     "two families": Data(
-        [NormalGamma(mu=0.0, kappa=0.5, alpha=2.0, beta=1.0), PoissonGamma(1.0, 0.5)],
+        [nrm.NormalGamma(mu=0.0, kappa=0.5, alpha=2.0, beta=1.0), nrm.PoissonGamma(1.0, 0.5)],
         [np.array([-0.9, _nan, 0.4, 1.5]), np.array([[1, 3], [0, 2], [4, 3], [3, 1]])],
     ),
 }

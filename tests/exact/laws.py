@@ -10,7 +10,7 @@ from pymc_nrm.measures.base import Weights, log_eppf, weights
 from pymc_nrm.measures.levy import log_tilted_moment
 from pymc_nrm.moves.gibbs import draw_weights
 from pymc_nrm.partitions.labels import label_counts
-from pymc_nrm.testing import exact_posterior, kernel_inputs, largest_z, z_scores
+from pymc_nrm.testing import exact_posterior, kernel_inputs
 
 CHAINS = 4
 
@@ -56,9 +56,3 @@ def law_given_u(measure, family, u):
         log_p[row] += moments[counts].sum() - log_eppf(measure, counts)
     p = np.exp(log_p - log_p.max())
     return partitions, p / p.sum()
-
-
-def assert_law(labels, partitions, probabilities):
-    """Assert that chains of labels, shape (chains, draws, n), have the given law."""
-    scores = z_scores(labels, partitions, probabilities)
-    assert np.abs(scores).max() < largest_z(labels.shape, scores.size)

@@ -5,8 +5,8 @@ import functools
 import numpy as np
 import pymc as pm
 from cases import FAMILIES, MEASURES
-from helpers import seeded
-from laws import assert_law, posterior
+from helpers import assert_law, seeded
+from laws import posterior
 
 from pymc_nrm.measures.base import log_joint_term, weights
 from pymc_nrm.models.mixture import Mixture
@@ -67,11 +67,7 @@ def share_of_u(measure, n, n_clusters):
     """Mean of u / (1 + u) given n items in a number of clusters; their sizes only change a constant factor."""
     log_u = np.linspace(-25.0, 25.0, 5001)
     sizes = [n - n_clusters + 1] + [1] * (n_clusters - 1)
-    log_p = np.array(
-        [
-            log_joint_term(MEASURES[measure], n, s) + s + weights(MEASURES[measure], n, s).moment[sizes].sum()
-            for s in log_u
-        ]
-    )
+    measure = MEASURES[measure]
+    log_p = np.array([log_joint_term(measure, n, s) + s + weights(measure, n, s).moment[sizes].sum() for s in log_u])
     p = np.exp(log_p - log_p.max())
     return p @ (1.0 / (1.0 + np.exp(-log_u))) / p.sum()

@@ -1,10 +1,8 @@
 """The kernels of normal diffusions against enumeration of all trees and dense matrix-t algebra."""
 
-import sys
-from pathlib import Path
-
 import numpy as np
 import pytest
+from dense_trees import dense_log_likelihood
 from nested_trees import all_trees, diffusion_chain, diffusion_moves_once, log_prior
 
 from pymc_nrm.families.base import localise, prepare_data
@@ -12,9 +10,6 @@ from pymc_nrm.families.diffusion import IndependentNormalDiffusion, NormalDiffus
 from pymc_nrm.partitions.nested_laws.levels import Levels
 from pymc_nrm.testing.enumeration import total_variation
 from pymc_nrm.testing.scores import largest_z, partition_frequencies, z_scores
-
-sys.path.append(str(Path(__file__).parents[1] / "families"))
-from dense_trees import dense_log_likelihood
 
 X = np.array([[-1.2, 0.3], [-0.7, 0.8], [0.9, -0.4], [1.6, 0.1]])
 MU, TAU = np.array([0.1, 0.2]), np.array([0.8, 2.0, 1.5, 0.7])
@@ -61,13 +56,6 @@ def check_law(draws, trees, p):
     assert distance <= 3.0 * noise
 
 
-def check_chain(kind, rule, n, depth, n_moves, n_draws):
-    levels, family, data, trees, p = inputs(kind, rule, n, depth)
-    paths = np.zeros((n, depth), dtype="int64")
-    draws = diffusion_chain(np.random.default_rng(1), paths, levels, family, data, n_moves, n_draws)
-    check_law(draws, trees, p)
-
-
 SHORT = [(1, 1, 0, 20_000), *((3, *row, 20_000) for row in [(1, 2), (2, 0), (3, 3)]), (4, 2, 2, 20_000)]
 LONG = [(4, *row, 400_000) for row in [(2, 0), (2, 2), (3, 3)]]
 
@@ -77,18 +65,10 @@ LONG = [(4, *row, 400_000) for row in [(2, 0), (2, 2), (3, 3)]]
 @pytest.mark.parametrize("kind", FAMILIES)
 @pytest.mark.parametrize(("n", "depth", "n_moves", "n_draws"), SHORT + LONG)
 def test_sweeps_have_the_posterior_law(kind, rule, n, depth, n_moves, n_draws):
-    check_chain(kind, rule, n, depth, n_moves, n_draws)
-
-
-def check_moves(kind, rule, n, depth, counts, n_starts):
-    """Trees from the posterior have the same law after a few moves: one number for each kind of move."""
     levels, family, data, trees, p = inputs(kind, rule, n, depth)
-    rng = np.random.default_rng(3)
-    starts = trees[rng.choice(len(trees), size=n_starts, p=p)]
-    ends = diffusion_moves_once(rng, starts.copy(), levels, family, data, *counts)
-    check_law(ends, trees, p)
-    # The moves are not idle.
-    assert depth == 1 or (ends != starts).any(axis=(1, 2)).mean() > 0.1
+    paths = np.zeros((n, depth), dtype="int64")
+    draws = diffusion_chain(np.random.default_rng(1), paths, levels, family, data, n_moves, n_draws)
+    check_law(draws, trees, p)
 
 
 MOVES = {"items": (1, 0, 0), "regraft": (0, 1, 0), "split or merge": (0, 0, 1), "two splits or merges": (0, 0, 2)}
@@ -102,4 +82,11 @@ MOVES = {"items": (1, 0, 0), "regraft": (0, 1, 0), "split or merge": (0, 0, 1), 
     ("n", "depth", "n_starts"), [(4, 2, 40_000), (3, 3, 40_000), *((4, depth, 500_000) for depth in (1, 2, 3))]
 )
 def test_moves_keep_the_posterior_law(kind, rule, move, n, depth, n_starts):
-    check_moves(kind, rule, n, depth, MOVES[move], n_starts)
+    """Trees from the posterior have the same law after a few moves: one number for each kind of move."""
+    levels, family, data, trees, p = inputs(kind, rule, n, depth)
+    rng = np.random.default_rng(3)
+    starts = trees[rng.choice(len(trees), size=n_starts, p=p)]
+    ends = diffusion_moves_once(rng, starts.copy(), levels, family, data, *MOVES[move])
+    check_law(ends, trees, p)
+    # The moves are not idle.
+    assert depth == 1 or (ends != starts).any(axis=(1, 2)).mean() > 0.1

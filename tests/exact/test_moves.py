@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 from cases import MEASURES, TREE_MOVES, rows
-from helpers import random_merges, seeded
-from laws import CHAINS, assert_law, inputs, law_given_u, posterior
+from helpers import assert_law, random_merges, seeded
+from laws import CHAINS, inputs, law_given_u, posterior
 
 from pymc_nrm.measures.base import weights
 from pymc_nrm.moves.gibbs import gibbs_sweep, scan_order
@@ -64,13 +64,10 @@ def test_posterior_is_spread_out(family, measure):
     assert probabilities.min() > 1e-6
 
 
-@pytest.mark.quick(
-    "NormalGamma, missing-gibbs",
-    "NormalGamma, missing-tree_split_merge",
-    "NormalGamma, missing-subtree_gibbs",
-    "NormalGamma, missing-sequential",
-    "NormalGamma, missing-1 scans",
-)
+QUICK = ("gibbs", "tree_split_merge", "subtree_gibbs", "sequential", "1 scans")
+
+
+@pytest.mark.quick(*(f"NormalGamma, missing-{move}" for move in QUICK))
 @pytest.mark.parametrize("move", MOVES)
 def test_move_leaves_the_law_given_u_invariant(family, move):
     partitions, probabilities = law_given_u("NGG", family, U)

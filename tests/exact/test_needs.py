@@ -60,33 +60,23 @@ def test_log_target_by_items_is_that_of_log_marginals():
 
 
 POSTERIOR = xr.Dataset({"z": (("chain", "draw", "item"), [[[0, 0, 0, 0]]])})
+DP, BOTH = nrm.DirichletProcess(1.0), "draw_parameters and no draw_item"
 
 
 @pytest.mark.parametrize(
-    "call, message",
+    ("call", "lacking", "name"),
     [
-        (
-            lambda model: nrm.sample_cluster_parameters(POSTERIOR, model),
-            "no draw_parameters, which sample_cluster_parameters needs",
-        ),
-        (
-            lambda model: nrm.sample_posterior_predictive(POSTERIOR, model),
-            "no draw_parameters and no draw_item, which sample_posterior_predictive needs",
-        ),
-        (lambda model: nrm.sample_random_measure(POSTERIOR, model), "no draw_parameters, which sample_random_measure"),
-        (lambda model: pm.draw(model["x"]), "no draw_parameters and no draw_item, which a forward draw of a Mixture"),
-        (
-            lambda model: nrm.trees.bhc(X, Predictive(), nrm.DirichletProcess(1.0)),
-            "no log_marginal, which Bayesian hierarchical clustering needs",
-        ),
-        (
-            lambda model: exact_posterior(nrm.DirichletProcess(1.0), Predictive(), X),
-            "no log_marginal, which exact_posterior needs",
-        ),
+        (lambda m: nrm.sample_cluster_parameters(POSTERIOR, m), "draw_parameters", "sample_cluster_parameters"),
+        (lambda m: nrm.sample_posterior_predictive(POSTERIOR, m), BOTH, "sample_posterior_predictive"),
+        (lambda m: nrm.sample_random_measure(POSTERIOR, m), "draw_parameters", "sample_random_measure"),
+        (lambda m: pm.draw(m["x"]), BOTH, "a forward draw of a Mixture"),
+        (lambda m: nrm.trees.bhc(X, Predictive(), DP), "log_marginal", "Bayesian hierarchical clustering"),
+        (lambda m: exact_posterior(DP, Predictive(), X), "log_marginal", "exact_posterior"),
     ],
 )
-def test_a_function_says_what_it_needs(call, message):
-    with pytest.raises((NotImplementedError, TypeError), match=f"Predictive has {message}"):
+def test_a_function_says_what_it_needs(call, lacking, name):
+    message = f"Predictive has no {lacking}, which {name}"
+    with pytest.raises((NotImplementedError, TypeError), match=message):
         call(model_of(Predictive()))
 
 

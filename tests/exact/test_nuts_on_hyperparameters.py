@@ -5,13 +5,13 @@ import itertools
 import numpy as np
 import pymc as pm
 import pytest
+from helpers import assert_law
 from scipy import stats
 from scipy.special import gammaln, logsumexp
 from slot_laws import check_mean, check_slots, law_of_slots
 
 import pymc_nrm as nrm
 from pymc_nrm.partitions.labels import all_partitions, canonical_labels
-from pymc_nrm.testing import largest_z, z_scores
 
 pytestmark = pytest.mark.slow
 
@@ -31,9 +31,7 @@ def log_marginals(labels, y):
 def check(idata, name, partitions, log_p, hyperparameters):
     """Compare partitions and the means of hyperparameters; ``log_p`` has one column for each of their values."""
     p = np.exp(log_p - logsumexp(log_p))
-    labels = idata["posterior"][name].values
-    scores = z_scores(labels, partitions, p.sum(axis=1))
-    assert np.abs(scores).max() < largest_z(labels.shape, scores.size)
+    assert_law(idata["posterior"][name].values, partitions, p.sum(axis=1))
     for variable, values in hyperparameters.items():
         check_mean(variable, idata["posterior"][variable].values, (p.sum(axis=0) * values).sum())
 
@@ -69,26 +67,6 @@ def test_pitman_yor(known):
         nrm.Mixture("y", z, nrm.PoissonGamma(1.0, 0.2), observed=Y)
         idata = nrm.sample(6000, random_seed=1, **OPTIONS)
     check(idata, "z", partitions, np.array(log_p), {"discount": discount, "excess": excess})
-
-
-def test_mixture_of_finite_mixtures():
-    gamma, rate = grid(stats.gamma(2, scale=0.5), stats.gamma(2, scale=0.5))
-    partitions = all_partitions(len(Y))
-    m = np.arange(60)[:, None]
-    log_p = []
-    for labels in partitions:
-        k = labels.max() + 1
-        terms = (k + m) * np.log(rate) - rate - gammaln(m + 1)
-        terms = terms + gammaln(gamma * (k + m)) - gammaln(gamma * (k + m) + len(Y))
-        total = logsumexp(terms, axis=0) - np.log1p(-np.exp(-rate))
-        total = total + sum(gammaln(gamma + size) - gammaln(gamma) for size in sizes(labels))
-        log_p.append(total + log_marginals(labels, Y))
-    with pm.Model():
-        measure = nrm.MixtureOfFiniteMixtures(pm.Gamma("gamma", 2, 2), pm.Gamma("rate", 2, 2))
-        z = nrm.Partition("z", measure, n=len(Y))
-        nrm.Mixture("y", z, nrm.PoissonGamma(1.0, 0.2), observed=Y)
-        idata = nrm.sample(6000, random_seed=2, **OPTIONS)
-    check(idata, "z", partitions, np.array(log_p), {"gamma": gamma, "rate": rate})
 
 
 def log_crp(labels, concentration):

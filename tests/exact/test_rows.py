@@ -4,8 +4,7 @@ import numpy as np
 import pymc as pm
 import pytensor.tensor as pt
 import pytest
-from helpers import log_density, seeded
-from laws import assert_law
+from helpers import assert_law, log_density, seeded
 from models import run
 from scipy.special import logsumexp
 

@@ -7,8 +7,8 @@ import numpy as np
 import pymc as pm
 import pytest
 from cases import FAMILIES, MEASURES
-from helpers import seeded
-from laws import CHAINS, assert_law, inputs, posterior
+from helpers import assert_law, seeded
+from laws import CHAINS, inputs, posterior
 from scipy.integrate import quad
 from scipy.special import logsumexp
 

@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 from cases import MEASURES
-from helpers import seeded
-from laws import CHAINS, assert_law, draw_tables
+from helpers import assert_law, seeded
+from laws import CHAINS, draw_tables
 from scipy.special import logsumexp
 from scipy.stats import chisquare
 
@@ -120,22 +120,9 @@ def run(case, measure, log_ratio=None):
     family, data = (NoData(0.0), NoRows(0.0)) if case.mixture == "none" else kernel_inputs(*MIXTURES[case.mixture])
     starts = [np.zeros(5), np.arange(5) % case.max_clusters, np.arange(5) % 2, np.full(5, case.max_clusters - 1)]
     ratio = log_truncation(case.max_clusters, case.mean_empty) if log_ratio is None else log_ratio
-    slots = np.array(
-        [
-            slot_chain(
-                rng,
-                start.astype(np.int64),
-                table,
-                family,
-                data,
-                Model(Y, PRIOR_SD**2, SD**2),
-                ratio,
-                case.mean_empty,
-                DRAWS,
-            )[20:]
-            for rng, start, table in zip(seeded(case, measure).spawn(CHAINS), starts, tables_of(measure), strict=True)
-        ]
-    )
+    options = family, data, Model(Y, PRIOR_SD**2, SD**2), ratio, case.mean_empty, DRAWS
+    chains = zip(seeded(case, measure).spawn(CHAINS), starts, tables_of(measure), strict=True)
+    slots = np.array([slot_chain(rng, start.astype(np.int64), table, *options)[20:] for rng, start, table in chains])
     labels = np.array([canonical_labels(row) for row in slots.reshape(-1, 5)]).reshape(slots.shape)
     return labels, slots
 

@@ -8,7 +8,7 @@ import pymc as pm
 import pytensor.tensor as pt
 import pytest
 from cases import MEASURES
-from laws import assert_law
+from helpers import assert_law
 from scipy import stats
 from scipy.special import logsumexp
 from slot_laws import check_slots, law_of_slots
@@ -16,7 +16,7 @@ from slot_laws import check_slots, law_of_slots
 import pymc_nrm as nrm
 from pymc_nrm.measures.base import log_eppf
 from pymc_nrm.partitions.labels import all_partitions, canonical_labels, label_counts
-from pymc_nrm.testing import mean_and_error
+from pymc_nrm.testing import exact_posterior, mean_and_error
 
 pytestmark = pytest.mark.usefixtures("compiled")
 
@@ -155,3 +155,21 @@ def test_slots_tied_by_a_potential():
 
     drawn, _, mu_drawn = run(model, 2000, 5, chains=4, continuous="mu")
     check_slots(drawn, mu_drawn, *law_of_slots(len(y), measure, log_joint))
+
+
+@pytest.mark.slow
+def test_slots_have_the_law_of_integrated_coefficients():
+    """Regressions whose coefficients are parameters of slots are those whose coefficients are integrated out."""
+    measure, x, y = nrm.PitmanYorProcess(0.3, 1.0), np.array([0.0, 0.5, 1.0, 2.0, 2.5]), [0.2, 0.9, -1.4, 2.3, -2.4]
+    line = nrm.NormalRegression(np.column_stack([np.ones(5), x]), [0.3, 0.0], np.diag([0.5, 0.8]), 2.5, 1.2)
+    with pm.Model() as model:
+        z = nrm.Partition("z", measure, n=5, max_clusters=5)
+        variance = pm.InverseGamma("variance", line.alpha, line.beta, shape=5)
+        intercept = pm.Normal("intercept", 0.0, 1.0 / np.sqrt(0.5), shape=5)
+        slope = pm.Normal("slope", 0.0, 1.0 / np.sqrt(0.8), shape=5)
+        width = pm.math.sqrt(variance)[z]
+        pm.Normal("y", 0.3 + width * (intercept[z] + slope[z] * x), width, observed=y)
+    options = {"cores": 1, "random_seed": 1, "progressbar": False, "quiet": True, "compute_convergence_checks": False}
+    idata = nrm.sample(4000, tune=1000, chains=4, model=model, **options)
+    labels = np.apply_along_axis(canonical_labels, -1, idata.posterior["z"].values.astype(int))
+    assert_law(labels, *exact_posterior(measure, line, np.array(y)))

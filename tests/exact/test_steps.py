@@ -4,14 +4,18 @@ import numpy as np
 import pymc as pm
 import pytest
 from cases import MEASURES, SAMPLERS, family_rows, rows
-from laws import assert_law, posterior
+from helpers import assert_law, mixture_of
+from laws import posterior
 from models import check_step, make_model, run
 
+from pymc_nrm.families import NormalGamma
+from pymc_nrm.measures import DirichletProcess
 from pymc_nrm.measures.base import log_eppf, log_joint_term, weights
 from pymc_nrm.models.partition import Partition
 from pymc_nrm.moves.guide_trees import guide_tree
 from pymc_nrm.partitions.labels import all_partitions, label_counts
 from pymc_nrm.steps.split_merge import SplitMerge
+from pymc_nrm.testing import exact_posterior
 
 
 @pytest.mark.quick("tree-NGG", "gibbs-NGG", "slice-NGG", "3 scans-NGG")
@@ -28,6 +32,16 @@ def test_step_has_the_posterior_law(sampler, measure):
 def test_law_with_guide_trees_of_a_sample(monkeypatch):
     monkeypatch.setattr(guide_tree, "MOST_GUIDE_ITEMS", 3)
     check_step("NGG", "NormalGamma, missing", SAMPLERS["tree"][0])
+
+
+@pytest.mark.slow
+def test_draws_with_an_outlier_have_the_posterior_law():
+    X = np.append(np.random.default_rng(3).normal(size=12)[:5], 1e9)
+    family = NormalGamma(mu=0.0, kappa=0.1, alpha=2.0, beta=1.0)
+    with mixture_of(family, X) as model:
+        step = SAMPLERS["gibbs"][0]([model["z"]], rng=1)
+    labels, _ = run(step, len(X), np.random.default_rng(7), 10_000)
+    assert_law(labels, *exact_posterior(DirichletProcess(1.0), family, X))
 
 
 @pytest.mark.parametrize("sampler", ["sequential", "slice", "tree"])

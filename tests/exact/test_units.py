@@ -101,8 +101,8 @@ def test_units_are_the_traces_of_blocks():
 
 def test_items_of_a_cluster():
     for _, _, _, guide, state, _, first, _ in cases():
-        traces, slot = find_traces(state, guide), int(state.labels[first])
-        members = [item_of(guide, traces, slot, rank) for rank in range(state.counts[slot])]
+        found, slot = find_traces(state, guide), int(state.labels[first])
+        members = [item_of(guide, found, slot, rank) for rank in range(state.counts[slot])]
         assert sorted(members) == np.flatnonzero(state.labels == slot).tolist()
 
 

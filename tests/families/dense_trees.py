@@ -21,15 +21,9 @@ def dense_log_likelihood(family, paths, X):
     n, d = X.shape
     C = item_covariance(paths, family.tau)
     if isinstance(family, IndependentNormalDiffusion):
-        return sum(
-            stats.multivariate_t.logpdf(
-                X[:, j],
-                loc=np.full(n, family.mu[j]),
-                shape=C * family.beta[j] / family.alpha[j],
-                df=2.0 * family.alpha[j],
-            )
-            for j in range(d)
-        )
+        features = zip(X.T, family.mu, family.alpha, family.beta, strict=True)
+        laws = ((x, stats.multivariate_t(np.full(n, mu), C * b / a, 2.0 * a)) for x, mu, a, b in features)
+        return sum(law.logpdf(x) for x, law in laws)
     assert isinstance(family, NormalDiffusion)
     nu, R = family.nu, X - family.mu
     halves = np.arange(d) / 2.0

@@ -67,12 +67,8 @@ def dense_node_means(family, paths, X):
     shared = (above * family.tau[levels]) @ above.T
     with_items = (above * family.tau[levels]) @ membership
     weights = np.linalg.solve(item_covariance(paths, family.tau), with_items.T).T
-    return (
-        levels,
-        np.concatenate(names),
-        family.mu + weights @ (X - family.mu),
-        np.diag(shared - weights @ with_items.T),
-    )
+    means, variances = family.mu + weights @ (X - family.mu), np.diag(shared - weights @ with_items.T)
+    return levels, np.concatenate(names), means, variances
 
 
 @pytest.mark.slow

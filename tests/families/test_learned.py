@@ -7,6 +7,7 @@ import pytest
 from scipy import sparse, stats
 
 import pymc_nrm as nrm
+from pymc_nrm.families.principal_normal_wishart import PrincipalNormalWishart
 
 RNG = np.random.default_rng(1)
 REAL = RNG.normal(size=(12, 3)) @ [[2.0, 1.0, 0.0], [0.0, 1.0, 0.5], [0.0, 0.0, 0.2]]
@@ -20,6 +21,7 @@ FAMILIES = {
     nrm.MultinomialDirichlet: COUNTS,
     nrm.NormalDiffusion: REAL,
     nrm.IndependentNormalDiffusion: REAL,
+    PrincipalNormalWishart: REAL,
 }
 TREES = (nrm.NormalDiffusion, nrm.IndependentNormalDiffusion)
 PATHS = np.array([[0, 0], [0, 0], [1, 1], [1, 2], [0, 3], [0, 0], [2, 4], [1, 1], [0, 3], [1, 2], [2, 4], [0, 5]])
@@ -27,7 +29,8 @@ LABELS = np.array([0, 0, 1, 1, 0, 2, 2, 1, 0, 1, 2, 0])
 
 
 def learned(family_class, name, X):
-    return family_class.learned(name, X, *([2] if family_class in TREES else []))
+    """With two levels of a tree, or two leading directions."""
+    return family_class.learned(name, X, *([2] if family_class in (*TREES, PrincipalNormalWishart) else []))
 
 
 def log_density(family_class, X, seed):
@@ -50,9 +53,9 @@ def in_other_units(X):
     return X * [1000.0, 1.0, 0.01] + [5.0, -3.0, 1e4]
 
 
-# What is done to the data, and the log volume of its linear map.
 CHANGES = [
     *((cls, in_other_units, np.log(10.0)) for cls in (nrm.NormalWishart, nrm.NormalGamma, *TREES)),
+    (PrincipalNormalWishart, in_other_units, np.log(10.0)),
     (nrm.NormalGamma, lambda X: -X, 0.0),
     (nrm.BernoulliBeta, lambda X: 1 - X, 0.0),
     (nrm.CategoricalDirichlet, lambda X: (X + 1) % 3, 0.0),

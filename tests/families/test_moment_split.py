@@ -5,16 +5,9 @@ import pytest
 from scipy import stats
 from scipy.special import expit
 
-from pymc_nrm.families import NormalGamma, PoissonGamma
+from pymc_nrm.families import NormalGamma, PoissonGamma, conjugate
 from pymc_nrm.families.arguments import broadcast_hyperparameters
 from pymc_nrm.families.base import localise, prepare_data, statistics_size
-from pymc_nrm.families.conjugate import (
-    draw_parameters,
-    log_marginal,
-    log_parameter_density,
-    named_parameters,
-    parameters_size,
-)
 from pymc_nrm.families.moment_split import join_parameters, split_parameters
 from pymc_nrm.families.needs import MOMENT_SPLIT
 from pymc_nrm.families.product import Product, product_data
@@ -42,22 +35,22 @@ def draw_parts(rng, family, statistics, p, rows):
         for law in range(2):
             one, other, whole = rows[k, law, 1], rows[k, law, 2], rows[k, law, 3]
             if law == 0:
-                draw_parameters(family, statistics[2], rng, rows[k, law, 0])
+                conjugate.draw_parameters(family, statistics[2], rng, rows[k, law, 0])
                 split_parameters(family, rows[k, law, 0], p, 1.0 - p, rng, one, other)
             else:
-                draw_parameters(family, statistics[0], rng, one)
-                draw_parameters(family, statistics[1], rng, other)
+                conjugate.draw_parameters(family, statistics[0], rng, one)
+                conjugate.draw_parameters(family, statistics[1], rng, other)
             values[k, law, 0] = join_parameters(family, p, 1.0 - p, one, other, whole)
-            values[k, law, 0] += log_parameter_density(family, statistics[2], whole)
-            values[k, law, 1] = log_parameter_density(family, statistics[0], one)
-            values[k, law, 1] += log_parameter_density(family, statistics[1], other)
+            values[k, law, 0] += conjugate.log_parameter_density(family, statistics[2], whole)
+            values[k, law, 1] = conjugate.log_parameter_density(family, statistics[0], one)
+            values[k, law, 1] += conjugate.log_parameter_density(family, statistics[1], other)
     return values
 
 
 def check_parts(family, data, n=20_000):
     order, p = np.random.default_rng(2).permutation(12), 0.3
     statistics = np.array([sum_statistics(family, data, items) for items in (order[:4], order[4:], order)])
-    rows = np.zeros((n, 2, 4, parameters_size(family)))
+    rows = np.zeros((n, 2, 4, conjugate.parameters_size(family)))
     values = draw_parts(np.random.default_rng(3), family, statistics, p, rows)
     np.testing.assert_allclose(rows[:, 0, 3], rows[:, 0, 0], rtol=1e-6, atol=1e-12)
     # Draws x of either law have the same mean of t(x) times the density of the other law over the sum of both.
@@ -117,21 +110,21 @@ def densities(rng, family, statistics, rows):
     values = np.empty((rows.shape[0], 2))
     no_data = np.zeros(statistics_size(family))
     for k in range(rows.shape[0]):
-        draw_parameters(family, statistics, rng, rows[k])
-        values[k, 0] = log_parameter_density(family, no_data, rows[k])
-        values[k, 1] = log_parameter_density(family, statistics, rows[k])
-    return values, log_marginal(family, statistics)
+        conjugate.draw_parameters(family, statistics, rng, rows[k])
+        values[k, 0] = conjugate.log_parameter_density(family, no_data, rows[k])
+        values[k, 1] = conjugate.log_parameter_density(family, statistics, rows[k])
+    return values, conjugate.log_marginal(family, statistics)
 
 
 @pytest.mark.quick("PoissonGamma")
 def test_densities_of_parameters(case):
     family, data = case.local, case.data
     statistics = sum_statistics(family, data, np.arange(12))
-    rows = np.zeros((LANES, parameters_size(family)))
+    rows = np.zeros((LANES, conjugate.parameters_size(family)))
     values, marginal = densities(np.random.default_rng(4), family, statistics, rows)
     expected = DENSITIES[type(family).__name__]
     for row, value in zip(rows, values[:, 0], strict=True):
-        named = named_parameters(family, row[None])
+        named = conjugate.named_parameters(family, row[None])
         assert value == pytest.approx(expected(family, *(array[0] for array in named.values())), rel=1e-9)
     likelihoods = panel_log_densities(family, rows, data, 12).sum(axis=1)
     np.testing.assert_allclose(values[:, 1], values[:, 0] + likelihoods - marginal, rtol=1e-9)

@@ -1,42 +1,25 @@
 """Clusters along leading principal directions, and shared noise along the others, as one law of the columns."""
 
-import sys
-from pathlib import Path
-
 import numpy as np
 import pymc as pm
-import pytensor
 import pytensor.tensor as pt
 import pytest
+from attack.reference import LOG_MARGINALS
+from helpers import log_marginal_of
 from scipy import stats
 
 import pymc_nrm as nrm
 from pymc_nrm.families.arguments import broadcast_hyperparameters
-from pymc_nrm.families.base import (
-    cache_size,
-    log_likelihood,
-    log_predictive,
-    prepare_alike,
-    prepare_data,
-    refresh_cache,
-    statistics_size,
-)
+from pymc_nrm.families.base import prepare_data, statistics_size
 from pymc_nrm.families.conjugate import draw_item, draw_parameters
 from pymc_nrm.families.principal_normal_wishart import PrincipalNormalWishart, principal_directions
 from pymc_nrm.kernels.generic import kernel
-from pymc_nrm.models.marginal_likelihood import marginal_likelihood
 from pymc_nrm.testing import check_family
-
-sys.path += [str(Path(__file__).parents[1]), str(Path(__file__).parents[1] / "faults")]
-from attack.reference import LOG_MARGINALS
-from helpers import log_marginal_of
 
 RNG = np.random.default_rng(1)
 X = RNG.normal(size=(12, 3)) @ RNG.normal(size=(3, 3)) * [1.0, 10.0, 100.0] + [5.0, -3.0, 1e3]
 MAP = principal_directions(X)[:3]
 FAMILY = PrincipalNormalWishart(*MAP, [0.3, -0.2], 0.5, np.array([[2.0, 0.5], [0.5, 1.0]]), 5.0, [0.7])
-PLANE = PrincipalNormalWishart([1.0, -2.0], [0.1, 3.0], [[0.6, -0.8], [0.8, 0.6]], [0.2], 0.5, [[4.0]], 9.0, [0.5])
-LABELS = np.array([0, 0, 1, 1, 0, 2, 2, 1, 0, 1, 2, 0])
 
 
 def prepared(family, values):
@@ -59,25 +42,6 @@ def test_density_is_that_of_scores_and_noise(n):
     full, data = prepared(FAMILY, X)
     found = log_marginal_of(full, data, range(n))
     assert found == pytest.approx(by_parts(full, X[:n], np.zeros(n, dtype=int)), rel=1e-10)
-
-
-@pytest.mark.slow
-def test_predictive_density_in_the_columns_integrates_to_one():
-    full, data = prepared(PLANE, np.array([[1.0, -2.0], [1.05, -1.0], [0.9, -3.0]]))
-    points = np.stack(np.meshgrid(1.0 + np.linspace(-0.8, 0.8, 81), -2.0 + np.linspace(-24, 24, 81)), -1).reshape(-1, 2)
-    row, cache = np.zeros(statistics_size(full)), np.zeros(cache_size(full))
-    refresh_cache(full, row, cache)
-    new = prepare_alike(full, points, data)
-    total = sum(np.exp(log_predictive(full, cache, new, i)) for i in range(len(points)))
-    assert total * (1.6 / 80) * (48 / 80) == pytest.approx(1.0, abs=1e-3)
-
-
-@pytest.mark.slow
-def test_symbolic_density():
-    family = FAMILY._replace(kappa=pt.constant(0.5))
-    found = log_likelihood(broadcast_hyperparameters(family, 12, 3), pt.constant(X), pt.constant(LABELS))
-    value = pytensor.function([], found, mode="FAST_COMPILE")()
-    assert value == pytest.approx(by_parts(broadcast_hyperparameters(FAMILY, 12, 3), X, LABELS), rel=1e-10)
 
 
 def test_directions_follow_units():
@@ -113,21 +77,6 @@ def test_the_functions_of_the_family_agree(family):
     check_family(family, X)
 
 
-@pytest.mark.slow
-def test_value_and_gradient_of_the_marginal_likelihood():
-    values = [np.asarray(value, dtype=float) for value in FAMILY[3:]]
-    fields = [pt.as_tensor(value).type() for value in values]
-    family, labels = PrincipalNormalWishart(*map(pt.constant, MAP), *fields), pt.lvector()
-    results = []
-    for graph in (marginal_likelihood(family, X, labels), log_likelihood(family, pt.constant(X), labels)):
-        function = pytensor.function([*fields, labels], [graph, *pt.grad(graph, fields)], mode="FAST_COMPILE")
-        results.append(function(*values, LABELS))
-    for value, right in zip(*results, strict=True):
-        if np.ndim(value) == 2:
-            value, right = value + value.T, right + right.T
-        np.testing.assert_allclose(value, right, rtol=1e-8, atol=1e-8)
-
-
 @kernel
 def draw_rows(family, rng, parameters, values):
     empty = np.zeros(statistics_size(family))
@@ -150,16 +99,3 @@ def test_parameters_are_those_of_the_columns():
     errors = rows.std(axis=0) / np.sqrt(len(rows))
     assert np.abs((rows.mean(axis=0) - expected) / errors).max() < 4.5
     assert np.abs((values.mean(axis=0) - mean) / (values.std(axis=0) / 200)).max() < 4.5
-
-
-@pytest.mark.slow
-def test_learned_prior_follows_units():
-    densities = []
-    for values in (X, X * [1e3, 1.0, 1e-2] + 4.0):
-        with pm.Model() as model:
-            z = nrm.Partition("z", nrm.DirichletProcess(1.0), n=12)
-            nrm.Mixture("x", z, PrincipalNormalWishart.learned("x", values, 2), observed=values)
-        point, rng = dict(model.initial_point()), np.random.default_rng(2)
-        point = {name: LABELS if name == "z" else rng.normal(0.5, 0.5, size=np.shape(point[name])) for name in point}
-        densities.append(model.compile_logp(mode="FAST_COMPILE")(point))
-    assert densities[1] + 12 * np.log(10.0) == pytest.approx(densities[0], rel=1e-9)

@@ -13,7 +13,7 @@ from pymc_nrm.families.fast import panel_shape
 from pymc_nrm.families.product import Product, product, product_data
 from pymc_nrm.kernels.generic import kernel
 from pymc_nrm.kernels.lanes import LANES
-from pymc_nrm.testing.family_kernels import marginal, panel_values, sum_statistics, walk
+from pymc_nrm.testing.family_kernels import panel_values, sum_statistics
 
 
 @kernel
@@ -34,16 +34,6 @@ def parts():
     families = [NormalGamma(49.0, 0.1, 2.0, 1.0), BernoulliBeta(1.0, 2.0), PoissonGamma(1.0, 0.5)]
     full = [broadcast_hyperparameters(family, *X.shape) for family, X in zip(families, data, strict=True)]
     return full, [prepare_data(family, X) for family, X in zip(full, data, strict=True)], data
-
-
-def test_rows_are_concatenated_and_densities_add_up(parts):
-    families, data, _ = parts
-    whole, whole_data = product(families), product_data(data)
-    chain, *_, statistics = walk(localise(whole, whole_data), whole_data, np.arange(9), 3)
-    single = [walk(localise(f, x), x, np.arange(9), 3) for f, x in zip(families, data, strict=True)]
-    assert chain == pytest.approx(sum(part[0] for part in single), rel=1e-13)
-    assert chain == pytest.approx(marginal(localise(whole, whole_data), summed(whole, whole_data)), rel=1e-12)
-    np.testing.assert_array_equal(statistics, np.concatenate([part[-1] for part in single]))
 
 
 class WithoutPanel(NamedTuple):
@@ -79,13 +69,6 @@ def test_parameters_are_drawn_and_restored_side_by_side(parts):
     np.testing.assert_allclose(restored[1, :2], parameters[:2] + data[0].center)
     np.testing.assert_array_equal(restored[:, 2:], [parameters[2:]] * 2)
     assert abs(restored[0, 0] - 50) < 3
-
-
-def test_data_are_prepared_in_pairs(parts):
-    families, data, raw = parts
-    prepared = prepare_data(Product(families[0], families[1]), (raw[0], raw[1]))
-    np.testing.assert_array_equal(prepared.first.values, data[0].values)
-    np.testing.assert_array_equal(prepared.second.values, data[1].values)
 
 
 def test_one_family_is_its_own_product(parts):

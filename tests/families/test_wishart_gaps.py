@@ -6,17 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import multivariate_t
 
-from pymc_nrm.families import NormalWishart
-from pymc_nrm.families.base import (
-    add_item,
-    cache_size,
-    localise,
-    log_predictive,
-    prepare_alike,
-    prepare_data,
-    refresh_cache,
-    statistics_size,
-)
+from pymc_nrm.families import NormalWishart, base
 from pymc_nrm.families.gaps import draw_missing
 
 D, N = 4, 7
@@ -30,12 +20,12 @@ GAPS = [gaps for size in range(1, D + 1) for gaps in itertools.combinations(rang
 def cluster():
     """Family, data and cache of a cluster of all items."""
     family = NormalWishart(MU, KAPPA, PSI, NU)
-    data = prepare_data(family, X)
-    family = localise(family, data)
-    statistics, cache = np.zeros(statistics_size(family)), np.empty(cache_size(family))
+    data = base.prepare_data(family, X)
+    family = base.localise(family, data)
+    statistics, cache = np.zeros(base.statistics_size(family)), np.empty(base.cache_size(family))
     for item in range(N):
-        add_item(family, statistics, data, item, 1.0)
-    refresh_cache(family, statistics, cache)
+        base.add_item(family, statistics, data, item, 1.0)
+    base.refresh_cache(family, statistics, cache)
     return family, data, cache
 
 
@@ -53,11 +43,11 @@ def test_density_of_the_observed_entries(gaps):
     row, (location, shape, df) = ITEM.copy(), law()
     row[list(gaps)] = np.nan
     known = np.flatnonzero(~np.isnan(row))
-    new = prepare_alike(family, row[None], data)
+    new = base.prepare_alike(family, row[None], data)
     expected = (
         multivariate_t.logpdf(row[known], location[known], shape[np.ix_(known, known)], df) if len(known) else 0.0
     )
-    np.testing.assert_allclose(log_predictive(family, cache, new, 0), expected, rtol=1e-10, atol=1e-10)
+    np.testing.assert_allclose(base.log_predictive(family, cache, new, 0), expected, rtol=1e-10, atol=1e-10)
 
 
 @pytest.mark.slow
@@ -77,7 +67,7 @@ def test_law_of_the_missing_entries(gaps):
     for draw in drawn:
         row = ITEM.copy()
         row[gaps] = np.nan
-        new = prepare_alike(family, row[None], data)
+        new = base.prepare_alike(family, row[None], data)
         draw_missing(family, cache, new, 0, rng)
         draw[:] = new.values[0, gaps] + data.center[gaps]
     error = np.sqrt(np.diag(covariance) / len(drawn))

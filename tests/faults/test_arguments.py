@@ -64,11 +64,10 @@ BAD_RESULTS = [
 ]
 
 
-@pytest.mark.parametrize(
-    "function",
-    [*OF_DRAWS, nrm.summary, nrm.cluster_parameters, plots.plot_cluster_parameters],
-    ids=lambda f: f.__name__,
-)
+OF_RESULTS = [*OF_DRAWS, nrm.summary, nrm.cluster_parameters, plots.plot_cluster_parameters]
+
+
+@pytest.mark.parametrize("function", OF_RESULTS, ids=lambda f: f.__name__)
 @pytest.mark.parametrize(("idata", "kind", "message"), BAD_RESULTS)
 def test_results(function, idata, kind, message):
     with pytest.raises(kind, match=message):
@@ -80,6 +79,9 @@ def test_results(function, idata, kind, message):
 def test_results_of_predictions(function, idata, kind, message, model):
     with pytest.raises(kind, match=message):
         function(idata, model)
+    for bad in (None, "model"):
+        with pytest.raises(TypeError, match="model must be a pymc.Model: pass it as model=, or call inside .*; got"):
+            function(IDATA, bad)
 
 
 @pytest.mark.parametrize("function", OF_DRAWS, ids=lambda f: f.__name__)
@@ -92,17 +94,8 @@ def test_name_of_a_partition(function, name):
 @pytest.mark.parametrize("function", [f for f in OF_MODELS if f is not nrm.sample_posterior_predictive])
 @pytest.mark.parametrize("name", [["z"], 3])
 def test_name_of_a_variable_of_a_model(function, name, model):
-    with pytest.raises(
-        TypeError, match="var_name must be a string, the name of a (Mixture|Partition)( or NestedPartition)?; got"
-    ):
+    with pytest.raises(TypeError, match="var_name must be a string, the name of a (Mixture|Partition)"):
         function(IDATA, model, var_name=name)
-
-
-@pytest.mark.parametrize("function", OF_MODELS)
-@pytest.mark.parametrize("bad", [None, "model"])
-def test_model(function, bad):
-    with pytest.raises(TypeError, match="model must be a pymc.Model: pass it as model=, or call inside .*; got"):
-        function(IDATA, bad)
 
 
 @pytest.mark.parametrize(
@@ -138,6 +131,7 @@ def test_seed(function, seed, model):
     [
         (lambda: nrm.summary(IDATA, [["z"]]), r"var_names must be a string, .* got \['z'\]"),
         (lambda: nrm.summary(IDATA, []), "var_names must be a string or a list of at least one"),
+        (lambda: nrm.sample(model="m"), "model must be a pymc.Model"),
         (lambda: nrm.point_estimate(IDATA, loss=["binder"]), "loss must be one of"),
         (lambda: nrm.credible_ball(IDATA, probability=True), "probability must be above 0 and at most 1; got True"),
         (lambda: nrm.expected_loss(["a"] * 4, IDATA), "estimate must be real numbers"),
@@ -197,58 +191,47 @@ def test_argument(call, message):
         call()
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ({"draws": 1.5}, "draws must be a whole number of at least 0; got 1.5"),
-        ({"tune": -1}, "tune must be a whole number of at least 0; got -1"),
-        ({"chains": 0}, "chains must be a whole number of at least 1; got 0"),
-        ({"cores": 0}, "cores must be a whole number of at least 1; got 0"),
-        ({"label_storage": ["full"]}, "label_storage must be one of"),
-        ({"model": "m"}, "model must be a pymc.Model"),
-        ({"quiet": "no"}, "quiet must be True or False; got 'no'"),
-        ({"partition_diagnostics": 1}, "partition_diagnostics must be True or False; got 1"),
-        ({"compute_convergence_checks": np.ones(2)}, r"compute_convergence_checks must be True or False; got array"),
-        ({"initvals": 3}, "initvals must be a dict of values, or a list"),
-        ({"initvals": {"q": 1}}, r"initvals must be of free variables of the model, .*; got 'q'"),
-        ({"initvals": {"z": ["a"] * 4}}, r"initvals\['z'\] must be whole numbers; got text"),
-        ({"initvals": {"z": [0, 1]}}, r"initvals\['z'\] must hold one label for each of 4 items; got 2"),
-    ],
-)
-def test_arguments_of_sample(arguments, message, model):
-    with pytest.raises((TypeError, ValueError), match=message):
-        nrm.sample(**{"model": model, "quiet": True} | arguments)
+INFINITE = np.full((1, 2), np.inf)
+OF_SAMPLE = [
+    ({"draws": 1.5}, "draws must be a whole number of at least 0; got 1.5"),
+    ({"tune": -1}, "tune must be a whole number of at least 0; got -1"),
+    ({"chains": 0}, "chains must be a whole number of at least 1; got 0"),
+    ({"cores": 0}, "cores must be a whole number of at least 1; got 0"),
+    ({"label_storage": ["full"]}, "label_storage must be one of"),
+    ({"quiet": "no"}, "quiet must be True or False; got 'no'"),
+    ({"partition_diagnostics": 1}, "partition_diagnostics must be True or False; got 1"),
+    ({"compute_convergence_checks": np.ones(2)}, r"compute_convergence_checks must be True or False; got array"),
+    ({"initvals": 3}, "initvals must be a dict of values, or a list"),
+    ({"initvals": {"q": 1}}, r"initvals must be of free variables of the model, .*; got 'q'"),
+    ({"initvals": {"z": ["a"] * 4}}, r"initvals\['z'\] must be whole numbers; got text"),
+    ({"initvals": {"z": [0, 1]}}, r"initvals\['z'\] must hold one label for each of 4 items; got 2"),
+]
 
 
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda model: nrm.sample_posterior_predictive(IDATA, model, var_names=[["x"]]), "var_names must be a string"),
-        (lambda model: nrm.sample_random_measure(IDATA, model, tail_mass="a"), "tail_mass must be between 0 and 1"),
-        (
-            lambda model: nrm.sample_cluster_parameters(IDATA, model, to_items=None),
-            "to_items must be True or False; got None",
+        (lambda m: nrm.sample_posterior_predictive(IDATA, m, var_names=[["x"]]), "var_names must be a string"),
+        (lambda m: nrm.sample_random_measure(IDATA, m, tail_mass="a"), "tail_mass must be between 0 and 1"),
+        (lambda m: nrm.sample_cluster_parameters(IDATA, m, to_items=None), "to_items must be True or False; got None"),
+        (lambda m: nrm.compute_log_likelihood(IDATA, m, extend_inferencedata="x"), "extend_inferencedata"),
+        (lambda m: nrm.predictive_density(IDATA, m, INFINITE), "^grid: data of NormalGamma"),
+        (lambda m: nrm.predictive_density(IDATA, m, [["a", "b"]]), "^grid must be real numbers; got text"),
+        (lambda m: nrm.cluster_probabilities(IDATA, m, INFINITE, [0, 0, 1, 1]), "^X_new of 'x':"),
+        (lambda m: nrm.cluster_probabilities(IDATA, m, X, ["a"] * 4), "estimate must be real numbers; got text"),
+        (lambda m: nrm.cluster_probabilities(IDATA, m, xr.Dataset()), "X_new"),
+        (lambda m: nrm.cluster_probabilities(POSTERIOR.isel(item=[]), m, X), "draws of 'z' must be"),
+        (lambda m: nrm.TreeGuided(m["z"], moves=[1], model=m), "moves must be a mapping"),
+        (lambda m: nrm.SplitMerge([m["z"]], proposal=np.zeros((2, 2)), model=m), "proposal must be"),
+        (lambda m: nrm.MarginalGibbs(["z"], model=m), r"vars must be a free Partition .* got \['z'\]"),
+        (lambda m: nrm.MarginalGibbs([m["x"]], model=m), r"vars must be a free Partition .* got \[x\]"),
+        (lambda m: nrm.MarginalGibbs([m["alpha"]], model=m), "vars must be partitions; 'alpha' is not"),
+        (lambda m: nrm.MarginalGibbs([m["z"]], model=3), "model must be a pymc.Model: .* got 3"),
+        (lambda m: nrm.MarginalGibbs([m["z"]], model=m, rng=1.5), "rng must be None, a whole number"),
+        *(
+            (lambda m, one=one: nrm.sample(**({"model": m, "quiet": True} | one)), message)
+            for one, message in OF_SAMPLE
         ),
-        (lambda model: nrm.compute_log_likelihood(IDATA, model, extend_inferencedata="x"), "extend_inferencedata"),
-        (lambda model: nrm.predictive_density(IDATA, model, np.full((1, 2), np.inf)), "^grid: data of NormalGamma"),
-        (lambda model: nrm.predictive_density(IDATA, model, [["a", "b"]]), "^grid must be real numbers; got text"),
-        (
-            lambda model: nrm.cluster_probabilities(IDATA, model, np.full((1, 2), np.inf), [0, 0, 1, 1]),
-            "^X_new of 'x':",
-        ),
-        (
-            lambda model: nrm.cluster_probabilities(IDATA, model, X, ["a"] * 4),
-            "estimate must be real numbers; got text",
-        ),
-        (lambda model: nrm.cluster_probabilities(IDATA, model, xr.Dataset()), "X_new"),
-        (lambda model: nrm.cluster_probabilities(POSTERIOR.isel(item=[]), model, X), "draws of 'z' must be"),
-        (lambda model: nrm.TreeGuided(model["z"], moves=[1], model=model), "moves must be a mapping"),
-        (lambda model: nrm.SplitMerge([model["z"]], proposal=np.zeros((2, 2)), model=model), "proposal must be"),
-        (lambda model: nrm.MarginalGibbs(["z"], model=model), r"vars must be a free Partition .* got \['z'\]"),
-        (lambda model: nrm.MarginalGibbs([model["x"]], model=model), r"vars must be a free Partition .* got \[x\]"),
-        (lambda model: nrm.MarginalGibbs([model["alpha"]], model=model), "vars must be partitions; 'alpha' is not"),
-        (lambda model: nrm.MarginalGibbs([model["z"]], model=3), "model must be a pymc.Model: .* got 3"),
-        (lambda model: nrm.MarginalGibbs([model["z"]], model=model, rng=1.5), "rng must be None, a whole number"),
     ],
 )
 def test_argument_with_a_model(call, message, model):
@@ -261,6 +244,7 @@ def test_argument_with_a_model(call, message, model):
     [
         (None, ("item", "absent"), r"dims of Mixture 'x' must be dimensions of the model, \['feature', 'item'\]"),
         (None, (), "dims of Mixture 'x' must be one name for a vector, two for a matrix; got"),
+        (np.zeros((4, 0)), None, r"observed data of Mixture 'x': .* at least one column; got shape \(4, 0\)"),
         (X, "item", r"dims of Mixture 'x' must be one name .* got 'item' for shape \(4, 2\)"),
         (X, ("item", 3), "dims of Mixture 'x' must be a name, or a tuple of names; got"),
         (X, ("feature", "item"), r"dims of Mixture 'x' must be of lengths \(4, 2\); got 'feature', which has length 2"),
@@ -270,6 +254,7 @@ def test_dimensions_of_a_mixture(observed, dims, message):
     with pm.Model(coords={"item": range(4), "feature": range(2)}):
         z = nrm.Partition("z", MEASURE, dims="item")
         with pytest.raises((TypeError, ValueError), match=message):
+            observed = observed if observed is None else pm.Data("X", observed)
             nrm.Mixture("x", z, FAMILY, observed=observed, dims=dims)
 
 
@@ -280,25 +265,11 @@ def test_number_of_items(make, n):
         make(MEASURE, n)
 
 
-def test_data_without_columns_through_pm_data():
-    with pm.Model():
-        z = nrm.Partition("z", MEASURE, n=4)
-        with pytest.raises(
-            ValueError, match=r"observed data of Mixture 'x': .* at least one column; got shape \(4, 0\)"
-        ):
-            nrm.Mixture("x", z, nrm.CategoricalDirichlet(1.0), observed=pm.Data("X", np.zeros((4, 0))))
-
-
-@pytest.mark.parametrize("alpha", [2**70, [2**70]])
-def test_large_whole_numbers_are_numbers(alpha):
-    family = nrm.PoissonGamma(alpha, 1.0)
-    assert plain_values(family).alpha == 2.0**70
-
-
-@pytest.mark.parametrize("alpha", [2**1025, [2**1025], [2**1025, 1.0]])
-def test_whole_numbers_beyond_doubles(alpha):
-    with pytest.raises(ValueError, match="alpha of PoissonGamma must be within 1.8e308 of zero; got a larger number"):
-        plain_values(nrm.PoissonGamma(alpha, 1.0))
+def test_whole_numbers_beyond_doubles():
+    assert plain_values(nrm.PoissonGamma([2**70], 1.0)).alpha == plain_values(nrm.PoissonGamma(2**70, 1.0)).alpha
+    for alpha in (2**1025, [2**1025], [2**1025, 1.0]):
+        with pytest.raises(ValueError, match="alpha of PoissonGamma must be within 1.8e308 of zero; got a larger"):
+            plain_values(nrm.PoissonGamma(alpha, 1.0))
 
 
 @pytest.mark.slow

@@ -5,11 +5,10 @@ import pathlib
 import signal
 import subprocess
 import sys
-from types import SimpleNamespace
 
 import pytest
 from attack import afterwards, campaign, models, tree_calls
-from attack.campaign import ALL, KINDS, Campaign, batches_of, run_batch
+from attack.campaign import KINDS, Campaign, run_batch
 from attack.case import Case
 from attack.judge import judge
 from hypothesis import HealthCheck, given, settings
@@ -48,8 +47,10 @@ def test_examples(name):
 
 @pytest.mark.slow
 def test_campaign():
-    failures = Campaign(300, seed=1).run()
-    assert not failures.counts, failures.report()
+    campaign = Campaign(300, seed=1)
+    campaign.run()
+    assert campaign.verdicts.total() >= 300
+    assert not campaign.failures, campaign.report()
 
 
 PLAIN = """\
@@ -87,33 +88,22 @@ WITHIN = "exec(compile({source!r}, '/somewhere/pymc_nrm/part.py', 'exec'))\n"
 
 
 @pytest.mark.parametrize(
-    ("source", "verdict"),
+    ("source", "is_plain", "verdict"),
     [
-        ("raise ValueError('alpha must be positive')", "refused"),
-        ("raise ValueError('cannot be broadcast')", "no argument named"),
-        ("raise IndexError('alpha')", "internal error"),
-        ("1 / 0", "internal error"),
-        ("np.linalg.inv(np.zeros((2, 2)))", "internal error"),
-        ("np.zeros(3) @ np.zeros(2)", "no argument named"),
-        ("pd.to_numeric('alpha')", "error from below"),
-        ("while True: pass", "too slow"),
+        ("raise ValueError('alpha must be positive')", False, "refused"),
+        ("raise ValueError('alpha must be positive')", True, "plain input refused"),
+        ("raise ValueError('cannot be broadcast')", False, "no argument named"),
+        ("raise IndexError('alpha')", False, "internal error"),
+        ("1 / 0", False, "internal error"),
+        ("np.linalg.inv(np.zeros((2, 2)))", False, "internal error"),
+        ("np.zeros(3) @ np.zeros(2)", False, "no argument named"),
+        ("pd.to_numeric('alpha')", False, "error from below"),
+        ("while True: pass", False, "too slow"),
     ],
 )
-def test_wrong_errors_are_found(source, verdict):
-    case = Case("steps", WITHIN.format(source=source), frozenset({"alpha"}))
+def test_wrong_errors_are_found(source, is_plain, verdict):
+    case = Case("steps", WITHIN.format(source=source), frozenset({"alpha"}), is_plain)
     assert judge(case, seconds=0.5).verdict == verdict
-
-
-def test_an_ordinary_example_must_not_be_refused():
-    case = Case("steps", WITHIN.format(source="raise ValueError('alpha')"), frozenset({"alpha"}), is_plain=True)
-    assert judge(case).verdict == "plain input refused"
-
-
-def test_a_campaign_has_as_many_examples_as_asked_for():
-    batches = batches_of(10_000, seed=1, kinds=tuple(KINDS))
-    assert 10_000 <= sum(count for _, _, count in batches) < 10_000 + len(KINDS)
-    assert {kind for kind, _, _ in batches} == set(KINDS)
-    assert len(ALL) == 7
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -127,17 +117,6 @@ def test_examples_follow_from_the_seed(kind, monkeypatch):
     assert programs[0] == programs[1] != programs[2]
 
 
-def test_batches_before_the_first_unfinished_one_are_done():
-    attack = Campaign(10_000, seed=1, skip=3)
-    assert attack.n_done == 3
-    attack.workers = [SimpleNamespace(number=number) for number in (5, None, 4)]
-    attack.following.value = 7
-    assert attack.n_done == 4
-    attack.workers = []
-    attack.following.value = len(attack.batches) + 2
-    assert attack.n_done == len(attack.batches)
-
-
 @pytest.mark.slow
 def test_a_campaign_that_is_stopped_reports(tmp_path):
     command = [sys.executable, "-u", "-m", "tests.faults.attack", "--kinds", "from_data", "--processes", "1"]
@@ -148,4 +127,4 @@ def test_a_campaign_that_is_stopped_reports(tmp_path):
         process.send_signal(signal.SIGTERM)
         last = process.communicate(timeout=60)[0].splitlines()[-1]
     assert "failures of" in last
-    assert "of 20000 batches done" in (tmp_path / "report.md").read_text()
+    assert "of 20000 batches begun" in (tmp_path / "report.md").read_text()

@@ -88,9 +88,9 @@ def test_kappa(value, message):
     [xr.DataArray([1.0, 2.0]), pd.Series([1.0, 2.0]), np.ma.array([1.0, 2.0]), (1, 2), [decimal.Decimal(1), 2.0]],
 )
 def test_arrays_of_other_libraries_are_read_in_the_order_of_their_axes(value):
-    family = broadcast_hyperparameters(NORMAL._replace(kappa=value), 3, 2)
+    family = broadcast_hyperparameters(NORMAL._replace(kappa=value, alpha=xr.DataArray(3.0)), 3, 2)
     np.testing.assert_array_equal(family.kappa, [1.0, 2.0])
-    mixture(NORMAL._replace(kappa=value))
+    np.testing.assert_array_equal(family.alpha, [3.0, 3.0])
 
 
 @pytest.mark.parametrize(
@@ -115,28 +115,6 @@ def test_arrays_of_other_libraries_are_read_in_the_order_of_their_axes(value):
 def test_other_hyperparameters_of_families(family, observed, message):
     with pytest.raises(ValueError, match=message):
         mixture(family, observed)
-
-
-@pytest.mark.parametrize("measure", [nrm.DirichletProcess, nrm.NormalizedInverseGaussian])
-@pytest.mark.parametrize(
-    ("alpha", "message"),
-    [
-        (None, "must be finite and above 0; got None"),
-        ("1.0", "must be finite and above 0; got text such as '1.0'"),
-        (True, "must be finite and above 0; got True"),
-        (5e-324, "must be finite and above 0; got 5e-324, below the smallest normal double"),
-        (pd.Series([1.0]), r"must be a scalar; got shape \(1,\)"),
-        (pt.dvector("a"), "must be a scalar; got a of type"),
-    ],
-)
-def test_alpha_of_a_measure(measure, alpha, message):
-    with pm.Model(), pytest.raises(ValueError, match=f"^alpha of {measure.__name__} {message}"):
-        nrm.Partition("z", measure(alpha), n=3)
-
-
-def test_a_scalar_of_xarray_is_a_number():
-    with pm.Model():
-        nrm.Partition("z", nrm.DirichletProcess(xr.DataArray(1.0)), n=3)
 
 
 def test_an_asymmetric_Psi_has_no_log_probability():

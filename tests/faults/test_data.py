@@ -1,5 +1,7 @@
 """Data that are not allowed: each gets an error that names the argument and what was given."""
 
+from functools import partial
+
 import numpy as np
 import pandas as pd
 import pymc as pm
@@ -38,20 +40,18 @@ def test_observed_data(observed, kind, message):
             nrm.Mixture("x", z, NORMAL, observed=observed)
 
 
-@pytest.mark.parametrize(("data", "kind", "message"), [*BAD, (None, TypeError, "must be real numbers; got None")])
-@pytest.mark.parametrize(
-    "function", [nrm.trees.bhc, nrm.trees.ibhc, nrm.trees.optimize_hyperparameters], ids=lambda f: f.__name__
-)
-def test_data_of_trees(function, data, kind, message):
-    with pytest.raises(kind, match=f"^X.* {message}"):
-        function(data, NORMAL, MEASURE)
+FROM_MATRICES = {
+    **{name: partial(getattr(nrm.trees, name), family=NORMAL, measure=MEASURE) for name in ("bhc", "ibhc")},
+    "optimize_hyperparameters": partial(nrm.trees.optimize_hyperparameters, family=NORMAL, measure=MEASURE),
+    **{family.__name__: family.from_data for family in (nrm.NormalWishart, nrm.NormalGamma)},
+}
 
 
-@pytest.mark.parametrize("family", [nrm.NormalWishart, nrm.NormalGamma])
 @pytest.mark.parametrize(("data", "kind", "message"), [*BAD, (None, TypeError, "must be real numbers; got None")])
-def test_data_of_from_data(family, data, kind, message):
+@pytest.mark.parametrize("function", FROM_MATRICES)
+def test_data_of_functions_of_matrices(function, data, kind, message):
     with pytest.raises(kind, match=f"^X.* {message}"):
-        family.from_data(data)
+        FROM_MATRICES[function](data)
 
 
 @pytest.mark.parametrize(

@@ -11,9 +11,9 @@ import time
 from typing import Any, NamedTuple
 
 import numpy as np
-import pymc as pm
 import pytest
 import xarray as xr
+from helpers import mixture_of
 
 import pymc_nrm as nrm
 from pymc_nrm.kernels.generic import kernel
@@ -126,47 +126,38 @@ def test_handlers_that_raise_nothing_do_not_end_a_kernel(gentle_handler):
     assert total[0] == 10**6
 
 
-def test_an_interrupt_during_a_conversion_waits():
+@pytest.mark.parametrize(("name", "expected"), [("convert", ["after"]), ("_compile_for_args", [])])
+def test_an_interrupt_waits_for_a_conversion_and_not_for_compilation(name, expected):
     steps = []
 
-    def convert():
+    def signal_and_go_on():
         signal.raise_signal(signal.SIGINT)
         steps.append("after")
 
+    environment = {"inner": signal_and_go_on}
+    exec(f"def {name}():\n    inner()", environment)
     with pytest.raises(KeyboardInterrupt):
-        call_with_late_interrupts(convert, ())
-    assert steps == ["after"]
-
-
-def test_an_interrupt_during_compilation_does_not_wait():
-    steps = []
-
-    def compile_it():
-        signal.raise_signal(signal.SIGINT)
-        steps.append("after")
-
-    def _compile_for_args():
-        compile_it()
-
-    with pytest.raises(KeyboardInterrupt):
-        call_with_late_interrupts(_compile_for_args, ())
-    assert steps == []
+        call_with_late_interrupts(environment[name], ())
+    assert steps == expected
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
-def test_an_interrupt_while_a_run_tunes():
+@pytest.fixture
+def counted():
+    """Options of a run over four counts."""
+    model = mixture_of(nrm.PoissonGamma(1.0, 1.0), [0, 1, 8, 9])
+    return {"model": model, "step": nrm.MarginalGibbs([model["z"]], model=model), "cores": 1, "quiet": True}
+
+
+def test_an_interrupt_while_a_run_tunes(counted):
     def stop(trace, draw):
         raise KeyboardInterrupt
 
-    with pm.Model():
-        z = nrm.Partition("z", nrm.DirichletProcess(1.0), n=4)
-        nrm.Mixture("x", z, nrm.PoissonGamma(1.0, 1.0), observed=[0, 1, 8, 9])
-        options = {"step": nrm.MarginalGibbs([z]), "chains": 1, "cores": 1, "quiet": True}
-        with pytest.raises(KeyboardInterrupt, match="interrupted before its first draw"):
-            nrm.sample(10, tune=10, callback=stop, **options)
+    with pytest.raises(KeyboardInterrupt, match="interrupted before its first draw"):
+        nrm.sample(10, tune=10, chains=1, callback=stop, **counted)
 
 
-def test_chains_that_have_not_begun_are_left_out():
+def test_chains_that_have_not_begun_are_left_out(counted):
     """``pm.sample`` begins the next chain, so that somebody who wants to stop four chains needs four signals."""
     begun = []
 
@@ -175,35 +166,10 @@ def test_chains_that_have_not_begun_are_left_out():
         if draw.draw_idx == 5:
             signal.raise_signal(signal.SIGINT)
 
-    with pm.Model():
-        z = nrm.Partition("z", nrm.DirichletProcess(1.0), n=4)
-        nrm.Mixture("x", z, nrm.PoissonGamma(1.0, 1.0), observed=[0, 1, 8, 9])
-        options = {"step": nrm.MarginalGibbs([z]), "cores": 1, "quiet": True, "random_seed": 1}
-        idata = nrm.sample(10, tune=1, chains=3, callback=stop, **options)
-        assert begun == [0] * 6
-        assert idata["posterior"].sizes["chain"] == 1 and idata["posterior"].sizes["draw"] == 5
-        assert nrm.sample(10, tune=1, chains=3, **options)["posterior"].sizes["chain"] == 3
-
-
-@pytest.mark.slow
-def test_an_interrupt_while_numba_unpickles_comes_later():
-    steps = []
-
-    def _numba_unpickle():
-        signal.raise_signal(signal.SIGINT)
-        steps.append("after")
-
-    def convert_and_wait():
-        _numba_unpickle()
-        time.sleep(10.0)
-
-    with interrupts_outside_of_conversions():
-        with pytest.raises(KeyboardInterrupt):
-            convert_and_wait()
-        with pytest.raises(KeyboardInterrupt):
-            signal.raise_signal(signal.SIGINT)
-    assert steps == ["after"]
-    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    idata = nrm.sample(10, tune=1, chains=3, callback=stop, **counted)
+    assert begun == [0] * 6
+    assert idata["posterior"].sizes["chain"] == 1 and idata["posterior"].sizes["draw"] == 5
+    assert nrm.sample(10, tune=1, chains=3, **counted)["posterior"].sizes["chain"] == 3
 
 
 CHAINS = """
@@ -299,12 +265,10 @@ def functions():
     labels = rng.integers(0, 8, size=(300, 1000)) * (rng.random((300, 1000)) < 0.2)
     labels = np.array([canonical_labels(row) for row in labels])
     draws = xr.DataArray(labels[None], dims=("chain", "draw", "item"))
-    with pm.Model() as model:
-        z = nrm.Partition("z", measure, n=len(X))
-        nrm.Mixture("x", z, family, observed=X)
-        idata = nrm.sample(
-            10, tune=0, chains=1, step=nrm.MarginalGibbs([z]), random_seed=1, quiet=True, partition_diagnostics=False
-        )
+    model = mixture_of(family, X, measure)
+    step = nrm.MarginalGibbs([model["z"]], model=model)
+    options = {"chains": 1, "random_seed": 1, "quiet": True, "partition_diagnostics": False}
+    idata = nrm.sample(10, tune=0, step=step, model=model, **options)
     return {
         "bhc": lambda: nrm.trees.bhc(X[::2], family, measure, random_seed=1).labels,
         "ibhc": lambda: nrm.trees.ibhc(X, family, measure, random_seed=1).labels,

@@ -6,6 +6,7 @@ import importlib.util
 import shutil
 import tempfile
 import warnings
+from functools import partial
 
 import pytest
 
@@ -66,35 +67,32 @@ def folder(tmp_path, monkeypatch):
     return folder
 
 
-@pytest.mark.parametrize("ending", ["nbi", "nbc"])
-@pytest.mark.parametrize("share", [0.0, 0.5])
-def test_truncated_files_are_written_anew(folder, ending, share):
+def cut(content, share):
+    return content[: int(share * len(content))]
+
+
+def with_a_wrong_byte(content):
+    middle = len(content) // 2
+    return content[:middle] + bytes([content[middle] ^ 1]) + content[middle + 1 :]
+
+
+@pytest.mark.parametrize(
+    ("ending", "damage", "message"),
+    [
+        *((ending, partial(cut, share=share), "cannot be read") for ending in ("nbi", "nbc") for share in (0.0, 0.5)),
+        ("nbc", with_a_wrong_byte, "is damaged"),
+        ("nbi", lambda content: content.replace(b"numba.core.types", b"numba.gone.types"), None),
+    ],
+    ids=["empty index", "half an index", "no code", "half the code", "a wrong byte", "classes that have moved"],
+)
+def test_damaged_files_are_written_anew_and_never_run(folder, ending, damage, message):
     for file in folder.files(ending):
         content = file.read_bytes()
-        file.write_bytes(content[: int(share * len(content))])
-    hits, [warning] = folder.run()
-    assert hits == 0
-    assert "cannot be read" in warning and str(folder.cache) in warning and "NUMBA_CACHE_DIR" in warning
-    assert folder.run() == (3, [])
-
-
-def test_an_index_of_classes_that_have_moved_is_written_anew(folder):
-    for file in folder.files("nbi"):
-        content = file.read_bytes()
-        assert b"numba.core.types" in content
-        file.write_bytes(content.replace(b"numba.core.types", b"numba.gone.types"))
-    assert folder.run() == (0, [])
-    assert folder.run() == (3, [])
-
-
-def test_machine_code_with_a_wrong_byte_is_not_run(folder):
-    for file in folder.files("nbc"):
-        content = bytearray(file.read_bytes())
-        content[len(content) // 2] ^= 1
-        file.write_bytes(content)
-    hits, [warning] = folder.run()
-    assert hits == 0
-    assert "is damaged" in warning
+        file.write_bytes(damage(content))
+        assert file.read_bytes() != content
+    hits, warned = folder.run()
+    assert hits == 0 and len(warned) == (message is not None)
+    assert all(word in line for line in warned for word in (message, str(folder.cache), "NUMBA_CACHE_DIR"))
     assert folder.run() == (3, [])
 
 

@@ -96,32 +96,20 @@ def test_later():
             nrm.sample(5, tune=0, chains=1, cores=1, step=steps, random_seed=1, quiet=True, progressbar=False)
 
 
-def test_finite_densities_pass():
-    assert np.isfinite(
-        sample(make_model(data=1e100 * X, family=normal._replace(beta=1e200))).sample_stats["log_joint"]
-    ).all()
-
-
 # Weights without a law
 
 
-@pytest.mark.parametrize(
-    "bad", [[-np.inf, -np.inf, -np.inf], [np.nan, 0.0, 0.0], [0.0, np.nan, 0.0], [np.inf, 0.0, 0.0]]
-)
-@pytest.mark.parametrize("likely", [0, 1, 2])
-def test_weights_without_a_law(bad, likely):
+@pytest.mark.parametrize("bad", [[-np.inf, -np.inf, -np.inf], [np.nan, 0, 0], [0, np.nan, 0], [np.inf, 0, 0]])
+def test_weights_without_a_law(bad):
     rng = np.random.default_rng(1)
-    values = np.full(16, -np.inf)
-    values[:3] = bad
-    with pytest.raises(ValueError, match="weights"):
-        draw_column(rng, values.copy(), 3, likely)
+    values = np.append(bad, np.full(13, -np.inf))
+    for likely in range(3):
+        with pytest.raises(ValueError, match="weights"):
+            draw_column(rng, values.copy(), 3, likely)
     with pytest.raises(ValueError, match="weights"):
         draw_categorical(rng, values[:3])
-
-
-@pytest.mark.parametrize("bad", [np.nan, np.inf])
-def test_proposals_without_a_law_stay_in_range(bad):
-    assert draw_index(np.random.default_rng(1), np.array([0.0, bad, 1.0])) in (0, 1, 2)
+    # Proposals without a law stay in range.
+    assert draw_index(rng, np.array(bad)) in (0, 1, 2)
 
 
 @pytest.mark.parametrize("merging", [False, True])
@@ -132,16 +120,6 @@ def test_a_split_or_merge_without_a_law_is_rejected(merging):
     assert not accept(rng, tally, merging, log_q)
     assert tally.proposed.tolist() == [not merging, merging]
     assert tally.n_ratios[0] == 0
-
-
-def test_impossible_columns_are_never_drawn():
-    rng, seen = np.random.default_rng(1), set()
-    for likely in range(4):
-        for _ in range(200):
-            values = np.full(16, -np.inf)
-            values[[1, 3]] = -700.0, -701.0
-            seen.add(draw_column(rng, values, 4, likely))
-    assert seen == {1, 3}
 
 
 # Kernels against the graph

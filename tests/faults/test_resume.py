@@ -24,20 +24,12 @@ AGAIN = {"cores": 1, "quiet": True}
 EVERY_DRAW = {"seconds_between_checkpoints": 0}
 
 
-def make_model(counts=COUNTS, fixed=False, prior=2):
+def make_model(counts=COUNTS, fixed=False):
     with pm.Model() as model:
-        alpha = 1.0 if fixed else pm.Gamma("alpha", prior, 1)
+        alpha = 1.0 if fixed else pm.Gamma("alpha", 2, 1)
         z = nrm.Partition("z", nrm.DirichletProcess(alpha), n=len(counts))
         nrm.Mixture("x", z, nrm.PoissonGamma(1.0, 1.0), observed=counts)
     return model
-
-
-def with_step(fixed=False, step=nrm.MarginalGibbs, **kwargs):
-    """A model and its steps, made once."""
-    model = make_model(fixed=fixed, **kwargs)
-    with model:
-        steps = [] if fixed else [pm.NUTS([model["alpha"]])]
-        return {"model": model, "step": [*steps, step([model["z"]])]}
 
 
 def stop_at(chain, iteration):
@@ -49,18 +41,10 @@ def stop_at(chain, iteration):
 
 
 @pytest.fixture(scope="module")
-def nuts():
-    return with_step()
-
-
-@pytest.fixture(scope="module")
 def fixed():
-    return with_step(fixed=True)
-
-
-@pytest.fixture(scope="module")
-def expected(nuts):
-    return nrm.sample(N_DRAWS, **OPTIONS, **AGAIN, **nuts)
+    """A model and its step, made once."""
+    with make_model(fixed=True) as model:
+        return {"model": model, "step": [nrm.MarginalGibbs([model["z"]])]}
 
 
 @pytest.fixture(scope="module")
@@ -81,17 +65,6 @@ def half_done(original, tmp_path):
     return pathlib.Path(shutil.copytree(original, tmp_path / "run"))
 
 
-@pytest.mark.slow
-def test_nuts_and_partition_stopped_again_and_again(nuts, expected, tmp_path):
-    """Stops in tuning, just before and after its end, and in a second chain."""
-    places = [(0, 7), (0, 19), (0, 20), (1, 25)]
-    again = AGAIN | EVERY_DRAW | nuts
-    nrm.sample(N_DRAWS, checkpoint=tmp_path / "run", callback=stop_at(*places[0]), **OPTIONS, **again)
-    for place in places[1:]:
-        nrm.resume(tmp_path / "run", callback=stop_at(*place), **again)
-    assert_same(nrm.resume(tmp_path / "run", **again), expected)
-
-
 @pytest.mark.quick("place2")
 @pytest.mark.parametrize("place", [(0, 0), (0, 19), (0, 20), (0, 49), (1, 49)])
 def test_one_step_stopped_anywhere(place, fixed, expected_fixed, tmp_path):
@@ -104,23 +77,11 @@ def test_one_step_stopped_anywhere(place, fixed, expected_fixed, tmp_path):
 
 
 @pytest.mark.slow
-def test_draws_after_the_last_checkpoint_are_drawn_again(nuts, expected, tmp_path):
+def test_draws_after_the_last_checkpoint_are_drawn_again(fixed, expected_fixed, tmp_path):
     """By default, a short run writes no checkpoint except that of a finished chain."""
-    nrm.sample(N_DRAWS, checkpoint=tmp_path / "run", callback=stop_at(1, 40), **OPTIONS, **AGAIN, **nuts)
+    nrm.sample(N_DRAWS, checkpoint=tmp_path / "run", callback=stop_at(1, 40), **OPTIONS, **AGAIN, **fixed)
     assert [len(list(tmp_path.glob(f"run/chain_{chain}/position_*"))) for chain in range(2)] == [1, 0]
-    assert_same(nrm.resume(tmp_path / "run", **AGAIN, **nuts), expected)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("place", [(0, 10), (1, 35)])
-def test_trees_and_what_is_kept(place, tmp_path):
-    """Two processes, tree-guided steps during and after tree growth, thinned compact labels, tuning draws."""
-    tree_guided = with_step(fixed=True, step=nrm.TreeGuided)
-    options = OPTIONS | {"label_storage": "compact", "thin": 3, "discard_tuned_samples": False, "var_names": ["z"]}
-    expected = nrm.sample(N_DRAWS, **options, **AGAIN, **tree_guided)
-    stopped = {"cores": 2, "quiet": True, "checkpoint": tmp_path / "run", "callback": stop_at(*place)}
-    nrm.sample(N_DRAWS, **options, **stopped, **EVERY_DRAW, **tree_guided)
-    assert_same(nrm.resume(tmp_path / "run", **AGAIN, **tree_guided), expected)
+    assert_same(nrm.resume(tmp_path / "run", **AGAIN, **fixed), expected_fixed)
 
 
 def test_without_seed(fixed, tmp_path):
@@ -204,23 +165,17 @@ def test_damaged_files_of_a_chain(half_done, fixed, expected_fixed, damage, mess
     assert_same(resumed, expected_fixed)
 
 
-@pytest.mark.parametrize("name", ["run.json", "arguments", "steps"])
-def test_damaged_files_of_a_run(half_done, fixed, name):
-    cut(half_done / name, 40)
-    with pytest.raises(ValueError, match=f"its file {name} is damaged; delete the folder and begin again"):
+@pytest.mark.parametrize(
+    ("name", "damage", "error", "message"),
+    [
+        *((name, lambda path: cut(path, 40), ValueError, "damaged") for name in ("run.json", "arguments", "steps")),
+        ("arguments", pathlib.Path.unlink, FileNotFoundError, "missing"),
+    ],
+)
+def test_damaged_and_missing_files_of_a_run(half_done, fixed, name, damage, error, message):
+    damage(half_done / name)
+    with pytest.raises(error, match=f"its file {name} is {message}; delete the folder and begin again"):
         nrm.resume(half_done, **AGAIN, **fixed)
-
-
-def test_missing_file_of_a_run(half_done, fixed):
-    (half_done / "arguments").unlink()
-    with pytest.raises(FileNotFoundError, match="its file arguments is missing; delete the folder and begin again"):
-        nrm.resume(half_done, **AGAIN, **fixed)
-
-
-@pytest.mark.parametrize("checkpoint", [None, 5, ""])
-def test_a_checkpoint_that_is_no_path(fixed, checkpoint):
-    with pytest.raises(TypeError, match=f"checkpoint must be the path of a folder; got {checkpoint!r}"):
-        nrm.resume(checkpoint, **AGAIN, **fixed)
 
 
 def test_another_model(half_done, fixed):
@@ -256,6 +211,9 @@ def test_two_processes_do_not_sample_one_chain(half_done, fixed, monkeypatch):
 def test_wrong_arguments(half_done, fixed, tmp_path):
     with pytest.raises(ValueError, match="leave out draws, which stays as it was when the run began; got draws=60"):
         nrm.resume(half_done, draws=60, **AGAIN, **fixed)
+    for checkpoint in (None, 5, ""):
+        with pytest.raises(TypeError, match=f"checkpoint must be the path of a folder; got {checkpoint!r}"):
+            nrm.resume(checkpoint, **AGAIN, **fixed)
     with pytest.raises(FileNotFoundError, match="holds no run; it is made by nrm.sample"):
         nrm.resume(tmp_path / "nothing", model=fixed["model"])
     new = {"checkpoint": tmp_path / "new"}
@@ -320,9 +278,7 @@ def test_files_at_every_moment_of_a_crash(tmp_path, monkeypatch):
         assert k in (n_kept, n_kept + 1)
         assert n_damaged == 0
         assert position.saved == (f"state {k - 1}" if k else None)
-        assert [draw for block in files.blocks(position.log_size) for draw in block] == [
-            f"draw {t}" for t in range(4 * k)
-        ]
+        assert [d for block in files.blocks(position.log_size) for d in block] == [f"draw {t}" for t in range(4 * k)]
         assert not list(tmp_path.glob("chain_0/*.new"))
         files.close()
         seen.add((n_kept, k))

@@ -21,10 +21,11 @@ pytestmark = pytest.mark.slow
 N_KILLS = int(os.environ.get("NRM_KILLS", "100"))
 N_TUNE, N_DRAWS = 60, 60
 SECONDS_PER_DRAW = 0.001
+KEPT = {"label_storage": "compact", "thin": 3, "discard_tuned_samples": False, "var_names": ["z"]}
 KINDS = [
     (nrm.TreeGuided, True, {"cores": 1}),
     (nrm.MarginalGibbs, True, {"cores": 2}),
-    (nrm.TreeGuided, True, {"cores": 2, "label_storage": "compact", "thin": 3, "discard_tuned_samples": False}),
+    (nrm.TreeGuided, True, {"cores": 2} | KEPT),
     (nrm.SplitMerge, False, {"cores": 1, "chains": 3, "label_storage": "none"}),
 ]
 INTERVALS = (0, 0.02, 0.1)
@@ -93,9 +94,8 @@ def test_kills_at_random_moments(tmp_path):
         n_lives = 0
         while not (folder / "result.npz").exists():
             number = signal.SIGINT if rng.random() < 0.1 else signal.SIGKILL
-            killed = live_until_killed(
-                rng, number, n_draws, folder, *runs[kind], INTERVALS[rng.integers(len(INTERVALS))]
-            )
+            interval = INTERVALS[rng.integers(len(INTERVALS))]
+            killed = live_until_killed(rng, number, n_draws, folder, *runs[kind], interval)
             n_kills += killed
             n_interrupts += number == signal.SIGINT
             n_lives += 1

@@ -48,14 +48,8 @@ def test_start_of_the_user_is_kept(sample, initvals, expected):
     assert starts(sample, make_model(), initvals, 1, tree_guided=OPTIONS) == expected
 
 
-@pytest.mark.parametrize("sample", [pm.sample, nrm.sample], ids=["pm", "nrm"])
-@pytest.mark.parametrize(("initvals", "expected"), [(None, [4, 4]), ([{"z": ONE}, {}], [1, 4])], ids=str)
-def test_start_is_kept_in_processes(sample, initvals, expected):
-    assert starts(sample, make_model(), initvals, 2, tree_guided=OPTIONS) == expected
-
-
 @pytest.mark.parametrize("cores", [1, 2])
-def test_steps_of_the_user_keep_it_as_well(cores):
+def test_starts_are_kept_in_processes_and_by_steps_of_the_user(cores):
     with make_model() as model:
         step = nrm.TreeGuided([model["z"]], **OPTIONS)
     assert starts(pm.sample, model, [{"z": ONE}, None], cores, step=step) == [1, 4]
@@ -94,13 +88,8 @@ def test_initial_value_of_the_variable_is_kept():
 def test_mark_survives_copies_and_processes():
     point = make_model().initial_point()
     labels = point["z"]
-    dtype = pickle.loads(pickle.dumps(labels.dtype))
-    for copy in (
-        labels.copy(),
-        np.array(labels),
-        np.frombuffer(labels.tobytes(), dtype),
-        pickle.loads(pickle.dumps(labels)),
-    ):
+    from_bytes = np.frombuffer(labels.tobytes(), pickle.loads(pickle.dumps(labels.dtype)))
+    for copy in (labels.copy(), np.array(labels), from_bytes, pickle.loads(pickle.dumps(labels))):
         assert is_default_start(copy)
         assert copy.dtype == np.int64
     assert not is_default_start(list(labels))

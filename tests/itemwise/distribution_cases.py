@@ -109,9 +109,7 @@ DISTRIBUTIONS = {
     "repeat": lambda z: pm.Normal("y", pt.repeat(mean()[z], 2).reshape((N, 2)), 1.0, observed=PAIRS),
     "sort": lambda z: pm.Normal("y", pt.sort(mean(3)[z], axis=1), 1.0, observed=CURVES),
     "norm": lambda z: pm.Normal("y", pt.linalg.norm(mean(3)[z], axis=1), 1.0, observed=Y),
-    "inverse": lambda z: pm.Normal(
-        "y", pt.linalg.inv(pt.exp(mean())[z][:, None, None] * EYE)[:, 0, 0], 1.0, observed=Y
-    ),
+    "inverse": lambda z: pm.Normal("y", pt.linalg.inv(pt.exp(mean())[z][:, None, None] * EYE)[:, 0, 0], 1, observed=Y),
     "vectorize": lambda z: pm.Normal(
         "y", pt.vectorize(lambda b: (b * X[:3]).sum(), signature="(k)->()")(mean(3)[z]), 1.0, observed=Y
     ),

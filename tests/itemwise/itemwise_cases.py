@@ -90,12 +90,8 @@ def anchored(z):
 
 def by_scan(z):
     """A recursion over time."""
-    levels = pytensor.scan(
-        lambda last, rate: rate * last + 1.0,
-        outputs_info=pt.ones(N),
-        non_sequences=pm.Beta("decay", 2, 2, shape=K)[z],
-        n_steps=3,
-    )
+    decay = pm.Beta("decay", 2, 2, shape=K)[z]
+    levels = pytensor.scan(lambda last, rate: rate * last + 1.0, None, pt.ones(N), decay, n_steps=3)
     levels = levels[0] if isinstance(levels, tuple | list) else levels
     of_y(levels.T, observed=np.outer(X, np.ones(3)))
 
@@ -111,9 +107,7 @@ OF_ALL = {
     "Student's t": lambda z: pm.StudentT(
         "y", nu=4, mu=normal("mean")[z], sigma=pm.HalfNormal("scale", 1, shape=K)[z], observed=Y
     ),
-    "Poisson regression": lambda z: pm.Poisson(
-        "y", pt.exp((DESIGN * normal("beta", (K, 3))[z]).sum(-1)), observed=COUNTS
-    ),
+    "Poisson regression": lambda z: pm.Poisson("y", pt.exp((DESIGN * normal("b", (K, 3))[z]).sum(-1)), observed=COUNTS),
     "matrix product": lambda z: of_y((normal("beta", (K, 2))[z] @ np.array([[0.3], [0.7]]))[:, 0]),
     "two partitions": lambda z: of_y(normal("theta", (K, 3))[z, pm.Categorical("w", np.ones(3) / 3, shape=N)]),
     "multivariate means": lambda z: pm.MvNormal(

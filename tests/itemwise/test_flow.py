@@ -18,14 +18,7 @@ WEIGHTS = RNG.normal(size=(6, 3))
 
 
 def scan(step, sequences, outputs_info, non_sequences=None, n_steps=None):
-    return pytensor.scan(
-        step,
-        sequences=sequences,
-        outputs_info=outputs_info,
-        non_sequences=non_sequences,
-        n_steps=n_steps,
-        return_updates=False,
-    )
+    return pytensor.scan(step, sequences, outputs_info, non_sequences, n_steps, return_updates=False)
 
 
 # Functions of labels.

@@ -130,9 +130,7 @@ def test_two_partitions(rng):
     assert (len(of_rows.items("y")), len(of_columns.items("y"))) == (N, 3)
     total = of_rows.values(point, labels["z"]).sum()
     np.testing.assert_allclose(of_columns.values(point, labels["w"]).sum(), total)
-    expected = scipy.stats.norm.logpdf(np.outer(Y, [1.0, 2.0, 3.0])[:, None], point["theta"][:, labels["w"]][None]).sum(
-        2
-    )
+    expected = scipy.stats.norm.logpdf(np.outer(Y, [1, 2, 3])[:, None], point["theta"][:, labels["w"]][None]).sum(2)
     np.testing.assert_allclose(whole(of_rows, point), expected)
 
 
@@ -177,9 +175,7 @@ BUILDS = EXAMPLES | {name: (build, rows_of(name)) for name, build in DISTRIBUTIO
 SLOW = ("zero-inflated Poisson", "mixture of two", "categorical", *DISTRIBUTIONS)
 
 
-@pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=[pytest.mark.slow] if name in SLOW else []) for name in BUILDS]
-)
+@pytest.mark.parametrize("name", [pytest.param(row, marks=[pytest.mark.slow] if row in SLOW else []) for row in BUILDS])
 def test_table(name, rng):
     build, expected = BUILDS[name]
     with pm.Model() as model:

@@ -169,7 +169,17 @@ def test_priors_that_tie_slots():
         pm.GaussianRandomWalk("walk", 0, 1, init_dist=pm.Normal.dist(), shape=K)
         pm.MvNormal("field", np.zeros(K), 0.5 * np.eye(K) + 0.5)
         pm.Flat("flat", shape=K)
+        pm.ZeroSumNormal("sum to zero", shape=K)
+        pm.Normal("ordered", shape=K, transform=transforms.ordered, initval=np.arange(1.0 * K))
+        pm.Normal("second", pm.Normal("first", shape=K)[::-1], 1, shape=K)
         pm.Uniform("bounded", 0, pm.Normal("upper", 5, 1, shape=K), shape=K)
         pm.Normal("y", sign[z], 1, observed=Y)
-    # Given upper bounds, those below them are drawn one by one.
-    assert names(model) == ["of any sign", "bounded"]
+    # Given upper bounds or the first variable, those that depend on them are drawn one by one.
+    assert names(model) == ["of any sign", "second", "bounded"]
+
+
+def test_as_many_items_as_slots():
+    with pm.Model() as model:
+        z = nrm.Partition("z", nrm.DirichletProcess(1.0), n=K, max_clusters=K)
+        pm.Normal("latent", pm.Normal("mean", shape=K)[z], 1, shape=K)
+    assert names(model) == ["mean"]

@@ -53,10 +53,7 @@ FACTOR = np.linalg.cholesky(0.5 + 0.5 * np.eye(N))
 SIX = np.arange(6.0)
 # Functions of labels that add variables to a model, what the error says, and which variable it names, by default y.
 REFUSED = {
-    "covariance": (
-        lambda z: pm.MvNormal("y", np.zeros(N), cov=together(z), observed=Y),
-        "Eq combines labels of different items",
-    ),
+    "covariance": (lambda z: pm.MvNormal("y", np.zeros(N), cov=together(z), observed=Y), "Eq combines labels"),
     "mean of all items": (lambda z: of_y(normal("mean")[z].mean()), "Sum runs over items before the log-probability"),
     "counts": (
         lambda z: of_y(normal("mean")[z], sigma=1 / pt.sqrt(pt.eq(z[:, None], pt.arange(K)).sum(0)[z])),
@@ -67,11 +64,7 @@ REFUSED = {
         "labels say which entries of a tensor are changed",
         "balance",
     ),
-    "largest label": (
-        lambda z: pm.Potential("few", -z.max().astype("float64")),
-        "Max runs over items before the log-probability",
-        "few",
-    ),
+    "largest label": (lambda z: pm.Potential("few", -z.max().astype("float64")), "Max runs over items", "few"),
     "differences": (differences, "Sub combines labels of different items"),
     "lagged": (lagged, "combines labels of different items"),
     "one item and all": (one_item_and_all, "combines labels of different items"),

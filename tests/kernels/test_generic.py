@@ -329,31 +329,16 @@ BUILT_IN = """
     data = prepare_data(family, np.array([[0.0], [1.0], [8.0]]))
 """
 
-FOREIGN = """
+FOREIGN = f"""{BUILT_IN}
     from foreign import Constant
-    from pymc_nrm.families.base import Dense
-    family, data = Constant(1.0), Dense(np.zeros((3, 1)))
+    family = Constant(*family)
 """
 
 FOREIGN_MODULE = """
-    from typing import NamedTuple
+    from pymc_nrm.families.poisson_gamma import PoissonGamma
     from helper import log_constant
 
-    class Constant(NamedTuple):
-        value: float
-
-        def statistics_size(self):
-            return 1
-
-        def cache_size(self):
-            return 1
-
-        def add_item(self, statistics, data, item, sign):
-            statistics[0] += sign
-
-        def refresh_cache(self, statistics, cache):
-            pass
-
+    class Constant(PoissonGamma):
         def log_marginal(self, statistics):
             return 9.0 + log_constant()
 """

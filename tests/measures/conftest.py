@@ -7,44 +7,38 @@ A row is a measure with float fields.  All tests that take ``measure`` run on ev
 import numpy as np
 import pytest
 
+import pymc_nrm as nrm
 from pymc_nrm.kernels.generic import lacking
-from pymc_nrm.measures import (
-    DirichletProcess,
-    MixtureOfFiniteMixtures,
-    NormalizedGeneralizedGamma,
-    NormalizedInverseGaussian,
-    PitmanYorProcess,
-)
 from pymc_nrm.measures.levy import log_levy_intensity
 
 MEASURES = [
-    DirichletProcess(0.02),
-    DirichletProcess(500.0),
-    NormalizedInverseGaussian(3.0),
-    NormalizedGeneralizedGamma(1.5, 1e-9),
-    NormalizedGeneralizedGamma(0.3, 0.25),
-    NormalizedGeneralizedGamma(0.1, 0.999),
-    PitmanYorProcess(0.3, 1.0),
-    PitmanYorProcess(0.5, -0.3),
-    MixtureOfFiniteMixtures(0.4, 6.0),
+    nrm.DirichletProcess(0.02),
+    nrm.DirichletProcess(500.0),
+    nrm.NormalizedInverseGaussian(3.0),
+    nrm.NormalizedGeneralizedGamma(1.5, 1e-9),
+    nrm.NormalizedGeneralizedGamma(0.3, 0.25),
+    nrm.NormalizedGeneralizedGamma(0.1, 0.999),
+    nrm.PitmanYorProcess(0.3, 1.0),
+    nrm.PitmanYorProcess(0.5, -0.3),
+    nrm.MixtureOfFiniteMixtures(0.4, 6.0),
 ]
 
 SLOW = [
-    DirichletProcess(1.0),
-    NormalizedInverseGaussian(0.05),
-    NormalizedGeneralizedGamma(1.5, 0.0),
-    NormalizedGeneralizedGamma(40.0, 0.5),
-    NormalizedGeneralizedGamma(1.0, 0.9),
-    PitmanYorProcess(0.0, 1.5),
-    PitmanYorProcess(1e-9, 2.0),
-    PitmanYorProcess(1e-18, 2.0),
-    PitmanYorProcess(0.2, 0.0),
-    PitmanYorProcess(0.7, 5.0),
-    PitmanYorProcess(0.9, -0.8),
-    MixtureOfFiniteMixtures(1.0, 3.0),
-    MixtureOfFiniteMixtures(0.1, 40.0),
-    MixtureOfFiniteMixtures(30.0, 0.3),
-    MixtureOfFiniteMixtures(2.0, 3000.0),
+    nrm.DirichletProcess(1.0),
+    nrm.NormalizedInverseGaussian(0.05),
+    nrm.NormalizedGeneralizedGamma(1.5, 0.0),
+    nrm.NormalizedGeneralizedGamma(40.0, 0.5),
+    nrm.NormalizedGeneralizedGamma(1.0, 0.9),
+    nrm.PitmanYorProcess(0.0, 1.5),
+    nrm.PitmanYorProcess(1e-9, 2.0),
+    nrm.PitmanYorProcess(1e-18, 2.0),
+    nrm.PitmanYorProcess(0.2, 0.0),
+    nrm.PitmanYorProcess(0.7, 5.0),
+    nrm.PitmanYorProcess(0.9, -0.8),
+    nrm.MixtureOfFiniteMixtures(1.0, 3.0),
+    nrm.MixtureOfFiniteMixtures(0.1, 40.0),
+    nrm.MixtureOfFiniteMixtures(30.0, 0.3),
+    nrm.MixtureOfFiniteMixtures(2.0, 3000.0),
 ]
 
 
@@ -57,15 +51,14 @@ def measure(request):
     return request.param
 
 
-FAST = [repr(NormalizedGeneralizedGamma(0.3, 0.25)), repr(PitmanYorProcess(0.3, 1.0))]
+ALL = [*MEASURES, *SLOW]
+FAST = [repr(nrm.NormalizedGeneralizedGamma(0.3, 0.25)), repr(nrm.PitmanYorProcess(0.3, 1.0))]
 
 
-@pytest.fixture(
-    params=[
-        pytest.param(row, id=repr(row), marks=[] if repr(row) in FAST else [pytest.mark.slow])
-        for row in [*MEASURES, *SLOW]
-    ]
-)
+COMPILED = [pytest.param(row, id=repr(row), marks=[pytest.mark.slow] * (repr(row) not in FAST)) for row in ALL]
+
+
+@pytest.fixture(params=COMPILED)
 def compiled_measure(request):
     """Rows for tests that compile all kernels of a measure, which are slow for all measures but two."""
     return request.param

@@ -8,7 +8,7 @@ from scipy import stats
 from scipy.integrate import quad
 
 from pymc_nrm.measures import DirichletProcess, NormalizedGeneralizedGamma, NormalizedInverseGaussian
-from pymc_nrm.measures.base import draw_log_auxiliary, log_joint_term, weights
+from pymc_nrm.measures.base import draw_log_auxiliary, weights
 from pymc_nrm.measures.levy import laplace_exponent, log_levy_intensity, log_tilted_moment
 
 
@@ -36,28 +36,6 @@ def test_tilted_moments_are_derivatives_of_the_laplace_exponent(levy_measure, u)
     second = (log_tilted_moment(levy_measure, 1, u + h) - log_tilted_moment(levy_measure, 1, u - h)) / (2 * h)
     ratio = math.exp(log_tilted_moment(levy_measure, 2, u) - log_tilted_moment(levy_measure, 1, u))
     assert ratio == pytest.approx(-second, rel=1e-6)
-
-
-def test_laplace_exponent_takes_arrays_and_vanishes_at_zero(levy_measure):
-    values = laplace_exponent(levy_measure, np.array([0.0, 1.0]))
-    assert values[0] == 0.0
-    assert values[1] == laplace_exponent(levy_measure, 1.0)
-    sizes = np.array([1.0, 4.0])
-    expected = [log_tilted_moment(levy_measure, m, 2.0) for m in sizes]
-    np.testing.assert_allclose(log_tilted_moment(levy_measure, sizes, 2.0), expected, rtol=1e-13)
-
-
-def test_sigma_zero_is_the_dirichlet_process():
-    zero, dirichlet = NormalizedGeneralizedGamma(0.7, 0.0), DirichletProcess(0.7)
-    for function, arguments in [
-        (log_levy_intensity, (0.4,)),
-        (laplace_exponent, (2.5,)),
-        (log_tilted_moment, (4, 2.5)),
-        (log_joint_term, (6, -1.2)),
-    ]:
-        assert function(zero, *arguments) == pytest.approx(function(dirichlet, *arguments), rel=1e-13)
-    for one, other in zip(weights(zero, 6, 1.5), weights(dirichlet, 6, 1.5), strict=True):
-        np.testing.assert_allclose(one, other, rtol=1e-13)
 
 
 @pytest.mark.parametrize("log_u", [-40.0, 0.0, 3.0, 300.0])

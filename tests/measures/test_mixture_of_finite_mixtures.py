@@ -10,7 +10,7 @@ import pytest
 from scipy import stats
 from test_laws import FINITE, LONG
 
-from pymc_nrm.measures import DirichletProcess, MixtureOfFiniteMixtures
+from pymc_nrm.measures import MixtureOfFiniteMixtures
 from pymc_nrm.measures.base import draw_log_auxiliary, log_eppf, symbolic_log_eppf, weights
 from pymc_nrm.measures.mixture_of_finite_mixtures import LARGEST_RATE
 
@@ -99,18 +99,6 @@ def test_draws_of_log_u_and_weights_are_finite_for_extreme_hyperparameters(gamma
         log_u = draw_log_auxiliary(measure, n, k, rng)
         assert math.isfinite(log_u)
         assert all(np.isfinite(table).all() for table in weights(measure, 20, log_u))
-
-
-@pytest.mark.parametrize("counts", [[1, 1], [5, 3, 1], [40, 9, 1, 1, 1]])
-@pytest.mark.parametrize("alpha", [0.3, 2.0])
-def test_limit_is_the_dirichlet_process(alpha, counts):
-    """The difference is of first order in gamma, and extrapolation leaves the second order."""
-    counts, gamma = np.array(counts), 1e-4
-    exact = log_eppf(DirichletProcess(alpha), counts)
-    coarse, fine = (log_eppf(MixtureOfFiniteMixtures(g, alpha / g), counts) for g in (gamma, gamma / 2.0))
-    assert coarse == pytest.approx(exact, abs=1e-2)
-    assert 2.0 * fine - coarse == pytest.approx(exact, abs=1e-5)
-    assert abs(coarse - exact) > 1e-6
 
 
 @pytest.mark.slow

@@ -49,13 +49,15 @@ def test_forward_draws():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("storage", ["full", "compact"])
-def test_sampling_with_weights(storage):
-    model = with_weights()
-    idata = nrm.sample(12, tune=12, chains=2, cores=1, random_seed=1, model=model, quiet=True, label_storage=storage)
-    assert idata.posterior["h"].shape == (2, 12, 5, 5)
-    assert idata.posterior["h"].attrs["nested_partition"] == 2
+def test_sampling_with_weights_and_with_a_tree_family(storage):
+    options = {"chains": 2, "cores": 1, "random_seed": 1, "quiet": True, "label_storage": storage}
+    idata, of_tree = (nrm.sample(12, tune=12, model=make(), **options) for make in (with_weights, with_tree_family))
+    h, t = idata.posterior["h"], of_tree.posterior["t"]
+    assert (h.shape, t.shape) == ((2, 12, 5, 5), (2, 12, 5, 2))
+    assert h.attrs["nested_partition"] == t.attrs["nested_partition"] == 2
     assert {"log_joint", "n_nodes", "n_components", "partition_number"} <= set(idata.sample_stats.data_vars)
-    assert (idata.sample_stats["n_components"] == idata.posterior["h"][..., -1].max("item") + 1).all()
+    assert "n_components" not in of_tree.sample_stats
+    assert (idata.sample_stats["n_components"] == h[..., -1].max("item") + 1).all()
     assert (idata.sample_stats["n_nodes"] == idata.posterior["h_n_nodes"].sum("h_n_nodes_dim_0")).all()
     nrm.summary(idata)
 
@@ -91,15 +93,6 @@ def test_log_joint_is_that_of_the_model(kind):
     for _ in range(20):
         point, [stats] = step.step(point)
         assert stats["log_joint"] == pytest.approx(log_p(point), abs=1e-8)
-
-
-@pytest.mark.slow
-def test_sampling_with_a_tree_family():
-    model = with_tree_family()
-    idata = nrm.sample(12, tune=12, chains=1, cores=1, random_seed=1, model=model, quiet=True)
-    assert idata.posterior["t"].shape == (1, 12, 5, 2)
-    assert idata.posterior["t"].attrs["nested_partition"] == 2
-    assert "n_components" not in idata.sample_stats
 
 
 @pytest.mark.slow
@@ -150,6 +143,7 @@ def test_starts_and_observed_trees():
     assert np.isfinite(model.compile_logp()(model.initial_point()))
 
 
+HDP = nrm.HierarchicalDirichletProcess
 TREE = {"measure": nrm.DirichletProcess(1.0), "depth": 2, "n": 3}
 PATHS = {"paths": ["b", "a", "b", "c", "a"], "weights": nrm.HierarchicalDirichletProcess(1.0, 1.0)}
 
@@ -171,10 +165,10 @@ PATHS = {"paths": ["b", "a", "b", "c", "a"], "weights": nrm.HierarchicalDirichle
         ({"n": None}, ValueError, "NestedPartition 'h' needs its number of items"),
         ({"n": 0}, ValueError, "n of NestedPartition 'h'"),
         ({"shape": (3, 2)}, ValueError, "NestedPartition does not take shape"),
+        ({"initval": [[0, 0, 0]] * 3}, ValueError, r"initval .* must have shape \(3, 2\); got shape \(3, 3\)"),
         (
-            {"initval": np.zeros((3, 3), dtype=int)},
-            ValueError,
-            r"initval .* must have shape \(3, 2\); got shape \(3, 3\)",
+            {"initval": [[0, 0, 0], [1, 0, 0], [1, 1, 0]], "weights": HDP(1.0, 1.0), "depth": 1},
+            *(ValueError, "items that share table_1 must share level_1"),
         ),
         ({"initval": [[0.5, 0], [0, 0], [0, 0]]}, ValueError, "initval .* whole numbers"),
         ({"measure": None}, TypeError, "measure of a NestedPartition must be DirichletProcess"),
@@ -184,11 +178,7 @@ PATHS = {"paths": ["b", "a", "b", "c", "a"], "weights": nrm.HierarchicalDirichle
         (PATHS | {"depth": 1}, ValueError, "depth of NestedPartition 'h' must be left out where paths .*; got 1"),
         (PATHS | {"weights": None}, ValueError, r"weights of NestedPartition 'h' must be HierarchicalDirichletProcess"),
         (PATHS | {"weights": 2.0}, TypeError, "weights .* must be HierarchicalDirichletProcess"),
-        (
-            PATHS | {"weights": nrm.HierarchicalDirichletProcess([1.0, 1.0], 1.0)},
-            ValueError,
-            r"shape \(1,\); got shape \(2,\)",
-        ),
+        (PATHS | {"weights": HDP([1.0, 1.0], 1.0)}, ValueError, r"shape \(1,\); got shape \(2,\)"),
         (PATHS | {"n": 4}, ValueError, "paths of .* 'h' must have one row for each of the 4 items; got 5 rows"),
         (PATHS | {"dims": "animal"}, ValueError, "paths of .* 'h' must have one row for each of the 3 items"),
         (PATHS | {"paths": ["a", None, "b"]}, ValueError, "paths of .* 'h' must have no missing labels; 1 of 3"),
@@ -200,13 +190,6 @@ def test_errors(arguments, kind, message):
     given = arguments if "paths" in arguments else TREE | arguments
     with pm.Model(coords={"animal": range(3)}), pytest.raises(kind, match=message):
         nrm.NestedPartition("h", **given)
-
-
-def test_errors_of_tables():
-    weights = nrm.HierarchicalDirichletProcess(1.0, 1.0)
-    crossing = [[0, 0, 0], [1, 0, 0], [1, 1, 0]]
-    with pm.Model(), pytest.raises(ValueError, match="items that share table_1 must share level_1"):
-        nrm.NestedPartition("h", nrm.DirichletProcess(1.0), 1, weights, n=3, initval=crossing)
 
 
 def test_families_must_fit():

@@ -272,9 +272,7 @@ def test_leave_one_out_in_any_order(case):
         groups = [GROUPS[case][0][k] for k in order] if case in GROUPS else ()
         t = add_partition(case, 0, groups, n=4)
         nrm.Mixture("x", t, nrm.BernoulliBeta(0.6, [0.5, 0.8, 0.6]), observed=B[order])
-    other = nrm.compute_log_likelihood(
-        posterior(moved.transpose(0, 2, 1)), model, var_name="x", extend_inferencedata=False
-    )
+    other = nrm.compute_log_likelihood(posterior(moved.transpose(0, 2, 1)), model, extend_inferencedata=False)
     np.testing.assert_allclose(other["x"].values, plain["x"].values[..., order], rtol=1e-12)
 
 
@@ -402,7 +400,5 @@ def test_groups_of_new_items_are_needed():
     flat = mixture_of(nrm.BernoulliBeta(0.6, 0.6), B[:3])
     labels = xr.Dataset({"z": (("chain", "draw", "item"), [[[0, 0, 1]]])})
     for predict in (nrm.log_predictive_density, nrm.predictive_density, nrm.cluster_probabilities):
-        with pytest.raises(
-            ValueError, match="new_paths must be None, since 'z' is no NestedPartition with known paths"
-        ):
+        with pytest.raises(ValueError, match="new_paths must be None, since 'z' is no NestedPartition with known"):
             predict(labels, flat, B[:1], new_paths=["a"])

@@ -13,7 +13,6 @@ from pymc_nrm.partitions.nested_laws.forward import draw_further_nested, draw_ne
 from pymc_nrm.partitions.nested_laws.levels import (
     KnownPaths,
     Levels,
-    levels_of,
     log_nested_prior,
     log_path_prior,
     symbolic_levels_of,
@@ -51,9 +50,7 @@ def symbolic(law, depth, has_weights):
 
 
 @pytest.mark.parametrize("has_discount", [False, True])
-@pytest.mark.parametrize(
-    ("n", "depth", "has_weights", "n_values"), [(3, 1, True, 25), (4, 2, True, 900), (4, 3, False, 155)]
-)
+@pytest.mark.parametrize("n, depth, has_weights, n_values", [(3, 1, True, 25), (4, 2, True, 900), (4, 3, False, 155)])
 def test_probabilities_sum_to_one(n, depth, has_weights, n_values, has_discount):
     values = all_values(n, depth, has_weights)
     if n_values != 155:
@@ -134,9 +131,3 @@ def test_forward_draws_of_few_and_of_too_many_items():
     assert (draw_paths(np.random.default_rng(1), levels(2), 1) == 0).all()
     with pytest.raises(ValueError, match="known for fewer items"):
         draw_nested(np.random.default_rng(1), KnownPaths(np.zeros((4, 1), dtype=np.int64)), GAMMA[:2].copy(), 5)
-
-
-def test_levels_of_measures():
-    own = levels_of(PitmanYorProcess(np.array([0.5, 0.2]), np.array([0.7, 1.3])))
-    assert own.alpha.tolist() == [0.7, 1.3]
-    assert own.sigma.tolist() == [0.5, 0.2]

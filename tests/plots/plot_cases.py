@@ -3,6 +3,7 @@
 import numpy as np
 import pymc as pm
 import xarray as xr
+from helpers import in_order
 
 from pymc_nrm.measures import DirichletProcess, NormalizedInverseGaussian
 from pymc_nrm.moves.guide_trees.tree import build_tree, cut_tree
@@ -15,14 +16,6 @@ PRIORS = {
     "DP, unknown alpha": DirichletProcess(pm.Gamma.dist(2, 1)),
     "NIG": NormalizedInverseGaussian(0.2),
 }
-
-
-def in_order(labels):
-    """Labels renamed in order of appearance."""
-    _, first, inverse = np.unique(labels, return_index=True, return_inverse=True)
-    rank = np.empty(len(first), dtype="int64")
-    rank[np.argsort(first)] = np.arange(len(first))
-    return rank[inverse]
 
 
 def make_draws(n_chains=2, n_draws=40, seed=1):

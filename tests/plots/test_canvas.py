@@ -5,42 +5,30 @@ import re
 import warnings
 
 import numpy as np
+import plot_cases
 import pytest
 import xarray as xr
-from plot_cases import (
-    PRIORS,
-    TRUE,
-    N,
-    clustered,
-    make_ball,
-    make_data,
-    make_draws,
-    make_estimates,
-    make_nested_draws,
-    make_slot_draws,
-    normal_density,
-)
 
 from pymc_nrm import plots
 from pymc_nrm.measures import DirichletProcess
 from pymc_nrm.plots import plot_n_clusters
 from pymc_nrm.plots.canvas import Canvas
-from pymc_nrm.plots.visuals import bars, integer_ticks, points_dataset, whiskers
+from pymc_nrm.plots.visuals import integer_ticks
 
 azp = pytest.importorskip("arviz_plots")
 plt, plotly = ("matplotlib",), ("matplotlib", "plotly")
 RNG = np.random.default_rng(4)
-PALE, GAINS = np.linspace(0, 1, N), np.linspace(0, 1, 23)
+PALE, GAINS = np.linspace(0, 1, plot_cases.N), np.linspace(0, 1, 23)
 LONG_NAMES = ["a long name"] * 12
 HELD_OUT = xr.DataArray(-np.ones((2, 9)), dims=("n_components", "item"), coords={"n_components": [1, 2]})
 
 
 def draws_and_truth():
-    return make_draws(), TRUE
+    return plot_cases.make_draws(), plot_cases.TRUE
 
 
 def nested():
-    return (make_nested_draws(),)
+    return (plot_cases.make_nested_draws(),)
 
 
 def make_curves():
@@ -51,35 +39,35 @@ def make_curves():
 
 # Pictures by what follows plot_ in the name of the function: arguments, options, and backends if not all.
 PICTURES = {
-    "n_clusters": (lambda: (make_draws(),), {"prior": np.full(10, 0.1), "by_chain": True}),
-    "cluster_parameters": (lambda: (make_slot_draws(),), {"estimate": TRUE}),
-    "cluster_sizes": (lambda: (make_draws(),), {}),
-    "cluster_sizes_1": (lambda: (make_draws(),), {"log": True}),
-    "partition_trace": (lambda: (make_draws(),), {}),
-    "similarity": (lambda: (make_draws(),), {"order": "dendrogram"}, plt),
-    "similarity_1": (lambda: (make_draws(),), {"estimate": TRUE}, plt),
+    "n_clusters": (lambda: (plot_cases.make_draws(),), {"prior": np.full(10, 0.1), "by_chain": True}),
+    "cluster_parameters": (lambda: (plot_cases.make_slot_draws(),), {"estimate": plot_cases.TRUE}),
+    "cluster_sizes": (lambda: (plot_cases.make_draws(),), {}),
+    "cluster_sizes_1": (lambda: (plot_cases.make_draws(),), {"log": True}),
+    "partition_trace": (lambda: (plot_cases.make_draws(),), {}),
+    "similarity": (lambda: (plot_cases.make_draws(),), {"order": "dendrogram"}, plt),
+    "similarity_1": (lambda: (plot_cases.make_draws(),), {"estimate": plot_cases.TRUE}, plt),
     "similarity_2": (nested, {"level": 2}, plt),
-    "nodes_by_level": (nested, {"prior": make_nested_draws(seed=2), "by_chain": True}),
+    "nodes_by_level": (nested, {"prior": plot_cases.make_nested_draws(seed=2), "by_chain": True}),
     "tree": (nested, {}, plt),
-    "tree_1": (nested, {"composition": TRUE, "images": {0: np.eye(3)}}, plt),
+    "tree_1": (nested, {"composition": plot_cases.TRUE, "images": {0: np.eye(3)}}, plt),
     "distance": (draws_and_truth, {}),
-    "prior_partition": (lambda: (PRIORS, 30), {"n_draws": 20, "random_seed": 1}),
+    "prior_partition": (lambda: (plot_cases.PRIORS, 30), {"n_draws": 20, "random_seed": 1}),
     "prior_partition_1": (lambda: (DirichletProcess(0.5), 1), {"n_draws": 20, "random_seed": 1}),
-    "prior_partition_2": (lambda: (PRIORS, 500), {"n_draws": 20, "max_rank": 30, "random_seed": 1}),
-    "clusters": (lambda: (None, make_data(2)), {"estimate": TRUE, "uncertainty": False}, plotly),
-    "clusters_1": (lambda: (None, make_data(1)), {"estimate": TRUE, "uncertainty": PALE}, plotly),
-    "clusters_3": (lambda: (None, make_data(3)), {"estimate": TRUE, "uncertainty": PALE}, plotly),
-    "credible_ball": (lambda: (make_ball(),), {}, plt),
-    "credible_ball_1": (lambda: (make_ball(), make_data(1)), {}),
-    "credible_ball_2": (lambda: (make_ball(), make_data(2)), {}),
-    "point_estimates": (lambda: (make_estimates(),), {}, plt),
-    "point_estimates_2": (lambda: (make_estimates(), make_data(2)), {}),
-    "density": (lambda: (normal_density(1),), {"data": RNG.normal(size=(100, 1))}),
-    "density_2": (lambda: (normal_density(2),), {"data": RNG.normal(size=(100, 2))}),
+    "prior_partition_2": (lambda: (plot_cases.PRIORS, 500), {"n_draws": 20, "max_rank": 30, "random_seed": 1}),
+    "clusters": (lambda: (None, plot_cases.make_data(2)), {"estimate": plot_cases.TRUE, "uncertainty": False}, plotly),
+    "clusters_1": (lambda: (None, plot_cases.make_data(1)), {"estimate": plot_cases.TRUE, "uncertainty": PALE}, plotly),
+    "clusters_3": (lambda: (None, plot_cases.make_data(3)), {"estimate": plot_cases.TRUE, "uncertainty": PALE}, plotly),
+    "credible_ball": (lambda: (plot_cases.make_ball(),), {}, plt),
+    "credible_ball_1": (lambda: (plot_cases.make_ball(), plot_cases.make_data(1)), {}),
+    "credible_ball_2": (lambda: (plot_cases.make_ball(), plot_cases.make_data(2)), {}),
+    "point_estimates": (lambda: (plot_cases.make_estimates(),), {}, plt),
+    "point_estimates_2": (lambda: (plot_cases.make_estimates(), plot_cases.make_data(2)), {}),
+    "density": (lambda: (plot_cases.normal_density(1),), {"data": RNG.normal(size=(100, 1))}),
+    "density_2": (lambda: (plot_cases.normal_density(2),), {"data": RNG.normal(size=(100, 2))}),
     "conditional_density": (lambda: (make_curves(),), {"data": RNG.normal(size=(30, 2))}),
     "held_out_density": (lambda: (HELD_OUT,), {}),
-    "dendrogram": (lambda: (clustered(3),), {"names": LONG_NAMES, "probabilities": True}),
-    "dendrogram_1": (lambda: (clustered(3),), {"names": LONG_NAMES, "gains": GAINS}, plotly),
+    "dendrogram": (lambda: (plot_cases.clustered(3),), {"names": LONG_NAMES, "probabilities": True}),
+    "dendrogram_1": (lambda: (plot_cases.clustered(3),), {"names": LONG_NAMES, "gains": GAINS}, plotly),
 }
 
 
@@ -129,7 +117,9 @@ def test_into_a_plot_collection_of_the_caller(picture):
 
 
 def test_arguments_of_the_caller_come_first():
-    pc = plot_n_clusters(make_draws(), backend="none", visuals={"bars": {"color": "red"}, "xlabel": {"text": "K"}})
+    pc = plot_n_clusters(
+        plot_cases.make_draws(), backend="none", visuals={"bars": {"color": "red"}, "xlabel": {"text": "K"}}
+    )
     assert {bar["facecolor"] for bar in pc.viz["bars"]["z"].values} == {"red"}
     assert pc.viz["xlabel"]["z"].item()["string"] == "K"
     canvas = Canvas(plot_n_clusters, {"visuals": {"prior": True}, "backend": "none"})
@@ -137,21 +127,10 @@ def test_arguments_of_the_caller_come_first():
 
 
 def test_size_of_the_figure():
-    pc = plot_n_clusters(make_draws(), backend="none", figure_kwargs={"figsize": (300, 200), "figsize_units": "dots"})
+    pc = plot_n_clusters(
+        plot_cases.make_draws(), backend="none", figure_kwargs={"figsize": (300, 200), "figsize_units": "dots"}
+    )
     assert pc.viz["figure"].item()["figsize"] == (300, 200)
-
-
-def test_bars_and_whiskers():
-    target = []
-    da = xr.DataArray([0.5, 0.25], dims="k", coords={"k": [3, 7]})
-    drawn = bars(da, target, width=0.5)
-    assert [(float(bar["l_e"][0]), float(bar["r_e"][0]), float(bar["y"][0])) for bar in drawn] == [
-        (2.75, 3.25, 0.5),
-        (6.75, 7.25, 0.25),
-    ]
-    line = whiskers(points_dataset("z", x=[1, 2], y_bottom=0, y_top=[3, 4])["z"], target)
-    np.testing.assert_array_equal(line["x"], [1, 1, np.nan, 2, 2, np.nan])
-    np.testing.assert_array_equal(line["y"], [0, 3, np.nan, 0, 4, np.nan])
 
 
 def test_integer_ticks(rng):

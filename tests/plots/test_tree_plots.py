@@ -5,9 +5,9 @@ import pytest
 import xarray as xr
 from plot_cases import TRUE, N, make_nested_draws
 
-from pymc_nrm.plots import plot_nodes_by_level, plot_similarity, plot_tree
+from pymc_nrm.plots import plot_nodes_by_level, plot_tree
 from pymc_nrm.plots.tree import LEAST_AREA, MAX_NAMES, ROOT_AREA, tree_layout
-from pymc_nrm.stats import ItemTree, consensus_tree, levels, nested_point_estimate, nested_quantities, similarity
+from pymc_nrm.stats import ItemTree, nested_point_estimate, nested_quantities
 
 pytest.importorskip("arviz_plots")
 
@@ -81,18 +81,10 @@ def test_nodes_and_names(tree):
     assert artist(pc, "names")[0]["labels"] == [] and "probabilities" not in pc.viz.children
 
 
-def test_draws_give_the_consensus():
-    draws = make_nested_draws()
-    drawn, tree = plot_tree(xr.Dataset({"h": draws}), backend="none"), consensus_tree(draws)
-    np.testing.assert_array_equal(artist(drawn, "nodes")[0]["x"], tree.level)
-
-
 def test_composition(tree):
     pies = artist(plot_tree(tree, composition=TRUE, backend="none"), "composition")
     for node, pie in enumerate(pies):
-        np.testing.assert_allclose(
-            pie["shares"], np.bincount(TRUE[tree.positions(node)], minlength=4) / tree.size[node]
-        )
+        np.testing.assert_allclose(pie["shares"], np.bincount(TRUE[tree.positions(node)], None, 4) / tree.size[node])
     shares = xr.DataArray(np.eye(4)[TRUE], dims=("item", "class"), coords={"class": list("abcd")})
     pc = plot_tree(tree, composition=shares, backend="none")
     assert [pie["shares"].tolist() for pie in artist(pc, "composition")] == [pie["shares"].tolist() for pie in pies]
@@ -109,15 +101,6 @@ def test_images(tree):
         np.testing.assert_allclose(one["image"], images[tree.positions(node)].mean(axis=0))
         assert one["x"] == tree.level[node]
     assert len(artist(pc, "nodes")[0]["x"]) == tree.n_nodes - len(inner)
-
-
-def test_similarity_of_a_level():
-    draws = make_nested_draws()
-    pc = plot_similarity(draws, level=1, order="dendrogram", backend="none")
-    shown = pc.viz["image"]["h"].item()["image"]
-    expected = similarity(levels(draws).sel(level=1))
-    np.testing.assert_allclose(np.sort(shown, axis=None), np.sort(expected.values, axis=None))
-    assert pc.viz["color_bar"]["h"].item()["label"] == "posterior probability of sharing a node of level 1"
 
 
 def test_nodes_by_level():

@@ -34,27 +34,20 @@ def test_density_is_the_ratio_of_joint_densities(measure, name):
         assert np.log(posterior @ values[:, j]) == pytest.approx(whole, rel=1e-9, abs=1e-9)
 
 
-@pytest.mark.slow
-def test_layout():
-    case = CASES["NormalWishart"]
-    idata = draws_of(all_partitions(4)[:6])
-    idata["posterior"] = idata["posterior"].isel(draw=slice(None, None, 2))
-    predicted = nrm.predictive_density(idata, make_model(MEASURES["DP"], case), case.new)
-    assert predicted.density.dims == ("chain", "draw", "point")
-    assert predicted.draw.values.tolist() == [0, 2, 4]
-    np.testing.assert_array_equal(predicted.x_1, case.new[:, 1])
-    assert predicted.new_cluster_weight.dims == ("chain", "draw")
-    np.testing.assert_allclose(predicted.new_cluster_weight, 0.8 / 4.8)
-    assert predicted.attrs == {"variable": "x", "kind": "density"}
-
-
 def test_grids_of_all_kinds_are_the_same():
     case = CASES["PoissonGamma"]
     model, idata = make_model(MEASURES["DP"], case), draws_of(all_partitions(4)[:3])
     expected = nrm.predictive_density(idata, model, case.new)
+    assert expected.density.dims == ("chain", "draw", "point")
+    assert expected.attrs == {"variable": "x", "kind": "probability"}
+    np.testing.assert_array_equal(expected.x_1, case.new[:, 1])
+    np.testing.assert_allclose(expected.new_cluster_weight, 0.8 / 4.8)
     columns = {f"feature {j}": ("grid", case.new[:, j]) for j in (1, 0)}
     for grid in (case.new.tolist(), xr.DataArray(case.new), xr.Dataset(columns)):
         xr.testing.assert_equal(nrm.predictive_density(idata, model, grid), expected)
+    X = xr.DataArray(case.new, dims=("patient", "feature"), coords={"patient": ["p", "q"]})
+    log_p = nrm.log_predictive_density(idata, model, X)
+    assert log_p.dims == ("patient",) and log_p.patient.values.tolist() == ["p", "q"]
     vector = CASES["NormalGamma, vector"]
     model = make_model(MEASURES["DP"], vector)
     one = nrm.predictive_density(idata, model, vector.new)
@@ -104,13 +97,3 @@ def test_nothing_underflows():
     # In a new cluster a count has probability (1/2)^(x + 1), in the old one 5/6 (1/6)^x.
     expected = np.logaddexp(np.log(1 / 5) + 300 * 41 * np.log(1 / 2), np.log(4 / 5) - 300 * 40 * np.log(6))
     assert nrm.log_predictive_density(idata, model, far).item() == pytest.approx(expected, rel=1e-12)
-
-
-def test_names_and_errors():
-    case = CASES["PoissonGamma"]
-    model, idata = make_model(MEASURES["DP"], case), draws_of([[0, 0, 1, 1]])
-    X = xr.DataArray(case.new, dims=("patient", "feature"), coords={"patient": ["p", "q"]})
-    log_p = nrm.log_predictive_density(idata, model, X)
-    assert log_p.dims == ("patient",) and log_p.patient.values.tolist() == ["p", "q"]
-    with pytest.raises(ValueError, match=r"X_new of 'x' must have shape \(m, 2\)"):
-        nrm.log_predictive_density(idata, model, [1, 1])

@@ -101,17 +101,13 @@ def test_text_and_html(described):
 def test_labels_are_those_of_the_picture():
     pytest.importorskip("arviz_plots")
     X = np.random.default_rng(2).normal(size=(N, 2)) + 5.0 * LABELS[:, None]
-    estimate = np.array([7, 3, 5])[LABELS]
-    description = nrm.describe_clusters(draws_of(LABELS), nrm.gaussian_mixture(X), estimate)
+    estimate, draws = np.array([7, 3, 5])[LABELS], draws_of(LABELS, LABELS, np.minimum(LABELS, 1))
+    description = nrm.describe_clusters(draws, nrm.gaussian_mixture(X), estimate)
     pc = nrm.plots.plot_clusters(None, X, estimate=estimate, uncertainty=False, backend="none")
     legend = pc.viz["legend"]["entries"].item()["labels"]
     assert [f"{k}: {size} items" for k, size in description.table["cluster"]["size"].items()] == legend[:3]
-
-
-def test_default_estimate_is_that_of_the_picture():
-    model = nrm.gaussian_mixture(np.arange(float(N)) ** 2)
-    description = nrm.describe_clusters(draws_of(LABELS, LABELS, np.minimum(LABELS, 1)), model)
-    assert description.table["cluster"]["size"].tolist() == [12, 6, 6]
+    by_default = nrm.describe_clusters(draws, nrm.gaussian_mixture(X))
+    assert by_default.table["cluster"]["size"].tolist() == [12, 6, 6]
 
 
 def test_models_written_by_hand():
@@ -155,14 +151,6 @@ def test_columns_of_a_table_in_place_of_those_of_the_model():
         nrm.describe_clusters(draws_of(LABELS), model, LABELS, data=df.to_numpy())
 
 
-def test_one_cluster_and_no_data():
-    with pm.Model() as model:
-        nrm.Partition("z", nrm.DirichletProcess(1.0), n=3)
-    description = nrm.describe_clusters(draws_of([0, 0, 0]), model)
-    assert str(description).startswith("3 items in 1 cluster, the largest first")
-    assert description.table["cluster"]["apart"].tolist() == [""]
-
-
 def test_many_columns_and_clusters():
     X = np.random.default_rng(3).normal(size=(N, 25))
     X[:, 22] += 9.0 * LABELS
@@ -180,14 +168,17 @@ def test_many_columns_and_clusters():
     assert max(map(len, str(many).split("What")[0].splitlines())) <= 120
 
 
-def test_wrong_arguments():
-    model = nrm.gaussian_mixture(np.arange(4.0) ** 2)
-    with pytest.raises(ValueError, match=r"estimate must have shape \(4,\); got shape \(3,\)"):
-        nrm.describe_clusters(draws_of([0, 0, 1, 1]), model, [0, 0, 1])
-    with pytest.raises(ValueError, match="ci_prob must be between 0 and 1; got 2"):
-        nrm.describe_clusters(draws_of([0, 0, 1, 1]), model, ci_prob=2)
-    with pytest.raises(ValueError, match="Mixture 'x' has 4 rows of data, and its partition 3 items in the draws"):
-        nrm.describe_clusters(draws_of([0, 0, 1]), model)
+@pytest.mark.parametrize(
+    ("draws", "options", "message"),
+    [
+        ([0, 0, 1, 1], {"estimate": [0, 0, 1]}, r"estimate must have shape \(4,\); got shape \(3,\)"),
+        ([0, 0, 1, 1], {"ci_prob": 2}, "ci_prob must be between 0 and 1; got 2"),
+        ([0, 0, 1], {}, "Mixture 'x' has 4 rows of data, and its partition 3 items in the draws"),
+    ],
+)
+def test_wrong_arguments(draws, options, message):
+    with pytest.raises(ValueError, match=message):
+        nrm.describe_clusters(draws_of(draws), nrm.gaussian_mixture(np.arange(4.0) ** 2), **options)
 
 
 def test_many_clusters_of_one_item_are_left_out_of_texts():

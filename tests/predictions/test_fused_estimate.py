@@ -5,8 +5,6 @@ import pytest
 import xarray as xr
 from helpers import mixture_of
 from scipy import stats
-from scipy.cluster.hierarchy import fcluster, linkage
-from scipy.spatial.distance import squareform
 
 import pymc_nrm as nrm
 from pymc_nrm.partitions.labels import canonical_labels
@@ -16,13 +14,6 @@ from pymc_nrm.stats import expected_loss
 
 def line_model(X):
     return mixture_of(nrm.NormalGamma(mu=0.0, kappa=0.01, alpha=2.0, beta=0.1), X)
-
-
-def line_draws(X, borders, noise, n_draws=40):
-    """Draws that cut a line at borders, shifted a little in every draw."""
-    rng = np.random.default_rng(5)
-    cuts = borders + noise * rng.standard_normal((n_draws, len(borders)))
-    return xr.Dataset({"z": (("chain", "draw", "item"), np.stack([np.searchsorted(cut, X) for cut in cuts])[None])})
 
 
 def skewed_group():
@@ -69,18 +60,9 @@ def test_closeness_of_two_gaussians_is_that_of_their_means():
     assert fused.threshold == pytest.approx((399 + 400 * float(fused.component_closeness[0, 1])) / 799)
 
 
-def test_two_groups_apart_stay_two():
-    X = np.concatenate([np.linspace(-1, 1, 30), np.linspace(5, 7, 30)])
-    fused = fused_estimate(line_draws(X, np.array([3.0]), 0.1), line_model(X), np.repeat([0, 1], 30), random_seed=1)
-    assert fused.n_clusters == 2 and fused.n_fusions == 0
-    np.testing.assert_array_equal(fused.labels, fused.component_labels)
-    fusions, closeness = fuse([[9.0]], [3])
-    assert len(closeness) == 0 and cut_fusions(fusions, 0).tolist() == [0]
-
-
 def test_what_is_refused():
-    X = np.array([0.0, 1.0, 5.0, 6.0])
-    idata, model = line_draws(X, np.array([3.0]), 0.1, 2), line_model(X)
+    model = line_model(np.array([0.0, 1.0, 5.0, 6.0]))
+    idata = xr.Dataset({"z": (("chain", "draw", "item"), [[[0, 0, 1, 1]] * 2])})
     for arguments, message in [
         ({"omega": 0.0}, "omega must be positive and finite; got 0"),
         ({"omega": 1.0, "n_clusters": 2}, "give either omega or n_clusters, not both; got 1.0 and 2"),
@@ -91,6 +73,8 @@ def test_what_is_refused():
     ]:
         with pytest.raises(ValueError, match=message):
             fused_estimate(idata, model, **({"estimate": [0, 0, 1, 1]} | arguments))
+    fusions, closeness = fuse([[9.0]], [3])
+    assert len(closeness) == 0 and cut_fusions(fusions, 0).tolist() == [0]
     words = mixture_of(nrm.MultinomialDirichlet([1.0, 1.0]), np.array([[1, 2], [3, 4], [0, 1], [5, 0]]))
     with pytest.raises(NotImplementedError, match="MultinomialDirichlet has no affinity in closed form"):
         fused_estimate(idata, words, [0, 0, 1, 1])
@@ -132,16 +116,3 @@ def test_the_cut_has_the_least_loss_along_the_tree(omega):
         fusions, found = fuse(sums, np.bincount(components))
         losses = [fold_loss(closeness, cut_fusions(fusions, k)[components], omega) for k in range(len(sums))]
         assert losses[(found > 1 / (1 + omega)).sum()] == pytest.approx(min(losses), abs=1e-12)
-
-
-def test_single_items_give_average_linkage_of_scipy():
-    closeness, _, _ = random_case(7)
-    n = len(closeness)
-    distance = 1 - closeness
-    np.fill_diagonal(distance, 0)
-    expected = linkage(squareform(distance, checks=False), "average")
-    fusions, found = fuse(closeness, np.ones(n, dtype=int))
-    np.testing.assert_allclose(1 - found, expected[:, 2], atol=1e-12)
-    for k in (2, 5, 9):
-        scipy_labels = canonical_labels(fcluster(expected, k, "maxclust"))
-        np.testing.assert_array_equal(cut_fusions(fusions, n - k), scipy_labels)

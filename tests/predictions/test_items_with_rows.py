@@ -109,9 +109,7 @@ def test_replications_parameters_and_new_items():
     np.testing.assert_allclose(drawn["count"].mean(("chain", "draw")).values[[0, 3, 4]], [4.7, 82.7, 4.7], rtol=0.15)
     parameters = nrm.sample_cluster_parameters(idata, model, var_name="count", random_seed=1, progressbar=False)
     assert parameters["item_rate"].sizes["item"] == 4
-    new = nrm.sample_posterior_predictive(
-        idata, model, new_items=2, var_names="count", random_seed=1, progressbar=False
-    )
+    new = nrm.sample_posterior_predictive(idata, model, new_items=2, var_names="count", random_seed=1)
     assert new["predictions"]["count"].shape == (1, 400, 2)
     assert new["posterior_predictive"]["count"].shape == (1, 400, 7)
     assert list(nrm.describe_clusters(idata, model, [0, 0, 1, 0]).cells.columns.intersection(["y", "count"])) == []

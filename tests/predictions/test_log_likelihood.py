@@ -6,7 +6,7 @@ import pymc as pm
 import pytest
 import xarray as xr
 from helpers import log_density
-from prediction_cases import CASES, MEASURES, Case, draws_of, joint_table, make_model, rows
+from prediction_cases import CASES, MEASURES, draws_of, joint_table, make_model, rows
 from scipy import stats
 from scipy.special import logsumexp
 
@@ -146,12 +146,6 @@ def test_existing_log_likelihoods_are_kept():
     np.testing.assert_array_equal(dataset["x"], idata["log_likelihood"]["x"])
     with pytest.raises(TypeError, match="extend_inferencedata=False"):
         compute_log_likelihood(idata["posterior"].to_dataset(), model)
-
-
-def test_one_item_has_the_density_of_the_base_measure():
-    case = Case(nrm.PoissonGamma(1.0, 1.0), np.array([0]), None)
-    values = compute_log_likelihood(draws_of([[0]]), make_model(MEASURES["NGG"], case))["log_likelihood"]["x"]
-    assert values.item() == pytest.approx(np.log(0.5))
 
 
 def test_latent_mixtures_have_no_likelihood():

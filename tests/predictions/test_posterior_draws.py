@@ -14,12 +14,6 @@ from pymc_nrm.families.no_data import NoData
 from pymc_nrm.families.product import Product
 from pymc_nrm.models.parts import joint_data, joint_family
 from pymc_nrm.models.rvs import find_partition
-from pymc_nrm.posterior import (
-    cluster_probabilities,
-    predictive_density,
-    sample_cluster_parameters,
-    sample_posterior_predictive,
-)
 from pymc_nrm.posterior.any_draws import draws_of as posterior_draws
 from pymc_nrm.steps.target import Target
 
@@ -52,9 +46,7 @@ def posterior():
     arrays["z"] = LABELS[None]
     arrays["w"] = np.array([[[0, 0, 0, 1], [0, 1, 2, 3], [0, 0, 0, 0]]])
     dims = {"z": "item", "scale": "feature", "effect": "item", "w": "w_dim_0"}
-    return xr.Dataset(
-        {name: (("chain", "draw", *([dims[name]] if name in dims else [])), a) for name, a in arrays.items()}
-    )
+    return xr.Dataset({n: (("chain", "draw", *([dims[n]] if n in dims else [])), a) for n, a in arrays.items()})
 
 
 def same(a, b):
@@ -106,18 +98,14 @@ def test_data_are_those_of_the_model_now(model, posterior):
             pm.set_data({"counts_data": np.array([1, 0, 4, 2])})
 
 
-def test_labels_of_other_origin_are_renamed():
+def test_labels_of_other_origin_are_renamed_and_data_need_not_be():
     model = make_model(nrm.DirichletProcess(1.0), CASES["PoissonGamma"])
     [draw] = posterior_draws(draws_of([[5, 2, 5, 0]]), model)
     assert draw.labels.tolist() == [0, 1, 0, 2]
-
-
-def test_partition_without_data():
     with pm.Model() as model:
         nrm.Partition("z", nrm.DirichletProcess(2.0), n=3)
-    [*draws] = posterior_draws(draws_of(LABELS), model)
-    assert joint_family(draws[0].families) == NoData(0.0)
-    assert draws[0].prior == nrm.DirichletProcess(2.0)
+    draw, *_ = posterior_draws(draws_of(LABELS), model)
+    assert joint_family(draw.families) == NoData(0.0) and draw.prior == nrm.DirichletProcess(2.0)
 
 
 def test_known_partition():
@@ -129,48 +117,28 @@ def test_known_partition():
     draws = list(posterior_draws(posterior, model))
     assert [draw.labels.tolist() for draw in draws] == [[0, 0, 1]] * 2
     assert draws[1].families[0].mu - draws[0].families[0].mu == pytest.approx(1.0)
-    assert sample_cluster_parameters(posterior, model, random_seed=1).item_mean.dims == ("chain", "draw", "item")
+    assert nrm.sample_cluster_parameters(posterior, model, random_seed=1).item_mean.dims == ("chain", "draw", "item")
 
 
 def test_chains_and_thinned_draws_keep_their_coordinates(model, posterior):
     several = xr.concat([posterior, posterior.isel(draw=[2, 1, 0])], dim="chain").assign_coords(
         chain=[3, 5], draw=[10, 20, 30], item=list("abc")
     )
-    thinned = several.isel(draw=[0, 2])
-    grid = np.array([[50.0, 50.0]])
-    whole, part = (
-        predictive_density(several, model, grid, var_name="x"),
-        predictive_density(thinned, model, grid, var_name="x"),
-    )
+    draws = (several, several.isel(draw=[0, 2]))
+    whole, part = (nrm.predictive_density(one, model, np.array([[50.0, 50.0]]), var_name="x") for one in draws)
     xr.testing.assert_allclose(whole.isel(draw=[0, 2]), part)
-    assert part.chain.values.tolist() == [3, 5]
-    assert part.draw.values.tolist() == [10, 30]
-
-
-@pytest.mark.filterwarnings("ignore:Consolidated metadata")
-def test_results_stored_on_disk(model, posterior, tmp_path):
-    grid = np.array([[50.0, 50.0]])
-    expected = predictive_density(posterior, model, grid, var_name="x")
-    # This format has no int64.
-    posterior.to_netcdf(tmp_path / "draws.nc", engine="scipy")
-    loaded = xr.open_dataset(tmp_path / "draws.nc")
-    assert loaded.z.dtype == np.int32
-    xr.testing.assert_allclose(predictive_density(loaded, model, grid, var_name="x"), expected)
-    pytest.importorskip("zarr")
-    xr.DataTree.from_dict({"posterior": posterior}).to_zarr(tmp_path / "draws.zarr")
-    tree = xr.open_datatree(tmp_path / "draws.zarr", engine="zarr")
-    xr.testing.assert_allclose(predictive_density(tree, model, grid, var_name="x"), expected)
+    assert part.chain.values.tolist() == [3, 5] and part.draw.values.tolist() == [10, 30]
 
 
 def test_latent_mixtures_have_components_and_new_items(model, posterior):
-    components = sample_cluster_parameters(posterior, model, var_name="effect", random_seed=1)
+    components = nrm.sample_cluster_parameters(posterior, model, var_name="effect", random_seed=1)
     assert components.item_mean.dims == ("chain", "draw", "item")
     idata = xr.DataTree.from_dict({"posterior": posterior})
-    drawn = sample_posterior_predictive(idata, model, new_items=2, var_names=["effect", "x"], random_seed=1)
+    drawn = nrm.sample_posterior_predictive(idata, model, new_items=2, var_names=["effect", "x"], random_seed=1)
     assert drawn["predictions"]["effect"].dims == ("chain", "draw", "new_item")
     assert drawn["predictions"]["x"].dims == ("chain", "draw", "new_item", "x_dim_1")
     assert set(drawn["posterior_predictive"].data_vars) == {"effect", "x"}
-    assert predictive_density(idata, model, [0.0], var_name="effect").density.shape == (1, 3, 1)
+    assert nrm.predictive_density(idata, model, [0.0], var_name="effect").density.shape == (1, 3, 1)
 
 
 def test_latent_data_are_those_of_each_draw():
@@ -184,48 +152,36 @@ def test_latent_data_are_those_of_each_draw():
     posterior = draws_of(labels)["posterior"].to_dataset()
     posterior["x"] = ("chain", "draw", "x_dim_0"), values[None]
     grid = [0.0, 70.0, 101.0]
-    densities = predictive_density(posterior, latent, grid).density
+    densities = nrm.predictive_density(posterior, latent, grid).density
     for s in (0, 1):
         observed = mixture_of(family, values[s])
         one = posterior.isel(draw=[s])
-        np.testing.assert_allclose(densities[:, s], predictive_density(one, observed, grid).density[:, 0], rtol=1e-9)
-        assert cluster_probabilities(one, latent, grid, [0, 1, 1]).equals(
-            cluster_probabilities(one, observed, grid, [0, 1, 1])
+        np.testing.assert_allclose(
+            densities[:, s], nrm.predictive_density(one, observed, grid).density[:, 0], rtol=1e-9
         )
-    both = cluster_probabilities(posterior, latent, grid, [0, 1, 1]).probability
-    each = [cluster_probabilities(posterior.isel(draw=[s]), latent, grid, [0, 1, 1]).probability for s in (0, 1)]
+        assert nrm.cluster_probabilities(one, latent, grid, [0, 1, 1]).equals(
+            nrm.cluster_probabilities(one, observed, grid, [0, 1, 1])
+        )
+    both = nrm.cluster_probabilities(posterior, latent, grid, [0, 1, 1]).probability
+    each = [nrm.cluster_probabilities(posterior.isel(draw=[s]), latent, grid, [0, 1, 1]).probability for s in (0, 1)]
     np.testing.assert_allclose(both, (each[0] + each[1]) / 2)
-    means = sample_cluster_parameters(posterior, latent, random_seed=1).item_mean
+    means = nrm.sample_cluster_parameters(posterior, latent, random_seed=1).item_mean
     assert (abs(means.mean("item")[0] - [0, 100]) < 20).all()
 
 
-@pytest.mark.parametrize(
-    ("drop", "message"),
-    [("alpha", "the posterior has no draws of 'alpha'"), ("effect", "no draws of 'effect'"), ("z", "no draws of 'z'")],
-)
-def test_missing_draws(model, posterior, drop, message):
-    with pytest.raises(ValueError, match=message):
-        posterior_draws(posterior.drop_vars(drop), model, "z")
-
-
 def test_wrong_arguments(model, posterior):
-    with pytest.raises(ValueError, match=r"var_name must be given, one of \['w', 'z'\]: the model has several"):
-        posterior_draws(posterior, model)
-    with pytest.raises(ValueError, match="var_name must be that of a Partition .* got 'q'"):
-        posterior_draws(posterior, model, "q")
-    with pytest.raises(ValueError, match="several of kind Mixture"):
-        sample_cluster_parameters(posterior, model)
-    with pytest.raises(ValueError, match="dimensions chain and draw"):
-        posterior_draws(posterior.isel(draw=0), model, "z")
-    with pytest.raises(
-        ValueError, match=r"draws of .z. must be .* of shape \(3,\) for the 3 items of the model; got .*Set the data"
+    few = posterior.z.isel(item=[0, 1]).drop_vars("item", errors="ignore").rename(item="i")
+    for data, name, message in (
+        (posterior, None, r"var_name must be given, one of \['w', 'z'\]: the model has several"),
+        (posterior, "q", "var_name must be that of a Partition .* got 'q'"),
+        (posterior.isel(draw=0), "z", "dimensions chain and draw"),
+        (posterior.assign(z=few), "z", r"draws of .z. must be .* of shape \(3,\) for the 3 items of .*Set the data"),
+        (posterior.assign(z=posterior.z + 0.5), "z", "whole numbers"),
+        *((posterior.drop_vars(name), "z", f"no draws of '{name}'") for name in ("alpha", "effect", "z")),
     ):
-        posterior_draws(
-            posterior.assign(z=posterior.z.isel(item=[0, 1]).drop_vars("item", errors="ignore").rename(item="i")),
-            model,
-            "z",
-        )
-    with pytest.raises(ValueError, match="whole numbers"):
-        posterior_draws(posterior.assign(z=posterior.z + 0.5), model, "z")
+        with pytest.raises(ValueError, match=message):
+            posterior_draws(data, model, name)
+    with pytest.raises(ValueError, match="several of kind Mixture"):
+        nrm.sample_cluster_parameters(posterior, model)
     with pm.Model() as empty, pytest.raises(ValueError, match="model must have a Partition"):
         find_partition(empty)

@@ -6,6 +6,7 @@ import numpy as np
 import pymc as pm
 import pytest
 import xarray as xr
+from helpers import assert_law
 from prediction_cases import CASES, MEASURES, Case, draws_of, extensions, make_model, rows
 from scipy import sparse
 
@@ -14,7 +15,6 @@ from pymc_nrm.measures.base import log_eppf
 from pymc_nrm.partitions.labels import all_partitions, label_counts
 from pymc_nrm.partitions.prediction_rule import draw_new_labels, log_prediction_rule
 from pymc_nrm.posterior import predictive_density, sample_posterior_predictive
-from pymc_nrm.testing import largest_z, z_scores
 
 
 class Foreign(NamedTuple):
@@ -61,8 +61,7 @@ def test_labels_of_new_items(measure):
     assert probabilities.sum() == pytest.approx(1.0)
     draws = np.array([draw_new_labels(measure, label_counts(labels), 3, rng) for _ in range(8000)])
     drawn = np.concatenate([np.broadcast_to(labels, (8000, 3)), draws], axis=1).reshape(2, 4000, 6)
-    z = z_scores(drawn, longer[extensions(longer, labels)], probabilities)
-    assert abs(z).max() < largest_z(drawn.shape, z.size)
+    assert_law(drawn, longer[extensions(longer, labels)], probabilities)
 
 
 def test_replications_have_the_law_of_their_cluster():

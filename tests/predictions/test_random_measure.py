@@ -41,14 +41,10 @@ def z_scores(draws, expected):
 @pytest.fixture(scope="module", params=MEASURES)
 def sampled(request):
     """Many measures given one partition."""
-    measure, case = MEASURES[request.param], CASES["PoissonGamma"]
-    model, idata = make_model(measure, case), draws_of(np.tile(LABELS, (N_DRAWS, 1)))
-    return (
-        measure,
-        model,
-        idata,
-        sample_random_measure(idata, model, tail_mass=3e-3, max_new_atoms=100_000, random_seed=1),
-    )
+    measure = MEASURES[request.param]
+    model, idata = make_model(measure, CASES["PoissonGamma"]), draws_of(np.tile(LABELS, (N_DRAWS, 1)))
+    options = {"tail_mass": 3e-3, "max_new_atoms": 100_000, "random_seed": 1}
+    return measure, model, idata, sample_random_measure(idata, model, **options)
 
 
 def eppf_ratio(measure, *added):
@@ -261,25 +257,15 @@ def test_a_cap_on_atoms_is_reported():
     assert draws.sizes["atom"] == 7 and (draws.tail_mass > 1e-3).all()
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"tail_mass": 0.0}, "tail_mass must be between 0 and 1; got 0.0"),
-        ({"tail_mass": float("nan")}, "tail_mass must be between 0 and 1; got nan"),
-        ({"max_new_atoms": 0}, "max_new_atoms must be a whole number of at least 1; got 0"),
-        ({"var_name": "y"}, r"var_name must be that of a Mixture of the model, one of \['x'\]; got 'y'"),
-    ],
-)
-def test_bad_options(options, message):
-    model = make_model(MEASURES["DP"], CASES["PoissonGamma"])
-    with pytest.raises(ValueError, match=message):
-        sample_random_measure(draws_of([LABELS]), model, **options)
-
-
-def test_bad_arguments_of_functionals():
+def test_bad_arguments():
     words, of_words = few_measures("MultinomialDirichlet, sparse")
     model, draws = few_measures("PoissonGamma")
+    of_y = "var_name must be that of a Mixture of the model, one of .'x'.; got 'y'"
     for function, error, message in [
+        (lambda: sample_random_measure(draws_of([LABELS]), model, tail_mass=0.0), ValueError, "tail_mass .*; got 0.0"),
+        (lambda: sample_random_measure(draws_of([LABELS]), model, tail_mass=np.nan), ValueError, "0 and 1; got nan"),
+        (lambda: sample_random_measure(draws_of([LABELS]), model, max_new_atoms=0), ValueError, "at least 1; got 0"),
+        (lambda: sample_random_measure(draws_of([LABELS]), model, var_name="y"), ValueError, of_y),
         (lambda: measure_mean(of_words, words), NotImplementedError, "no component_mean, which measure_mean needs"),
         (lambda: measure_cdf(of_words, words, [0.0]), NotImplementedError, "no component_cdf, which measure_cdf needs"),
         (lambda: measure_mean(draws_of([LABELS]), model), ValueError, "must come from sample_random_measure"),

@@ -125,19 +125,13 @@ def test_wrong_arguments(executor, arguments, message):
         run(client=executor, **arguments)
 
 
-def test_what_is_no_client():
+def test_what_cannot_be_sent(executor):
     with pytest.raises(TypeError, match="client must have a method submit .*; got str"):
         run(client="tcp://127.0.0.1:8786")
-
-
-def test_a_model_that_cannot_travel(executor):
     model = make_model()
     model.lock = (value for value in ())
     with pytest.raises(ValueError, match="must be picklable, to be sent to workers"):
         run(model=model, client=executor)
-
-
-def test_models_without_partition_stay_here(executor):
     with pm.Model() as model:
         pm.Normal("mu")
     with pytest.raises(ValueError, match="client is for models with a free partition"):

@@ -3,6 +3,7 @@
 import numpy as np
 import pymc as pm
 import pytest
+from helpers import mixture_of
 
 import pymc_nrm as nrm
 from pymc_nrm.testing import mean_and_error
@@ -11,9 +12,7 @@ QUIET = {"progressbar": False, "quiet": True, "compute_convergence_checks": Fals
 
 
 def sample(X, family, draws, tune, chains, **options):
-    with pm.Model():
-        z = nrm.Partition("z", nrm.DirichletProcess(1.0), n=len(X))
-        nrm.Mixture("x", z, family, observed=X)
+    with mixture_of(family, X):
         return pm.sample(draws, tune=tune, chains=chains, random_seed=1, **(QUIET | options))
 
 

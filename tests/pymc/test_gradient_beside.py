@@ -11,6 +11,7 @@ import cloudpickle
 import numpy as np
 import pymc as pm
 import pytest
+from helpers import mixture_of
 
 import pymc_nrm as nrm
 from pymc_nrm.kernels import compilation
@@ -112,23 +113,19 @@ def test_it_is_forgotten_after_the_run(model, started, monkeypatch):
         (lambda model: {"cores": 1}, 2, False),
         (lambda model: {"step": nrm.MarginalGibbs([model["z"]])}, 2, True),
         (lambda model: {"step": [nrm.MarginalGibbs([model["z"]]), pm.Slice([model["alpha"]])]}, 2, False),
+        (None, 2, False),
     ],
 )
 def test_only_where_nuts_will_run_on_two_cores(model, started, monkeypatch, arguments, n_cores, expected):
+    """And not for a model without continuous variables, the last one."""
     monkeypatch.setattr(gradient_beside, "usable_cores", lambda: n_cores)
+    if arguments is None:
+        model, arguments = mixture_of(nrm.PoissonGamma(1.0, 1.0), [0, 1, 8, 9]), lambda model: {}
     with model:
         given = arguments(model)
     with with_gradient_beside(model, given):
         compile_for_long(monkeypatch)
     assert started == [model] * expected
-
-
-def test_not_without_continuous_variables(started, monkeypatch):
-    with pm.Model() as fixed:
-        nrm.Partition("z", nrm.DirichletProcess(1.0), n=4)
-    with with_gradient_beside(fixed, {}):
-        compile_for_long(monkeypatch)
-    assert started == []
 
 
 def test_a_model_that_cannot_be_pickled_is_left_to_the_chains(model, monkeypatch):

@@ -7,6 +7,7 @@ import pytest
 
 import pymc_nrm as nrm
 from pymc_nrm.families.base import localise, log_likelihood, prepare_data, statistics_size
+from pymc_nrm.families.principal_normal_wishart import PrincipalNormalWishart, principal_directions
 from pymc_nrm.models.marginal_likelihood import has_marginal_likelihood, likelihood_and_gradient, marginal_likelihood
 
 LABELS = np.array([0, 0, 1, 1, 0, 2, 2, 1, 0, 1, 2, 0])
@@ -17,6 +18,10 @@ _missing[:4, 1] = np.nan
 _answers = _rng.integers(0, 2, size=(12, 3)).astype("float64")
 _answers[5:, 2] = np.nan
 _root = _rng.normal(size=(3, 3))
+_covariates = np.column_stack([np.ones(12), _rng.normal(size=(12, 2))])
+_response = _covariates @ [1.0, 2.0, -1.0] + _rng.normal(size=12)
+_response[4] = np.nan
+_axes = principal_directions(_rng.normal(size=(12, 3)) @ _rng.normal(size=(3, 3)) * [1.0, 10.0, 100.0])[:3]
 CASES = {
     "NormalWishart": (nrm.NormalWishart([0.3, -1.0, 100.0], 0.3, _root @ _root.T, 3.7), _rng.normal(size=(12, 3))),
     "far away": (nrm.NormalWishart([0.0, 0.0], 0.3, np.eye(2), 3.7), _rng.normal(size=(12, 2)) + 1e6),
@@ -24,60 +29,72 @@ CASES = {
     "NormalGamma": (nrm.NormalGamma([0.3, -1.0, 100.0], [0.1, 1.0, 9.0], [1.0, 2.0, 30.0], [0.2, 1.0, 5.0]), _missing),
     "BernoulliBeta": (nrm.BernoulliBeta([0.2, 1.0, 200.0], [3.0, 0.1, 1.0]), _answers),
     "PoissonGamma": (nrm.PoissonGamma([0.2, 1.0, 200.0], [3.0, 0.1, 1.0]), _rng.poisson(3.0, size=(12, 3))),
+    "NormalRegression": (
+        nrm.NormalRegression(_covariates, [0.5, 0.0, 1.0], np.diag([0.3, 0.5, 0.8]) + 0.1, 2.5, 0.9),
+        _response[:, None],
+    ),
+    "PrincipalNormalWishart": (
+        PrincipalNormalWishart(*_axes, [0.3, -0.2], 0.5, [[2.0, 0.5], [0.5, 1.0]], 5.0, [0.7]),
+        _rng.normal(size=(12, 3)) * [1.0, 10.0, 100.0],
+    ),
 }
+# Numbers of fields at the front that are constants.
+CONSTANT = {"NormalRegression": 1, "PrincipalNormalWishart": 3}
 
 
-def as_tensors(family):
-    return type(family)(*[pt.as_tensor(np.asarray(value, dtype="float64")).type() for value in family])
+def as_tensors(family, n_constant=0):
+    """The family of tensors, and its inputs."""
+    fields = [pt.as_tensor(np.asarray(value, dtype="float64")) for value in family]
+    inputs = [field.type() for field in fields[n_constant:]]
+    return type(family)(*fields[:n_constant], *inputs), inputs
 
 
 # PyTensor's machine code differs by the shapes and the data of a family only.
 @pytest.mark.quick(
-    "NormalWishart-FAST_COMPILE",
-    "far away-FAST_COMPILE",
-    "one feature-FAST_COMPILE",
-    "NormalGamma-FAST_COMPILE",
-    "BernoulliBeta-FAST_COMPILE",
-    "PoissonGamma-FAST_COMPILE",
+    *("NormalWishart-FAST_COMPILE", "far away-FAST_COMPILE", "one feature-FAST_COMPILE", "NormalGamma-FAST_COMPILE"),
+    *("BernoulliBeta-FAST_COMPILE", "PoissonGamma-FAST_COMPILE", "NormalRegression-FAST_COMPILE"),
 )
 @pytest.mark.parametrize(
     ("case", "mode"),
-    [*[(case, "FAST_COMPILE") for case in CASES], ("NormalWishart", "NUMBA"), ("PoissonGamma", "NUMBA")],
+    [
+        *[(case, "FAST_COMPILE") for case in CASES],
+        *[(case, "NUMBA") for case in ("NormalWishart", "PoissonGamma", "NormalRegression")],
+    ],
 )
 def test_value_and_gradient(case, mode):
     values, X = CASES[case]
-    family, labels = as_tensors(values), pt.lvector()
+    (family, inputs), labels = as_tensors(values, CONSTANT.get(case, 0)), pt.lvector()
     X = np.asarray(X, dtype="float64")
-    given = [np.asarray(value, dtype="float64") for value in values]
+    given = [np.asarray(value, dtype="float64") for value in values[len(values) - len(inputs) :]]
     results = []
     # Derivatives of the symbolic likelihood lose digits there, more or fewer with the order of sums.
     tolerance = 1e-4 if case == "far away" else 1e-8
     symbolic = log_likelihood(family, pt.constant(X), labels)
     for graph, how in ((marginal_likelihood(family, X, labels), mode), (symbolic, "FAST_COMPILE")):
-        outputs = [graph, *pt.grad(graph, list(family))]
-        function = pytensor.function([*family, labels], outputs, mode=how)
+        function = pytensor.function([*inputs, labels], [graph, *pt.grad(graph, inputs)], mode=how)
         # A third call sees the labels of the first again.
         results.append([function(*given, at) for at in (LABELS, LABELS, OTHER_LABELS, LABELS)])
     for own, expected in zip(*results, strict=True):
-        for name, value, right in zip(["value", *type(values)._fields], own, expected, strict=True):
-            if name == "Psi":
+        for name, value, right in zip(["value", *values._fields[-len(inputs) :]], own, expected, strict=True):
+            if name in ("Psi", "Lambda"):
                 # The gradients of a symmetric matrix may share the weight of an entry and its mirror image otherwise.
                 value, right = value + value.T, right + right.T
             np.testing.assert_allclose(value, right, rtol=tolerance, atol=1e-8, err_msg=name)
 
 
-@pytest.mark.parametrize("case", ["NormalGamma", pytest.param("BernoulliBeta", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("case", ["NormalGamma", pytest.param("BernoulliBeta", marks=pytest.mark.slow), "shared"])
 def test_second_derivatives(case):
-    values, X = CASES[case]
-    family, X = as_tensors(values), np.asarray(X, dtype="float64")
+    """Shared hyperparameters depend on each other: the rate is the square of the shape."""
+    values, X = CASES["NormalGamma" if case == "shared" else case]
+    X, labels, (family, inputs) = np.asarray(X, dtype="float64"), pt.constant(LABELS), as_tensors(values)
     given = [np.asarray(value, dtype="float64") for value in values]
+    if case == "shared":
+        inputs, given = [pt.dvector()], [np.array([1.7, 0.4, 3.0])]
+        family = nrm.NormalGamma(pt.zeros(3), pt.ones(3), inputs[0], inputs[0] ** 2)
     results = []
-    for graph in (
-        marginal_likelihood(family, X, pt.constant(LABELS)),
-        log_likelihood(family, pt.constant(X), pt.constant(LABELS)),
-    ):
-        slope = sum((derivative * np.arange(1.0, 4.0)).sum() for derivative in pt.grad(graph, list(family)))
-        results.append(pytensor.function(list(family), pt.grad(slope, list(family)), mode="FAST_COMPILE")(*given))
+    for graph in (marginal_likelihood(family, X, labels), log_likelihood(family, pt.constant(X), labels)):
+        slope = sum((derivative * np.arange(1.0, 4.0)).sum() for derivative in pt.grad(graph, inputs))
+        results.append(pytensor.function(inputs, pt.grad(slope, inputs), mode="FAST_COMPILE")(*given))
     for own, expected in zip(*results, strict=True):
         np.testing.assert_allclose(own, expected, rtol=1e-8, atol=1e-8)
 
@@ -106,18 +123,6 @@ def test_levels_that_features_do_not_have(mode):
 def test_lengths_that_only_a_graph_knows():
     family = nrm.CategoricalDirichlet(pt.dmatrix(), pt.constant(np.array([2, 5])))
     assert not has_marginal_likelihood(family)
-
-
-def test_second_derivatives_of_hyperparameters_that_depend_on_each_other():
-    X, labels, shape = pt.constant(CASES["NormalGamma"][1]), pt.constant(LABELS), pt.dscalar()
-    # The rate is a function of the shape itself, not only of what both depend on.
-    alpha = pt.full(3, shape)
-    family = nrm.NormalGamma(pt.zeros(3), pt.ones(3), alpha, alpha**2)
-    found, expected = (
-        pytensor.function([shape], pt.grad(pt.grad(graph, shape), shape), mode="FAST_COMPILE")(1.7)
-        for graph in (marginal_likelihood(family, X.data, labels), log_likelihood(family, X, labels))
-    )
-    np.testing.assert_allclose(found, expected, rtol=1e-8)
 
 
 def test_more_clusters_than_are_remembered():

@@ -5,12 +5,13 @@ import itertools
 import numpy as np
 import pymc as pm
 import pytest
+from helpers import assert_law
 from scipy import integrate, stats
 
 import pymc_nrm as nrm
 from pymc_nrm.measures.base import log_eppf
-from pymc_nrm.partitions.labels import all_partitions, canonical_labels, label_counts
-from pymc_nrm.testing import exact_posterior, largest_z, mean_and_error, z_scores
+from pymc_nrm.partitions.labels import all_partitions, label_counts
+from pymc_nrm.testing import exact_posterior, largest_z, mean_and_error
 
 pytestmark = pytest.mark.usefixtures("compiled")
 QUIET = {"progressbar": False, "quiet": True, "compute_convergence_checks": False, "cores": 1}
@@ -27,12 +28,6 @@ def assert_means(values, expected):
     for name, draws in values.items():
         mean, error, _ = mean_and_error(draws)
         assert abs(mean - expected[name]) / error < largest_z(shape, len(values)), (name, mean, expected[name], error)
-
-
-def assert_law(labels, partitions, probabilities, **options):
-    """Assert that partitions have their probabilities, from labels of shape (chains, draws, n)."""
-    scores = z_scores(labels, partitions, probabilities, **options)
-    assert np.abs(scores).max() < largest_z(labels.shape[:2], max(scores.size, 1))
 
 
 def marginal_likelihoods(family, X):
@@ -63,6 +58,17 @@ TWO_PARAMETERS = {
 }
 
 
+# Functions of both hyperparameters and the number of clusters.
+FUNCTIONALS = {
+    "alpha": lambda alpha, sigma, k: alpha,
+    "alpha below 1": lambda alpha, sigma, k: alpha < 1,
+    "sigma": lambda alpha, sigma, k: sigma,
+    "sigma squared": lambda alpha, sigma, k: sigma**2,
+    "n_clusters": lambda alpha, sigma, k: k,
+    "alpha and n_clusters": lambda alpha, sigma, k: alpha * k,
+}
+
+
 @pytest.mark.parametrize("measure", ["NGG", *(pytest.param(name, marks=pytest.mark.slow) for name in ("PY", "MFM"))])
 def test_hyperparameters_of_a_measure_by_nuts_have_their_marginal_posterior(measure):
     measure = TWO_PARAMETERS[measure]
@@ -71,16 +77,9 @@ def test_hyperparameters_of_a_measure_by_nuts_have_their_marginal_posterior(meas
     grid = list(itertools.product(quantiles(stats.gamma(2), 60), quantiles(stats.beta(1.5, 3), 30)))
     alpha, sigma = np.array(grid).T
     joint = np.array([eppf(measure(a, s), partitions) * likelihood for a, s in grid])
-    weights = joint.sum(axis=1) / joint.sum()
-    partition_law = joint.sum(axis=0) / joint.sum()
-    expected = {
-        "alpha": weights @ alpha,
-        "alpha below 1": weights @ (alpha < 1),
-        "sigma": weights @ sigma,
-        "sigma squared": weights @ sigma**2,
-        "n_clusters": partition_law @ n_clusters,
-        "alpha and n_clusters": (joint / joint.sum() * alpha[:, None] * n_clusters).sum(),
-    }
+    joint /= joint.sum()
+    at = alpha[:, None], sigma[:, None], n_clusters
+    expected = {name: (joint * function(*at)).sum() for name, function in FUNCTIONALS.items()}
     # The data must tell something about the hyperparameters, or the test would not see a wrong coupling.
     assert expected["alpha and n_clusters"] > 1.02 * expected["alpha"] * expected["n_clusters"]
     with pm.Model():
@@ -88,17 +87,10 @@ def test_hyperparameters_of_a_measure_by_nuts_have_their_marginal_posterior(meas
         z = nrm.Partition("z", measure(a, s), n=5)
         nrm.Mixture("x", z, galaxy_family, observed=galaxies)
         draws = pm.sample(600, tune=400, chains=4, random_seed=11, **QUIET).posterior
-    k = draws["z_n_clusters"].values
-    values = {
-        "alpha": draws["alpha"].values,
-        "alpha below 1": draws["alpha"].values < 1,
-        "sigma": draws["sigma"].values,
-        "sigma squared": draws["sigma"].values ** 2,
-        "n_clusters": k,
-        "alpha and n_clusters": draws["alpha"].values * k,
-    }
+    found = [draws[name].values for name in ("alpha", "sigma", "z_n_clusters")]
+    values = {name: function(*found) for name, function in FUNCTIONALS.items()}
     assert_means(values, expected)
-    assert_law(draws["z"].values, partitions, partition_law, least=0.01)
+    assert_law(draws["z"].values, partitions, joint.sum(axis=0), least=0.01)
 
 
 @pytest.mark.slow
@@ -176,18 +168,6 @@ def test_latent_mixture_has_its_exact_posterior():
 
 
 @pytest.mark.slow
-def test_two_mixtures_on_one_partition():
-    families, data = [galaxy_family, count_family], [galaxies[:4], counts]
-    partitions, probabilities = exact_posterior(nrm.NormalizedInverseGaussian(1.0), families, data)
-    with pm.Model():
-        z = nrm.Partition("z", nrm.NormalizedInverseGaussian(1.0), n=4)
-        for name, family, X in zip("xy", families, data, strict=True):
-            nrm.Mixture(name, z, family, observed=X)
-        labels = pm.sample(1500, tune=20, chains=4, random_seed=3, **QUIET).posterior["z"].values
-    assert_law(labels, partitions, probabilities)
-
-
-@pytest.mark.slow
 def test_two_partitions_that_share_a_hyperparameter():
     first, likelihood_1 = marginal_likelihoods(galaxy_family, galaxies)
     second, likelihood_2 = marginal_likelihoods(count_family, counts)
@@ -217,24 +197,6 @@ def test_two_partitions_that_share_a_hyperparameter():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "measure",
-    [nrm.DirichletProcess(1.5), nrm.NormalizedInverseGaussian(0.5), nrm.NormalizedGeneralizedGamma(1.0, 0.4)],
-    ids=lambda measure: type(measure).__name__,
-)
-def test_a_partition_alone_has_its_prior(measure):
-    partitions = all_partitions(4)
-    probabilities = eppf(measure, partitions)
-    assert probabilities.sum() == pytest.approx(1.0)
-    with pm.Model():
-        z = nrm.Partition("z", measure, n=4)
-        labels = pm.sample(1500, tune=0, chains=4, random_seed=3, **QUIET).posterior["z"].values
-        forward = pm.draw(z, 20_000, random_seed=1)
-    for draws in (labels, forward.reshape(4, -1, 4)):
-        assert_law(draws, partitions, probabilities)
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize("n", [1, 2, 3])
 def test_few_items(n):
     x = galaxies[:n]
@@ -245,13 +207,3 @@ def test_few_items(n):
             nrm.Mixture("x", z, galaxy_family, observed=x)
             labels = pm.sample(1000, tune=0, chains=2, step=step([z]), random_seed=4, **QUIET).posterior["z"].values
         assert_law(labels, partitions, probabilities)
-
-
-def test_start_with_every_item_alone():
-    x = np.concatenate([galaxies, galaxies + 0.01, galaxies - 0.02])
-    with pm.Model():
-        z = nrm.Partition("z", nrm.DirichletProcess(0.5), n=15, initval=np.arange(15)[::-1])
-        nrm.Mixture("x", z, galaxy_family, observed=x)
-        draws = pm.sample(200, tune=0, chains=1, random_seed=4, **QUIET).posterior["z"].values[0]
-    assert draws[-100:].max() < 14
-    assert all((canonical_labels(labels) == labels).all() for labels in draws)

@@ -19,35 +19,24 @@ def model():
     return model
 
 
-@pytest.mark.parametrize(
-    "line",
-    [
-        "z ~ Partition[NormalizedGeneralizedGamma](3, alpha, 0.25)",
-        "x ~ Mixture[NormalGamma](z, 20.8, 0.1, 2, scale)",
-        "y ~ Mixture[NormalWishart](z, <constant>, scale, <constant>, 4)",
-    ],
+LINES = (
+    "z ~ Partition[NormalizedGeneralizedGamma](3, alpha, 0.25)",
+    "x ~ Mixture[NormalGamma](z, 20.8, 0.1, 2, scale)",
+    "y ~ Mixture[NormalWishart](z, <constant>, scale, <constant>, 4)",
 )
-def test_plain_text_shows_measure_and_family(model, line):
-    assert line in [printed.strip() for printed in model.str_repr().splitlines()]
-    assert model[line[0]].str_repr() == line
-
-
-@pytest.mark.parametrize(
-    "term",
-    [
-        r"\operatorname{Partition}[\operatorname{NormalizedGeneralizedGamma}](3,~\text{alpha},~0.25)",
-        r"\operatorname{Mixture}[\operatorname{NormalGamma}](\text{z},~20.8,~0.1,~2,~\text{scale})",
-    ],
+TERMS = (
+    r"\operatorname{Partition}[\operatorname{NormalizedGeneralizedGamma}](3,~\text{alpha},~0.25)",
+    r"\operatorname{Mixture}[\operatorname{NormalGamma}](\text{z},~20.8,~0.1,~2,~\text{scale})",
 )
-def test_latex_shows_measure_and_family(model, term):
-    assert term in model.str_repr(formatting="latex")
 
 
-def test_the_graph_shows_measure_and_family(model):
+def test_text_and_graph_show_measure_and_family(model):
+    printed = [line.strip() for line in model.str_repr().splitlines()]
+    assert set(LINES) <= set(printed) and [model[line[0]].str_repr() for line in LINES] == list(LINES)
+    assert all(term in model.str_repr(formatting="latex") for term in TERMS)
     pytest.importorskip("graphviz")
     source = model.to_graphviz().source
-    assert "Partition[NormalizedGeneralizedGamma]" in source
-    assert "Mixture[NormalGamma]" in source
+    assert "Partition[NormalizedGeneralizedGamma]" in source and "Mixture[NormalGamma]" in source
 
 
 def test_names_of_a_family_of_a_user():

@@ -10,13 +10,11 @@ import numpy as np
 import pymc as pm
 import pytensor
 import pytest
-from same_results import assert_same
 
 import pymc_nrm as nrm
 from pymc_nrm.kernels.compilation import same_bits_in_every_process
 
 X = np.array([[0.0, 0.4], [1.1, 1.9], [0.7, 0.6], [-1.6, 1.2], [2.2, 2.4]])
-QUIET = {"progressbar": False, "quiet": True, "compute_convergence_checks": False}
 
 
 def make_model():
@@ -25,29 +23,6 @@ def make_model():
         z = nrm.Partition("z", nrm.NormalizedGeneralizedGamma(alpha, 0.3), n=5)
         nrm.Mixture("x", z, nrm.NormalGamma(0.0, 0.3, 2.0, 1.0), observed=X)
     return model
-
-
-def sample(seed=3, cores=1, **kwargs):
-    with make_model():
-        return pm.sample(30, tune=30, chains=2, cores=cores, random_seed=seed, **QUIET, **kwargs)
-
-
-@pytest.fixture(scope="module")
-def reference():
-    return sample()
-
-
-@pytest.mark.slow
-def test_same_seed_same_draws(reference):
-    assert_same(sample(), reference)
-    other = sample(seed=4)
-    assert (reference.posterior["z"] != other.posterior["z"]).any()
-    assert (reference.posterior["z"][0] != reference.posterior["z"][1]).any()
-
-
-@pytest.mark.slow
-def test_two_processes_give_the_draws_of_one(reference):
-    assert_same(sample(cores=2, mp_ctx="fork"), reference)
 
 
 SCRIPT = """
@@ -75,6 +50,7 @@ SCRIPT = """
                 30, tune=30, chains=2, cores=cores, mp_ctx=context, random_seed=3, progressbar=False, quiet=True,
                 compute_convergence_checks=False,
             )
+        assert (draws.posterior["z"][0] != draws.posterior["z"][1]).any()
         print(draws.posterior["z"].values.ravel().tolist(), draws.posterior["alpha"].values.sum().hex())
 """
 
@@ -129,7 +105,7 @@ def test_sampling_state_continues_a_chain(method):
         model = make_model()
         with model:
             step = method([model["z"]], rng=1)
-        step.setup_chain(np.random.default_rng(2), 0, 20)
+        step.setup_chain(np.random.default_rng(2), 10, 20)
         return step, model.initial_point()
 
     step, point = make_step()
@@ -139,7 +115,7 @@ def test_sampling_state_continues_a_chain(method):
     state = step.sampling_state
     run(step, point, 5)
     other, _ = make_step()
-    other.setup_chain(np.random.default_rng(99), 0, 20)
+    other.setup_chain(np.random.default_rng(99), 10, 20)
     other.sampling_state = state
     _, second = run(other, point, 12)
     np.testing.assert_array_equal(first + second, uninterrupted)

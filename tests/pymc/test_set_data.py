@@ -117,9 +117,7 @@ def test_predictions_refuse_draws_of_the_old_size():
     model = by_shape(COUNTS)
     idata = sample(model)
     set_counts(model, LONGER)
-    with pytest.raises(
-        ValueError, match=r"draws of 'z' must be .* for the 6 items of the model; .* Set the data with which"
-    ):
+    with pytest.raises(ValueError, match=r"draws of 'z' must be .* for the 6 items of the model; .* Set the data"):
         nrm.predictive_density(idata, model, np.arange(3))
 
 

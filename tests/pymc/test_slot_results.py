@@ -7,7 +7,6 @@ import xarray as xr
 
 import pymc_nrm as nrm
 from pymc_nrm.run.convergence_report import convergence_report
-from pymc_nrm.stats.diagnostics import add_diagnostics
 from pymc_nrm.stats.quantities import partition_quantities
 
 SAMPLE = ("chain", "draw")
@@ -41,11 +40,8 @@ def result():
 @pytest.mark.slow
 def test_parameters_of_slots_are_marked(result):
     _, idata = result
-    marks = {
-        name: array.attrs["slots_of"]
-        for name, array in idata["posterior"].data_vars.items()
-        if "slots_of" in array.attrs
-    }
+    arrays = idata["posterior"].data_vars
+    marks = {name: array.attrs["slots_of"] for name, array in arrays.items() if "slots_of" in array.attrs}
     assert marks == {"mean": "z", "scale": "z", "double": "z", "named": "z", "level": "w"}
 
 
@@ -103,12 +99,6 @@ def test_loo_of_a_run(result):
     assert values.dims == (*SAMPLE, "site") and values["site"].values.tolist() == list("abcde")
     assert np.isfinite(values).all()
     assert values.var(SAMPLE).max() > 0
-
-
-def test_diagnostics_do_not_depend_on_slots(result):
-    _, idata = result
-    again = add_diagnostics(idata.copy())
-    assert again["partition_stats"].equals(idata["partition_stats"])
 
 
 @pytest.mark.parametrize(("n_full", "warns"), [(0, False), (1, False), (2, True)])

@@ -14,7 +14,6 @@ import pymc_nrm as nrm
 from pymc_nrm.models.marginal_likelihood import MarginalLikelihood
 from pymc_nrm.models.marked_labels import OfOwnStep
 from pymc_nrm.steps.slots.nuts import MODELS_WITH_SLOT_NUTS
-from pymc_nrm.testing import mean_and_error
 
 CHEAP = {"compile_kwargs": {"mode": "FAST_COMPILE"}}
 OPTIONS = {"tune": 8, "chains": 2, "random_seed": 5, "quiet": True, "progressbar": False, **CHEAP}
@@ -39,13 +38,6 @@ def reference():
 
 
 @pytest.mark.slow
-def test_same_seed_same_draws_in_one_process_or_two(reference):
-    assert_same(reference, nrm.sample(20, model=make_model(), cores=1, **OPTIONS))
-    assert_same(reference, nrm.sample(20, model=make_model(), cores=2, mp_ctx="fork", **OPTIONS))
-    assert (reference.posterior["slope"][0] != reference.posterior["slope"][1]).any()
-
-
-@pytest.mark.slow
 def test_unpickled_steps_are_known():
     """So that workers of a client warn of nothing."""
     step = cloudpickle.loads(cloudpickle.dumps(nrm.SlotNUTS(model=make_model())))
@@ -62,11 +54,6 @@ def test_unpickled_operations_are_compiled(op):
     code = f"import sys, pickle; pickle.load(sys.stdin.buffer); print({module}._register_numba.cache_info())"
     found = subprocess.run([sys.executable, "-c", code], input=pickle.dumps(op), capture_output=True)
     assert b"currsize=1" in found.stdout, found.stderr.decode()
-
-
-@pytest.mark.slow
-def test_same_seed_same_draws_in_a_spawned_process(reference):
-    assert_same(reference, nrm.sample(20, model=make_model(), cores=2, mp_ctx="spawn", **OPTIONS))
 
 
 @pytest.mark.slow
@@ -103,45 +90,3 @@ def test_other_rows_of_the_same_items():
     table = step.methods[1].table
     assert table.values(point, point["z"]).sum() == pytest.approx(expected)
     assert np.isfinite(stats[1]["log_joint"])
-
-
-def test_two_partitions_that_cross():
-    rng = np.random.default_rng(2)
-    with pm.Model() as model:
-        row = nrm.Partition("row", nrm.DirichletProcess(1.0), n=4, max_clusters=3)
-        column = nrm.Partition("column", nrm.PitmanYorProcess(0.2, 1.0), n=3, max_clusters=4)
-        mean = pm.Normal("mean", 0, 2, shape=(3, 4))
-        pm.Normal("y", mean[row][:, column], 1, observed=rng.normal(size=(4, 3)))
-        idata = nrm.sample(10, cores=1, **OPTIONS)
-    assert set(idata.partition_stats.children) == {"row", "column"}
-    assert set(idata.posterior["row"].values.ravel()) <= set(range(3))
-    assert idata.posterior["mean"].std() > 0.1
-    assert model["mean"].ndim == 2
-
-
-@pytest.mark.slow
-def test_the_same_model_with_parameters_integrated_out():
-    """A normal-gamma mixture has the same posterior with components in slots."""
-    y = np.concatenate([np.random.default_rng(4).normal(m, 0.6, 12) for m in (-2.0, 0.5, 2.5)])
-    n, K = len(y), len(y)
-    with pm.Model():
-        alpha = pm.Gamma("alpha", 3, 2)
-        z = nrm.Partition("z", nrm.DirichletProcess(alpha), n=n)
-        nrm.Mixture("y", z, nrm.NormalGamma(0.0, 0.2, 3.0, 1.5), observed=y)
-        collapsed = nrm.sample(4000, chains=4, random_seed=1, progressbar=False, quiet=True)
-    with pm.Model():
-        alpha = pm.Gamma("alpha", 3, 2)
-        z = nrm.Partition("z", nrm.DirichletProcess(alpha), n=n, max_clusters=K)
-        precision = pm.Gamma("precision", 3.0, 1.5, shape=K)
-        mean = pm.Normal("mean", 0.0, tau=0.2 * precision, shape=K)
-        pm.Normal("y", mean[z], tau=precision[z], observed=y)
-        slots = nrm.sample(4000, chains=4, random_seed=2, progressbar=False, quiet=True, target_accept=0.9)
-    for functional in (
-        lambda idata: idata.posterior["alpha"].values,
-        lambda idata: idata.posterior["z_n_clusters"].values.astype(float),
-        lambda idata: idata.sample_stats["entropy"].values,
-        lambda idata: (idata.posterior["z"].values[..., 0] == idata.posterior["z"].values[..., 1]).astype(float),
-        lambda idata: (idata.posterior["z"].values[..., 0] == idata.posterior["z"].values[..., 14]).astype(float),
-    ):
-        (first, error, _), (second, other, _) = (mean_and_error(functional(idata)) for idata in (collapsed, slots))
-        assert abs(first - second) < 4.5 * np.hypot(error, other)

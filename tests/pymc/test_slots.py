@@ -10,7 +10,8 @@ from scipy import stats
 
 import pymc_nrm as nrm
 from pymc_nrm.measures import base
-from pymc_nrm.models.itemwise.local_variables import EmptySlots, local_variables
+from pymc_nrm.models.itemwise.local_variables import EmptySlots
+from pymc_nrm.partitions.labels import canonical_labels
 from pymc_nrm.recipes.elicitation.laws import suggest_max_clusters
 
 CHEAP = {"mode": "FAST_COMPILE"}
@@ -32,31 +33,13 @@ def test_probabilities_of_slots_share_those_of_partitions(K):
     log_p = model.compile_logp(**CHEAP)
     total = {}
     for slots in itertools.product(range(K), repeat=3):
-        labels = _renamed(slots)
+        labels = tuple(canonical_labels(np.array(slots)).tolist())
         total[labels] = total.get(labels, 0.0) + np.exp(log_p({"z": np.array(slots)}))
     for labels, p in total.items():
         assert p == pytest.approx(np.exp(base.log_eppf(measure, np.bincount(labels))), rel=1e-6)
     assert len(total) == {2: 4, 3: 5, 5: 5}[K]
     for wrong in ([0, 0, K], [-1, 0, 0]):
         assert log_p({"z": np.array(wrong)}) == -np.inf
-
-
-def _renamed(slots):
-    names = {}
-    return tuple(names.setdefault(slot, len(names)) for slot in slots)
-
-
-@pytest.mark.slow
-def test_forward_draws_have_at_most_so_many_clusters():
-    with pm.Model() as model:
-        z = nrm.Partition("z", nrm.DirichletProcess(1.5), n=4, max_clusters=2)
-    log_p = model.compile_logp(**CHEAP)
-    p = {s: float(np.exp(log_p({"z": np.array(s)}))) for s in itertools.product(range(2), repeat=4)}
-    for mode in ("NUMBA", CHEAP["mode"]):
-        draws = pm.draw(z, draws=4000, random_seed=1, mode=mode)
-        counts = [np.sum((draws == np.array(s)).all(axis=1)) for s in p]
-        expected = 4000 * np.array(list(p.values())) / sum(p.values())
-        assert stats.chisquare(counts, expected).pvalue > 1e-5
 
 
 @pytest.mark.slow
@@ -80,73 +63,6 @@ def test_suggested_number_of_slots():
         alpha = pm.Gamma("alpha", 1, 1)
         with pytest.raises(ValueError, match="alpha of the measure must be a number"):
             suggest_max_clusters(nrm.DirichletProcess(alpha), 3)
-
-
-def normal(name, mean=0.0, sd=1.0, **kwargs):
-    return pm.Normal(name, mean, sd, shape=K, **kwargs)
-
-
-def hierarchy(z):
-    tau, scale = pm.HalfNormal("tau", 1), pm.HalfNormal("scale", 1, shape=K)
-    pm.Normal("y", normal("mean", 0, tau * scale)[z], scale[z], observed=Y)
-
-
-def sum_to_zero(z):
-    pm.Normal("y", pm.ZeroSumNormal("mean", shape=K)[z], 1, observed=Y)
-
-
-def mean_subtracted(z):
-    mean = normal("mean")
-    pm.Normal("y", mean[z] - mean.mean() + normal("other")[z], 1, observed=Y)
-
-
-def ordered(z):
-    mean = normal("mean", transform=pm.distributions.transforms.ordered, initval=np.arange(K) * 1.0)
-    pm.Normal("y", mean[z], 1, observed=Y)
-
-
-def neighbours(z):
-    # Given the first variable, entries of the second have their prior.
-    pm.Normal("y", normal("second", normal("first")[::-1], 1)[z], 1, observed=Y)
-
-
-def vectors(z):
-    means = pm.MvNormal("means", np.zeros(2), np.eye(2), shape=(K, 2))
-    pm.MvNormal("y", means[z], np.eye(2), observed=np.c_[Y, Y])
-
-
-def as_many_items_as_slots(z):
-    pm.Normal("latent", normal("mean")[z], 1, shape=K)
-
-
-def length_by_chance(z):
-    normal("effects")
-    mean = normal("mean")
-    pm.Normal("y", mean[z], 1, observed=Y)
-    pm.Potential("sum", -(mean[0] ** 2))
-
-
-K, Y = 6, np.linspace(-1, 1, 5)
-# What uses the labels, and names of the variables that are local.
-LOCAL = {
-    hierarchy: {"scale", "mean"},
-    sum_to_zero: set(),
-    mean_subtracted: {"other"},
-    ordered: set(),
-    neighbours: {"second"},
-    vectors: {"means"},
-    as_many_items_as_slots: {"mean"},
-    length_by_chance: {"effects"},
-}
-
-
-@pytest.mark.parametrize("build", LOCAL)
-def test_local_variables(build):
-    with pm.Model() as model:
-        z = nrm.Partition("z", nrm.DirichletProcess(1.0), n=K if build is as_many_items_as_slots else 5, max_clusters=K)
-        build(z)
-    found = local_variables(model, z, K, model.initial_point())
-    assert {rv.name for rv in found} == LOCAL[build]
 
 
 def test_parameters_of_empty_slots_have_their_prior():
@@ -197,12 +113,9 @@ def test_options_are_checked(options):
     [name] = options
     with normal_model() as model, pytest.raises(ValueError, match=f"{name} must be"):
         nrm.SlotGibbs([model["z"]], **options, compile_kwargs=CHEAP)
-
-
-@pytest.mark.parametrize("max_clusters", [0, 2.5, "other", True])
-def test_numbers_of_slots_are_checked(max_clusters):
-    with pm.Model(coords={"cluster": range(3)}), pytest.raises(ValueError, match="max_clusters of Partition 'z' must"):
-        nrm.Partition("z", nrm.DirichletProcess(1.0), n=3, max_clusters=max_clusters)
+    for K in (0, 2.5, "other", True):
+        with pytest.raises(ValueError, match="max_clusters of Partition 'z' must"):
+            normal_model(K)
 
 
 @pytest.mark.parametrize("labels", [[0, 1, 3], [0, -1, 2], [0, 0.5, 1], [0, 1]])

@@ -6,7 +6,6 @@ import pytest
 from helpers import mixture_of
 
 import pymc_nrm as nrm
-from pymc_nrm.moves.tree_guided.cycle import MovesPerCycle
 from pymc_nrm.partitions.labels import is_canonical
 from pymc_nrm.steps.tree_guided import count_learned, number_of_cycles, numbers_of_moves
 
@@ -34,17 +33,10 @@ def run(step, point, n_draws):
 
 
 def test_is_the_default_and_takes_options():
+    options = {"chains": 1, "cores": 1, "random_seed": 1, "progressbar": False, "compute_convergence_checks": False}
+    chosen = {"moves": {"informed_split_merge": 3, "tree_split_merge": 4}, "n_cycles": 2}
     with make_model(groups()):
-        idata = pm.sample(
-            20,
-            tune=10,
-            chains=1,
-            cores=1,
-            random_seed=1,
-            progressbar=False,
-            compute_convergence_checks=False,
-            tree_guided={"moves": {"informed_split_merge": 3, "tree_split_merge": 4}, "n_cycles": 2},
-        )
+        idata = pm.sample(20, tune=10, tree_guided=chosen, **options)
     stats = idata.sample_stats
     assert (stats["n_splits_proposed"] + stats["n_merges_proposed"] == 14).all()
     assert all(is_canonical(labels) for labels in idata.posterior["z"].values[0])
@@ -71,40 +63,19 @@ def test_wrong_options_are_named(options, message):
         make_step(make_model(groups()), **options)
 
 
-def test_starts_from_hierarchical_clusters():
-    model = make_model(groups(), measure=nrm.DirichletProcess(0.01))
-    step = make_step(model)
-    step.setup_chain(np.random.default_rng(0), 10, 10)
-    quiet = dict.fromkeys(MovesPerCycle._fields, 0)
-    step.options["moves"] = quiet | {"marginal_gibbs": 1}
-    step.options["n_cycles"] = 1
-    draws, _, _ = run(step, model.initial_point(), 1)
-    assert draws[0].max() + 1 >= 3
-
-
-def test_trees_are_frozen_after_tuning():
-    step = make_step(make_model(groups()))
+def test_trees_are_frozen_and_informed_moves_end_after_tuning():
+    step = make_step(make_model(groups()), n_cycles=1)
     step.setup_chain(np.random.default_rng(0), 20, 50)
-    point, seen = {"z": np.zeros(40, dtype=np.int64)}, []
+    point, seen, n_proposed = {"z": np.zeros(40, dtype=np.int64)}, [], []
     for draw in range(40):
         if draw == 20:
             step.stop_tuning()
-        _, point, _ = run(step, point, 1)
+        _, point, stats = run(step, point, 1)
         seen.append(step.guides[0])
+        n_proposed.append(int(stats["n_splits_proposed"] + stats["n_merges_proposed"]))
     assert len({id(guide) for guide in seen[:20]}) == 4
     assert len({id(guide) for guide in seen[10:]}) == 1
-
-
-def test_informed_splits_and_merges_end_with_tuning():
-    step = make_step(make_model(groups()), n_cycles=1)
-    step.setup_chain(np.random.default_rng(0), 2, 2)
-    point, n_proposed = {"z": np.zeros(40, dtype=np.int64)}, []
-    for draw in range(4):
-        if draw == 2:
-            step.stop_tuning()
-        _, point, stats = run(step, point, 1)
-        n_proposed.append(int(stats["n_splits_proposed"] + stats["n_merges_proposed"]))
-    assert n_proposed == [10, 10, 4, 4]
+    assert n_proposed == [10] * 20 + [4] * 20
 
 
 def test_chosen_numbers_of_moves_stay_after_tuning():
@@ -139,18 +110,6 @@ def test_all_items_take_their_turn():
     items = np.concatenate([step._next_items(step.rng, 40, 15) for _ in range(8)])
     for turn in items.reshape(3, 40):
         assert sorted(turn) == list(range(40))
-
-
-def test_goes_on_where_it_stopped():
-    model, start = make_model(groups(spread=3.0)), {"z": np.zeros(40, dtype=np.int64)}
-    whole, other = make_step(model), make_step(model)
-    whole.setup_chain(np.random.default_rng(0), 10, 30)
-    first, point, _ = run(whole, start, 15)
-    other.sampling_state = whole.sampling_state
-    expected, _, _ = run(whole, point, 15)
-    found, _, _ = run(other, point, 15)
-    np.testing.assert_array_equal(found, expected)
-    assert (first[-1] != expected[-1]).any()
 
 
 @pytest.mark.parametrize(

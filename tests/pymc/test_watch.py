@@ -6,6 +6,7 @@ from types import SimpleNamespace
 import numpy as np
 import pymc as pm
 import pytest
+from helpers import mixture_of
 
 import pymc_nrm as nrm
 from pymc_nrm.run import chains as watch
@@ -32,30 +33,25 @@ def run(watcher, clock, seconds, chains=(0,)):
             watcher(trace=None, draw=SimpleNamespace(chain=chain))
 
 
-def test_the_estimate_leaves_out_the_first_draw(clock, caplog):
+ITEMS = "z has 30,000 items: a draw takes"
+
+
+@pytest.mark.parametrize(
+    ("n_draws", "says_lines", "seconds", "chains", "expected"),
+    [
+        (100, False, [500.0, *[2.0] * 99], (0,), [f"{ITEMS} 2 s, the remaining 95 of the run about 3 min."]),
+        # The first two lie at the same time, so that five draws span four intervals of 2 s on average.
+        (200, False, [4.0] * 100, (0, 1), [f"{ITEMS} 4 s, the remaining 195 of the run about 6 min."]),
+        (100, True, [1.0] * 100, (0,), ["38 of 100 draws; about 62 s left.", "69 of 100 draws; about 31 s left."]),
+        (100, True, [0.01] * 100, (0,), []),
+    ],
+    ids=["without the first draw", "chains at a time", "a line every half minute", "quick draws"],
+)
+def test_what_is_said(clock, caplog, n_draws, says_lines, seconds, chains, expected):
     caplog.set_level(logging.INFO)
-    run(Watch(None, "z has 30,000 items", 100, lines=False), clock, [500.0, *[2.0] * 99])
-    assert len(lines_of(caplog)) == 2
-    assert lines_of(caplog)[1] == "z has 30,000 items: a draw takes 2 s, the remaining 95 of the run about 3 min."
-
-
-def test_chains_at_a_time_share_the_run(clock, caplog):
-    caplog.set_level(logging.INFO)
-    run(Watch(None, "z has 30,000 items", 200, lines=False), clock, [4.0] * 100, chains=(0, 1))
-    # The first two lie at the same time, so that five draws span four intervals of 2 s on average.
-    assert "a draw takes 4 s, the remaining 195 of the run about 6 min." in lines_of(caplog)[1]
-
-
-def test_a_line_every_half_minute(clock, caplog):
-    caplog.set_level(logging.INFO)
-    run(Watch(None, "z has 30,000 items", 100, lines=True), clock, [1.0] * 100)
-    assert lines_of(caplog)[2:] == ["38 of 100 draws; about 62 s left.", "69 of 100 draws; about 31 s left."]
-
-
-def test_quick_draws_need_no_line(clock, caplog):
-    caplog.set_level(logging.INFO)
-    run(Watch(None, "z has 30,000 items", 100, lines=True), clock, [0.01] * 100)
-    assert len(lines_of(caplog)) == 1
+    run(Watch(None, "z has 30,000 items", n_draws, lines=says_lines), clock, seconds, chains)
+    found = lines_of(caplog)[1:]
+    assert (found[-2:] if says_lines else found) == expected
 
 
 def test_a_run_over_many_items_is_watched(monkeypatch, caplog):
@@ -77,9 +73,6 @@ def test_a_run_over_many_items_is_watched(monkeypatch, caplog):
 
 
 def test_fewer_items_are_not_watched():
-    with pm.Model() as model:
-        nrm.Mixture(
-            "x", nrm.Partition("z", nrm.DirichletProcess(1.0), n=4), nrm.PoissonGamma(1.0, 1.0), observed=np.arange(4)
-        )
+    model = mixture_of(nrm.PoissonGamma(1.0, 1.0), np.arange(4))
     assert watched(model, 1, {}) is None
     assert watched(model, 1, {"callback": print}) is print

@@ -50,10 +50,7 @@ def test_new_data_of_another_form(fitted):
     with pytest.warns(UserWarning, match="X has feature names, but MixtureEstimator was fitted without") as caught:
         assert fitted.predict(frame).tolist() == [0, 1, -1]
     assert caught[0].filename == __file__
-    for wrong, error in (
-        (NEW.astype(str).astype(object), "text such as '0.1'"),
-        (sparse.csr_array(NEW), "Sparse data"),
-    ):
+    for wrong, error in ((NEW.astype(str).astype(object), "text such as '0.1'"), (sparse.csr_array(NEW), "Sparse")):
         with pytest.raises(TypeError, match=error):
             fitted.predict(wrong)
     masked, gap = np.ma.masked_array(NEW, mask=NEW > 9), np.where(NEW > 9, np.nan, NEW)
@@ -184,12 +181,7 @@ class OtherTable:
         (X + 1j, {}, ValueError, "Complex data not supported"),
         (sparse.csr_array(X), {}, TypeError, "Sparse data are not supported"),
         ([["a"], ["b"]], {}, TypeError, "DataFrames may have text"),
-        (
-            np.array([[{}], [1.0]], dtype=object),
-            {},
-            TypeError,
-            "argument must be a string or a real number, not 'dict'",
-        ),
+        (np.array([[{}], [1.0]], dtype=object), {}, TypeError, "must be a string or a real number, not 'dict'"),
         (X.astype(str).astype(object), {}, TypeError, r"must be real numbers; got text such as '"),
         (np.where(X > 9, "nan", X.astype(object)), {}, TypeError, "got text such as 'nan'"),
         ([[1.0, 2.0], [3.0]], {}, ValueError, "rows of different lengths"),

@@ -127,20 +127,20 @@ def test_columns_that_are_not_allowed(name):
         nrm.mixture_model(table(b=values), kinds=kinds)
 
 
-def test_tables_that_are_not_allowed():
-    df = table(b=LENGTH**2)
-    with pytest.raises(TypeError, match="df must be a pandas DataFrame; got ndarray"):
-        nrm.mixture_model(df.to_numpy())
-    with pytest.raises(ValueError, match=r"columns of different names; got \['length'\]"):
-        nrm.mixture_model(df.set_axis(["length", "length"], axis=1))
-    with pytest.raises(ValueError, match="at least two rows; got 1"):
-        nrm.mixture_model(df.head(1))
-    with pytest.raises(ValueError, match=r"rows and columns; got shape \(24, 0\)"):
-        nrm.mixture_model(df[[]])
-    with pytest.raises(ValueError, match="index of one level; got 2"):
-        nrm.mixture_model(df.set_index([pd.Index(range(N)), pd.Index(range(N))]))
-    with pytest.raises(ValueError, match="covariance must be None, 'full' or 'diagonal'; got 'diag'"):
-        nrm.mixture_model(df, covariance="diag")
+@pytest.mark.parametrize(
+    ("change", "options", "error", "message"),
+    [
+        (pd.DataFrame.to_numpy, {}, TypeError, "df must be a pandas DataFrame; got ndarray"),
+        (lambda df: df.set_axis(["a", "a"], axis=1), {}, ValueError, r"columns of different names; got \['a'\]"),
+        (lambda df: df.head(1), {}, ValueError, "at least two rows; got 1"),
+        (lambda df: df[[]], {}, ValueError, r"rows and columns; got shape \(24, 0\)"),
+        (lambda df: df.set_index([df.index, df.index]), {}, ValueError, "index of one level; got 2"),
+        (lambda df: df, {"covariance": "diag"}, ValueError, "covariance must be None, 'full' or 'diagonal'; got"),
+    ],
+)
+def test_tables_that_are_not_allowed(change, options, error, message):
+    with pytest.raises(error, match=message):
+        nrm.mixture_model(change(table(b=LENGTH**2)), **options)
 
 
 def test_new_rows(caplog):

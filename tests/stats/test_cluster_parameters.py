@@ -38,18 +38,6 @@ def test_means_over_items(posterior):
                 np.testing.assert_allclose(result[name].values[chain, draw], expected)
 
 
-def test_names_of_slots_do_not_matter(posterior, rng):
-    expected = nrm.cluster_parameters(posterior)
-    renamed = posterior.copy(deep=True)
-    for chain in range(2):
-        for draw in range(7):
-            names = rng.permutation(5)
-            renamed["z"].values[chain, draw] = names[posterior["z"].values[chain, draw]]
-            for name in ("slope", "scale"):
-                renamed[name].values[chain, draw, names] = posterior[name].values[chain, draw]
-    xr.testing.assert_allclose(nrm.cluster_parameters(renamed), expected)
-
-
 def test_default_estimate_and_forms_of_estimates(posterior):
     idata = xr.DataTree.from_dict({"posterior": posterior})
     estimate = nrm.point_estimate(idata, random_seed=0)

@@ -3,24 +3,16 @@
 import numpy as np
 import pytest
 import xarray as xr
+from helpers import in_order
 
+from pymc_nrm import stats
 from pymc_nrm.common.marks import partition_number
-from pymc_nrm.partitions.labels import canonical_labels
-from pymc_nrm.stats import (
-    assignment_uncertainty,
-    credible_ball,
-    partition_draws,
-    partition_names,
-    point_estimate,
-    similarity,
-    stack_draws,
-)
 
 
 @pytest.fixture
 def idata(rng):
     """Two partitions, and variables that only look like one."""
-    z, y = (np.apply_along_axis(canonical_labels, 2, rng.integers(3, size=(2, 20, n))) for n in (8, 5))
+    z, y = (in_order(rng.integers(3, size=(2, 20, n))) for n in (8, 5))
     posterior = xr.Dataset(
         {
             "z": (("chain", "draw", "obs"), z),
@@ -35,8 +27,8 @@ def idata(rng):
 
 
 def test_names(idata):
-    assert partition_names(idata) == partition_names(idata["posterior"].to_dataset()) == ["z", "counts"]
-    assert partition_names(idata["posterior"]) == ["z", "counts"]
+    assert stats.partition_names(idata) == stats.partition_names(idata["posterior"].to_dataset()) == ["z", "counts"]
+    assert stats.partition_names(idata["posterior"]) == ["z", "counts"]
 
 
 def marked(idata):
@@ -60,54 +52,50 @@ def test_marked_variables_are_the_only_partitions(idata, tmp_path):
         through_zarr(tree, str(tmp_path / "zarr")),
     ]
     for case in cases:
-        assert partition_names(case) == ["z"]
+        assert stats.partition_names(case) == ["z"]
 
 
 def test_variables_made_from_a_partition_are_none(idata):
     posterior = marked(idata)["posterior"].to_dataset()
     posterior["a"] = (posterior["z"] * 0).assign_attrs(posterior["z"].attrs)
-    assert partition_names(posterior) == ["z"]
+    assert stats.partition_names(posterior) == ["z"]
     # A name that says nothing is as good as none.
-    assert partition_names(posterior.rename(z="y")) == ["y", "counts", "a"]
+    assert stats.partition_names(posterior.rename(z="y")) == ["y", "counts", "a"]
 
 
 def test_variables_that_steps_have_moved_are_the_only_partitions(idata):
     numbers = np.full((2, 20), partition_number("z"))
-    tree = xr.DataTree.from_dict(
-        {
-            "posterior": idata["posterior"],
-            "sample_stats": xr.Dataset({"partition_number": (("chain", "draw"), numbers)}),
-        }
-    )
-    assert partition_names(tree) == partition_names(tree.isel(chain=0)) == ["z"]
+    statistics = xr.Dataset({"partition_number": (("chain", "draw"), numbers)})
+    tree = xr.DataTree.from_dict({"posterior": idata["posterior"], "sample_stats": statistics})
+    assert stats.partition_names(tree) == stats.partition_names(tree.isel(chain=0)) == ["z"]
 
 
 def test_draws(idata):
     z = idata["posterior"]["z"]
-    draws = partition_draws(idata, "z")
+    draws = stats.partition_draws(idata, "z")
     xr.testing.assert_identical(draws, z)
-    xr.testing.assert_identical(partition_draws(z), z)
-    xr.testing.assert_identical(partition_draws(z.transpose("obs", "draw", "chain").astype("int16")), z)
-    np.testing.assert_array_equal(stack_draws(draws), np.concatenate([z[0], z[1]]))
+    xr.testing.assert_identical(stats.partition_draws(z), z)
+    xr.testing.assert_identical(stats.partition_draws(z.transpose("obs", "draw", "chain").astype("int16")), z)
+    np.testing.assert_array_equal(stats.stack_draws(draws), np.concatenate([z[0], z[1]]))
     only = idata["posterior"].to_dataset().drop_vars("counts")
-    xr.testing.assert_identical(partition_draws(only), z)
+    xr.testing.assert_identical(stats.partition_draws(only), z)
 
 
 def test_selections_of_draws(idata):
     z = idata["posterior"]["z"]
     for selected in (idata.isel(draw=slice(None, None, 3)), idata.isel(draw=slice(5, 6), chain=[1])):
-        xr.testing.assert_identical(partition_draws(selected, "z"), selected["posterior"]["z"])
-    one = partition_draws(idata["posterior"].to_dataset().isel(chain=1), "z")
+        xr.testing.assert_identical(stats.partition_draws(selected, "z"), selected["posterior"]["z"])
+    one = stats.partition_draws(idata["posterior"].to_dataset().isel(chain=1), "z")
     assert one.dims == ("chain", "draw", "obs")
     np.testing.assert_array_equal(one[0], z[1])
-    assert stack_draws(one.isel(draw=slice(4))).shape == (4, 8)
+    assert stats.stack_draws(one.isel(draw=slice(4))).shape == (4, 8)
 
 
 def test_selections_of_items_are_renamed(idata):
     part = idata["posterior"].to_dataset().isel(obs=[6, 2, 3])
-    draws = partition_draws(part, "z")
+    draws = stats.partition_draws(part, "z")
     before = idata["posterior"]["z"].values[:, :, [6, 2, 3]]
-    np.testing.assert_array_equal(draws, np.apply_along_axis(canonical_labels, 2, before))
+    np.testing.assert_array_equal(draws, in_order(before))
     assert draws.obs.values.tolist() == ["g", "c", "d"]
 
 
@@ -133,9 +121,9 @@ def through_netcdf_of_the_group(idata, path):
 @pytest.mark.parametrize("through", [through_zarr, through_netcdf, through_netcdf_of_the_group])
 def test_files(idata, through, tmp_path):
     loaded = through(idata, str(tmp_path / "result"))
-    assert sorted(partition_names(loaded)) == ["counts", "z"]  # files may order variables by name
-    for function in (similarity, point_estimate, credible_ball, assignment_uncertainty):
-        kwargs = {} if function is similarity else {"random_seed": 1}
+    assert sorted(stats.partition_names(loaded)) == ["counts", "z"]  # files may order variables by name
+    for function in (stats.similarity, stats.point_estimate, stats.credible_ball, stats.assignment_uncertainty):
+        kwargs = {} if function is stats.similarity else {"random_seed": 1}
         xr.testing.assert_equal(function(loaded, var_name="z", **kwargs), function(idata, var_name="z", **kwargs))
         with pytest.raises(ValueError, match="var_name must be given, one of 'z', 'counts': there are several"):
             function(idata)
@@ -157,4 +145,4 @@ def test_errors(idata):
     ]
     for data, name, error, message in cases:
         with pytest.raises(error, match=message):
-            partition_draws(data, name)
+            stats.partition_draws(data, name)

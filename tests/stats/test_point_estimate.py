@@ -5,9 +5,10 @@ import sys
 import numpy as np
 import pytest
 import xarray as xr
+from helpers import in_order
 
 from pymc_nrm import stats
-from pymc_nrm.partitions.labels import all_partitions, canonical_labels
+from pymc_nrm.partitions.labels import all_partitions
 from pymc_nrm.stats.losses import VALUES, expected_loss
 from pymc_nrm.stats.point_estimate import minimise, point_estimate
 
@@ -21,8 +22,7 @@ IDS = [name + "".join(costs) for name, costs in LOSSES]
 
 
 def as_draws(partitions, **kwargs):
-    rows = np.array([canonical_labels(row) for row in partitions])
-    return xr.DataArray(rows[None], dims=("chain", "draw", "obs"), name="z", **kwargs)
+    return xr.DataArray(in_order(partitions)[None], dims=("chain", "draw", "obs"), name="z", **kwargs)
 
 
 def noisy_draws(rng, n, n_draws, n_clusters, noise=0.3):
@@ -109,16 +109,6 @@ def test_search_reads_evenly_spaced_draws_of_every_chain(rng):
     assert point_estimate(draws, max_draws=1, random_seed=1).attrs["n_draws_searched"] == 3
 
 
-def test_costs_of_binder_loss_decide_between_joining_and_splitting(rng):
-    draws = noisy_draws(rng, 30, 100, 4, noise=0.4)
-    n_clusters = [
-        int(point_estimate(draws, loss="binder_loss", cost_false_join=cost, random_seed=1).n_clusters)
-        for cost in (0.02, 1.0, 50.0)
-    ]
-    assert n_clusters[0] == 1 and n_clusters[2] == 30
-    assert n_clusters == sorted(n_clusters)
-
-
 def test_room_for_many_clusters(rng):
     """Tables grow while items are allocated."""
     draws = as_draws(np.tile(np.arange(60) // 2, (5, 1)))
@@ -126,17 +116,6 @@ def test_room_for_many_clusters(rng):
         found = point_estimate(draws, loss=loss, n_restarts=2, random_seed=1)
         assert found.expected_loss == found.mcse == 0
         np.testing.assert_array_equal(found.labels, np.arange(60) // 2)
-
-
-@pytest.mark.parametrize("loss", VALUES)
-def test_no_single_move_improves_the_estimate(loss, rng):
-    draws = noisy_draws(rng, 25, 60, 5, noise=0.4)
-    found = point_estimate(draws, loss=loss, n_restarts=1, random_seed=rng)
-    labels = found.labels.values
-    moved = np.repeat(labels[None], 25 * (labels.max() + 2), axis=0).reshape(25, -1, 25)
-    moved[np.arange(25), :, np.arange(25)] = np.arange(labels.max() + 2)
-    losses = mean_losses(moved.reshape(-1, 25), draws, loss, {})
-    assert losses.min() >= found.expected_loss - 1e-8
 
 
 def test_seed_and_result(rng):

@@ -3,14 +3,14 @@
 import numpy as np
 import pytest
 import xarray as xr
+from helpers import in_order
 
-from pymc_nrm.partitions.labels import canonical_labels
 from pymc_nrm.stats import assignment_uncertainty, point_estimate, similarity, similarity_rows
 
 
 def random_draws(rng, n=30, n_clusters=5, n_draws=40, n_chains=2):
     values = rng.integers(n_clusters, size=(n_chains, n_draws, n))
-    values = np.apply_along_axis(canonical_labels, 2, values)
+    values = in_order(values)
     names = [f"g{k}" for k in range(n)]
     coords = {"gene": names, "length": ("gene", np.arange(n) * 10)}
     return xr.DataArray(values, dims=("chain", "draw", "gene"), coords=coords, name="z")

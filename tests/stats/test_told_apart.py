@@ -5,10 +5,9 @@ import warnings
 
 import numpy as np
 import pytest
-import xarray as xr
+from helpers import in_order, result_of
 
 import pymc_nrm as nrm
-from pymc_nrm.partitions.labels import canonical_labels
 from pymc_nrm.run.convergence_report import convergence_report
 from pymc_nrm.stats.diagnostics import add_diagnostics
 from pymc_nrm.stats.losses import adjusted_rand
@@ -38,8 +37,7 @@ def prior_draws(rng, n=120, alpha=3.0):
 
 
 def as_tree(labels):
-    rows = np.apply_along_axis(canonical_labels, -1, labels)
-    return xr.DataTree.from_dict({"posterior": xr.Dataset({"z": (("chain", "draw", "item"), rows)})})
+    return result_of(z=in_order(labels))
 
 
 def test_agreement_is_the_adjusted_rand_index_between_draws(rng):

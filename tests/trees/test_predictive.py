@@ -34,20 +34,11 @@ def log_p_gauss(X, family):
     return (constant - (alpha + n / 2) * np.log(beta_n)).sum()
 
 
+ALL_BITS = np.array(list(itertools.product([0.0, 1.0], repeat=3)))
 # Family, an independent marginal likelihood, data of n items, and new items.
 RATIOS = {
-    "NormalGamma": (
-        GAUSS,
-        log_p_gauss,
-        lambda rng, n: rng.normal(size=(n, 3)),
-        np.array([[0.2, -1.0, 3.0], [0, 9, 1]]),
-    ),
-    "BernoulliBeta": (
-        BINARY,
-        log_p_binary,
-        lambda rng, n: rng.integers(2, size=(n, 3)).astype(float),
-        np.array(list(itertools.product([0.0, 1.0], repeat=3))),
-    ),
+    "NormalGamma": (GAUSS, log_p_gauss, lambda rng, n: rng.normal(size=(n, 3)), np.array([[0.2, -1, 3], [0, 9, 1]])),
+    "BernoulliBeta": (BINARY, log_p_binary, lambda rng, n: rng.integers(2, size=(n, 3)).astype(float), ALL_BITS),
 }
 
 
@@ -116,8 +107,3 @@ def test_several_data_sets_and_sparse_counts(rng):
 def test_bad_arguments(tree, family, X_new, error, message):
     with pytest.raises(error, match=message):
         predictive_log_density(tree(), [0.0, 1.0], X_new, family, DirichletProcess(1.0))
-
-
-def test_list_of_new_items():
-    with pytest.raises(ValueError, match="list"):
-        predictive_log_density(build_tree([[0, 1]]), [[0.0, 1.0]], np.array([0.5]), [GAUSS], DirichletProcess(1.0))

@@ -9,15 +9,9 @@ import pytest
 from helpers import log_marginal_of, random_merges
 from scipy import sparse
 
+import pymc_nrm as nrm
 from pymc_nrm.families import MultinomialDirichlet, NormalGamma
 from pymc_nrm.kernels.generic import lacking
-from pymc_nrm.measures import (
-    DirichletProcess,
-    MixtureOfFiniteMixtures,
-    NormalizedGeneralizedGamma,
-    NormalizedInverseGaussian,
-    PitmanYorProcess,
-)
 from pymc_nrm.measures.base import log_eppf, weights
 from pymc_nrm.measures.levy import log_tilted_moment
 from pymc_nrm.moves.guide_trees.tree import build_tree
@@ -25,11 +19,11 @@ from pymc_nrm.partitions.labels import all_partitions
 from pymc_nrm.trees.inputs import family_and_data
 
 MEASURES = {
-    "DP": DirichletProcess(1.3),
-    "NIG": NormalizedInverseGaussian(0.6),
-    "NGG": NormalizedGeneralizedGamma(0.5, 0.3),
-    "PY": PitmanYorProcess(0.5, -0.2),
-    "MFM": MixtureOfFiniteMixtures(0.6, 2.5),
+    "DP": nrm.DirichletProcess(1.3),
+    "NIG": nrm.NormalizedInverseGaussian(0.6),
+    "NGG": nrm.NormalizedGeneralizedGamma(0.5, 0.3),
+    "PY": nrm.PitmanYorProcess(0.5, -0.2),
+    "MFM": nrm.MixtureOfFiniteMixtures(0.6, 2.5),
 }
 
 _generator = np.random.default_rng(5)
@@ -53,17 +47,9 @@ def random_tree(rng, n, log_d=None):
 @functools.cache
 def marginals(name):
     """Log marginals of all sets of items, by frozenset, with the family and the data in the form of kernels."""
-    return log_marginals(*FAMILIES[name])
-
-
-def log_marginals(family, X):
-    """Log marginals of all sets of items, by frozenset, with the family and the data in the form of kernels."""
-    family, data, n = family_and_data(family, X)
-    table = {}
-    for size in range(1, n + 1):
-        for items in itertools.combinations(range(n), size):
-            table[frozenset(items)] = log_marginal_of(family, data, items)
-    return table, family, data
+    family, data, n = family_and_data(*FAMILIES[name])
+    sets = [items for size in range(1, n + 1) for items in itertools.combinations(range(n), size)]
+    return {frozenset(items): log_marginal_of(family, data, items) for items in sets}, family, data
 
 
 def greedy(log_p, n, log_kappa):

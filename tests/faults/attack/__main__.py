@@ -1,7 +1,6 @@
 """``python -m tests.faults.attack --examples 100000 --seed 1``: attack the public API, and report failures.
 
-The report is written every half minute, and when a signal (SIGINT, SIGTERM) ends the campaign.  It tells how many
-batches are done, from which ``--skip`` goes on.
+The report is written every half minute, and when a signal (SIGINT, SIGTERM) ends the campaign.
 """
 
 import argparse
@@ -9,7 +8,7 @@ import pathlib
 import signal
 import sys
 
-from .campaign import KINDS, Campaign, report
+from .campaign import KINDS, Campaign
 
 
 def main():
@@ -19,19 +18,18 @@ def main():
     parser.add_argument("--processes", type=int, default=2)
     parser.add_argument("--kinds", nargs="+", choices=list(KINDS), default=list(KINDS), help="all by default")
     parser.add_argument("--report", type=pathlib.Path, default=pathlib.Path("attack.md"), help="file for the failures")
-    parser.add_argument("--skip", type=int, default=0, help="number of batches done before, which the report tells")
     given = parser.parse_args()
-    campaign = Campaign(given.examples, given.seed, given.processes, given.kinds, given.skip)
+    campaign = Campaign(given.examples, given.seed, given.processes, given.kinds)
     signal.signal(signal.SIGINT, campaign.stop)
     signal.signal(signal.SIGTERM, campaign.stop)
 
     def progress(line):
         print(line, flush=True)
-        given.report.write_text(report(campaign))
+        given.report.write_text(campaign.report())
 
-    failures = campaign.run(progress)
-    print(f"{sum(failures.counts.values())} failures of {len(failures.counts)} kinds, see {given.report}")
-    return 1 if failures.counts else 0
+    campaign.run(progress)
+    print(f"{campaign.failures.total()} failures of {len(campaign.failures)} kinds, see {given.report}")
+    return bool(campaign.failures)
 
 
 if __name__ == "__main__":

@@ -150,14 +150,9 @@ def _names(table, module):
 def posteriors(draw, n, hostile):
     """Text of draws of labels, and whether they are ordinary."""
     idata = choose(draw, POSTERIORS) if hostile else "posterior"
-    text = DRAWS.format(
-        n=n,
-        one=ONE[choose(draw, sorted(ONE))],
-        seed=draw(st.integers(0, 50)),
-        chains=draw(st.integers(1, 3)),
-        draws=choose(draw, [5, 12, 4]),
-        idata=idata,
-    )
+    one, seed = ONE[choose(draw, sorted(ONE))], draw(st.integers(0, 50))
+    chains, draws = draw(st.integers(1, 3)), choose(draw, [5, 12, 4])
+    text = DRAWS.format(n=n, one=one, seed=seed, chains=chains, draws=draws, idata=idata)
     return Text(text, idata == "posterior")
 
 

@@ -20,24 +20,14 @@ from scipy import sparse
 import pymc_nrm as nrm
 """
 
-NAMESPACE = {
-    **{"np": np, "pd": pd, "pm": pm, "pt": pt, "xr": xr, "sparse": sparse, "nrm": nrm, "nan": np.nan, "inf": np.inf}
-}
+NAMES = {"np": np, "pd": pd, "pm": pm, "pt": pt, "xr": xr}
+NAMESPACE = NAMES | {"sparse": sparse, "nrm": nrm, "nan": np.nan, "inf": np.inf}
 
 
 class Case(NamedTuple):
-    """One example.
+    """An example: what its result must pass, its program, which runs after ``IMPORTS``, and words for its errors.
 
-    Parameters
-    ----------
-    kind : str
-        Which check its result gets.
-    program : str
-        Python text; it runs after ``IMPORTS``.
-    names : frozenset of str
-        Arguments, variables and hyperparameters: an error must name one of them.
-    is_plain : bool
-        Whether nothing about it is wrong, so that an error is a failure.
+    An error must name one of ``names``; it is a failure where nothing about the example is wrong, ``is_plain``.
     """
 
     kind: str
@@ -65,20 +55,12 @@ def names_of(*functions):
 
 
 FAMILIES = (
-    nrm.NormalGamma,
-    nrm.NormalRegression,
-    nrm.NormalWishart,
-    nrm.PoissonGamma,
-    nrm.BernoulliBeta,
-    nrm.CategoricalDirichlet,
-    nrm.MultinomialDirichlet,
+    *(nrm.NormalGamma, nrm.NormalRegression, nrm.NormalWishart, nrm.PoissonGamma),
+    *(nrm.BernoulliBeta, nrm.CategoricalDirichlet, nrm.MultinomialDirichlet),
 )
 MEASURES = (
-    nrm.DirichletProcess,
-    nrm.MixtureOfFiniteMixtures,
-    nrm.NormalizedGeneralizedGamma,
-    nrm.NormalizedInverseGaussian,
-    nrm.PitmanYorProcess,
+    *(nrm.DirichletProcess, nrm.PitmanYorProcess, nrm.MixtureOfFiniteMixtures),
+    *(nrm.NormalizedGeneralizedGamma, nrm.NormalizedInverseGaussian),
 )
 
 
@@ -88,13 +70,7 @@ def pieces(text):
 
 
 class Text(NamedTuple):
-    """A piece of a program, and whether anything about it is wrong or extreme.
-
-    Parameters
-    ----------
-    source : str
-    is_plain : bool
-    """
+    """A piece of a program, and whether nothing about it is wrong or extreme."""
 
     source: str
     is_plain: Any = True

@@ -21,34 +21,15 @@ from .case import NAMESPACE
 # Import now: if the time limit cut off an import, modules would be left half loaded.
 LAZY = (arviz_plots, arviz_stats, scipy.ndimage)
 SECONDS = 20.0
-# Of several, the most telling wins: what no argument check raises on purpose.
 NEVER = (
-    ArithmeticError,
-    IndexError,
-    AttributeError,
-    AssertionError,
-    UnboundLocalError,
-    RecursionError,
-    MemoryError,
-    np.linalg.LinAlgError,
-    SystemError,
-    StopIteration,
-    SyntaxError,
+    *(ArithmeticError, IndexError, AttributeError, AssertionError, UnboundLocalError, RecursionError, MemoryError),
+    *(np.linalg.LinAlgError, SystemError, StopIteration, SyntaxError),
 )
 ALLOWED = (ValueError, TypeError, NotImplementedError, KeyError, pm.exceptions.SamplingError, pm.exceptions.ShapeError)
 
 
 class Outcome(NamedTuple):
-    """The outcome of an example.
-
-    Parameters
-    ----------
-    verdict : str
-        "right", "refused", "void" where the package was not reached, or the kind of failure.
-    detail : str
-        Where and how: equal for examples that fail alike.
-    message : str
-    """
+    """A verdict, "void" where the package was not reached; where and how, equal for those that fail alike; why."""
 
     verdict: str
     detail: str = ""
@@ -56,7 +37,6 @@ class Outcome(NamedTuple):
 
     @property
     def failed(self):
-        """Whether the outcome is not allowed."""
         return self.verdict not in ("right", "refused", "void")
 
 
@@ -103,18 +83,7 @@ def time_limit(seconds):
 
 
 def judge(case, seconds=SECONDS):
-    """Run an example.
-
-    Parameters
-    ----------
-    case : Case
-    seconds : float
-        Longest time allowed.
-
-    Returns
-    -------
-    Outcome
-    """
+    """Outcome of an example, which may take so long."""
     namespace = dict(NAMESPACE)
     start = time.process_time()
     try:

@@ -212,3 +212,10 @@ def dirichlet_process(alpha, counts):
     alpha, n = Fraction(float(alpha)), int(sum(counts))
     rest = sum(log1p(i / alpha) if i < alpha else log(alpha + i) - log(alpha) for i in range(n))
     return (len(counts) - n) * log(alpha) + sum(math.lgamma(m) for m in counts) - rest
+
+
+LOG_EPPFS = {
+    "DirichletProcess": dirichlet_process,
+    "PitmanYorProcess": pitman_yor_process,
+    "MixtureOfFiniteMixtures": mixture_of_finite_mixtures,
+}

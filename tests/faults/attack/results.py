@@ -10,7 +10,6 @@ import xarray as xr
 from pytensor.compile.mode import Mode
 from scipy import sparse
 
-import pymc_nrm as nrm
 from pymc_nrm.families.arguments import broadcast_hyperparameters, numeric_data
 from pymc_nrm.families.base import complete, log_likelihood
 from pymc_nrm.measures.base import log_eppf, log_joint_term, symbolic_log_eppf, weights
@@ -97,13 +96,7 @@ def eppf_problem(measure, given, counts):
         return f"log EPPF is {value}"
     if differs(value, symbolic):
         return f"log EPPF is {value}, its symbolic form {symbolic}"
-    exact = value
-    if isinstance(measure, nrm.DirichletProcess):
-        exact = reference.dirichlet_process(*given, counts)
-    if isinstance(measure, nrm.PitmanYorProcess):
-        exact = reference.pitman_yor_process(*given, counts)
-    if isinstance(measure, nrm.MixtureOfFiniteMixtures):
-        exact = reference.mixture_of_finite_mixtures(*given, counts)
+    exact = reference.LOG_EPPFS.get(type(measure).__name__, lambda *_: value)(*given, counts)
     return f"log EPPF is {value}, exactly {exact}" if differs(value, exact) else None
 
 
@@ -126,12 +119,8 @@ _INTERPRETED = Mode(linker="py", optimizer="fast_compile")
 def _compiled_eppf(measure_class):
     inputs = [pt.dscalar(name) for name in measure_class._fields]
     counts = pt.lvector("counts")
-    return pytensor.function(
-        [*inputs, counts],
-        symbolic_log_eppf(measure_class(*inputs), counts),
-        mode=_INTERPRETED,
-        on_unused_input="ignore",
-    )
+    value = symbolic_log_eppf(measure_class(*inputs), counts)
+    return pytensor.function([*inputs, counts], value, mode=_INTERPRETED, on_unused_input="ignore")
 
 
 @functools.cache
@@ -176,21 +165,6 @@ def _log_likelihood(family, X, labels):
     return sum(parts), scale
 
 
-def run_problem(namespace):
-    """Results of whole runs: canonical labels and finite statistics in every draw."""
-    idata = namespace["result"]
-    if not isinstance(idata, xr.DataTree) or "posterior" not in idata.children:
-        return f"no DataTree with a posterior but {type(idata).__name__}"
-    if idata.posterior.sizes.get("draw", 0) == 0:
-        return None
-    if "z" in idata.posterior:
-        for labels in idata.posterior["z"].values.reshape(-1, idata.posterior["z"].shape[-1]):
-            problem = labels_problem(labels)
-            if problem is not None:
-                return problem
-    return not_finite(**{name: idata.sample_stats[name].values for name in ("log_joint", "entropy")})
-
-
 def tree_problem(namespace):
     """A tree's labels, evidence and heights; results of functions of trees."""
     tree = namespace["tree"]
@@ -211,14 +185,6 @@ def tree_problem(namespace):
     return None
 
 
-def _from_data(namespace):
-    return not_finite(**namespace["result"]._asdict())
-
-
-def _plot(namespace):
-    return None if namespace["result"].viz is not None else "an empty collection"
-
-
 def _within(values, low, high, name):
     values = np.asarray(values, dtype="float64")
     inside = (values >= low - 1e-9) & (values <= high + 1e-9)
@@ -232,12 +198,6 @@ def _summary(namespace):
     return None
 
 
-def _point_estimate(namespace):
-    result = namespace["result"]
-    labels = result["labels"].values if isinstance(result, xr.Dataset) else result
-    return labels_problem(labels)
-
-
 def _point_estimates(namespace):
     result = namespace["result"]
     for labels in result["labels"].values:
@@ -246,9 +206,7 @@ def _point_estimates(namespace):
     distances = result["distance"].values[~np.eye(result.sizes["clustering"], dtype=bool)]
     if not (distances > 0).all():
         return "two partitions are equal"
-    return _within(result["share"].values, 1e-9, 1.0, "share") or _within(
-        result["share"].sum(), 1.0, 1.0, "sum of shares"
-    )
+    return _within(result["share"].values, 1e-9, 1.0, "share") or _within(result["share"].sum(), 1.0, 1.0, "total")
 
 
 def _similarity(namespace):
@@ -285,19 +243,6 @@ def _components(namespace):
     return None
 
 
-def _log_likelihoods(namespace):
-    result = namespace["result"]
-    group = (
-        result["log_likelihood"] if isinstance(result, xr.DataTree) and "log_likelihood" in result.children else result
-    )
-    return not_finite(**{name: array.values for name, array in group.data_vars.items()})
-
-
-def _replications(namespace):
-    drawn = namespace["result"]["posterior_predictive"]
-    return not_finite(**{name: array.values for name, array in drawn.data_vars.items()})
-
-
 def _random_measure(namespace):
     result = namespace["result"]
     totals = result["weight"].sum("atom").values
@@ -324,21 +269,27 @@ def _new_labels(namespace):
     return _within(result["probability"].values, 0.0, 1.0, "probability") or _within(totals, 1.0, 1.0, "total")
 
 
+def _finite(namespace, group):
+    """No value of a group of a result, or of the whole one, is missing or infinite."""
+    result = namespace["result"]
+    result = result[group] if isinstance(result, xr.DataTree) and group in result.children else result
+    return not_finite(**{name: array.values for name, array in result.data_vars.items()})
+
+
 CHECKS = {
     "steps": steps_problem,
-    "runs": run_problem,
     "trees": tree_problem,
-    "from_data": _from_data,
-    "plots": _plot,
+    "from_data": lambda namespace: not_finite(**namespace["result"]._asdict()),
+    "plots": lambda namespace: None if namespace["result"].viz is not None else "an empty collection",
     "summary": _summary,
-    "point_estimate": _point_estimate,
+    "point_estimate": lambda namespace: labels_problem(namespace["result"]["labels"].values),
     "point_estimates": _point_estimates,
     "similarity": _similarity,
     "credible_ball": _numbers,
     "assignment_uncertainty": _numbers,
     "sample_cluster_parameters": _components,
-    "compute_log_likelihood": _log_likelihoods,
-    "sample_posterior_predictive": _replications,
+    "compute_log_likelihood": lambda namespace: _finite(namespace, "log_likelihood"),
+    "sample_posterior_predictive": lambda namespace: _finite(namespace, "posterior_predictive"),
     "sample_random_measure": _random_measure,
     "predictive_density": _density,
     "cluster_probabilities": _new_labels,

@@ -35,12 +35,8 @@ NEW = pieces("""
     X | X[:1] | X[0] | np.array(X) * 1e3 | nan | [] | 'x' | X[:, :0] | np.array(X)[None] | np.array(X) * nan
 """)
 NAMES = names_of(
-    nrm.trees.bhc,
-    nrm.trees.ibhc,
-    nrm.trees.bayes_kmeans_bhc,
-    nrm.trees.alternative_trees,
-    nrm.trees.log_evidence_lower_bound,
-    nrm.trees.predictive_log_density,
+    *(nrm.trees.bhc, nrm.trees.ibhc, nrm.trees.bayes_kmeans_bhc, nrm.trees.alternative_trees),
+    *(nrm.trees.log_evidence_lower_bound, nrm.trees.predictive_log_density),
 ) | {"X_new", "start", "tree", "n_clusters"}
 
 
@@ -51,13 +47,8 @@ def tree_cases(draw, kinds, functions=tuple(OPTIONS)):
     function = choose(draw, functions)
     table = {name: [value.format(n=given.n) for value in values] for name, values in OPTIONS[function].items()}
     chosen = draw(options(table, hostile=choose(draw, [0, 0, 3])))
-    text = TREE.format(
-        X=given.X.source,
-        measure=given.measure.source,
-        family=given.family.source,
-        function=function,
-        options=chosen.source,
-    )
+    sources = {"X": given.X.source, "measure": given.measure.source, "family": given.family.source}
+    text = TREE.format(**sources, function=function, options=chosen.source)
     after = choose(draw, sorted(AFTER))
     new = choose(draw, NEW) if after == "predict" else ""
     u = choose(draw, ["", ", u=1.0", ", u=-1", ", u='x'", ", u=nan"]) if after == "bound" else ""

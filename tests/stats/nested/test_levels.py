@@ -7,24 +7,9 @@ import pytest
 import xarray as xr
 from nested_cases import canonical_levels, random_draws
 
+from pymc_nrm import stats
 from pymc_nrm.common.marks import partition_number
 from pymc_nrm.run.convergence_report import convergence_report, pair_findings
-from pymc_nrm.stats import (
-    add_diagnostics,
-    common_depth,
-    common_depth_linkage,
-    component_draws,
-    levels,
-    nested_convergence,
-    nested_names,
-    nested_quantities,
-    partition_convergence,
-    partition_names,
-    point_estimate,
-    similarity,
-    summary,
-    without_labels,
-)
 from pymc_nrm.stats.diagnostics import diagnose
 
 
@@ -36,16 +21,16 @@ def result(draws, **groups):
 
 def test_levels_are_canonical_and_keep_coordinates(rng):
     draws = random_draws(rng)
-    found = levels(result(draws))
+    found = stats.levels(result(draws))
     assert found.dims == ("chain", "draw", "level", "animal") and found.level.values.tolist() == [1, 2, 3]
     np.testing.assert_array_equal(found, canonical_levels(draws))
     assert found.animal.equals(draws.animal) and found.name == "h"
-    xr.testing.assert_identical(levels(found), found)
-    xr.testing.assert_identical(levels(found.transpose("animal", "level", "draw", "chain")), found)
-    np.testing.assert_array_equal(levels(draws.isel(chain=0)), found.isel(chain=[0]))
-    np.testing.assert_array_equal(levels(draws.drop_vars("column")), found)
+    xr.testing.assert_identical(stats.levels(found), found)
+    xr.testing.assert_identical(stats.levels(found.transpose("animal", "level", "draw", "chain")), found)
+    np.testing.assert_array_equal(stats.levels(draws.isel(chain=0)), found.isel(chain=[0]))
+    np.testing.assert_array_equal(stats.levels(draws.drop_vars("column")), found)
     renamed = draws.rename(column="h_column").transpose("h_column", ...)
-    np.testing.assert_array_equal(levels(renamed), found)
+    np.testing.assert_array_equal(stats.levels(renamed), found)
 
 
 def test_columns_of_tables_are_left_out(rng):
@@ -53,30 +38,25 @@ def test_columns_of_tables_are_left_out(rng):
     tables = draws.isel(column=[1, 0, 0]).assign_coords(column=["table_2", "table_1", "table_0"])
     whole = xr.concat([draws, tables], "column")
     whole.attrs = draws.attrs
-    np.testing.assert_array_equal(levels(whole), levels(draws))
-    np.testing.assert_array_equal(levels(whole.drop_vars("column")), levels(draws))
-    assert nested_names(xr.Dataset({"h": whole.assign_attrs({})})) == ["h"]
-    quantities = nested_quantities(whole)
+    np.testing.assert_array_equal(stats.levels(whole), stats.levels(draws))
+    np.testing.assert_array_equal(stats.levels(whole.drop_vars("column")), stats.levels(draws))
+    assert stats.nested_names(xr.Dataset({"h": whole.assign_attrs({})})) == ["h"]
+    quantities = stats.nested_quantities(whole)
     np.testing.assert_array_equal(quantities.n_components, quantities.n_nodes.sel(level=1))
-    assert "n_components" not in nested_quantities(draws)
+    assert "n_components" not in stats.nested_quantities(draws)
     # Models with a number of items and no dimension have columns without names.
     for unnamed in (whole, whole.drop_vars("column"), whole.assign_coords(column=np.arange(5))):
-        np.testing.assert_array_equal(component_draws(unnamed), levels(draws).sel(level=1))
+        np.testing.assert_array_equal(stats.component_draws(unnamed), stats.levels(draws).sel(level=1))
     for without in (draws.drop_vars("column"), whole.drop_vars("column").drop_attrs()):
-        assert "n_components" not in nested_quantities(without.isel(column=[0]))
+        assert "n_components" not in stats.nested_quantities(without.isel(column=[0]))
     with pytest.raises(ValueError, match="must hold a nested partition with weights: there is no column table_0"):
-        component_draws(draws)
+        stats.component_draws(draws)
 
 
 @pytest.mark.parametrize(
     ("change", "name", "error", "message"),
     [
-        (
-            lambda h: h.isel(column=[2, 0]).assign_coords(column=[0, 1]),
-            None,
-            ValueError,
-            "h must be nested, .* in draw 0",
-        ),
+        (lambda h: h.isel(column=[2, 0]).drop_vars("column"), None, ValueError, "h must be nested, .* in draw 0"),
         (lambda h: h.isel(column=0), None, ValueError, "h must have dimensions chain, draw, one of items and one of"),
         (lambda h: h.astype(float), None, TypeError, "h must hold integers; got float64"),
         (lambda h: h.isel(animal=[]), None, ValueError, "at least one draw, one item and one level"),
@@ -89,23 +69,23 @@ def test_columns_of_tables_are_left_out(rng):
 )
 def test_errors(rng, change, name, error, message):
     with pytest.raises(error, match=message):
-        levels(change(random_draws(rng)), name)
+        stats.levels(change(random_draws(rng)), name)
 
 
 def test_functions_for_partitions_point_to_those_for_trees(rng):
     draws = random_draws(rng)
     draws.attrs["nested_partition"] = 3
     for idata, name in ((result(draws), None), (result(draws), "h"), (draws, None)):
-        with pytest.raises(
-            ValueError, match=r"h is a nested partition: consensus_tree and .* levels\(idata, 'h'\).sel"
-        ):
-            point_estimate(idata, var_name=name)
-    np.testing.assert_array_equal(point_estimate(levels(draws).sel(level=1))["labels"].shape, len(draws.animal))
+        with pytest.raises(ValueError, match=r"h is a nested partition: consensus_tree and .* levels\(idata, 'h'\)"):
+            stats.point_estimate(idata, var_name=name)
+    np.testing.assert_array_equal(
+        stats.point_estimate(stats.levels(draws).sel(level=1))["labels"].shape, len(draws.animal)
+    )
 
 
 def test_quantities_and_depths_equal_counts(rng):
     draws = random_draws(rng, n=7)
-    quantities, labels = nested_quantities(draws), canonical_levels(draws)
+    quantities, labels = stats.nested_quantities(draws), canonical_levels(draws)
     depth = np.zeros((2, 20, 7, 7))
     for chain, draw, level in itertools.product(range(2), range(20), range(3)):
         row = labels[chain, draw, level]
@@ -115,77 +95,73 @@ def test_quantities_and_depths_equal_counts(rng):
         depth[chain, draw] += row[:, None] == row
     pairs = np.triu_indices(7, 1)
     np.testing.assert_allclose(quantities.mean_common_depth, depth[..., pairs[0], pairs[1]].mean(axis=-1))
-    expected = common_depth(draws)
+    expected = stats.common_depth(draws)
     np.testing.assert_allclose(expected, depth.mean(axis=(0, 1)))
     assert expected.dims == ("animal", "animal_other") and expected.animal.equals(draws.animal)
-    np.testing.assert_allclose(sum(similarity(levels(draws).sel(level=k)) for k in (1, 2, 3)), expected)
-    convergence = nested_convergence(draws)
+    np.testing.assert_allclose(sum(stats.similarity(stats.levels(draws).sel(level=k)) for k in (1, 2, 3)), expected)
+    convergence = stats.nested_convergence(draws)
     np.testing.assert_allclose(convergence.common_depth, depth.mean(axis=(0, 1))[pairs])
     np.testing.assert_allclose(convergence.common_depth_by_part, depth.mean(axis=1)[:, pairs[0], pairs[1]])
     assert int(convergence.n_constant) == int((depth == depth[:1, :1]).all(axis=(0, 1))[pairs].sum())
-
-
-def test_single_item(rng):
-    draws = random_draws(rng, n=1)
-    assert (nested_quantities(draws).mean_common_depth == 0).all()
-    assert nested_convergence(draws).sizes["pair"] == 0
-    assert common_depth(draws).values.tolist() == [[3.0]]
 
 
 def test_linkage_reaches_mean_levels(rng):
     from scipy.cluster.hierarchy import cophenet, is_valid_linkage
 
     draws = random_draws(rng, n_draws=1, n_chains=1)
-    depth = common_depth(draws)
-    linkage = common_depth_linkage(depth, 3)
+    depth = stats.common_depth(draws)
+    linkage = stats.common_depth_linkage(depth, 3)
     assert is_valid_linkage(linkage) and linkage[-1, 3] == 9
     # One draw is an ultrametric tree, which average linkage reproduces.
     np.testing.assert_allclose(3 - cophenet(linkage), depth.values[np.triu_indices(9, 1)])
     with pytest.raises(ValueError, match="depth must be a square matrix of at least two items"):
-        common_depth_linkage([[1.0]])
+        stats.common_depth_linkage([[1.0]])
     with pytest.raises(ValueError, match="depth must be between 0 and 2; got"):
-        common_depth_linkage([[3.0, 1.0], [1.0, 3.0]], 2)
+        stats.common_depth_linkage([[3.0, 1.0], [1.0, 3.0]], 2)
 
 
 def test_one_level_agrees_with_partitions(rng):
     """At depth 1 the depth of the lowest common node is the indicator of sharing a cluster."""
     draws = random_draws(rng, n_levels=1, n_draws=60)
-    nested, flat = nested_convergence(draws), partition_convergence(levels(draws).sel(level=1, drop=True))
+    nested, flat = (
+        stats.nested_convergence(draws),
+        stats.partition_convergence(stats.levels(draws).sel(level=1, drop=True)),
+    )
     for name in ("mcse", "rhat", "ess", "z", "max_z", "max_rhat", "n_constant"):
         np.testing.assert_allclose(nested[name], flat[name])
 
 
 def test_summary_diagnostics_and_results_without_labels(rng):
     draws = random_draws(rng, n_draws=60)
-    stats = xr.Dataset(
+    reported = xr.Dataset(
         {
             "partition_number": (("chain", "draw"), np.full((2, 60), partition_number("h"))),
             "log_joint": (("chain", "draw"), rng.normal(size=(2, 60))),
         },
         coords={"chain": [0, 1], "draw": np.arange(60)},
     )
-    idata = result(draws, sample_stats=stats)
-    assert partition_names(idata) == [] and nested_names(idata) == ["h"]
-    rows = summary(idata).index.tolist()
+    idata = result(draws, sample_stats=reported)
+    assert stats.partition_names(idata) == [] and stats.nested_names(idata) == ["h"]
+    rows = stats.summary(idata).index.tolist()
     assert rows[-1] == "x" and rows[:8] == [
         *("h[n_nodes level 1]", "h[n_nodes level 2]", "h[n_nodes level 3]"),
         *("h[entropy level 1]", "h[entropy level 2]", "h[entropy level 3]", "h[mean_common_depth]", "h[log_joint]"),
     ]
     assert rows[8].startswith("h[worst R-hat: animal ") and rows[9].startswith("h[largest z: animal ")
-    table = summary(idata, "h", round_to="none")
-    convergence = nested_convergence(draws)
+    table = stats.summary(idata, "h", round_to="none")
+    convergence = stats.nested_convergence(draws)
     worst = int(np.nanargmax(convergence.rhat))
     assert table["mean"].iloc[8] == pytest.approx(float(convergence.common_depth[worst]))
 
-    scalars = without_labels(idata)["posterior"]
+    scalars = stats.without_labels(idata)["posterior"]
     assert set(scalars.data_vars) == {"x", "h_n_nodes", "h_entropy", "h_mean_common_depth", "h_log_joint"}
-    np.testing.assert_array_equal(scalars["h_log_joint"], stats.log_joint)
-    group = add_diagnostics(idata)["partition_stats/h"]
+    np.testing.assert_array_equal(scalars["h_log_joint"], reported.log_joint)
+    group = stats.add_diagnostics(idata)["partition_stats/h"]
     assert group["convergence"]["quantity"].values.tolist() == [row[2:-1] for row in rows[:8]]
     xr.testing.assert_identical(group["pairs"].to_dataset(inherit=False), convergence)
     # Another partition's number: the log joint is not known to be that of h.
-    other = result(draws, sample_stats=stats.assign(partition_number=stats.partition_number + 1))
-    assert "log_joint" not in nested_quantities(other)
+    other = result(draws, sample_stats=reported.assign(partition_number=reported.partition_number + 1))
+    assert "log_joint" not in stats.nested_quantities(other)
 
 
 def test_report_of_chains_that_disagree(rng):
@@ -196,17 +172,13 @@ def test_report_of_chains_that_disagree(rng):
     draws[1, :, 1] = draws[1, :, 0]  # always together in the second chain
     diagnostics = {"h": diagnose(result(draws), "h")}
     [finding] = pair_findings(diagnostics["h"]["pairs"].to_dataset(), "h", 2)
-    together = nested_convergence(draws).common_depth_by_part[:, 0].values
+    together = stats.nested_convergence(draws).common_depth_by_part[:, 0].values
     assert finding.quantity == "items animal 0, animal 1 of h" and finding.disagree
-    assert finding.found.startswith(
-        f"lowest common node at level {together[0]:.2f} to 2.00, on average, in the chains,"
-    )
+    assert finding.found.startswith(f"lowest common node at level {together[0]:.2f} to 2.00, on average, in the chains")
     report = convergence_report(result(draws), diagnostics)
     assert "items animal 0, animal 1 of h  lowest common node" in report and "the chains disagree" in report
     # Few draws that agree: the standard error is judged in levels too.
     slow = xr.concat([draws.isel(chain=[0], draw=[k // 40]) for k in range(200)], "draw")
     slow = xr.concat([slow, slow], "chain").assign_coords(chain=[0, 1], draw=np.arange(200))
-    [finding] = pair_findings(nested_convergence(slow), "h", 2)
-    assert "level of the lowest common node has standard error" in finding.found and finding.found.endswith(
-        "above 0.071"
-    )
+    [finding] = pair_findings(stats.nested_convergence(slow), "h", 2)
+    assert "level of the lowest common node has standard error" in finding.found and finding.found.endswith(" 0.071")

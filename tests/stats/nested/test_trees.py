@@ -8,7 +8,7 @@ import xarray as xr
 from helpers import all_chains
 from nested_cases import canonical_levels, noisy_draws, random_draws, sets_of
 
-from pymc_nrm.stats import ItemTree, clade_probability, consensus_tree, maximum_clade_credibility, nested_point_estimate
+from pymc_nrm import stats
 from pymc_nrm.stats.nested.nested_point_estimate import chain_losses, minimise_nested
 from pymc_nrm.stats.nested.nested_search import NestedSearch
 from pymc_nrm.stats.point_estimate import make_tables
@@ -38,9 +38,7 @@ def check_tree(tree):
         assert (children > node).all() and (tree.level[children] > tree.level[node]).all()
         parts = [own, *(tree.positions(child) for child in children)]
         assert np.sort(np.concatenate(parts)).tolist() == tree.positions(node).tolist()
-        assert [tree.positions(child)[0] for child in children] == sorted(
-            tree.positions(child)[0] for child in children
-        )
+        assert [tree.positions(one)[0] for one in children] == sorted(tree.positions(one)[0] for one in children)
         assert tree.items(node).tolist() == tree.names[tree.positions(node)].tolist()
         for name in tree.items(node):
             assert node in tree.path(name)
@@ -53,7 +51,7 @@ def check_tree(tree):
 def test_tree_of_levels(rng, alpha):
     for _ in range(20):
         chain = chains_of(random_draws(rng, n=8, n_draws=1, n_chains=1, alpha=alpha))[0]
-        tree = ItemTree.from_levels(chain, names=[f"i{k}" for k in range(8)])
+        tree = stats.ItemTree.from_levels(chain, names=[f"i{k}" for k in range(8)])
         check_tree(tree)
         assert clades_of(tree) == sets_of(chain)
         for level in range(1, 4):
@@ -72,7 +70,7 @@ def test_tree_of_levels(rng, alpha):
 
 
 def test_pruned_trees_keep_the_large_nodes(rng):
-    tree = ItemTree.from_levels(canonical_levels(random_draws(rng))[0, 0], names=None)
+    tree = stats.ItemTree.from_levels(canonical_levels(random_draws(rng))[0, 0], names=None)
     for min_size in (1, 2, 3, 100):
         pruned = tree.pruned(min_size)
         large = [node for node in range(tree.n_nodes) if node == 0 or tree.size[node] >= min_size]
@@ -82,9 +80,9 @@ def test_pruned_trees_keep_the_large_nodes(rng):
 
 
 def test_newick_reads_back():
-    tree = ItemTree.from_levels([[0, 0, 0, 1, 1], [0, 0, 1, 2, 3]], names=["a", "b c", "d's", "e", "f"])
+    tree = stats.ItemTree.from_levels([[0, 0, 0, 1, 1], [0, 0, 1, 2, 3]], names=["a", "b c", "d's", "e", "f"])
     assert tree.to_newick() == "((('a':1,'b c':1):1,('d''s':1):1):1,((e:1):1,(f:1):1):1);".replace("'a'", "a")
-    known = ItemTree(tree.parent, tree.level, tree.node_of_item, np.linspace(1, 0.3, tree.n_nodes), tree.names)
+    known = stats.ItemTree(tree.parent, tree.level, tree.node_of_item, np.linspace(1, 0.3, tree.n_nodes), tree.names)
     assert known.to_newick().startswith("(((a:1,'b c':1)0.767:1,") and ")1.000" not in known.to_newick()
     assert known.to_newick(probabilities=False) == tree.to_newick()
 
@@ -93,35 +91,28 @@ def test_newick_reads_back():
 def test_trees_are_stored_and_read(tmp_path, names):
     draws = random_draws(np.random.default_rng(1), 5, 2)
     draws = draws.drop_vars("animal") if names is None else draws.assign_coords(animal=names)
-    for tree in (
-        consensus_tree(draws, single_items=True),
-        nested_point_estimate(draws, random_seed=1),
-        maximum_clade_credibility(draws),
-        ItemTree.from_levels([[0, 0, 0, 1, 1]]),
-    ):
+    estimates = stats.consensus_tree(draws, single_items=True), stats.nested_point_estimate(draws, random_seed=1)
+    for tree in (*estimates, stats.maximum_clade_credibility(draws), stats.ItemTree.from_levels([[0, 0, 0, 1, 1]])):
         tree.to_dataset().to_netcdf(tmp_path / "tree.nc")
         tree.to_dataset().to_zarr(tmp_path / "tree.zarr", mode="w")
-        for dataset in (
-            tree.to_dataset(),
-            xr.load_dataset(tmp_path / "tree.nc"),
-            xr.load_dataset(tmp_path / "tree.zarr", engine="zarr"),
-        ):
-            found = ItemTree.from_dataset(dataset)
+        stored = xr.load_dataset(tmp_path / "tree.nc"), xr.load_dataset(tmp_path / "tree.zarr", engine="zarr")
+        for dataset in (tree.to_dataset(), *stored):
+            found = stats.ItemTree.from_dataset(dataset)
             assert str(found) == str(tree)
             assert found.to_newick() == tree.to_newick()
             assert found.names.dtype.kind == tree.names.dtype.kind
             assert found.information == tree.information
             assert found.nodes_at(2).tolist() == tree.nodes_at(2).tolist()
     with pytest.raises(TypeError, match="dataset must be a Dataset; got ItemTree"):
-        ItemTree.from_dataset(tree)
+        stats.ItemTree.from_dataset(tree)
     with pytest.raises(ValueError, match="it has no level, probability, node_of_item, item"):
-        ItemTree.from_dataset(xr.Dataset({"parent": ("node", [-1])}))
+        stats.ItemTree.from_dataset(xr.Dataset({"parent": ("node", [-1])}))
 
 
 def test_deep_trees():
     n = 3000
     merges = np.array([[0, 1, 1, 2]] + [[n + k, k + 2, k + 2, k + 3] for k in range(n - 2)], dtype=float)
-    tree = ItemTree.from_linkage(merges)
+    tree = stats.ItemTree.from_linkage(merges)
     assert tree.n_nodes == n - 1 and tree.level.max() == n - 2
     assert tree.to_newick().count("(") == n - 1 and len(str(tree).splitlines()) == n - 1
     assert tree.size.tolist() == list(range(n, 1, -1))
@@ -131,7 +122,7 @@ def test_linkage(rng):
     from scipy.cluster.hierarchy import average, fcluster
 
     linkage = average(rng.normal(size=(12, 2)))
-    tree = ItemTree.from_linkage(linkage, names=list("abcdefghijkl"))
+    tree = stats.ItemTree.from_linkage(linkage, names=list("abcdefghijkl"))
     check_tree(tree)
     for k in range(2, 12):
         labels = fcluster(linkage, k, "maxclust")
@@ -142,10 +133,10 @@ def test_linkage(rng):
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda tree: ItemTree.from_levels([[0, 0, 1], [0, 1, 0]]), "labels must be nested: label 0 of row 1 is in"),
-        (lambda tree: ItemTree.from_levels([0, 0, 1]), r"labels must have shape \(L, n\); got shape \(3,\)"),
-        (lambda tree: ItemTree.from_levels([[0, 0, 1]], names=["a"]), "names must have one entry for each of the 3"),
-        (lambda tree: ItemTree.from_linkage([[0, 1]]), r"linkage must have shape \(n - 1, 4\)"),
+        (lambda tree: stats.ItemTree.from_levels([[0, 0, 1], [0, 1, 0]]), "labels must be nested: label 0 of row 1"),
+        (lambda tree: stats.ItemTree.from_levels([0, 0, 1]), r"labels must have shape \(L, n\); got shape \(3,\)"),
+        (lambda tree: stats.ItemTree.from_levels([[0, 0, 1]], names=["a"]), "names must have one entry for each"),
+        (lambda tree: stats.ItemTree.from_linkage([[0, 1]]), r"linkage must have shape \(n - 1, 4\)"),
         (lambda tree: tree.items(5), "node must be a whole number between 0 and 2; got 5"),
         (lambda tree: tree.path("x"), "item must be the name of one item; got 'x', the name of 0"),
         (lambda tree: tree.labels(-1), "level must be a whole number of at least 0"),
@@ -154,7 +145,7 @@ def test_linkage(rng):
 )
 def test_errors_of_trees(call, message):
     with pytest.raises(ValueError, match=message):
-        call(ItemTree.from_levels([[0, 0, 1]]))
+        call(stats.ItemTree.from_levels([[0, 0, 1]]))
 
 
 @pytest.mark.parametrize("least", [0.5, 0.8])
@@ -168,7 +159,7 @@ def test_consensus_has_the_clades_of_most_draws(rng, least, single):
             for clade, p in probabilities_of(chains).items()
             if (p > least and (single or len(clade) > 1)) or len(clade) == chains.shape[2]
         }
-        tree = consensus_tree(draws, probability=least, single_items=single)
+        tree = stats.consensus_tree(draws, probability=least, single_items=single)
         check_tree(tree)
         found = {frozenset(tree.positions(k).tolist()): tree.probability[k] for k in range(tree.n_nodes)}
         assert found == pytest.approx(wanted)
@@ -181,15 +172,15 @@ def test_probability_of_a_clade(rng):
     known = probabilities_of(chains_of(draws))
     for size in range(1, 6):
         for some in itertools.combinations(range(5), size):
-            found = clade_probability(draws, [f"animal {i}" for i in reversed(some)])
+            found = stats.clade_probability(draws, [f"animal {i}" for i in reversed(some)])
             assert float(found.probability) == pytest.approx(known.get(frozenset(some), 0.0))
             assert (float(found.mcse) == 0) == (float(found.probability) in (0, 1))
     without_names = draws.drop_vars("animal")
-    assert float(clade_probability(without_names, [0, 3]).probability) == known.get(frozenset((0, 3)), 0.0)
+    assert float(stats.clade_probability(without_names, [0, 3]).probability) == known.get(frozenset((0, 3)), 0.0)
     with pytest.raises(ValueError, match="items must be values of 'animal'; got 'cat'"):
-        clade_probability(draws, ["animal 0", "cat"])
+        stats.clade_probability(draws, ["animal 0", "cat"])
     with pytest.raises(ValueError, match="items must be different; got 2 items, 1 of them different"):
-        clade_probability(draws, ["animal 0", "animal 0"])
+        stats.clade_probability(draws, ["animal 0", "animal 0"])
 
 
 def test_clade_credibility_is_the_best_draw(rng):
@@ -198,7 +189,7 @@ def test_clade_credibility_is_the_best_draw(rng):
     known = probabilities_of(chains)
     for score, function in (("sum", lambda p: p - 0.5), ("product", np.log)):
         values = [sum(function(known[clade]) for clade in sets_of(chain) if len(clade) < 5) for chain in chains]
-        tree = maximum_clade_credibility(draws, score=score)
+        tree = stats.maximum_clade_credibility(draws, score=score)
         check_tree(tree)
         best = chains[tree.information["draw"]]
         assert clades_of(tree) == sets_of(best)
@@ -208,12 +199,12 @@ def test_clade_credibility_is_the_best_draw(rng):
         } == pytest.approx({clade: known[clade] for clade in sets_of(best)})
     # The sum is least expected symmetric difference.
     distances = [np.mean([len(sets_of(a) ^ sets_of(b)) for b in chains]) for a in chains]
-    best = maximum_clade_credibility(draws).information["draw"]
+    best = stats.maximum_clade_credibility(draws).information["draw"]
     assert distances[best] == pytest.approx(min(distances))
     with pytest.raises(ValueError, match="score must be sum or product; got 'mean'"):
-        maximum_clade_credibility(draws, score="mean")
+        stats.maximum_clade_credibility(draws, score="mean")
     with pytest.raises(ValueError, match="probability must be from 0.5 to less than 1; got 0.2"):
-        consensus_tree(draws, probability=0.2)
+        stats.consensus_tree(draws, probability=0.2)
 
 
 @pytest.mark.quick("4-3-binder_loss")
@@ -244,31 +235,14 @@ def wrongly_hung():
     return truth, NestedSearch(tables, start)
 
 
-def test_nodes_move_as_a_whole(rng):
+@pytest.mark.parametrize("joined", [False, True])
+def test_search_leaves_wrong_branches(rng, joined):
+    """No item alone has anything to gain: a whole node moves or, where two are joined, is dissolved."""
     truth, search = wrongly_hung()
-    # One item alone has nothing to gain.
     assert not any(search.move(np.array([item]), 2) for item in rng.permutation(40))
-    assert search.move(np.arange(20, 30), 2)
-    np.testing.assert_array_equal(search.labels(), truth)
-
-
-def test_nodes_are_dissolved(rng):
-    truth, search = wrongly_hung()
-    assert search.move(np.arange(30, 40), 1)  # one node is better than the wrong two
-    assert len(set(search.labels()[0])) == 1
-    before = search.labels()
-    # Neither a node nor an item can move alone, but parts of the dissolved node find their places.
-    for slot in range(4):
-        assert not search.move(np.flatnonzero(truth[1] == slot), 2)
-    np.testing.assert_array_equal(search.labels(), before)
-    assert search.dissolve(rng, np.arange(40), 0)
-    np.testing.assert_array_equal(search.labels(), truth)
-    # At the best partitions nothing changes, and what was taken out is put back.
-    for level in range(2):
-        for label in np.unique(truth[level]):
-            assert not search.dissolve(rng, np.flatnonzero(truth[level] == label), level)
-    np.testing.assert_array_equal(search.labels(), truth)
-    _, search = wrongly_hung()
+    if joined:
+        assert search.move(np.arange(30, 40), 1)  # one node is better than the wrong two
+        assert not any(search.move(np.flatnonzero(truth[1] == slot), 2) for slot in range(4))
     search.improve(rng, 20)
     np.testing.assert_array_equal(search.labels(), truth)
 
@@ -276,7 +250,7 @@ def test_nodes_are_dissolved(rng):
 def test_point_estimate_of_more_items(rng):
     truth = np.array([np.repeat([0, 1, 2], [20, 12, 8]), np.repeat([0, 1, 2, 3, 4], [12, 8, 12, 4, 4])])
     draws = noisy_draws(rng, truth, moved=0.3)
-    tree = nested_point_estimate(draws, random_seed=1)
+    tree = stats.nested_point_estimate(draws, random_seed=1)
     check_tree(tree)
     np.testing.assert_array_equal([tree.labels(1), tree.labels(2)], truth)
     # No draw is as good: each has items on wrong paths.
@@ -286,15 +260,18 @@ def test_point_estimate_of_more_items(rng):
         chain_losses(truth[None], chains_of(draws), "variation_of_information", {"base": 2})[0]
     )
     assert sum(tree.information["expected_loss_by_level"]) == pytest.approx(tree.information["expected_loss"])
-    again = nested_point_estimate(draws, random_seed=1)
+    again = stats.nested_point_estimate(draws, random_seed=1)
     np.testing.assert_array_equal(again.parent, tree.parent)
     for argument, wrong in {"n_restarts": 0, "max_sweeps": 0, "max_draws": 0, "loss": "x"}.items():
         with pytest.raises(ValueError, match=f"{argument} must be"):
-            nested_point_estimate(draws, **{argument: wrong})
+            stats.nested_point_estimate(draws, **{argument: wrong})
 
 
 def test_single_item(rng):
     draws = random_draws(rng, n=1)
-    for estimate in (consensus_tree, maximum_clade_credibility, nested_point_estimate):
+    for estimate in (stats.consensus_tree, stats.maximum_clade_credibility, stats.nested_point_estimate):
         tree = estimate(draws)
         assert tree.n_nodes == 1 and tree.to_newick() == "('animal 0':1);"
+    assert (stats.nested_quantities(draws).mean_common_depth == 0).all()
+    assert stats.nested_convergence(draws).sizes["pair"] == 0
+    assert stats.common_depth(draws).values.tolist() == [[3.0]]
