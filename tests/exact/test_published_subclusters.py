@@ -133,3 +133,10 @@ def test_other_measures_are_refused():
     model = make_model(nrm.PitmanYorProcess(0.3, 1.0))
     with model, pytest.raises(ValueError, match="must have a DirichletProcess; that of 'z' is a PitmanYorProcess"):
         PublishedSubclusters([model["z"]])
+
+
+@pytest.mark.slow
+def test_exact_chain_of_the_same_length_is_right():
+    found, largest = distance(chains(Rules(CHANG_FISHER, False), 0, 1, 10_000))
+    assert found < 0.02
+    assert largest < 1.0

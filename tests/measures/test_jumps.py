@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from scipy import special
+from scipy import special, stats
 
 from pymc_nrm.kernels.special import softplus
 from pymc_nrm.measures import DirichletProcess, NormalizedGeneralizedGamma, NormalizedInverseGaussian, jumps
@@ -124,3 +124,19 @@ def test_jumps_end_with_the_first_tail_that_is_small_enough():
 def test_measures_of_another_class_are_refused():
     with pytest.raises(NotImplementedError, match="float .* draw_jumps"):
         jumps.draw_jumps(1.0, [1], np.random.default_rng(1), 0.1, 10)
+
+
+def test_jumps_of_clusters_are_gamma_variables():
+    rng = np.random.default_rng(4)
+    draws = np.exp([jumps.draw_log_gamma_jumps(rng, 0.6, np.array([1, 7])) for _ in range(10_000)])
+    for column, count in zip(draws.T, [1, 7], strict=True):
+        assert stats.kstest(column, stats.gamma(count - 0.6).cdf).pvalue > 1e-3
+    assert abs(stats.spearmanr(*draws.T).statistic) < 4 / math.sqrt(10_000)
+
+
+def test_tails_in_closed_form():
+    for x in [1e-8, 0.3, 0.999, 1.001, 20.0]:
+        assert math.exp(jumps.log_tail(0.0, math.log(x))) == pytest.approx(special.exp1(x), rel=1e-13)
+    for x in [1e-8, 0.3, 0.999, 1.001, 5.0]:
+        half = 2 * (math.exp(-x) / math.sqrt(math.pi * x) - special.erfc(math.sqrt(x)))
+        assert math.exp(jumps.log_tail(0.5, math.log(x))) == pytest.approx(half, rel=1e-11)

@@ -5,6 +5,8 @@ import pytensor
 import pytensor.tensor as pt
 import pytest
 
+from pymc_nrm.measures.generalized_gamma import LogU
+from pymc_nrm.measures.log_concave import log_density, log_density_derivative
 from pymc_nrm.measures.quadrature import log_integral, symbolic_log_integral
 
 CASES = [
@@ -63,3 +65,14 @@ def test_integral_and_slopes_on_a_wide_grid(integrate, symbolic):
         assert slope_alpha == pytest.approx(-mean_growth, rel=1e-8), case
         exact_slope = k * mean_L - alpha * mean_slope
         assert slope_sigma == pytest.approx(exact_slope, rel=1e-7, abs=1e-8 * k * mean_L), case
+
+
+@pytest.mark.parametrize("sigma", [0.0, 0.3, 0.99])
+@pytest.mark.parametrize("s", [-50.0, -1.0, 0.0, 2.0, 30.0])
+def test_density_of_log_u_is_the_integrand_and_has_the_derivative(sigma, s):
+    target = LogU(20.0, 4.0, 0.8, sigma)
+    f = definition(20, 4, 0.8, sigma)
+    assert log_density(target, s) == pytest.approx(f(s), rel=1e-12)
+    h = 1e-5
+    numeric = (f(s + h) - f(s - h)) / (2 * h)
+    assert log_density_derivative(target, s) == pytest.approx(numeric, rel=1e-5, abs=1e-8)

@@ -207,3 +207,21 @@ def test_few_items(n):
             nrm.Mixture("x", z, galaxy_family, observed=x)
             labels = pm.sample(1000, tune=0, chains=2, step=step([z]), random_seed=4, **QUIET).posterior["z"].values
         assert_law(labels, partitions, probabilities)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "measure",
+    [nrm.DirichletProcess(1.5), nrm.NormalizedInverseGaussian(0.5), nrm.NormalizedGeneralizedGamma(1.0, 0.4)],
+    ids=lambda measure: type(measure).__name__,
+)
+def test_a_partition_alone_has_its_prior(measure):
+    partitions = all_partitions(4)
+    probabilities = eppf(measure, partitions)
+    assert probabilities.sum() == pytest.approx(1.0)
+    with pm.Model():
+        z = nrm.Partition("z", measure, n=4)
+        labels = pm.sample(1500, tune=0, chains=4, random_seed=3, **QUIET).posterior["z"].values
+        forward = pm.draw(z, 20_000, random_seed=1)
+    for draws in (labels, forward.reshape(4, -1, 4)):
+        assert_law(draws, partitions, probabilities)
