@@ -4,7 +4,7 @@ import sys
 from importlib import metadata
 from pathlib import Path
 
-from pymc_nrm.kernels.fingerprints import source_fingerprint
+from pymc_nrm.kernels.kernel_cache import source_fingerprint
 
 sys.path.insert(0, str(Path(__file__).parent / "_extensions"))
 

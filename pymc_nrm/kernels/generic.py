@@ -12,13 +12,11 @@ import types
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from pymc_nrm.kernels.fingerprints import dispatchers
 from pymc_nrm.kernels.interrupts import call_with_late_interrupts, compile_check_signals
 from pymc_nrm.kernels.interrupts import check_signals as check_signals
-from pymc_nrm.kernels.kernel_cache import attach_cache
+from pymc_nrm.kernels.kernel_cache import attach_cache, dispatchers
 from pymc_nrm.kernels.layers import COMPOSED
-from pymc_nrm.kernels.numba_internals import are_known
-from pymc_nrm.kernels.part_compiler import compilers
+from pymc_nrm.kernels.part_compiler import are_known, compilers
 
 _extensions = [compile_check_signals]
 
@@ -247,7 +245,7 @@ def kernel(function: Callable[..., Any] | None = None, *, inner_loop: bool = Fal
 
     Numba's own cache looks only at the file of the function.  The key used here also covers every source file of this
     package that the function can call and, for types and kernels defined elsewhere, what their implementations reach
-    (``fingerprints.function_fingerprint``).  Outdated machine code is therefore never loaded, whatever is edited or
+    (``kernel_cache.function_fingerprint``).  Outdated machine code is therefore never loaded, whatever is edited or
     upgraded.  If the disk is full, read-only or damaged, every process compiles the function, after a warning.
 
     Parameters

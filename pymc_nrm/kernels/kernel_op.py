@@ -9,7 +9,7 @@ from pytensor.gradient import DisconnectedType, disconnected_type
 from pytensor.graph.op import Op
 from pytensor.graph.replace import graph_replace
 
-from pymc_nrm.kernels.fingerprints import function_fingerprint, layer_of, source_fingerprint
+from pymc_nrm.kernels.kernel_cache import function_fingerprint, layer_of, source_fingerprint
 
 
 class KernelOp(Op):

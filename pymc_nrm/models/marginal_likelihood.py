@@ -15,8 +15,8 @@ from pytensor.graph.traversal import ancestors, graph_inputs
 from pymc_nrm.common.pymc_internals import ValuedRV
 from pymc_nrm.families.base import add_item, localise, log_likelihood, prepare_data, statistics_size
 from pymc_nrm.families.fast import log_marginals_with_gradient
-from pymc_nrm.kernels.fingerprints import class_fingerprint, source_fingerprint
 from pymc_nrm.kernels.generic import kernel, lacking
+from pymc_nrm.kernels.kernel_cache import class_fingerprint, source_fingerprint
 from pymc_nrm.kernels.kernel_op import symbolic_pullback
 from pymc_nrm.kernels.special import copy_row
 from pymc_nrm.models.values import constant_value

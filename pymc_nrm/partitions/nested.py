@@ -15,8 +15,8 @@ from pymc_nrm.partitions.nested_laws.levels import (
     canonical_paths,
     levels_of,
     symbolic_levels_of,
+    symbolic_log_nested_prior,
 )
-from pymc_nrm.partitions.nested_laws.prior import symbolic_log_nested_prior
 
 # Each level has a column of labels, and hyperparameters of its own.
 _MOST_LEVELS = 100

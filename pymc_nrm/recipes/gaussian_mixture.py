@@ -1,16 +1,42 @@
 """A Gaussian mixture of the rows of a matrix."""
 
+import copy
 from typing import Any
 
 import pandas as pd
 import pymc as pm
 import xarray as xr
+from pytensor.graph.basic import Constant, Variable
+from pytensor.tensor.random.op import RandomVariable
 
 from pymc_nrm.common.checks import check_flag, numeric_array
+from pymc_nrm.measures import DirichletProcess
+from pymc_nrm.models.partition import Partition
 from pymc_nrm.partitions.chunked import Rows
 from pymc_nrm.recipes.columns import NUMERIC, check_columns, item_names, numbers_of, warn_of_doubtful_numbers
 from pymc_nrm.recipes.numeric_block import add_numeric_block, add_rows, check_covariance, check_n_components
-from pymc_nrm.recipes.partition_prior import add_partition
+
+
+def add_partition(measure, **options):
+    """Add the partition ``z`` of the items to the model at hand."""
+    if measure is None:
+        measure = DirichletProcess(pm.Gamma.dist(2.0, 1.0))
+    if isinstance(measure, tuple):
+        measure = type(measure)(*[_field(name, value) for name, value in measure._asdict().items()])
+    options = options if options.get("rows") is not None else {"dims": "item", **options}
+    return Partition("z", measure, **options)
+
+
+def _field(name, value):
+    if not isinstance(value, Variable) or isinstance(value, Constant):
+        return value
+    if value.name is not None or value.owner is None or not isinstance(value.owner.op, RandomVariable):
+        raise TypeError(
+            f"{name} of measure must be a number or a distribution such as pm.Gamma.dist(2, 1); got {value}, a "
+            "variable made elsewhere. To share variables write the model yourself, with Partition and Mixture"
+        )
+    # The variable is given a name: a copy leaves that of the caller as it was, for the next model.
+    return pm.modelcontext(None).register_rv(copy.deepcopy(value), name)
 
 
 def gaussian_mixture(

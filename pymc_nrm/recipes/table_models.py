@@ -28,8 +28,8 @@ from pymc_nrm.recipes.columns import (
     level_codes,
     numbers_of,
 )
+from pymc_nrm.recipes.gaussian_mixture import add_partition
 from pymc_nrm.recipes.numeric_block import add_numeric_block, check_covariance, check_n_components
-from pymc_nrm.recipes.partition_prior import add_partition
 from pymc_nrm.recipes.ties import jitter_ties as with_jitter
 
 _FAMILIES = {BINARY: BernoulliBeta, COUNT: PoissonGamma}

@@ -28,6 +28,7 @@ from pymc_nrm.run.chains import (
     run_chains,
     run_pymc,
     sample_remotely,
+    watched,
 )
 from pymc_nrm.run.convergence_report import convergence_report
 from pymc_nrm.run.gradient_beside import with_gradient_beside, with_slot_nuts
@@ -41,7 +42,6 @@ from pymc_nrm.run.results import (
 )
 from pymc_nrm.run.run_folder import RunFolder
 from pymc_nrm.run.storage import Checkpoints, Storage
-from pymc_nrm.run.watch import watched
 from pymc_nrm.stats.diagnostics import attach, diagnose, reported_quantities
 
 _log = logging.getLogger(__name__)

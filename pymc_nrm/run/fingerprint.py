@@ -16,7 +16,7 @@ from pytensor.graph.type import Type
 from pytensor.tensor.random.type import RandomType
 
 from pymc_nrm.common.pymc_internals import NOT_SETTINGS, SETTINGS, flatten_steps
-from pymc_nrm.kernels.fingerprints import class_fingerprint, source_fingerprint
+from pymc_nrm.kernels.kernel_cache import class_fingerprint, source_fingerprint
 from pymc_nrm.partitions.kind import Kind
 
 _PACKAGES = ("pymc", "pytensor", "numba", "numpy", "scipy")

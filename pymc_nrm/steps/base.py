@@ -25,8 +25,7 @@ from pymc_nrm.moves.guide_trees.guide_tree import guide_tree
 from pymc_nrm.moves.guide_trees.tree import cut_tree
 from pymc_nrm.partitions.clusters import build_state, log_target, log_target_by_items
 from pymc_nrm.partitions.flat import Flat, Ordered
-from pymc_nrm.steps.finite import check_against_graph, log_densities_by_graph, not_finite
-from pymc_nrm.steps.target import Target
+from pymc_nrm.steps.target import Target, check_against_graph, log_densities_by_graph, not_finite
 
 
 def common_statistics(counts, log_u, log_joint, number):

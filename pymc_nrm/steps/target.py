@@ -1,14 +1,23 @@
-"""What a step reads of a PyMC model: the measure of one partition, and the families and data of its mixtures."""
+"""The target of a step: the priors and data of a partition at points, and checks that the density is finite."""
 
+import functools
 from functools import partial
 
+import numpy as np
+import pytensor
+import pytensor.tensor as pt
+import scipy
+from pymc.exceptions import SamplingError
+from pytensor.compile.mode import Mode
+
 from pymc_nrm.common.checks import check_values
-from pymc_nrm.families.base import check_resolution
-from pymc_nrm.measures.base import check_measure_hyperparameters
+from pymc_nrm.families.base import check_resolution, log_likelihood
+from pymc_nrm.measures.base import check_measure_hyperparameters, log_eppf
 from pymc_nrm.models.item_counts import check_labels, check_shape
 from pymc_nrm.models.parts import PartitionParts, joint_data, joint_family
 from pymc_nrm.models.rvs import check_uses, kind_of, mixtures_of
 from pymc_nrm.models.values import Values
+from pymc_nrm.partitions.labels import canonical_labels
 
 
 class Target:
@@ -61,3 +70,111 @@ class Target:
         for (name, *_), family, rows in zip(mixtures, families, data, strict=True):
             check_resolution(family, rows, f"data of {name!r}")
         self._checked = True
+
+
+# The log densities of kernels and graph may differ by this share of their sum, or by this amount for each item.
+_TOLERANCE = 1e-6
+# Data sets with more values are not copied for a check.
+_MOST_VALUES = 10_000_000
+
+
+def graph_log_likelihoods(mixtures, labels):
+    """Log densities of the data of mixtures given the partition, from the graph that NUTS sees."""
+    return [graph_log_likelihood(family, X, canonical_labels(labels[rows])) for _, family, X, rows in mixtures]
+
+
+def log_densities_by_graph(mixtures, labels):
+    """The same, or None for more than ten million values."""
+    if sum(np.prod(X.shape) for _, _, X, _ in mixtures) > _MOST_VALUES:
+        return None
+    return graph_log_likelihoods(mixtures, labels)
+
+
+def graph_log_likelihood(family, X, labels):
+    """Log density of the data of one mixture, from the graph. Shapes: ``X`` (n, d) or (n,), ``labels`` (n,)."""
+    fields = tuple(np.asarray(value) for value in family)
+    if scipy.sparse.issparse(X):
+        from pytensor.sparse import as_sparse_variable  # imports scipy.sparse
+
+        values = scipy.sparse.csr_matrix(X)
+        values_type = as_sparse_variable(values).type
+    else:
+        values = np.ascontiguousarray(X[:, None] if X.ndim == 1 else X)
+        values_type = pt.matrix(dtype=values.dtype).type
+    # An implementation that is registered anew has a graph of its own.
+    implementation = log_likelihood.dispatch(type(family))
+    types = tuple((field.dtype.name, field.ndim) for field in fields)
+    with np.errstate(all="ignore"):
+        return float(_interpreted(implementation, type(family), types, values_type)(*fields, values, labels))
+
+
+@functools.lru_cache(maxsize=32)
+def _interpreted(implementation, family_class, types, values_type):
+    """The log-likelihood as a function of hyperparameters, data and labels; few values do not pay for compilation."""
+    fields = [pt.tensor(dtype=dtype, shape=(None,) * ndim) for dtype, ndim in types]
+    values, labels = values_type(), pt.lvector()
+    graph = log_likelihood(family_class(*fields), values, labels)
+    mode = Mode(linker="py", optimizer="minimum_compile")
+    return pytensor.function([*fields, values, labels], graph, mode=mode, on_unused_input="ignore")
+
+
+def check_against_graph(partition, mixtures, labels, log_density):
+    """Check that kernels and graph agree about the log density of the data where a chain starts."""
+    parts = log_densities_by_graph(mixtures, labels)
+    if parts is None:
+        return
+    expected = sum(parts)
+    if abs(log_density - expected) <= _TOLERANCE * (len(labels) + abs(expected)):
+        return
+    raise SamplingError(
+        f"the log density of the data of partition {partition!r} where a chain starts is {expected} by the graph of "
+        f"the model, which NUTS sees, and {log_density} by the kernels of the step: values are too large or too far "
+        "apart for double precision, or log_likelihood and log_marginal of a family disagree. "
+        + " ".join(_of_mixture(mixture, part) for mixture, part in zip(mixtures, parts, strict=True))
+    )
+
+
+def not_finite(kind, measure, mixtures, labels, value, when):
+    """The error for a log density that is not finite; it names the part that is not, and all values it depends on."""
+    labels = kind.of_items(labels)
+    log_prior = log_eppf(measure, kind.counts(labels))
+    parts = graph_log_likelihoods(mixtures, labels)
+    return error_of_parts(f"partition {kind.name!r}", f"with {measure}", log_prior, mixtures, parts, value, when)
+
+
+def error_of_parts(title, prior, log_prior, mixtures, parts, value, when):
+    """The error for a log density that is not finite, from those of its parts."""
+    finite = np.isfinite([log_prior, *parts]).all()
+    sentences = [
+        _of_mixture(mixture, part)
+        for mixture, part in zip(mixtures, parts, strict=True)
+        if finite or not np.isfinite(part)
+    ]
+    if finite:
+        sentences.insert(0, "By the graph of the model it is finite: the kernels of the step lose all digits.")
+    if finite or not np.isfinite(log_prior):
+        sentences.append(f"That of the partition is {log_prior} {prior}.")
+    return SamplingError(
+        f"the log joint density of {title} and its data is not finite {when}: {value}. "
+        + " ".join(sentences)
+        + " Rescale the data, or change hyperparameters, or priors that allow such values of them"
+    )
+
+
+def _of_mixture(mixture, value):
+    name, family, X, _ = mixture
+    values = X.data if scipy.sparse.issparse(X) else X
+    with np.errstate(all="ignore"):
+        low, high = (np.nanmin(values), np.nanmax(values)) if np.size(values) else (np.nan, np.nan)
+    hyperparameters = ", ".join(f"{field}={_short(h)}" for field, h in family._asdict().items())
+    return (
+        f"That of Mixture {name!r}, data between {low:.6g} and {high:.6g}, is {value} with "
+        f"{type(family).__name__}({hyperparameters})."
+    )
+
+
+def _short(value):
+    array = np.asarray(value)
+    if array.size and (array == array.flat[0]).all():
+        array = array.flat[0]
+    return np.array2string(np.asarray(array), threshold=10, separator=", ", max_line_width=10_000).replace("\n", "")

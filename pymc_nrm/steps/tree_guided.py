@@ -10,8 +10,8 @@ from pytensor.graph.traversal import ancestors
 from pymc_nrm.common.checks import check_count
 from pymc_nrm.common.pymc_internals import Competence, dataclass_state
 from pymc_nrm.families.conjugate import log_marginal
-from pymc_nrm.kernels.fingerprints import function_fingerprint
 from pymc_nrm.kernels.generic import Kernel
+from pymc_nrm.kernels.kernel_cache import function_fingerprint
 from pymc_nrm.models.rvs import family_of
 from pymc_nrm.moves.gibbs import scan_order
 from pymc_nrm.moves.guide_trees.guide_tree import block_statistics, guide_tree, make_guide

@@ -5,8 +5,7 @@ from helpers import all_chains
 
 from pymc_nrm.families.diffusion.base import whitened_tree
 from pymc_nrm.kernels.generic import kernel
-from pymc_nrm.moves.nested.diffusion_moves import move_item, new_work
-from pymc_nrm.moves.nested.diffusion_split_merge import split_or_merge
+from pymc_nrm.moves.nested.diffusion_moves import move_item, new_work, split_or_merge
 from pymc_nrm.moves.nested.diffusion_sweep import diffusion_sweep, random_regraft
 
 

@@ -16,7 +16,7 @@ from pymc_nrm.families.base import complete
 from pymc_nrm.kernels.special import draw_categorical, draw_index
 from pymc_nrm.moves.gibbs import draw_column
 from pymc_nrm.moves.split_merge import accept, choose_side, empty_tally
-from pymc_nrm.steps.finite import check_against_graph, graph_log_likelihood
+from pymc_nrm.steps.target import check_against_graph, graph_log_likelihood
 from pymc_nrm.testing import kernel_inputs
 
 X = np.random.default_rng(1).normal(size=12)

@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 import pymc_nrm
-from pymc_nrm.kernels.fingerprints import class_fingerprint, function_fingerprint
 from pymc_nrm.kernels.generic import generic, kernel, precompile
+from pymc_nrm.kernels.kernel_cache import class_fingerprint, function_fingerprint
 
 
 @generic

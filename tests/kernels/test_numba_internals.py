@@ -6,13 +6,13 @@ import sys
 
 import pytest
 
-from pymc_nrm.kernels import numba_internals
-from pymc_nrm.kernels.numba_internals import CACHE, COMPILER, are_known, lacking_names
+from pymc_nrm.kernels import part_compiler as numba_internals
+from pymc_nrm.kernels.part_compiler import CACHE, COMPILER, are_known, lacking_names
 
 KERNELS = """
 import warnings
 from typing import NamedTuple
-from pymc_nrm.kernels import numba_internals
+from pymc_nrm.kernels import part_compiler as numba_internals
 from pymc_nrm.kernels.generic import generic, kernel
 
 {change}

@@ -10,8 +10,15 @@ from pytensor.compile.mode import Mode
 from pymc_nrm.measures import DirichletProcess, PitmanYorProcess
 from pymc_nrm.partitions.nested import Nested, WeightedNested
 from pymc_nrm.partitions.nested_laws.forward import draw_further_nested, draw_nested, draw_paths
-from pymc_nrm.partitions.nested_laws.levels import KnownPaths, Levels, levels_of, symbolic_levels_of
-from pymc_nrm.partitions.nested_laws.prior import log_nested_prior, log_path_prior, symbolic_log_nested_prior
+from pymc_nrm.partitions.nested_laws.levels import (
+    KnownPaths,
+    Levels,
+    levels_of,
+    log_nested_prior,
+    log_path_prior,
+    symbolic_levels_of,
+    symbolic_log_nested_prior,
+)
 
 ALPHA, SIGMA, GAMMA = np.array([0.7, 1.3, 0.4]), np.array([0.5, 0.2, 0.0]), np.array([1.5, 0.8, 1.9, 0.6])
 

@@ -5,7 +5,7 @@ import pymc as pm
 import pytest
 
 import pymc_nrm as nrm
-from pymc_nrm.models import random_variables
+from pymc_nrm.models import marked_labels
 
 
 @pytest.fixture(scope="module")
@@ -54,6 +54,6 @@ def test_names_of_a_family_of_a_user():
     class Waiting:
         pass
 
-    name, (plain, latex) = random_variables.printed_names("mixture", Waiting)
+    name, (plain, latex) = marked_labels.printed_names("mixture", Waiting)
     assert (name, plain) == ("mixture[Waiting]", "Mixture[Waiting]")
     assert latex == r"\operatorname{Mixture}[\operatorname{Waiting}]"

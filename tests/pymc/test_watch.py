@@ -8,8 +8,8 @@ import pymc as pm
 import pytest
 
 import pymc_nrm as nrm
-from pymc_nrm.run import watch
-from pymc_nrm.run.watch import Watch, watched
+from pymc_nrm.run import chains as watch
+from pymc_nrm.run.chains import Watch, watched
 
 
 @pytest.fixture

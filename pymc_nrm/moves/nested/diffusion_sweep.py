@@ -11,8 +11,7 @@ from pymc_nrm.measures import DirichletProcess
 from pymc_nrm.measures.base import weights
 from pymc_nrm.moves.guide_trees.guide_tree import guide_tree
 from pymc_nrm.moves.guide_trees.tree import cut_tree
-from pymc_nrm.moves.nested.diffusion_moves import move_item, new_work, regraft_node
-from pymc_nrm.moves.nested.diffusion_split_merge import shuffle, split_or_merge
+from pymc_nrm.moves.nested.diffusion_moves import move_item, new_work, regraft_node, shuffle, split_or_merge
 
 
 def diffusion_start(data, depth, rng):

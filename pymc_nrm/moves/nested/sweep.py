@@ -7,10 +7,9 @@ import numpy as np
 from pymc_nrm.kernels.generic import generic, kernel
 from pymc_nrm.moves.gibbs import random_items
 from pymc_nrm.moves.nested.component_split_merge import component_split_merge
-from pymc_nrm.moves.nested.franchise import build_franchise, franchise_values
+from pymc_nrm.moves.nested.franchise import build_franchise, franchise_values, redraw_tables
 from pymc_nrm.moves.nested.item_gibbs import franchise_without_items, item_gibbs
 from pymc_nrm.moves.nested.level_gibbs import level_gibbs
-from pymc_nrm.moves.nested.table_arrangement import redraw_tables
 from pymc_nrm.moves.nested.table_gibbs import log_marginals, seating_gibbs, table_gibbs
 from pymc_nrm.partitions.clusters import State, build_state
 from pymc_nrm.partitions.nested_laws.levels import KnownPaths, Levels

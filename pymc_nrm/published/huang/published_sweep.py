@@ -12,9 +12,8 @@ from pymc_nrm.kernels.generic import check_signals, kernel
 from pymc_nrm.kernels.lanes import LANES
 from pymc_nrm.kernels.special import copy_row, draw_categorical, log_sum_exp
 from pymc_nrm.moves.gibbs import random_items
-from pymc_nrm.moves.nested.franchise import add_path, build_franchise, change_items
+from pymc_nrm.moves.nested.franchise import add_path, arrange_tables, build_franchise, change_items
 from pymc_nrm.moves.nested.sweep import log_density
-from pymc_nrm.moves.nested.table_arrangement import arrange_tables
 from pymc_nrm.partitions.clusters import build_state, close_slot, grow, open_slot, ordered_labels
 from pymc_nrm.partitions.labels import canonical_columns
 

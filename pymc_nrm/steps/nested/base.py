@@ -9,11 +9,9 @@ from pymc_nrm.kernels.generic import precompile
 from pymc_nrm.models.marked_labels import is_default_start
 from pymc_nrm.moves.nested.sweep import log_density, sequential_start
 from pymc_nrm.partitions.nested import Nested
-from pymc_nrm.partitions.nested_laws.levels import KnownPaths
-from pymc_nrm.partitions.nested_laws.prior import log_nested_prior, log_path_prior
+from pymc_nrm.partitions.nested_laws.levels import KnownPaths, log_nested_prior, log_path_prior
 from pymc_nrm.steps.base import LabelStep
-from pymc_nrm.steps.finite import check_against_graph, error_of_parts, graph_log_likelihoods
-from pymc_nrm.steps.target import Target
+from pymc_nrm.steps.target import Target, check_against_graph, error_of_parts, graph_log_likelihoods
 
 
 class NestedTarget(Target):
