@@ -9,7 +9,7 @@ from pymc_nrm.measures import DirichletProcess
 from pymc_nrm.measures.base import weights
 from pymc_nrm.moves.guide_trees.tree import build_tree, check_tree, cut_tree, tree_potentials
 from pymc_nrm.stats import adjusted_rand
-from pymc_nrm.trees import bayes_kmeans, bayes_kmeans_bhc, bhc
+from pymc_nrm.trees import bayes_kmeans_bhc, bhc, clustering
 from pymc_nrm.trees.inputs import family_and_data
 
 GAUSS = NormalGamma(0.0, 0.01, 2.0, 1.0)
@@ -48,7 +48,7 @@ def test_units_have_the_potentials_of_their_trees(rng):
     family, data, n = family_and_data(GAUSS, X)
     table = weights(MEASURES["NGG"], n, 1.0)
     groups = np.split(rng.permutation(n), [1, 30])
-    merges, log_d, tops, units = bayes_kmeans._group_units(table, family, data, groups)
+    merges, log_d, tops, units = clustering._group_units(table, family, data, groups)
     assert 3 < len(tops) <= 12 and len(merges) == n - len(tops)
     # Complete the tree by arbitrary merges of the units.
     rest = [[tops[0], tops[1]]] + [[n + len(merges) + k, tops[k + 2]] for k in range(len(tops) - 2)]
@@ -73,9 +73,9 @@ def test_bound_close_to_greedy_clustering_of_all_items(rng):
 def test_groups_do_not_outgrow_their_share(rng):
     X, _ = clustered(rng, 900)
     family, data, n = family_and_data(GAUSS, X)
-    counts = np.bincount(bayes_kmeans._assign(family, data, rng.permutation(n), 30))
+    counts = np.bincount(clustering._assign(family, data, rng.permutation(n), 30))
     assert counts.sum() == n and counts.max() <= 60 and len(counts) <= 46
-    counts = np.bincount(bayes_kmeans._assign(family, data, np.arange(n), n))
+    counts = np.bincount(clustering._assign(family, data, np.arange(n), n))
     assert (counts == 1).all()
 
 
