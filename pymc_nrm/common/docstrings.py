@@ -82,6 +82,17 @@ Raises
 ------
 TypeError, ValueError
     If arguments are of the wrong kind or outside their support, or the tree does not fit the data.""",
+    "side_by_side": """
+X : array_like, DataFrame or DataArray, shape (n,) or (n, d), optional
+    Data, drawn as points; one feature gives one row of points for each cluster.  Without it, a black and white matrix
+    shows which pairs of items are in the same cluster.
+features : sequence of int or str, optional
+    One or two columns of X, by position or name.
+
+Returns
+-------
+PlotCollection
+    ``.viz["points"]`` or ``.viz["image"]`` with dimension ``partition``.""",
     "random_seed": """
 random_seed : int or numpy.random.Generator, optional
     By default draws differ from call to call.""",

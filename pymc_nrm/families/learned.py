@@ -107,6 +107,9 @@ class Hyperpriors:
             raise ValueError(
                 f"covariates must have shape (n, p) or (n,) with n = {len(self.values)}; got shape {values.shape}"
             )
+        if not np.isfinite(values).all():
+            row, column = (int(k) for k in np.argwhere(~np.isfinite(values))[0])
+            raise ValueError(f"covariates must be finite; got {values[row, column]} in row {row}, column {column}")
         return given, values
 
     def dimension(self, label, coordinate):

@@ -96,7 +96,7 @@ class NormalRegression(NamedTuple):
 
     @classmethod
     @shared_text(
-        ", or the response has no positive variance, or covariates are constant or linear combinations of others"
+        ", the response has no positive variance, or covariates are missing, constant or linear combinations of others"
     )
     def learned(cls, name: str, X: Any, covariates: Any) -> "NormalRegression":
         """Hyperparameters learned with the partition: hyperpriors in the model at hand, centred at the data.

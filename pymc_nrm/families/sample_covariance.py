@@ -42,10 +42,13 @@ def incomplete_moments(X):
     return center + scale * mean, covariance * np.outer(scale, scale) * n / (n - 1)
 
 
-_REMEDY = (
-    "Give Psi yourself, as in NormalWishart(mu=X.mean(axis=0), kappa=0.1, Psi=np.diag(X.var(axis=0)), nu=d + 6), or "
-    "use NormalGamma.from_data, which needs no covariances"
-)
+# What to do where there are too few items, and about constant columns, by the argument that holds them.
+_REMEDIES = {
+    "X": "Give Psi yourself, as in NormalWishart(mu=X.mean(axis=0), kappa=0.1, Psi=np.diag(X.var(axis=0)), nu=d + 6), "
+    "or use NormalGamma.from_data, which needs no covariances",
+    "covariates": "Leave some out",
+}
+_REASONS = {"X": "a constant column says nothing about clusters", "covariates": "there is an intercept already"}
 
 
 def sample_moments(family_class, X, argument="X"):
@@ -55,13 +58,13 @@ def sample_moments(family_class, X, argument="X"):
     has_gaps = draws_gaps(family_class) and np.isnan(values).any()
     if has_gaps:
         check_two_values(values)
-    check_full_rank(values)
+    check_full_rank(values, argument)
     with np.errstate(over="ignore", invalid="ignore"):
         if has_gaps:
             mean, covariance = incomplete_moments(values)
         else:
             mean, covariance = values.mean(axis=0), np.cov(values, rowvar=False).reshape(values.shape[1], -1)
-    check_variances(np.diag(covariance))
+    check_variances(np.diag(covariance), argument)
     return mean, covariance
 
 
@@ -84,27 +87,27 @@ def check_two_values(values):
         raise ValueError(f"X must have at least two values in every column; got fewer in columns {few.tolist()}")
 
 
-def check_columns_vary(values):
+def check_columns_vary(values, argument="X"):
     """Refuse constant columns, which say nothing about clusters. Shapes: ``values`` (n, d)."""
     still = np.flatnonzero(np.nanmin(values, axis=0) == np.nanmax(values, axis=0))
     if len(still):
         raise ValueError(
-            f"X must have columns that vary; columns {still.tolist()} are constant. Leave them out: a constant column "
-            "says nothing about clusters"
+            f"{argument} must have columns that vary; columns {still.tolist()} are constant. Leave them out: "
+            f"{_REASONS[argument]}"
         )
 
 
-def check_full_rank(X):
+def check_full_rank(X, argument="X"):
     """Check that a covariance can be estimated from data. Shapes: ``X`` (n, d)."""
     n, d = (~np.isnan(X).all(axis=1)).sum(), X.shape[1]
     if n <= d:
-        raise ValueError(f"X must have more items than features; got n = {n}, d = {d}. {_REMEDY}")
-    check_columns_vary(X)
+        raise ValueError(f"{argument} must have more items than features; got n = {n}, d = {d}. {_REMEDIES[argument]}")
+    check_columns_vary(X, argument)
     dependent = dependent_columns(X)
     if len(dependent):
         raise ValueError(
-            f"X must have columns that are not linear combinations of others; got such columns {dependent.tolist()}. "
-            "Leave them out"
+            f"{argument} must have columns that are not linear combinations of others; got such columns "
+            f"{dependent.tolist()}. Leave them out"
         )
 
 
@@ -129,11 +132,11 @@ def dependent_columns(X):
     return np.sort(order[pivots <= least * pivots[0]])
 
 
-def check_variances(variances):
+def check_variances(variances, argument="X"):
     """Check that the sample variances of columns are neither too large nor too small for doubles."""
     bad = np.flatnonzero(~((variances >= LEAST_NORMAL) & (variances < np.inf)))
     if len(bad):
         raise ValueError(
-            f"X must have variances from {LEAST_NORMAL:.1e} to 1.8e308; got {variances[bad[0]]} in column {bad[0]}. "
-            "Give the data in other units"
+            f"{argument} must have variances from {LEAST_NORMAL:.1e} to 1.8e308; got {variances[bad[0]]} in column "
+            f"{bad[0]}. Give the data in other units"
         )

@@ -17,8 +17,10 @@ from pymc_nrm.models.item_counts import checked_count, count_value
 from pymc_nrm.models.marked_labels import DefaultStart, of_own_step, printed_names, register_numba, with_conditions
 from pymc_nrm.models.values import kernel_values
 from pymc_nrm.partitions.chunked import Chunked
-from pymc_nrm.partitions.flat import Ordered, Slots
-from pymc_nrm.partitions.known_labels import KnownLabels, Together
+from pymc_nrm.partitions.flat import Ordered
+from pymc_nrm.partitions.known_labels import KnownLabels
+from pymc_nrm.partitions.slots import Slots
+from pymc_nrm.partitions.together import Together
 
 # Kinds of flat partitions by the options of a Partition.
 _KINDS = {"max_clusters": Slots, "together": Together, "known": KnownLabels, "rows": Chunked}

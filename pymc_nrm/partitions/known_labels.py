@@ -1,14 +1,13 @@
-"""Flat partitions of items of which some always share a cluster: groups, such as twins, and known labels.
+"""Flat partitions of items whose labels are partly known: known items with one label share a cluster, others never do.
 
-Known items with one label share a cluster, others never do.  Known labels are data.  The density of a value is the EPPF
-of the partition of all items, so that hyperparameters learn from known labels as from everything else; it sums over
-values to the probability of the known labels, the EPPF of their numbers of items, and not to one.  Forward draws are
-exact given known labels: by exchangeability the partition of the known items comes first, and the others follow by the
-prediction rule.
+Known labels are data.  The density of a value is the EPPF of the partition of all items, so that hyperparameters learn
+from known labels as from everything else; it sums over values to the probability of the known labels, the EPPF of their
+numbers of items, and not to one.  Forward draws are exact given known labels: by exchangeability the partition of the
+known items comes first, and the others follow by the prediction rule.
 
-The known items of one label are one unit for kernels, as groups are, but each of them counts.  A cluster holds at most
-one such unit, so that its statistics tell how many items it has: :class:`KnownGrouped` turns weights of units into
-those of items, and makes a cluster of two labels impossible.
+The known items of one label are one unit for kernels, as groups are in ``together.py``, but each of them counts.  A
+cluster holds at most one such unit, so that its statistics tell how many items it has: :class:`KnownGrouped` turns
+weights of units into those of items, and makes a cluster of two labels impossible.
 """
 
 import math
@@ -33,88 +32,11 @@ from pymc_nrm.families.fast import (
 )
 from pymc_nrm.families.features import features
 from pymc_nrm.kernels.generic import kernel
-from pymc_nrm.measures.base import Weights, draw_partition, log_eppf
+from pymc_nrm.measures.base import Weights, log_eppf
 from pymc_nrm.partitions.flat import Ordered
-from pymc_nrm.partitions.grouped import Grouped, grouped_rows
 from pymc_nrm.partitions.labels import canonical_labels, rename_in_order
 from pymc_nrm.partitions.nested_laws.levels import canonical_paths
-
-
-class Groups(NamedTuple):
-    """Group of each item, numbered in order of appearance: an input of the random variable."""
-
-    # Int64 of shape (n,).
-    groups: Any
-
-
-@kernel
-def _draw_groups(rng, n, measure, groups):
-    return draw_partition(measure, groups.groups.max() + 1, rng)[groups.groups]
-
-
-class Together(Ordered):
-    """Items of one group share their cluster; the measure counts groups.
-
-    ``groups`` are whole numbers or strings, one for each item.
-    """
-
-    further_priors = {Groups: ("(n)",)}
-    only_mixtures = "partition {name!r}, some of whose items stay together: use a Mixture"
-    draw = staticmethod(_draw_groups)
-
-    argument = "together"
-
-    def __init__(self, groups, title="together of a Partition"):
-        paths, _ = canonical_paths(title, groups)
-        self.groups = paths[:, -1].copy()
-        self.n_items, self._sizes = len(self.groups), np.bincount(self.groups)
-        self._rows = grouped_rows(None, self.groups, len(self._sizes))
-        self.first = self._rows.members[self._rows.start[:-1]]
-        super().__init__(self.groups.tobytes())
-
-    def further_fields(self):
-        return [pt.constant(self.groups)]
-
-    def read(self, point):
-        return super().read(point)[self.first]
-
-    def write(self, point, state):
-        point = super().write(point, state)
-        return {**point, self.name: self.of_items(point[self.name])}
-
-    def of_items(self, labels):
-        return labels[self.groups]
-
-    def kernel_parts(self, family, data):
-        return Grouped(family), self._rows._replace(rows=data)
-
-    def renamed(self, labels, n, argument):
-        canonical = super().renamed(labels, n, argument)
-        apart = canonical != self.of_items(canonical[self.first])
-        if apart.any():
-            item = int(np.argmax(apart))
-            raise ValueError(
-                f"{argument} must have one label for each group of together; items {self.first[self.groups[item]]} and "
-                f"{item} are in one group"
-            )
-        return canonical
-
-    def symbolic_sizes(self, labels, n):
-        # Labels of another number of items are no value, but must not be read beyond their end.
-        items = labels[pt.minimum(np.arange(len(self.groups)), labels.shape[0] - 1)]
-        sizes, valid = super().symbolic_sizes(items[self.first], len(self.first))
-        together = pt.all(pt.eq(items, items[self.first[self.groups]]))
-        return sizes, valid & together & pt.eq(labels.shape[0], n)
-
-    def counts(self, labels):
-        return super().counts(labels[self.first])
-
-    def log_join_others(self, labels, join):
-        # The others of its group tell the cluster of an item.
-        told = self._sizes[self.groups] > 1
-        join[told] = -np.inf
-        join[told, labels[told]] = 0.0
-        return join
+from pymc_nrm.partitions.together import Together
 
 
 class KnownItems(NamedTuple):

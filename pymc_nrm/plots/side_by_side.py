@@ -104,16 +104,7 @@ def plot_credible_ball(ball: xr.Dataset, X: Any = None, *, features: Any = None,
     ----------
     ball : Dataset
         Result of :func:`~pymc_nrm.stats.credible_ball`.  If several partitions tie for a bound, the first is shown.
-    X : array_like, DataFrame or DataArray, shape (n,) or (n, d), optional
-        Data, drawn as points; one feature gives one row of points for each cluster.  Without it, a black and white
-        matrix shows which pairs of items are in the same cluster.
-    features : sequence of int or str, optional
-        One or two columns of X, by position or name.
-
-    Returns
-    -------
-    PlotCollection
-        ``.viz["points"]`` or ``.viz["image"]`` with dimension ``partition``.
+    %(side_by_side)s
 
     Raises
     ------
@@ -184,16 +175,7 @@ def plot_point_estimates(
     ----------
     estimates : Dataset
         Result of :func:`~pymc_nrm.point_estimates`.
-    X : array_like, DataFrame or DataArray, shape (n,) or (n, d), optional
-        Data, drawn as points; one feature gives one row of points for each cluster.  Without it, a black and white
-        matrix shows which pairs of items are in the same cluster.
-    features : sequence of int or str, optional
-        One or two columns of X, by position or name.
-
-    Returns
-    -------
-    PlotCollection
-        ``.viz["points"]`` or ``.viz["image"]`` with dimension ``partition``.
+    %(side_by_side)s
 
     Raises
     ------

@@ -10,7 +10,7 @@ from pymc_nrm.models.itemwise.flow import terms_of
 from pymc_nrm.models.itemwise.item_table import ItemTable
 from pymc_nrm.models.rvs import dims_of, is_mixture, other_uses
 from pymc_nrm.models.values import Values, in_value_space
-from pymc_nrm.partitions.flat import MOST_TRIES
+from pymc_nrm.partitions.slots import MOST_TRIES
 from pymc_nrm.posterior.draws import Draws
 from pymc_nrm.posterior.tables import log_sum_rows
 from pymc_nrm.stats.draws import stacked

@@ -204,13 +204,17 @@ def test_learned_lines_are_centred_at_what_all_data_share():
 
 
 def test_learned_priors_read_mixtures_and_refuse_constants():
+    gap = np.where(np.arange(12) == 3, np.nan, COVARIATES[:, 1])
     with pm.Model():
         z = nrm.Partition("z", nrm.DirichletProcess(1.0), n=12)
         w = nrm.Mixture("w", z, nrm.NormalGamma(0.0, 0.3, 2.0, 1.0), observed=COVARIATES[:, 1:])
         family = nrm.NormalRegression.learned("y", RESPONSE, w)
         nrm.Mixture("y", z, family, observed=RESPONSE)
         for bad, message in (
-            (np.ones(12), "columns that vary"),
+            (np.ones(12), r"covariates must have columns that vary; columns \[0\] .*intercept"),
+            (gap, "covariates must be finite; got nan in row 3, column 0"),
+            (np.random.default_rng(1).normal(size=(12, 12)), "covariates must have more items .*Leave some out"),
+            (COVARIATES[:, 1:2] * [1.0, 2.0], "covariates must .*linear combinations of others; got such columns"),
             (w[:5], "shape"),
             (w * pm.Normal("a"), "sampled variables"),
         ):

@@ -21,7 +21,7 @@ from pymc_nrm.common.pymc_internals import (
 from pymc_nrm.models.itemwise.local_variables import EmptySlots, local_variables
 from pymc_nrm.models.missing_entries import continuous_values
 from pymc_nrm.models.rvs import checked_model, kind_of, partitions_of
-from pymc_nrm.partitions.flat import Slots
+from pymc_nrm.partitions.slots import Slots
 
 # Share of the latest gradient in the running mean of squared gradients.
 _SHARE = 0.02
