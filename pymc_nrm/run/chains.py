@@ -279,8 +279,9 @@ class Watch:
         self._callback, self._subject, self._lines = callback, subject, lines
         self._n_total, self._n_done, self._chains = n_total, 0, set()
         self._times, self._last_line = deque(maxlen=_LAST_DRAWS + 1), None
-        what = "chains first build what all their draws use; how long a draw takes is said after some."
-        _watch_log.info(f"{subject}: {what}")
+        _watch_log.info(
+            f"{subject}: chains first build what all their draws use; how long a draw takes is said after some."
+        )
 
     def __call__(self, trace, draw):
         if self._callback is not None:
