@@ -7,8 +7,8 @@ import subprocess
 import sys
 
 import pytest
-from attack import afterwards, campaign, models, tree_calls
-from attack.campaign import KINDS, Campaign, run_batch
+from attack import afterwards, models, tree_calls
+from attack.campaign import Campaign
 from attack.case import Case
 from attack.judge import judge
 from hypothesis import HealthCheck, given, settings
@@ -104,17 +104,6 @@ WITHIN = "exec(compile({source!r}, '/somewhere/pymc_nrm/part.py', 'exec'))\n"
 def test_wrong_errors_are_found(source, is_plain, verdict):
     case = Case("steps", WITHIN.format(source=source), frozenset({"alpha"}), is_plain)
     assert judge(case, seconds=0.5).verdict == verdict
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_examples_follow_from_the_seed(kind, monkeypatch):
-    monkeypatch.setattr(campaign, "judge", lambda case: None)
-    programs = [], [], []
-    for seed, found in zip([1, 1, 2], programs, strict=True):
-        run_batch(seed, 10, KINDS[kind][1], lambda case, outcome, found=found: found.append(case.program))
-    # Each example is told of twice.
-    assert len(programs[0]) == 20
-    assert programs[0] == programs[1] != programs[2]
 
 
 @pytest.mark.slow
