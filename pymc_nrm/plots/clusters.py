@@ -144,10 +144,12 @@ def plot_clusters(
         styles = [groups.style(k)[0] for k in range(own)]
         canvas.draw(grouped_lines, "components", lines, artist_dims={"cluster": own}, styles=styles, width=1.3)
     if canvas.wants("components") and np.isfinite(lines["X"]).any():
-        canvas.entries.append((f"{100 * probability:.4g} % of a normal", {"color": "#595959", "width": 1.2}))
+        canvas.entries.append(
+            (f"{100 * probability:.4g} % of a normal\ndistribution", {"color": "#595959", "width": 1.2})
+        )
     title = "clusters" if opacity is None else "clusters\n(pale: uncertain)"
-    absent = {"less different": [name for j, name in enumerate(names) if j not in shown]}
-    absent |= {"text": columns_of_text(X) if features is None else []}
+    absent = {"differ less": [name for j, name in enumerate(names) if j not in shown]}
+    absent |= {"no numbers": columns_of_text(X) if features is None else []}
     for reason, columns in absent.items():
         if columns:
             more = ", ..." if len(columns) > MAX_NAMES else ""

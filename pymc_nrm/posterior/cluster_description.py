@@ -22,9 +22,10 @@ class ClusterDescription:
     ----------
     table : DataFrame
         One row for each cluster, the largest first, with its label in the estimate as the index.  Columns have two
-        levels.  Under ``cluster``: ``size``, ``size_low``, ``size_high``, ``certainty`` and the text ``apart``.  Under
-        the name of a column of the data: ``mean`` and ``sd`` in its own units, or the share of each level (``yes`` for
-        a binary column); and ``missing``, the number of items without a value, if the column has gaps.
+        levels.  Under ``cluster``: ``size``, ``together_low``, ``together_high``, ``others_low``, ``others_high``,
+        ``certainty`` and the text ``apart``.  Under the name of a column of the data: ``mean`` and ``sd`` in its own
+        units, or the share of each level (``yes`` for a binary column); and ``missing``, the number of items without a
+        value, if the column has gaps.
     cells : DataFrame
         The same as short texts, for the 20 columns of the data that differ most between a cluster and the others.
     title : str
@@ -45,9 +46,9 @@ class ClusterDescription:
     >>> print(str(description).split("What")[0].strip())
     4 items in 2 clusters, the largest first
     <BLANKLINE>
-    cluster  items       certainty  spots      wings
-    0        2 (2 to 3)  1.00       yes 100 %  yes 50 %
-    1        2 (1 to 2)  0.50       yes 0 %    yes 50 %
+    cluster  items  together  others  certainty  spots      wings
+    0        2      2         0 to 1  1.00       yes 100 %  yes 50 %
+    1        2      1 to 2    0       0.50       yes 0 %    yes 50 %
     """
 
     table: "pd.DataFrame"
@@ -74,7 +75,7 @@ class ClusterDescription:
             lines += [*block, ""]
         entries = [f"{k}: {text}" for k, text in shown[apart].items() if text]
         entries += self._left_out(shown)
-        lines += [f"{apart}:", *(_wrapped(entry, "  ") for entry in entries), "", *map(_wrapped, self.notes)]
+        lines += [apart, *(_wrapped(entry, "  ") for entry in entries), "", *map(_wrapped, self.notes)]
         return "\n".join(lines)
 
     def _shown(self):
@@ -88,7 +89,7 @@ class ClusterDescription:
             return []
         what = "smaller clusters" if left_out["size"].max() > 1 else "clusters of one item each"
         low, high = left_out["certainty"].min(), left_out["certainty"].max()
-        return [f"and {len(left_out)} {what}, of certainty {low:.2f} to {high:.2f}, which .cells has"]
+        return [f"not shown: {len(left_out)} {what}, of certainty {low:.2f} to {high:.2f}; .cells has them, too"]
 
 
 def _wrapped(text, indent=""):

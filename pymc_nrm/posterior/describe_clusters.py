@@ -21,7 +21,7 @@ from pymc_nrm.stats.uncertainty import assignment_uncertainty
 _MOST_APART, _LEAST_DIFFERENCE = 3, 0.5
 # Texts show at most so many columns.
 _MOST_COLUMNS = 20
-_APART = "What sets a cluster apart from all other items most"
+_APART = "What sets a cluster apart most: its mean or share against that of all other items"
 
 
 def describe_clusters(
@@ -47,7 +47,7 @@ def describe_clusters(
         columns that the model leaves out.  Text, categories and columns that the model takes as categories have shares.
     %(var_name)s
     ci_prob : float, optional
-        Probability of the intervals of sizes; by default ``arviz_base.rcParams["stats.ci_prob"]``.
+        Probability of the intervals of numbers of items; by default ``arviz_base.rcParams["stats.ci_prob"]``.
 
     Returns
     -------
@@ -64,9 +64,10 @@ def describe_clusters(
 
     Notes
     -----
-    *Size.* The number of items of the cluster in the estimate.  In each draw it is the number of items of the cluster
-    that holds most of these items, of several the smallest; the interval has equal tails.  It reaches above the size
-    where draws merge the cluster with others, and below where they split it.
+    *Size.* The number of items of the cluster in the estimate.  In each draw, the cluster that holds most of these
+    items, of several the smallest, stands for it: so many of them are *together* there, and so many *others* with them.
+    Both intervals have equal tails.  Few are together where draws split the cluster, as they all may if they do not
+    agree how; there are many others where draws join it with another one.
 
     *Certainty.* The mean posterior probability that two items of the cluster share one, over all pairs; for a single
     item, that it is alone.  This is one minus the mean of :func:`~pymc_nrm.assignment_uncertainty`.
@@ -114,13 +115,19 @@ def describe_clusters(
     counts = np.bincount(labels)
     order = np.argsort(-counts, kind="stable")
     partitions, tails = stack_draws(draws), [(1 - ci_prob) / 2, (1 + ci_prob) / 2]
-    sizes = np.quantile(_sizes_in_draws(labels, partitions), tails, axis=0, method="inverted_cdf").astype("int64")
+    together, others = (
+        np.quantile(numbers, tails, axis=0, method="inverted_cdf").astype("int64")
+        for numbers in _numbers_in_draws(labels, partitions)
+    )
     certainty = 1.0 - np.bincount(labels, assignment_uncertainty(draws, given)) / counts
 
-    table = {("cluster", "size"): counts, ("cluster", "size_low"): sizes[0], ("cluster", "size_high"): sizes[1]}
-    table |= {("cluster", "certainty"): certainty, ("cluster", "apart"): None}
+    own = {"size": counts, "together_low": together[0], "together_high": together[1]}
+    own |= {"others_low": others[0], "others_high": others[1], "certainty": certainty, "apart": None}
+    table = {("cluster", name): values for name, values in own.items()}
     cells = {
-        "items": [f"{size} ({low} to {high})" for size, low, high in zip(counts, *sizes, strict=True)],
+        "items": list(map(str, counts)),
+        "together": _ranges(together),
+        "others": _ranges(others),
         "certainty": [f"{value:.2f}" for value in certainty],
     }
     apart, largest = [[] for _ in counts], {}
@@ -139,8 +146,8 @@ def describe_clusters(
     cells[_APART] = table["cluster", "apart"] = [_most_apart(entries) for entries in apart]
     index = pd.Index(names, name="cluster")
     notes = [
-        f"items: how many there are, and in brackets how many are in the cluster that holds most of them, in "
-        f"{100 * ci_prob:.4g} % of {len(partitions)} draws",
+        f"together, others: how many of these items are in one cluster, and how many other items with them, in "
+        f"{100 * ci_prob:.4g} % of {len(partitions)} draws, each a clustering that the data allow",
         "certainty: how probable it is that two items of the cluster belong together, or that a single one is alone",
     ]
     if any(column.levels is None for column in columns):
@@ -159,18 +166,24 @@ def describe_clusters(
     )
 
 
-def _sizes_in_draws(labels, draws):
-    """Size, in each draw, of the cluster with most items of a cluster of the estimate. Shapes: ``labels`` (n,),
-    ``draws`` (S, n); returns (S, K).
+def _numbers_in_draws(labels, draws):
+    """How many items of each cluster of the estimate are in that cluster of a draw which holds most of them, and how
+    many others. Shapes: ``labels`` (n,), ``draws`` (S, n); returns (S, K) each.
     """
     n, n_clusters = len(labels), int(labels.max()) + 1
-    found = np.empty((len(draws), n_clusters), dtype=np.int64)
+    together, others = np.empty((2, len(draws), n_clusters), dtype=np.int64)
     for s, draw in enumerate(draws):
         shared = np.bincount(draw * n_clusters + labels, minlength=(draw.max() + 1) * n_clusters)
         shared = shared.reshape(-1, n_clusters)
         sizes = shared.sum(axis=1)
-        found[s] = sizes[(shared * (n + 1) - sizes[:, None]).argmax(axis=0)]
-    return found
+        most = (shared * (n + 1) - sizes[:, None]).argmax(axis=0)
+        together[s] = shared[most, np.arange(n_clusters)]
+        others[s] = sizes[most] - together[s]
+    return together, others
+
+
+def _ranges(bounds):
+    return [f"{low}" if low == high else f"{low} to {high}" for low, high in zip(*bounds, strict=True)]
 
 
 def _most_apart(entries):

@@ -11,10 +11,10 @@ from pymc_nrm.families import BernoulliBeta, CategoricalDirichlet
 from pymc_nrm.models.rvs import dims_of, family_of, mixtures_of, rows_of
 from pymc_nrm.stats.draws import item_dimension
 
-# A cell names at most so many levels, the most frequent ones, of at least this share.
+# A cell names at most so many levels, the most frequent ones, of at least this share, and one more if it is the last.
 _MOST_LEVELS, _LEAST_SHARE = 3, 0.1
 # Names in tables beside those of columns of the data.
-_OWN_NAMES = ("cluster", "items", "certainty")
+_OWN_NAMES = ("cluster", "items", "together", "others", "certainty")
 
 
 class _Column(NamedTuple):
@@ -149,12 +149,13 @@ def _mean_and_sd(mean, sd, write):
 
 
 def _main_levels(levels, shares):
-    """The most frequent levels with their shares in per cent."""
-    order = np.argsort(-shares, kind="stable")[:_MOST_LEVELS]
-    main = [k for k in order if shares[k] >= _LEAST_SHARE or len(levels) == 1]
-    rest = 100 * (1.0 - shares[main].sum())
-    others = [f"others {rest:.0f} %"] if len(levels) > 1 and rest >= 0.5 else []
-    return ", ".join([*(f"{levels[k]} {100 * shares[k]:.0f} %" for k in main), *others])
+    """The most frequent levels with their shares in per cent; the others together, but a single one by its name."""
+    order = [k for k in np.argsort(-shares, kind="stable") if shares[k] >= 0.005 or len(levels) == 1]
+    n_main = max(1, sum(shares[k] >= _LEAST_SHARE for k in order[:_MOST_LEVELS]))
+    n_main += len(order) == n_main + 1
+    rest = 100 * (1.0 - shares[order[:n_main]].sum())
+    others = [f"others {rest:.0f} %"] if len(order) > n_main else []
+    return ", ".join([*(f"{levels[k]} {100 * shares[k]:.0f} %" for k in order[:n_main]), *others])
 
 
 def _writer(spread, whole):

@@ -140,7 +140,7 @@ class TestClusters:
             "1: 8 items",
             "2: 6 items",
             "1 cluster of 1 item",
-            "90 % of a normal",
+            "90 % of a normal\ndistribution",
         ]
 
     def test_ellipses_of_clusters_with_few_items_and_gaps(self):
@@ -179,7 +179,7 @@ class TestClusters:
             legend = pc.viz["legend"]["entries"].item()
             assert legend["labels"][:4] == ["7: 12 items", "2: 8 items", "9: 6 items", "0: 1 item"]
             np.testing.assert_array_equal(pc.viz["points"]["X"].values[1]["x"], X["a"][labels == 2])
-            assert legend["title"] == "clusters\n(text, not shown:\nsex,\nisland)"
+            assert legend["title"] == "clusters\n(no numbers, not shown:\nsex,\nisland)"
         pc = plot_clusters(None, X, estimate=labels, uncertainty=False, features=["a", "b"], backend="none")
         assert pc.viz["legend"]["entries"].item()["title"] == "clusters"
 
@@ -194,7 +194,7 @@ class TestClusters:
         names = [drawn["string"] for drawn in pc.viz["xlabel"]["X"].isel(row=4).values]
         assert [*names, pc.viz["ylabel"]["X"].isel(row=4, column=0).item()["string"]] == ["b", "c", "e", "f", "h", "i"]
         title = pc.viz["legend"]["entries"].item()["title"]
-        assert title == "clusters\n(less different, not shown:\na,\nd,\ng)"
+        assert title == "clusters\n(differ less, not shown:\na,\nd,\ng)"
 
     def test_uncertainty_of_draws(self, draws):
         pc = plot_clusters(draws, make_data(2), estimate=TRUE, backend="none")

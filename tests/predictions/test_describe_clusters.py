@@ -7,7 +7,8 @@ import pytest
 import xarray as xr
 
 import pymc_nrm as nrm
-from pymc_nrm.posterior.describe_clusters import _sizes_in_draws
+from pymc_nrm.posterior.describe_clusters import _numbers_in_draws
+from pymc_nrm.posterior.described_columns import _main_levels
 
 N = 24
 LABELS = np.repeat([0, 1, 2], [6, 12, 6])
@@ -59,15 +60,19 @@ def test_size_and_certainty(described):
     assert own["size"].tolist() == [12, 6, 6]
     # Two of three draws have all clusters, the third joins the last two.
     np.testing.assert_allclose(own["certainty"], [1.0, 1.0, 1.0])
-    assert own["size_low"].tolist() == [12, 6, 6] and own["size_high"].tolist() == [18, 6, 18]
-    assert description.cells["items"].tolist() == ["12 (12 to 18)", "6 (6 to 6)", "6 (6 to 18)"]
+    assert own["together_low"].tolist() == own["together_high"].tolist() == [12, 6, 6]
+    assert own["others_low"].tolist() == [0, 0, 0] and own["others_high"].tolist() == [6, 0, 12]
+    cells = description.cells[["items", "together", "others"]].to_numpy().tolist()
+    assert cells == [["12", "12", "0 to 6"], ["6", "6", "0"], ["6", "6", "0 to 12"]]
 
 
-def test_size_of_the_cluster_with_most_of_the_items():
+def test_items_of_the_cluster_with_most_of_them():
     labels = np.array([0, 0, 0, 1, 1, 2])
     draws = np.array([[0, 0, 1, 1, 1, 1], [0, 1, 2, 0, 3, 3], [0, 0, 0, 0, 0, 0]])
     # In the second draw, three clusters have one item each of the first one: one of the smallest is taken.
-    assert _sizes_in_draws(labels, draws).tolist() == [[2, 4, 4], [1, 2, 2], [6, 6, 6]]
+    together, others = _numbers_in_draws(labels, draws)
+    assert together.tolist() == [[2, 2, 1], [1, 1, 1], [3, 2, 1]]
+    assert others.tolist() == [[0, 2, 3], [0, 1, 1], [3, 4, 5]]
 
 
 def test_what_sets_clusters_apart(described):
@@ -93,7 +98,7 @@ def test_text_and_html(described):
     assert max(map(len, text.splitlines())) <= 120
     mean, sd = df["mass"][LABELS == 1].mean(), df["mass"][LABELS == 1].std()
     assert f"{mean:.0f} ± {sd:.0f}" in text and "missing)" in text
-    assert "in 50 % of 3 draws" in " ".join(text.split())
+    assert "in 50 % of 3 draws, each a clustering" in " ".join(text.split())
     html = description.to_html()
     assert "<table" in html and "colour blue: 100 % against 0 %" in html and description._repr_html_() == html
 
@@ -188,9 +193,23 @@ def test_many_clusters_of_one_item_are_left_out_of_texts():
         labels[-8:] = 0
         description = nrm.describe_clusters(draws_of(labels, labels), model, labels)
         assert len(description.cells) == len(description.table) == n_single + 2
-        left_out = f"and {n_single} clusters of one item each, of certainty 1.00 to 1.00, which .cells has"
+        left_out = f"not shown: {n_single} clusters of one item each, of certainty 1.00 to 1.00; .cells"
         assert (left_out in str(description)) == (left_out in description.to_html()) == (shown == 2)
         assert description.to_html().count("<tr") == shown + 1
+
+
+def test_levels_in_cells():
+    shares = {"ab": [0.96, 0.04], "abc": [0.5, 0.45, 0.05], "abcde": [0.4, 0.3, 0.2, 0.06, 0.04], "abcd": [0.25] * 4}
+    shares |= {"a": [0.0], "abcdefghijklmnopqrst": [0.05] * 20}
+    texts = [_main_levels(tuple(levels), np.array(of_levels)) for levels, of_levels in shares.items()]
+    assert texts == [
+        "a 96 %, b 4 %",
+        "a 50 %, b 45 %, c 5 %",
+        "a 40 %, b 30 %, c 20 %, others 10 %",
+        "a 25 %, b 25 %, c 25 %, d 25 %",
+        "a 0 %",
+        "a 5 %, others 95 %",
+    ]
 
 
 def test_clusters_far_below_the_spread_of_a_column_have_digits():

@@ -95,6 +95,15 @@ def test_search_with_some_of_the_draws_first(loss, limit, rng, monkeypatch):
         assert found.restart_expected_loss.min() == pytest.approx(found.expected_loss)
 
 
+@pytest.mark.parametrize(("loss", "costs"), LOSSES, ids=IDS)
+def test_tables_of_the_search_are_exact_in_single_precision(loss, costs):
+    """Otherwise items could go round in circles, each move better than the last by a rounding error."""
+    table = module.make_tables(np.zeros((1, 40000), dtype="int64"), loss, costs).table
+    gains = np.diff(table)
+    np.testing.assert_array_equal(gains, gains.astype(np.float32))
+    np.testing.assert_allclose(table, module.loss_table(40001, loss, costs), rtol=3e-8)
+
+
 def test_search_reads_evenly_spaced_draws_of_every_chain(rng):
     rows = noisy_draws(rng, 7, 240, 3).values.reshape(3, 80, 7)
     draws = xr.DataArray(rows, dims=("chain", "draw", "obs"), name="z")
