@@ -1,7 +1,7 @@
 """Draws from the posterior: how chains run, what is kept of them, and what is checked."""
 
-from pymc_nrm.run.checked_run import resume
 from pymc_nrm.run.convergence_report import convergence_report
+from pymc_nrm.run.resuming import resume
 from pymc_nrm.run.sampling import sample
 from pymc_nrm.run.saved import load, save
 

@@ -1,4 +1,4 @@
-"""The steps for continuous variables, and their gradient: compiled in another process while this one compiles kernels.
+"""Compile the gradient for NUTS in another process while this one compiles kernels.
 
 PyTensor compiles a gradient when it is first called, which would be in every chain, after the kernels, and keeps it on
 disk.  So another process can call the same function once, and the chains load it::
@@ -20,11 +20,10 @@ import pymc as pm
 from pymc.blocking import DictToArrayBijection
 
 from pymc_nrm.common.processors import usable_cores
-from pymc_nrm.common.pymc_internals import accept_in_nuts, flatten_steps, resolve_backend_compile_kwargs
+from pymc_nrm.common.pymc_internals import resolve_backend_compile_kwargs
 from pymc_nrm.kernels.compilation import with_work_beside_compilation
 from pymc_nrm.models.missing_entries import continuous_values
-from pymc_nrm.models.rvs import partitions_of
-from pymc_nrm.steps import SlotNUTS
+from pymc_nrm.run.slot_steps import continuous_without_step, given_steps
 
 # Longer than any gradient takes; chains then compile it themselves.
 _SECONDS_AT_MOST = 600.0
@@ -93,32 +92,3 @@ def compile_gradient(path):
     function = step._logp_dlogp_func
     function.set_extra_values({name: point[name] for name in function._extra_vars_shared})
     function(DictToArrayBijection.map({variable.name: point[variable.name] for variable in step.vars}))
-
-
-def given_steps(kwargs):
-    """The steps among the arguments of ``pm.sample``, as a list."""
-    given = kwargs.get("step")
-    return list(given) if isinstance(given, list | tuple) else [] if given is None else [given]
-
-
-def continuous_without_step(model, steps):
-    """The continuous value variables of a model, but for missing entries, that none of the steps samples."""
-    taken = {variable for step in steps for method in flatten_steps(step) for variable in method.vars}
-    return [variable for variable in continuous_values(model) if variable not in taken]
-
-
-def with_slot_nuts(model, kwargs):
-    """Add a :class:`~pymc_nrm.SlotNUTS` for all continuous variables that have no step, if the model needs one.
-    ``nuts`` and ``target_accept`` become options of the step.
-    """
-    if all(kind.max_clusters is None for kind in partitions_of(model).values()):
-        return kwargs
-    steps = given_steps(kwargs)
-    rest = continuous_without_step(model, steps)
-    if not rest:
-        return kwargs
-    kwargs = accept_in_nuts(kwargs)
-    options = kwargs.pop("nuts", None) or {}
-    compile_kwargs = resolve_backend_compile_kwargs(kwargs.get("backend"), kwargs.get("compile_kwargs"))
-    step = SlotNUTS(rest, model=model, compile_kwargs=compile_kwargs, **options)
-    return kwargs | {"step": [step, *steps]}

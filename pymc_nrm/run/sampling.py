@@ -8,7 +8,8 @@ from xarray import DataTree
 
 from pymc_nrm.common.checks import check_count, random_generator
 from pymc_nrm.models.rvs import checked_model, n_items, names_in_chunks, partitions_of
-from pymc_nrm.run.checked_run import Report, begin_run, run_and_check
+from pymc_nrm.run.checked_run import Report, run_and_check
+from pymc_nrm.run.resuming import begin_run
 from pymc_nrm.run.run_folder import removed_if_nothing_was_drawn
 from pymc_nrm.run.storage import LABEL_STORAGE
 

@@ -9,8 +9,8 @@ import pytest
 from helpers import mixture_of
 
 import pymc_nrm as nrm
-from pymc_nrm.run import chains as watch
-from pymc_nrm.run.chains import Watch, watched
+from pymc_nrm.run import watch
+from pymc_nrm.run.watch import Watch, watched
 
 
 @pytest.fixture

@@ -1,0 +1,35 @@
+"""The step for continuous variables of models whose labels index parameters."""
+
+from pymc_nrm.common.pymc_internals import accept_in_nuts, flatten_steps, resolve_backend_compile_kwargs
+from pymc_nrm.models.missing_entries import continuous_values
+from pymc_nrm.models.rvs import partitions_of
+from pymc_nrm.steps import SlotNUTS
+
+
+def given_steps(kwargs):
+    """The steps among the arguments of ``pm.sample``, as a list."""
+    given = kwargs.get("step")
+    return list(given) if isinstance(given, list | tuple) else [] if given is None else [given]
+
+
+def continuous_without_step(model, steps):
+    """The continuous value variables of a model, but for missing entries, that none of the steps samples."""
+    taken = {variable for step in steps for method in flatten_steps(step) for variable in method.vars}
+    return [variable for variable in continuous_values(model) if variable not in taken]
+
+
+def with_slot_nuts(model, kwargs):
+    """Add a :class:`~pymc_nrm.SlotNUTS` for all continuous variables that have no step, if the model needs one.
+    ``nuts`` and ``target_accept`` become options of the step.
+    """
+    if all(kind.max_clusters is None for kind in partitions_of(model).values()):
+        return kwargs
+    steps = given_steps(kwargs)
+    rest = continuous_without_step(model, steps)
+    if not rest:
+        return kwargs
+    kwargs = accept_in_nuts(kwargs)
+    options = kwargs.pop("nuts", None) or {}
+    compile_kwargs = resolve_backend_compile_kwargs(kwargs.get("backend"), kwargs.get("compile_kwargs"))
+    step = SlotNUTS(rest, model=model, compile_kwargs=compile_kwargs, **options)
+    return kwargs | {"step": [step, *steps]}

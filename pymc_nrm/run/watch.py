@@ -1,0 +1,85 @@
+"""How long a run over many items will take, and how far it is where no progress bar can be shown."""
+
+import logging
+import time
+from collections import deque
+
+from rich.console import Console
+
+from pymc_nrm.common.pymc_internals import default_chains
+from pymc_nrm.models.rvs import n_items, names_in_chunks, partitions_of
+
+# A child of PyMC's logger, which shows messages of level INFO.
+_log = logging.getLogger("pymc.nrm_watch")
+
+# Runs over fewer items need no estimate of their time.
+MANY_ITEMS = 20_000
+SECONDS_BETWEEN_LINES = 30.0
+# Times are told once so many draws of the run have taken so long; the first draw of a chain does not count.
+_DRAWS_BEFORE_ESTIMATE = 4
+_SECONDS_BEFORE_ESTIMATE = 5.0
+# The pace is that of the last draws, since those of tuning take longer.
+_LAST_DRAWS = 20
+_PAGE = 'With nrm.Chunks a chain uses all cores, see "Large data" in the documentation, docs/how-to/large-data.md.'
+
+
+def watched(model, draws, kwargs):
+    """The callback in arguments of ``pm.sample``, one that also tells how long the run takes if it has many items."""
+    callback = kwargs.get("callback")
+    items = {partition.name: n_items(partition) for partition in partitions_of(model)}
+    name = max(items, key=items.get, default=None)
+    if name is None or items[name] <= MANY_ITEMS:
+        return callback
+    tune, chains = (kwargs.get(name) for name in ("tune", "chains"))
+    chains = default_chains(kwargs.get("cores")) if chains is None else chains
+    console = Console()
+    has_bar = kwargs.get("progressbar") is not False and (console.is_terminal or console.is_jupyter)
+    n_total = chains * (draws + (1000 if tune is None else tune))
+    if name not in names_in_chunks(model):
+        _log.info(_PAGE)
+    return Watch(callback, f"{name} has {items[name]:,} items", n_total, lines=not has_bar)
+
+
+class Watch:
+    """A callback of ``pm.sample``: one line about the time of a draw and of the run, then one every half minute."""
+
+    def __init__(self, callback, subject, n_total, lines):
+        self._callback, self._subject, self._lines = callback, subject, lines
+        self._n_total, self._n_done, self._chains = n_total, 0, set()
+        self._times, self._last_line = deque(maxlen=_LAST_DRAWS + 1), None
+        _log.info(f"{subject}: chains first build what all their draws use; how long a draw takes is said after some.")
+
+    def __call__(self, trace, draw):
+        if self._callback is not None:
+            self._callback(trace=trace, draw=draw)
+        now = time.monotonic()
+        self._n_done += 1
+        self._chains.add(draw.chain)
+        self._times.append(now)
+        if self._n_done >= self._n_total:
+            return
+        if self._last_line is None:
+            if len(self._times) > _DRAWS_BEFORE_ESTIMATE and now - self._times[0] > _SECONDS_BEFORE_ESTIMATE:
+                self._last_line = now
+                _log.info(
+                    f"{self._subject}: a draw takes {_duration(len(self._chains) * self._seconds_per_draw())}, the "
+                    f"remaining {self._n_total - self._n_done:,} of the run about {self._left()}."
+                )
+        elif self._lines and now - self._last_line > SECONDS_BETWEEN_LINES:
+            self._last_line = now
+            _log.info(f"{self._n_done:,} of {self._n_total:,} draws; about {self._left()} left.")
+
+    def _seconds_per_draw(self):
+        return (self._times[-1] - self._times[0]) / (len(self._times) - 1)
+
+    def _left(self):
+        return _duration(self._seconds_per_draw() * (self._n_total - self._n_done))
+
+
+def _duration(seconds):
+    if seconds < 1.0:
+        return f"{1000 * seconds:.0f} ms"
+    if seconds < 100.0:
+        return f"{seconds:.2g} s"
+    minutes = round(seconds / 60)
+    return f"{minutes} min" if minutes < 120 else f"{minutes / 60:.1f} h"
