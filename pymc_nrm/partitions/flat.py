@@ -110,6 +110,10 @@ class Ordered(Flat):
     def n_clusters(self, labels):
         return labels.max(axis=-1) + 1
 
+    def units_of_every_start(self):
+        """Items, as kernels see them, that a chain on some items must hold to be a start for all."""
+        return np.empty(0, dtype=np.int64)
+
     def renamed(self, labels, n, argument):
         canonical = canonical_labels(labels, argument)
         if canonical.shape != (n,):
