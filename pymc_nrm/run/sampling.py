@@ -12,10 +12,11 @@ from pymc_nrm.run.checked_run import Report, run_and_check
 from pymc_nrm.run.resuming import begin_run
 from pymc_nrm.run.run_folder import removed_if_nothing_was_drawn
 from pymc_nrm.run.storage import LABEL_STORAGE
+from pymc_nrm.run.watch import with_numbers_of_draws
 
 
 def sample(
-    draws: int = 1000,
+    draws: int | None = None,
     *,
     label_storage: str = "full",
     thin: int = 1,
@@ -37,8 +38,9 @@ def sample(
 
     Parameters
     ----------
-    draws : int
-        Number of draws per chain.
+    draws : int, optional
+        Number of draws per chain: by default 1000, or 250 if a partition has more than 20,000 items, after as many
+        draws of tuning, ``tune``.
     label_storage : {"full", "compact", "none"}
         How labels of partitions are kept: as 64-bit integers; in the smallest unsigned integers that hold them, one
         byte each for up to 256 clusters, while sampling and in the result; or not at all.  Without labels the result
@@ -109,8 +111,8 @@ def sample(
     have not begun are left out, unlike those of ``pm.sample`` on one core; if chains have different lengths, those are
     kept that leave the most draws.
 
-    With more than 20,000 items, a line in the log says how long a draw takes and how long the run will; without a
-    terminal or notebook that could show a progress bar, a line says every half minute how far the run is.
+    With more than 20,000 items, the log says how a chain starts, how long a draw takes and how long the run will;
+    without a terminal or notebook that could show a progress bar, a line says every half minute how far the run is.
 
     Examples
     --------
@@ -136,6 +138,7 @@ def sample(
     if not isinstance(label_storage, str) or label_storage not in LABEL_STORAGE:
         raise ValueError(f"label_storage must be one of {', '.join(map(repr, LABEL_STORAGE))}; got {label_storage!r}")
     report = Report(compute_convergence_checks, partition_diagnostics, quiet).checked()
+    draws, kwargs = with_numbers_of_draws(model, draws, kwargs, quiet)
     _check_arguments(draws, initvals, kwargs)
     check_count("thin", thin, 1, max(draws, 1))
     nuts_sampler = kwargs.get("nuts_sampler")

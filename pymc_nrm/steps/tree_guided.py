@@ -21,8 +21,9 @@ from pymc_nrm.moves.tally import SPLIT_MERGE_STATS, split_merge_statistics
 from pymc_nrm.moves.tree_guided.cycle import Cycle, MovesPerCycle, tree_guided_cycle
 from pymc_nrm.steps.base import PartitionStep, PartitionStepState
 
-# Fractions of tuning after which guide trees are regrown, at the hyperparameters of that time.
-_REBUILDS = (0.1, 0.25, 0.5)
+# Fractions of tuning after which guide trees are regrown, at the hyperparameters of that time; those of many items take
+# as long as fifty draws.
+_REBUILDS, _REBUILDS_OF_MANY = (0.1, 0.25, 0.5), (0.25,)
 
 # A cycle updates this share of the items, but at least `_MANY_ITEMS` of them, or all if there are fewer.
 _MANY_ITEMS, _SHARE = 20_000, 0.25
@@ -89,9 +90,9 @@ class TreeGuided(PartitionStep):
     tree; split-merge moves between the children of a node of the tree; Gibbs updates of blocks of the tree; Gibbs
     updates of random items.  Incremental Bayesian hierarchical clustering grows guide trees from the data in random
     order, at the current hyperparameters; with more than 20,000 items, from a random sample of 5000, at which the
-    others hang.  It regrows them a few times during tuning; afterwards they are fixed.  Guide trees never depend on the
-    partition, so every move leaves the posterior invariant, and so does a cycle.  The Gibbs updates make it
-    irreducible.  A bad tree makes the sampler slower, not wrong.
+    others hang.  It regrows them three times during tuning, or once; afterwards they are fixed.  Guide trees never
+    depend on the partition, so every move leaves the posterior invariant, and so does a cycle.  The Gibbs updates make
+    it irreducible.  A bad tree makes the sampler slower, not wrong.
 
     Merges of clusters that fit together, and the splits that undo them, are made during tuning only: they bring a chain
     to the bulk of the posterior, where they cost more than they gain.
@@ -204,7 +205,7 @@ class TreeGuided(PartitionStep):
 
     def calls(self, rng, n, table, family, data):
         """The cycles of a draw; moves of the user's own follow each of them."""
-        if self._trees_are_due():
+        if self._trees_are_due(n):
             self._grow_guides(rng, table, family, data)
         self.n_steps += 1
         numbers = numbers_of_moves(n, self.options["moves"], tuning=self.tuning)
@@ -223,10 +224,11 @@ class TreeGuided(PartitionStep):
         items, self.waiting = self.waiting[:count], self.waiting[count:]
         return items
 
-    def _trees_are_due(self):
+    def _trees_are_due(self, n):
         if not self.guides:
             return True
-        return self.tuning and self.n_steps in {int(fraction * self.n_tune) for fraction in _REBUILDS} - {0}
+        fractions = _REBUILDS if n <= _MANY_ITEMS else _REBUILDS_OF_MANY
+        return self.tuning and self.n_steps in {int(fraction * self.n_tune) for fraction in fractions} - {0}
 
     def labels_of_tree(self, rng, table, family, data):
         """The clusters of the first guide tree."""
