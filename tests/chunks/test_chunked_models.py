@@ -383,6 +383,7 @@ def test_a_run_that_was_stopped_goes_on_with_the_same_draws(tmp_path):
         assert np.array_equal(whole[group][name], resumed[group][name]), name
 
 
+@pytest.mark.slow
 def test_labels_of_all_rows_on_disk(tmp_path, monkeypatch, caplog):
     """They agree with followed rows and sizes of clusters, in a run that was stopped, too; a full disk stops a run."""
     zarr, X = pytest.importorskip("zarr"), in_four_places()

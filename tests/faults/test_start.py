@@ -89,6 +89,7 @@ def test_every_step_starts_from_clusters(step):
     assert starts(pm.sample, model, None, 1, step=steps) == [4, 4]
 
 
+@pytest.mark.quick("TreeGuided")
 @pytest.mark.parametrize("step", ROWS, ids=lambda step: step.__name__)
 def test_every_step_starts_from_chains_on_some_of_many_items(step, monkeypatch):
     monkeypatch.setattr(sampled_start, "START_SIZES", (14, 20))
