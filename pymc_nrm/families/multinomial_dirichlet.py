@@ -300,6 +300,13 @@ class SparseCounts(NamedTuple):
             return rows.toarray()
         return np.asarray(rows @ rng.normal(scale=_MOST_COLUMNS**-0.5, size=(n_columns, _MOST_COLUMNS)))
 
+    def take_items(self, items):
+        lengths = np.diff(self.indptr)[items]
+        indptr = np.concatenate([[0], np.cumsum(lengths)]).astype(self.indptr.dtype)
+        places = np.arange(indptr[-1]) + np.repeat(self.indptr[items] - indptr[:-1], lengths)
+        own = self.totals[items], self.log_coefficients[items]
+        return SparseCounts(indptr, self.indices[places], self.values[places], *own)
+
 
 def _is_sparse(X):
     from pytensor.sparse import SparseTensorType  # imports scipy.sparse

@@ -302,6 +302,9 @@ class Counts(NamedTuple):
     def features(self, rng):
         return np.sqrt(self.values)
 
+    def take_items(self, items):
+        return Counts(self.values[items], self.log_factorials[items])
+
 
 @kernel
 def set_rates(family, statistics, cache):

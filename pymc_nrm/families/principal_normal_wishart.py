@@ -74,6 +74,9 @@ class Scores(NamedTuple):
     rest: Any
     grid: Any
 
+    def take_items(self, items):
+        return self._replace(values=self.values[items], rest=self.rest[items])
+
 
 @conjugate_family(
     hyperparameters={

@@ -32,6 +32,7 @@ from pymc_nrm.families.fast import (
 from pymc_nrm.families.features import features
 from pymc_nrm.families.gaps import draw_missing
 from pymc_nrm.families.moment_split import join_parameters, split_parameters
+from pymc_nrm.families.some_items import take_items
 
 
 class Product(NamedTuple):
@@ -163,6 +164,9 @@ class ProductData(NamedTuple):
     def features(self, rng):
         parts = [features(self.first, rng), features(self.second, rng)]
         return np.concatenate([part / max(np.sqrt(part.var(axis=0).sum()), 1e-300) for part in parts], axis=1)
+
+    def take_items(self, items):
+        return ProductData(take_items(self.first, items), take_items(self.second, items))
 
 
 def product(families):

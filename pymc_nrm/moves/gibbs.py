@@ -18,7 +18,7 @@ from pymc_nrm.families.gaps import draw_missing
 from pymc_nrm.kernels.generic import check_signals, kernel
 from pymc_nrm.kernels.lanes import LANES, exp_within
 from pymc_nrm.measures.base import Weights, draw_log_auxiliary, log_joint_term, weights
-from pymc_nrm.partitions.clusters import attach, close_slot, grow, open_slot
+from pymc_nrm.partitions.clusters import attach, close_slot, grow, open_slot, stays
 
 
 @kernel
@@ -156,6 +156,36 @@ def gibbs_sweep(rng, state, weights, family, data, items):
         n_done, moved = _sweep_while_room(rng, state, weights, family, data, items, n_done)
         n_moved += moved
     return state, n_moved
+
+
+@kernel
+def draw_labels(rng, state, weights, family, data, labels):
+    """Write labels of all items of the data (n,), drawn given the clusters of a state of other items, for a start.
+
+    Items that stay where they are, since their label is known, get clusters of their own.
+    """
+    panel, n_columns = new_panel(state, weights.join, family), state.size[0]
+    rows, lanes, prior, values = panel.rows, panel.lanes, panel.prior, panel.values
+    has_panel = panel_shape(family)[0] > 0
+    width = (n_columns + LANES - 1) // LANES * LANES
+    # No new clusters.
+    prior[n_columns] = -np.inf
+    n_labels = n_columns
+    for item in range(labels.shape[0]):
+        if item % 64 == 0:
+            check_signals()
+        if stays(family, data, item):
+            labels[item] = n_labels
+            n_labels += 1
+            continue
+        for k in range(width):
+            values[k] = prior[k]
+        if has_panel:
+            add_log_predictives(family, rows, lanes, data, item, width, values)
+        else:
+            for k in range(n_columns):
+                values[k] += log_predictive(family, state.cache[state.active[k]], data, item)
+        labels[item] = draw_column(rng, values, n_columns, 0)
 
 
 @kernel(inner_loop=True)

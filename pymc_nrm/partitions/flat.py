@@ -19,44 +19,68 @@ def safe_indices(labels, n):
 
 
 @kernel
-def _read_labels(labels, n):
-    """Sizes of clusters, one if labels are out of order; whether they are in order; then :func:`safe_indices`."""
-    n_items, n = labels.shape[0], n.item()
-    sizes, indices = np.zeros(n_items, dtype=np.int64), np.empty(n_items, dtype=np.int64)
-    n_clusters = 0
-    in_order = in_range = True
+def _sizes(labels, n):
+    """Sizes of clusters, one if labels are out of order, and whether they are in order."""
+    n_items, n_clusters, in_order, n_known = labels.shape[0], 0, True, n.item()
+    sizes = np.zeros(n_items, dtype=np.int64)
     for i in range(n_items):
         label = labels[i]
-        indices[i] = label
-        in_range &= 0 <= label < n
-        in_order &= 0 <= label <= n_clusters
-        if in_order:
-            sizes[label] += 1
-            n_clusters = max(n_clusters, label + 1)
+        if label >= n_clusters:
+            in_order &= label == n_clusters
+            n_clusters += 1
+        in_order &= label >= 0
+        sizes[label if in_order else 0] += 1
     if not in_order:
         n_clusters = 1
         sizes[0] = n_items
+    return sizes[:n_clusters].copy(), np.asarray(in_order and n_items == n_known)
+
+
+@kernel
+def _indices(labels, n):
+    """Do the same as :func:`safe_indices`."""
+    in_range, n_known = True, n.item()
+    for i in range(labels.shape[0]):
+        in_range &= 0 <= labels[i] < n_known
+    indices = np.ascontiguousarray(labels)
     if not in_range:
-        indices.fill(0)
-    return sizes[:n_clusters].copy(), np.asarray(in_order and n_items == n), indices, np.asarray(in_range)
+        indices = np.zeros(labels.shape[0], dtype=np.int64)
+    return indices, np.asarray(in_range)
 
 
-class ReadLabels(KernelOp):
-    """Labels in order of appearance as a graph reads them: one operation in place of twenty to compile."""
-
-    kernel = _read_labels
+class _ReadLabels(KernelOp):
+    """One operation in place of twenty to compile; NUTS, which evaluates it most, pays for each pass over labels."""
 
     def make_node(self, labels, n):
         labels = pt.as_tensor(labels).astype("int64")
-        truth = pt.TensorType("bool", shape=())
-        outputs = [pt.lvector(), truth(), labels.type(), truth()]
-        return Apply(self, [labels, pt.as_tensor(n).astype("int64")], outputs)
+        first = self.first_output(labels)
+        return Apply(self, [labels, pt.as_tensor(n).astype("int64")], [first, pt.TensorType("bool", shape=())()])
 
     def connection_pattern(self, node):
-        return [[False] * 4] * 2
+        return [[False] * 2] * 2
 
     def pullback(self, inputs, outputs, cotangents):
         return [disconnected_type() for _ in inputs]
+
+
+class Sizes(_ReadLabels):
+    """Sizes of clusters of labels in order of appearance, and whether they are."""
+
+    kernel = _sizes
+
+    def first_output(self, labels):
+        return pt.lvector()
+
+
+class Indices(_ReadLabels):
+    """Labels as they are, or all 0 if any is outside 0 to n - 1, and whether they were in this range."""
+
+    kernel = _indices
+    # Labels are not copied.
+    view_map = {0: [0]}
+
+    def first_output(self, labels):
+        return labels.type()
 
 
 @kernel
@@ -110,6 +134,10 @@ class Ordered(Flat):
     def n_clusters(self, labels):
         return labels.max(axis=-1) + 1
 
+    def units_of_every_start(self):
+        """Items, as kernels see them, that a chain on some items must hold to be a start for all."""
+        return np.empty(0, dtype=np.int64)
+
     def renamed(self, labels, n, argument):
         canonical = canonical_labels(labels, argument)
         if canonical.shape != (n,):
@@ -117,7 +145,7 @@ class Ordered(Flat):
         return canonical
 
     def symbolic_indices(self, labels, n):
-        return ReadLabels()(labels, n)[2:]
+        return Indices()(labels, n)
 
     def symbolic_sizes(self, labels, n):
-        return ReadLabels()(labels, n)[:2]
+        return Sizes()(labels, n)

@@ -21,6 +21,7 @@ from pymc_nrm.families.components import add_component_densities, component_pane
 from pymc_nrm.families.conjugate import draw_parameters, log_marginal, parameters_size, restore_parameters
 from pymc_nrm.families.fast import student_predictive, update_cache
 from pymc_nrm.families.features import features
+from pymc_nrm.families.some_items import take_items
 from pymc_nrm.kernels.special import copy_row
 
 
@@ -46,6 +47,12 @@ class GroupedRows(NamedTuple):
         sums = np.zeros((len(self.start) - 1, values.shape[1]))
         np.add.at(sums, self.items, values)
         return sums / np.maximum(np.diff(self.start), 1)[:, None]
+
+    def take_items(self, items):
+        lengths = np.diff(self.start)[items]
+        start = np.concatenate([[0], np.cumsum(lengths)])
+        places = np.arange(start[-1]) + np.repeat(self.start[items] - start[:-1], lengths)
+        return GroupedRows(take_items(self.rows, self.members[places]), start, np.arange(start[-1]))
 
 
 def grouped_rows(rows, items, n):

@@ -31,6 +31,7 @@ from pymc_nrm.families.fast import (
     write_panel,
 )
 from pymc_nrm.families.features import features
+from pymc_nrm.families.some_items import take_items
 from pymc_nrm.kernels.generic import kernel
 from pymc_nrm.measures.base import Weights, log_eppf
 from pymc_nrm.partitions.flat import Ordered
@@ -114,6 +115,9 @@ class KnownLabels(Together):
         n_units = len(self.first)
         return family._replace(**weights._asdict()), Weights(weights.join[: n_units + 1], weights.moment[: n_units + 1])
 
+    def units_of_every_start(self):
+        return np.flatnonzero(self._is_known)
+
     def renamed(self, labels, n, argument):
         canonical = Ordered.renamed(self, labels, n, argument)
         items = np.flatnonzero(self.known >= 0)
@@ -176,6 +180,9 @@ class KnownRows(NamedTuple):
 
     def features(self, rng):
         return features(self.groups, rng)
+
+    def take_items(self, items):
+        return KnownRows(take_items(self.groups, items), self.is_known[items])
 
 
 class KnownGrouped(NamedTuple):

@@ -1,5 +1,6 @@
 """Chains on this machine, through ``pm.sample``."""
 
+import logging
 import warnings
 
 import pymc as pm
@@ -9,7 +10,9 @@ from pymc_nrm.common.pymc_internals import default_chains, naming_dead_chains
 from pymc_nrm.run.checkpoint_step import checkpointed_step
 from pymc_nrm.run.interruption import interrupts_outside_of_conversions
 from pymc_nrm.run.storage import ChainTrace
-from pymc_nrm.steps.chunked_sampler import clusters_are_kept
+from pymc_nrm.steps.chunked_sampler import keeper_of_clusters
+
+_log = logging.getLogger(__name__)
 
 
 def on_usable_cores(kwargs):
@@ -55,7 +58,7 @@ def run_pymc(draws, model, **kwargs):
 
 def run_chains(storage, checkpoints=None, **kwargs):
     """Sample chains on this machine, and return the record of what they kept."""
-    step, token = None, clusters_are_kept.set(True)
+    step, token = None, keeper_of_clusters.set(storage)
     if checkpoints is not None:
         step, kwargs = checkpointed_step(checkpoints, storage.model, kwargs)
     try:
@@ -71,9 +74,19 @@ def run_chains(storage, checkpoints=None, **kwargs):
                 discard_tuned_samples=not storage.keep_warmup,
                 **kwargs,
             )
+    except (KeyboardInterrupt, ValueError):
+        if not storage.is_full:
+            raise
+        # PyMC has no draw at all.
+        raise OSError(storage.label_file.error) from None
     finally:
-        clusters_are_kept.reset(token)
+        keeper_of_clusters.reset(token)
         if step is not None:
             step.close()
     report = trace.report
-    return storage.record(trace.chains, report.n_tune, report.n_draws, report.t_sampling)
+    record = storage.record(trace.chains, report.n_tune, report.n_draws, report.t_sampling)
+    if storage.is_full:
+        if record.n_draw_rows == 0:
+            raise OSError(storage.label_file.error)
+        _log.error(f"{storage.label_file.error}; the draws before it are kept")
+    return record

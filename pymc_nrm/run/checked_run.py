@@ -13,11 +13,13 @@ from pymc_nrm.common.pymc_internals import warn_divergences, warn_treedepth
 from pymc_nrm.kernels.compilation import same_bits_in_every_process, without_announcements
 from pymc_nrm.models.missing_entries import missing_variables
 from pymc_nrm.models.rvs import n_items, names_in_chunks, partitions_of
+from pymc_nrm.partitions.chunked import Chunked
 from pymc_nrm.run.chains import on_usable_cores, one_after_the_other, run_chains, run_pymc
 from pymc_nrm.run.checkpoint_step import Checkpoints
 from pymc_nrm.run.convergence_report import convergence_report
 from pymc_nrm.run.gradient_beside import with_gradient_beside
 from pymc_nrm.run.interruption import interrupts_before_draws
+from pymc_nrm.run.label_file import LabelFile
 from pymc_nrm.run.log_likelihoods import add_log_likelihood, without_log_likelihood
 from pymc_nrm.run.renaming import changed_by_renaming, slot_parameters
 from pymc_nrm.run.results import add_flat_columns, mark_variables, to_datatree
@@ -58,6 +60,7 @@ def run_and_check(model, arguments, *, client, folder, seconds, report):
     """Sample, diagnose partitions, and log what a user must know."""
     kinds, kwargs = partitions_of(model), with_slot_nuts(model, dict(arguments))
     draws, label_storage, thin = (kwargs.pop(name) for name in ("draws", "label_storage", "thin"))
+    labels = kwargs.pop("labels", None)
     for name in ("log_likelihood", "log_prior"):
         if label_storage == "none" and (kwargs.get("idata_kwargs") or {}).get(name):
             raise ValueError(f"{name} of idata_kwargs must be False with label_storage='none': it needs labels")
@@ -82,7 +85,7 @@ def run_and_check(model, arguments, *, client, folder, seconds, report):
         # The first step of a partition that is made ends the line.
         shown = elapsed("Preparing") if kinds and has_bar and kwargs.get("step") is None else shown
     with without_announcements(quiet, has_bar), interrupts_before_draws(folder), beside, shown:
-        idata = _sample(model, draws, label_storage, thin, client, folder, seconds, quiet, kwargs)
+        idata = _sample(model, draws, label_storage, thin, labels, client, folder, seconds, quiet, kwargs)
     posterior = idata["posterior"] if isinstance(idata, DataTree) and "posterior" in idata.children else None
     if posterior is None or posterior.sizes.get("draw", 0) == 0:
         return idata
@@ -138,7 +141,7 @@ def _is_left_to_pymc(partitions, label_storage, thin, client, folder, kwargs):
     return bool(given) or not (partitions or changed)
 
 
-def _sample(model, draws, label_storage, thin, client, folder, seconds, quiet, kwargs):
+def _sample(model, draws, label_storage, thin, labels, client, folder, seconds, quiet, kwargs):
     """Draw, and keep what was asked for."""
     partitions = [partition.name for partition in partitions_of(model)]
     if _is_left_to_pymc(partitions, label_storage, thin, client, folder, kwargs):
@@ -162,7 +165,11 @@ def _sample(model, draws, label_storage, thin, client, folder, seconds, quiet, k
         first_key = kwargs["random_seed"].bit_generator.seed_seq.n_children_spawned
         kwargs["checkpoints"] = Checkpoints(folder, first_key, seconds, partitions, thin, keep_warmup)
     if client is None:
-        record = run_chains(Storage(model, **options), quiet=quiet, **kwargs)
+        storage = Storage(model, **options)
+        if labels is not None:
+            [kind] = partitions_of(model, Chunked).values()
+            storage.label_file = LabelFile(labels, kwargs["chains"], draws // thin, kind.rows.n)
+        record = run_chains(storage, quiet=quiet, **kwargs)
     else:
         record = sample_remotely(client, model, options, quiet=quiet, **kwargs)
     is_cut = folder is not None and (record.n_draw_rows < draws // thin or len(record.stats) < kwargs["chains"])

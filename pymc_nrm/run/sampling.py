@@ -9,16 +9,19 @@ from xarray import DataTree
 from pymc_nrm.common.checks import check_count, random_generator
 from pymc_nrm.models.rvs import checked_model, n_items, names_in_chunks, partitions_of
 from pymc_nrm.run.checked_run import Report, run_and_check
+from pymc_nrm.run.label_file import check_labels_path
 from pymc_nrm.run.resuming import begin_run
 from pymc_nrm.run.run_folder import removed_if_nothing_was_drawn
 from pymc_nrm.run.storage import LABEL_STORAGE
+from pymc_nrm.run.watch import with_numbers_of_draws
 
 
 def sample(
-    draws: int = 1000,
+    draws: int | None = None,
     *,
     label_storage: str = "full",
     thin: int = 1,
+    labels: str | os.PathLike | None = None,
     client: Any = None,
     checkpoint: str | os.PathLike | None = None,
     seconds_between_checkpoints: float | None = None,
@@ -37,8 +40,9 @@ def sample(
 
     Parameters
     ----------
-    draws : int
-        Number of draws per chain.
+    draws : int, optional
+        Number of draws per chain: by default 1000, or 250 if a partition has more than 20,000 items, after as many
+        draws of tuning, ``tune``.
     label_storage : {"full", "compact", "none"}
         How labels of partitions are kept: as 64-bit integers; in the smallest unsigned integers that hold them, one
         byte each for up to 256 clusters, while sampling and in the result; or not at all.  Without labels the result
@@ -48,6 +52,11 @@ def sample(
     thin : int
         Keep every ``thin``-th draw of all variables and statistics: ``draws // thin`` draws.  The group ``posterior``
         gets the attribute ``thin``.
+    labels : path, optional
+        A new folder for a Zarr group with the labels of all rows in chunks in every draw that is kept: ``labels``, with
+        dimensions chain, draw and row, and -1 where no draw was made.  Label k is cluster k of the draw in the group
+        ``clusters``.  They take up to 4 bytes for each row and draw, fewer as Zarr compresses them.  If they cannot be
+        written, for example since the disk is full, the run stops with an error in the log, and draws so far are kept.
     client : dask.distributed.Client or concurrent.futures.Executor, optional
         Samples each chain as a separate task, on a worker that must have this package; 4 chains by default.  It needs
         ``submit``, whose futures need ``done``, ``result`` and ``cancel``; ``scatter`` is used if it has one.  Draws
@@ -99,6 +108,8 @@ def sample(
         If ``client`` cannot take tasks.
     FileExistsError
         If ``checkpoint`` exists already.
+    OSError
+        If ``labels`` of the first draw cannot be written.
     pymc.sampling.parallel.ParallelSamplingError
         If a chain fails in another process, or its process or ``client`` is gone; the message names the chain.
 
@@ -109,8 +120,8 @@ def sample(
     have not begun are left out, unlike those of ``pm.sample`` on one core; if chains have different lengths, those are
     kept that leave the most draws.
 
-    With more than 20,000 items, a line in the log says how long a draw takes and how long the run will; without a
-    terminal or notebook that could show a progress bar, a line says every half minute how far the run is.
+    With more than 20,000 items, the log says how a chain starts, how long a draw takes and how long the run will;
+    without a terminal or notebook that could show a progress bar, a line says every half minute how far the run is.
 
     Examples
     --------
@@ -136,6 +147,7 @@ def sample(
     if not isinstance(label_storage, str) or label_storage not in LABEL_STORAGE:
         raise ValueError(f"label_storage must be one of {', '.join(map(repr, LABEL_STORAGE))}; got {label_storage!r}")
     report = Report(compute_convergence_checks, partition_diagnostics, quiet).checked()
+    draws, kwargs = with_numbers_of_draws(model, draws, kwargs, quiet)
     _check_arguments(draws, initvals, kwargs)
     check_count("thin", thin, 1, max(draws, 1))
     nuts_sampler = kwargs.get("nuts_sampler")
@@ -148,7 +160,9 @@ def sample(
         is_one = isinstance(initvals, dict)
         renamed = [_with_canonical_labels(values, model) for values in ([initvals] if is_one else initvals)]
         initvals = renamed[0] if is_one else renamed
+    labels = check_labels_path(labels, names_in_chunks(model))
     arguments = {"draws": draws, "label_storage": label_storage, "thin": thin, "initvals": initvals, **kwargs}
+    arguments |= {} if labels is None else {"labels": labels}
     folder, arguments = begin_run(checkpoint, seconds_between_checkpoints, model, client, arguments)
     with removed_if_nothing_was_drawn(folder):
         return run_and_check(

@@ -67,6 +67,13 @@ class Storage:
                 "variable"
             )
         self.traces, self.arrays = {}, {}
+        # Where labels of all rows in chunks are written, and what tells them.
+        self.label_file = self.labels_of_rows = None
+
+    @property
+    def is_full(self):
+        """Whether labels could not be written."""
+        return self.label_file is not None and self.label_file.error is not None
 
     def n_kept(self, n_tune, n_draws):
         """Numbers of rows kept of ``n_tune`` iterations of tuning and of ``n_draws`` draws."""
@@ -138,9 +145,17 @@ class ChainTrace(BaseTrace):
             for arrays, stats in zip(self.stats, sampler_stats, strict=True):
                 for name in arrays.keys() & stats.keys():
                     arrays[name][row] = stats[name]
+            if self.storage.label_file is not None and self.n_iterations >= self.n_tune:
+                self._write_labels(row - self.n_warmup_rows)
             self.n_written = row + 1
         # An interrupt may come anywhere above: a row counts only when it is complete.
         self.n_iterations += 1
+
+    def _write_labels(self, draw):
+        labels = self.storage.labels_of_rows()
+        # A resumed chain first repeats draws whose labels are there.
+        if labels is not None:
+            self.storage.label_file.write(self.chain, draw, labels)
 
     def __len__(self):
         return self.n_iterations

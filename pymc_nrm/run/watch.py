@@ -14,6 +14,7 @@ _log = logging.getLogger("pymc.nrm_watch")
 
 # Runs over fewer items need no estimate of their time.
 MANY_ITEMS = 20_000
+_DRAWS, _DRAWS_OF_MANY = 1000, 250
 SECONDS_BETWEEN_LINES = 30.0
 # Times are told once so many draws of the run have taken so long; the first draw of a chain does not count.
 _DRAWS_BEFORE_ESTIMATE = 4
@@ -23,21 +24,42 @@ _LAST_DRAWS = 20
 _PAGE = 'With nrm.Chunks a chain uses all cores, see "Large data" in the documentation, docs/how-to/large-data.md.'
 
 
+def with_numbers_of_draws(model, draws, kwargs, quiet):
+    """Numbers of draws and of draws of tuning, where they are not given: fewer if a partition has many items."""
+    name, n = _largest(model)
+    is_many = n > MANY_ITEMS
+    if is_many and draws is None and not quiet:
+        _log.info(
+            f"{name} has {n:,} items: by default chains make {_DRAWS_OF_MANY} draws instead of {_DRAWS}, and as many "
+            "of tuning; draws and tune change that."
+        )
+    if is_many and kwargs.get("tune") is None:
+        kwargs = {**kwargs, "tune": _DRAWS_OF_MANY}
+    default = _DRAWS_OF_MANY if is_many else _DRAWS
+    return default if draws is None else draws, kwargs
+
+
+def _largest(model):
+    """Name and number of items of the partition with the most."""
+    items = {partition.name: n_items(partition) for partition in partitions_of(model)}
+    name = max(items, key=items.get, default=None)
+    return name, items.get(name, 0)
+
+
 def watched(model, draws, kwargs):
     """The callback in arguments of ``pm.sample``, one that also tells how long the run takes if it has many items."""
     callback = kwargs.get("callback")
-    items = {partition.name: n_items(partition) for partition in partitions_of(model)}
-    name = max(items, key=items.get, default=None)
-    if name is None or items[name] <= MANY_ITEMS:
+    name, n = _largest(model)
+    if n <= MANY_ITEMS:
         return callback
     tune, chains = (kwargs.get(name) for name in ("tune", "chains"))
     chains = default_chains(kwargs.get("cores")) if chains is None else chains
     console = Console()
     has_bar = kwargs.get("progressbar") is not False and (console.is_terminal or console.is_jupyter)
-    n_total = chains * (draws + (1000 if tune is None else tune))
+    n_total = chains * (draws + (_DRAWS if tune is None else tune))
     if name not in names_in_chunks(model):
         _log.info(_PAGE)
-    return Watch(callback, f"{name} has {items[name]:,} items", n_total, lines=not has_bar)
+    return Watch(callback, f"{name} has {n:,} items", n_total, lines=not has_bar)
 
 
 class Watch:
@@ -47,7 +69,10 @@ class Watch:
         self._callback, self._subject, self._lines = callback, subject, lines
         self._n_total, self._n_done, self._chains = n_total, 0, set()
         self._times, self._last_line = deque(maxlen=_LAST_DRAWS + 1), None
-        _log.info(f"{subject}: chains first build what all their draws use; how long a draw takes is said after some.")
+        _log.info(
+            f"{subject}: unless a start is given, a chain begins on 1,000 and then 20,000 random ones, some seconds, "
+            "whose clusters label all; how long a draw takes is said after some."
+        )
 
     def __call__(self, trace, draw):
         if self._callback is not None:

@@ -13,9 +13,10 @@ from pymc_nrm.stats.draws import item_coords, item_dimension, partition_draws, s
 from pymc_nrm.stats.losses import check_estimate, complete_costs, draw_losses, loss_table, pair_losses, summarise_losses
 from pymc_nrm.stats.search import ADJUSTED_RAND, LINEAR, NORMALIZED_INFORMATION, DrawTables, search
 
-# Draws are first compared by their losses at N_REFERENCES random draws; those worse than the best partition by
+# Draws are first compared by their losses at N_REFERENCES random draws, or fewer if these hold more than N_FIRST_LABELS
+# labels; those worse than the best partition by
 # more than N_STANDARD_ERRORS standard errors are dropped.
-N_REFERENCES = 100
+N_REFERENCES, N_FEWEST_REFERENCES = 100, 10
 N_STANDARD_ERRORS = 6
 # With more than N_FIRST draws, restarts use N_FIRST random ones; the N_POLISHED best partitions found are then improved
 # with more draws.
@@ -24,6 +25,9 @@ N_FIRST = 250
 N_FIRST_LABELS, N_POLISHED_LABELS = 2**21, 2**24
 N_FEWEST = 50
 N_POLISHED = 4
+# With more than MANY_ITEMS, of which nearly all are in the same cluster in all draws, searches end alike.
+MANY_ITEMS = 20_000
+N_RESTARTS, N_RESTARTS_OF_MANY = 16, 4
 # Steps of the progress bar while draws are compared.
 N_REPORTS = 10
 
@@ -34,7 +38,7 @@ def point_estimate(
     var_name: str | None = None,
     loss: str = "variation_of_information",
     max_clusters: int | None = None,
-    n_restarts: int = 16,
+    n_restarts: int | None = None,
     max_sweeps: int = 100,
     max_zealous: int = 10,
     max_draws: int | None = 1000,
@@ -53,9 +57,9 @@ def point_estimate(
         ``"one_minus_adjusted_rand"``, see :mod:`pymc_nrm.stats.losses`.
     max_clusters : int, optional
         Largest number of clusters of the estimate; by default there is no limit.
-    n_restarts : int
-        Number of searches.  Every second one starts from a draw, beginning with the best; the others start from
-        scratch.
+    n_restarts : int, optional
+        Number of searches, by default 16, or 4 with more than 20,000 items.  Every second one starts from a draw,
+        beginning with the best; the others start from scratch.
     max_sweeps : int
         Largest number of sweeps over all items, after the start and after each round that dissolves clusters.
     max_zealous : int
@@ -97,11 +101,12 @@ def point_estimate(
     of the time.
 
     With more than 250 draws, searches use 250 of them at random, or fewer if there are more than 8,000 items; further
-    searches with all draws, or fewer if there are more than 16,000 items, then start from the best four partitions.
+    searches with all draws, or fewer if there are more than 16,000 items, then start from the best four partitions, or
+    with more than 20,000 items from the best one.
 
     No draw that the search uses, with at most ``max_clusters`` clusters, is better than the estimate: better ones
     become starts of further searches.  With more than 100 draws, a draw is compared over all draws only if it is not
-    worse by six standard errors over 100 random ones.
+    worse by six standard errors over 100 random ones, or fewer if there are more than 20,000 items.
 
     One sweep takes O(n S K) time for n items, S draws and K clusters of the estimate.  Memory is 4 n S bytes, and 8
     bytes for each pair of a cluster of a draw and a cluster of the estimate.
@@ -115,14 +120,17 @@ def point_estimate(
     ([0, 0, 1, 1], 2)
     """
     costs = complete_costs(loss, costs)
-    for name, value in [("n_restarts", n_restarts), ("max_sweeps", max_sweeps), ("max_zealous", max_zealous)]:
-        check_count(name, value, least=0 if name == "max_zealous" else 1)
+    check_count("n_restarts", n_restarts, 1, optional=True)
+    check_count("max_sweeps", max_sweeps, 1)
+    check_count("max_zealous", max_zealous, 0)
     check_count("max_clusters", max_clusters, 1, optional=True)
     check_count("max_draws", max_draws, 1, optional=True)
     draws = partition_draws(idata, var_name)
     partitions = stack_draws(evenly_spaced(draws, max_draws))
     rng = random_generator(random_seed)
     limits = (partitions.shape[1] if max_clusters is None else int(max_clusters), int(max_sweeps), int(max_zealous))
+    if n_restarts is None:
+        n_restarts = N_RESTARTS if partitions.shape[1] <= MANY_ITEMS else N_RESTARTS_OF_MANY
     n_steps = N_REPORTS + int(n_restarts) + (N_POLISHED if len(partitions) > n_first(partitions) else 0)
     with progress("Searching the point estimate", n_steps, progressbar) as advance:
         labels, found = minimise(partitions, loss, costs, limits, int(n_restarts), rng, advance)
@@ -159,7 +167,8 @@ def minimise(partitions, loss, costs, limits, n_restarts, rng, advance=lambda: N
     compact = partitions.astype(np.int32)
     allowed = np.sort(np.unique(compact, axis=0, return_index=True)[1])
     allowed = allowed[compact[allowed].max(axis=1) < limits[0]]
-    references = np.sort(rng.choice(len(compact), min(N_REFERENCES, len(compact)), replace=False))
+    n_references = min(N_REFERENCES, max(N_FIRST_LABELS // compact.shape[1], N_FEWEST_REFERENCES), len(compact))
+    references = np.sort(rng.choice(len(compact), n_references, replace=False))
     reference_losses = np.zeros((len(allowed), len(references)))
     for part in np.array_split(np.arange(len(allowed)), N_REPORTS):
         for k in part:
@@ -176,7 +185,8 @@ def minimise(partitions, loss, costs, limits, n_restarts, rng, advance=lambda: N
         few = make_tables(_some_draws(rng, partitions, n_first(partitions)), loss, costs)
         found = _run_all(rng, starts, few, limits, advance)
         order = np.argsort(mean_losses(found, compact, loss, costs), kind="stable")
-        for labels in list({labels.tobytes(): labels.copy() for labels in found[order]}.values())[:N_POLISHED]:
+        n_polished = N_POLISHED if partitions.shape[1] <= MANY_ITEMS else 1
+        for labels in list({labels.tobytes(): labels.copy() for labels in found[order]}.values())[:n_polished]:
             found[(found == labels).all(axis=1)] = _run(rng, labels.astype(np.int64), tables, limits)
             advance()
         losses = mean_losses(found, compact, loss, costs)

@@ -18,6 +18,7 @@ from pymc_nrm.families.conjugate import draw_parameters, log_marginal, parameter
 from pymc_nrm.families.needs import COMPONENT_PANEL, PREDICTIVE, check_needs
 from pymc_nrm.families.product import product
 from pymc_nrm.kernels.compilation import announced_compilation
+from pymc_nrm.kernels.interrupts import Interrupted
 from pymc_nrm.measures.base import weights
 from pymc_nrm.models.chunked_mixture import ChunkedMixtureRV
 from pymc_nrm.models.parts import ChunkedParts
@@ -34,8 +35,9 @@ from pymc_nrm.partitions.chunked import CLUSTER_COUNTS, CLUSTER_SUMS, FOLLOWED_L
 from pymc_nrm.partitions.labels import canonical_labels, smallest_type
 from pymc_nrm.steps.base import PartitionStep, PartitionStepState, common_statistics
 
-# Whether a run keeps what the step reports of clusters.
-clusters_are_kept = contextvars.ContextVar("clusters_are_kept", default=False)
+# What keeps the clusters that the step reports, and asks its ``labels_of_rows`` for the labels of all rows; None for
+# runs that do not.
+keeper_of_clusters = contextvars.ContextVar("keeper_of_clusters", default=None)
 # Tables of weights of Gibbs type, to rounding.
 _LARGEST_DEVIATION = 1e-6
 # More jumps than this above the level take longer than the rows.
@@ -208,14 +210,22 @@ class ChunkedSampler(BlockedStep):
             check_resolution(one, part(self._rows.extremes), f"data of {name!r}")
 
     def setup_chain(self, rng, tune, draws):
-        if not clusters_are_kept.get():
+        keeper = keeper_of_clusters.get()
+        if keeper is None:
             raise ValueError(
                 f"draws of {self._partition!r}, a partition of rows in chunks, are kept by nrm.sample, without trace "
                 "and return_inferencedata; pm.sample would keep the sizes of clusters alone"
             )
+        if Interrupted.came or keeper.is_full:
+            raise KeyboardInterrupt
         super().setup_chain(rng, tune, draws)
         self._laws.values.refresh()
         self._n_draws, self._restored = 0, None
+        keeper.labels_of_rows = self._labels_of_draw
+
+    def _labels_of_draw(self):
+        """Labels of all rows by the order in which clusters are kept, None before the chain makes draws of its own."""
+        return None if self._n_draws == 0 else self._names[self._chain.labels()]
 
     @property
     def labels(self):
@@ -268,6 +278,7 @@ class ChunkedSampler(BlockedStep):
         labels = chain.sample_labels()[self._followed]
         followed = canonical_labels(labels).astype(smallest_type(len(counts)))
         order = np.argsort(_first_places(labels, len(counts)), kind="stable")
+        self._names = np.argsort(order)
         stats = dict(zip(("n_splits", "n_merges", "n_moved"), moves, strict=True))
         kept = {CLUSTER_COUNTS: counts[order], CLUSTER_SUMS: sums[order], FOLLOWED_LABELS: followed}
         return point, [stats | kept | common_statistics(counts, log_u, log_joint, self._number)]

@@ -57,4 +57,5 @@ class MarginalGibbs(PartitionStep):
 
     def calls(self, rng, n, table, family, data):
         """One sweep."""
-        yield gibbs_sweep, scan_order(rng, n, self.options["n_items"] or n)
+        # A chain that only leads to a start may have fewer items.
+        yield gibbs_sweep, scan_order(rng, n, min(n, self.options["n_items"] or n))

@@ -1,5 +1,6 @@
 """Tree-guided sampling of a partition: exact moves of whole blocks of a guide tree."""
 
+import copy
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -20,8 +21,9 @@ from pymc_nrm.moves.split_merge import SPLIT_MERGE_STATS, split_merge_statistics
 from pymc_nrm.moves.tree_guided.cycle import Cycle, MovesPerCycle, tree_guided_cycle
 from pymc_nrm.steps.base import PartitionStep, PartitionStepState
 
-# Fractions of tuning after which guide trees are regrown, at the hyperparameters of that time.
-_REBUILDS = (0.1, 0.25, 0.5)
+# Fractions of tuning after which guide trees are regrown, at the hyperparameters of that time; those of many items take
+# as long as fifty draws.
+_REBUILDS, _REBUILDS_OF_MANY = (0.1, 0.25, 0.5), (0.25,)
 
 # A cycle updates this share of the items, but at least `_MANY_ITEMS` of them, or all if there are fewer.
 _MANY_ITEMS, _SHARE = 20_000, 0.25
@@ -87,10 +89,10 @@ class TreeGuided(PartitionStep):
     Each draw makes cycles of moves given u: merges of clusters that fit together, and splits along blocks of a guide
     tree; split-merge moves between the children of a node of the tree; Gibbs updates of blocks of the tree; Gibbs
     updates of random items.  Incremental Bayesian hierarchical clustering grows guide trees from the data in random
-    order, at the current hyperparameters; with more than 20,000 items, from a random sample of so many, at which the
-    others hang.  It regrows them a few times during tuning; afterwards they are fixed.  Guide trees never depend on the
-    partition, so every move leaves the posterior invariant, and so does a cycle.  The Gibbs updates make it
-    irreducible.  A bad tree makes the sampler slower, not wrong.
+    order, at the current hyperparameters; with more than 20,000 items, from a random sample of 5000, at which the
+    others hang.  It regrows them three times during tuning, or once; afterwards they are fixed.  Guide trees never
+    depend on the partition, so every move leaves the posterior invariant, and so does a cycle.  The Gibbs updates make
+    it irreducible.  A bad tree makes the sampler slower, not wrong.
 
     Merges of clusters that fit together, and the splits that undo them, are made during tuning only: they bring a chain
     to the bulk of the posterior, where they cost more than they gain.
@@ -104,7 +106,8 @@ class TreeGuided(PartitionStep):
         ``"subtree_gibbs"`` and ``"marginal_gibbs"``.  A float is a share of the number of items.  For
         ``"marginal_gibbs"`` it is the number of items to update, at most all of them; each item is updated once, in
         random order, before any is updated again.  Kinds that are left out keep their default number: 6, 4 and 5, and
-        20,000 items or a quarter of them; ``"informed_split_merge"`` is 0 after tuning.
+        20,000 items or a quarter of them; ``"informed_split_merge"`` is 0 after tuning, and ``"tree_split_merge"`` 1
+        with more than 20,000 items.
     n_trees : int
         Number of guide trees; each cycle uses one of them at random.
     n_cycles : int, optional
@@ -123,7 +126,9 @@ class TreeGuided(PartitionStep):
     Notes
     -----
     Unless ``initval`` or ``initvals`` are given, a chain starts from the clusters that incremental hierarchical
-    clustering finds, in a random order of its own.  A given start is kept, even if it is a single cluster.
+    clustering finds, in a random order of its own.  With more than 20,000 items it does so for 1000 random ones, and
+    the step then makes 60 draws of their labels, and 60 of those of 20,000, whose clusters label all others.  A given
+    start is kept, even if it is a single cluster.
 
     The published tree-guided sampler (Lee & Choi 2015, "Tree-guided MCMC inference for normalized random measure
     mixture models") builds its trees from the current partition and does not leave the posterior invariant.  The moves
@@ -200,7 +205,7 @@ class TreeGuided(PartitionStep):
 
     def calls(self, rng, n, table, family, data):
         """The cycles of a draw; moves of the user's own follow each of them."""
-        if self._trees_are_due():
+        if self._trees_are_due(n):
             self._grow_guides(rng, table, family, data)
         self.n_steps += 1
         numbers = numbers_of_moves(n, self.options["moves"], tuning=self.tuning)
@@ -219,15 +224,23 @@ class TreeGuided(PartitionStep):
         items, self.waiting = self.waiting[:count], self.waiting[count:]
         return items
 
-    def _trees_are_due(self):
+    def _trees_are_due(self, n):
         if not self.guides:
             return True
-        return self.tuning and self.n_steps in {int(fraction * self.n_tune) for fraction in _REBUILDS} - {0}
+        fractions = _REBUILDS if n <= _MANY_ITEMS else _REBUILDS_OF_MANY
+        return self.tuning and self.n_steps in {int(fraction * self.n_tune) for fraction in fractions} - {0}
 
-    def start(self, rng, table, family, data):
-        """Labels to start from: those of the first guide tree."""
+    def labels_of_tree(self, rng, table, family, data):
+        """The clusters of the first guide tree."""
         self._grow_guides(rng, table, family, data)
         return cut_tree(self.guides[0].tree)
+
+    def for_start(self):
+        """A step that tunes, with guide trees of its own."""
+        step = copy.copy(self)
+        step._reset(0)
+        step.tuning = True
+        return step
 
     def _grow_guides(self, rng, table, family, data):
         n_trees = self.options["n_trees"]
@@ -257,7 +270,8 @@ def numbers_of_moves(n, chosen, *, tuning):
     """
     defaults = {
         "informed_split_merge": 6 if tuning else 0,
-        "tree_split_merge": 4,
+        # Each allocates two clusters item by item.
+        "tree_split_merge": 4 if n <= _MANY_ITEMS else 1,
         "subtree_gibbs": 5,
         "marginal_gibbs": min(n, max(_MANY_ITEMS, round(_SHARE * n))),
     }

@@ -1,5 +1,6 @@
 """Models of rows in chunks: their density, the law of their draws, and equal draws for any blocks and threads."""
 
+import errno
 import os
 import signal
 
@@ -363,3 +364,59 @@ def test_a_run_that_was_stopped_goes_on_with_the_same_draws(tmp_path):
     resumed = nrm.resume(folder, model=model_of(61), quiet=True)
     for group, name in (("posterior", "z"), ("posterior", "alpha"), ("clusters", "x"), ("sample_stats", "log_joint")):
         assert np.array_equal(whole[group][name], resumed[group][name]), name
+
+
+@pytest.mark.slow
+def test_labels_of_all_rows_on_disk(tmp_path, monkeypatch, caplog):
+    """They agree with followed rows and sizes of clusters, in a run that was stopped, too; a full disk stops a run."""
+    zarr, X = pytest.importorskip("zarr"), in_four_places()
+    family, measure = nrm.NormalGamma(5.0, 0.1, 2.0, 1.0), MEASURES["dirichlet"]
+
+    def run(name, **kwargs):
+        rows = nrm.Chunks(X, block_rows=300, n_followed=50)
+        with pm.Model() as model:
+            z = nrm.Partition("z", measure, rows=rows)
+            nrm.Mixture("x", z, family, observed=rows)
+        options = {"tune": 2, "thin": 2, "chains": 2, "random_seed": 1, "quiet": True, **kwargs}
+        return model, nrm.sample(8, model=model, labels=tmp_path / name, **options)
+
+    def labels_in(name):
+        return zarr.open_group(tmp_path / name, mode="r")["labels"][:]
+
+    model, idata = run("whole")
+    labels, sizes = labels_in("whole"), idata["clusters"]["size"].values
+    assert labels.shape == (2, 4, 700)
+    np.testing.assert_array_equal(labels[..., idata.posterior["z_row"]], idata.posterior["z"])
+    for place in np.ndindex(2, 4):
+        np.testing.assert_array_equal(np.bincount(labels[place], minlength=sizes.shape[-1]), sizes[place])
+
+    def stop(trace, draw):
+        if draw.chain == 1 and draw.draw_idx == 5:
+            raise KeyboardInterrupt
+
+    run("stopped", checkpoint=tmp_path / "run", seconds_between_checkpoints=0, callback=stop)
+    np.testing.assert_array_equal(labels_in("stopped")[1, :2], labels[1, :2])
+    assert (labels_in("stopped")[1, 2:] == -1).all()
+    nrm.resume(tmp_path / "run", model=model, quiet=True)
+    np.testing.assert_array_equal(labels_in("stopped"), labels)
+
+    def write(self, place, values, until):
+        if place[1] == until:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        original(self, place, values)
+
+    original = zarr.Array.__setitem__
+    monkeypatch.setattr(zarr.Array, "__setitem__", lambda *a: write(*a, until=2))
+    _, part = run("full")
+    assert dict(part.posterior["z"].sizes) == {"chain": 1, "draw": 2, "z_row": 50}
+    np.testing.assert_array_equal(part.posterior["z"].values[0], idata.posterior["z"].values[0, :2])
+    assert "labels of draw 2 of chain 0 could not be written" in caplog.text
+    assert "No space left on device" in caplog.text
+    monkeypatch.setattr(zarr.Array, "__setitem__", lambda *a: write(*a, until=0))
+    with pytest.raises(OSError, match="labels of draw 0 of chain 0 .* No space left on device"):
+        run("fuller")
+    with pytest.raises(ValueError, match="labels must be a new folder; got .*whole', which exists"):
+        run("whole")
+    with pm.Model() as model, pytest.raises(ValueError, match="labels must be None for a model without rows in chunks"):
+        nrm.Partition("z", measure, n=3)
+        nrm.sample(labels=tmp_path / "other", model=model)

@@ -12,6 +12,7 @@ from pymc_nrm.families import NormalGamma
 from pymc_nrm.measures import DirichletProcess
 from pymc_nrm.measures.base import log_eppf, log_joint_term, weights
 from pymc_nrm.models.partition import Partition
+from pymc_nrm.moves import sampled_start
 from pymc_nrm.moves.guide_trees import guide_tree
 from pymc_nrm.partitions.labels import all_partitions, label_counts
 from pymc_nrm.steps.split_merge import SplitMerge
@@ -29,8 +30,10 @@ def test_step_has_the_posterior_law(sampler, measure):
 
 
 @pytest.mark.slow
-def test_law_with_guide_trees_of_a_sample(monkeypatch):
-    monkeypatch.setattr(guide_tree, "MOST_GUIDE_ITEMS", 3)
+def test_law_with_guide_trees_and_starts_of_a_sample(monkeypatch):
+    monkeypatch.setattr(guide_tree, "MOST_GUIDE_ITEMS", 4)
+    monkeypatch.setattr(guide_tree, "GUIDE_SAMPLE", 3)
+    monkeypatch.setattr(sampled_start, "START_SIZES", (2, 4))
     check_step("NGG", "NormalGamma, missing", SAMPLERS["tree"][0])
 
 

@@ -13,8 +13,8 @@ import pytest
 from same_results import assert_same
 
 import pymc_nrm as nrm
-from pymc_nrm.run import fingerprint, run_folder
-from pymc_nrm.run.run_folder import ChainFiles
+from pymc_nrm.run import checkpoint_files, fingerprint
+from pymc_nrm.run.checkpoint_files import ChainFiles
 
 COUNTS = np.array([0, 1, 8, 9, 20, 22])
 N_TUNE, N_DRAWS = 20, 30
@@ -201,7 +201,7 @@ def test_other_versions(half_done, fixed, monkeypatch):
 
 
 def test_two_processes_do_not_sample_one_chain(half_done, fixed, monkeypatch):
-    monkeypatch.setattr(run_folder, "_SECONDS_FOR_LOCK", 0.1)
+    monkeypatch.setattr(checkpoint_files, "_SECONDS_FOR_LOCK", 0.1)
     other = ChainFiles(half_done, 1)
     with pytest.raises(RuntimeError, match=f"chain 1 .* is being sampled by another process .process {os.getpid()}"):
         nrm.resume(half_done, **AGAIN, **fixed)
@@ -256,7 +256,7 @@ def test_files_at_every_moment_of_a_crash(tmp_path, monkeypatch):
         files = ChainFiles(tmp_path, 0)
         with monkeypatch.context() as patched:
             for name in ("fsync", "replace"):
-                patched.setattr(run_folder.os, name, counted(getattr(os, name)))
+                patched.setattr(checkpoint_files.os, name, counted(getattr(os, name)))
             try:
                 files.recover()
                 for k in range(3):

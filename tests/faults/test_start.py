@@ -8,7 +8,10 @@ import pytest
 from helpers import mixture_of
 
 import pymc_nrm as nrm
+from pymc_nrm.measures.base import weights
 from pymc_nrm.models.marked_labels import is_default_start
+from pymc_nrm.moves import sampled_start
+from pymc_nrm.partitions.labels import canonical_labels
 
 N = 24
 X = np.repeat([0.0, 50.0, 100.0, 150.0], N // 4) + np.random.default_rng(1).normal(size=N)
@@ -78,6 +81,44 @@ def test_every_step_starts_from_clusters(step):
         nrm.Mixture("x", z, nrm.NormalGamma(0.0, 1e-17, 2.0, 1.0), observed=X + 2e6 * X.round(-1))
         steps = step([z], **FEW_MOVES[step])
     assert starts(pm.sample, model, None, 1, step=steps) == [4, 4]
+
+
+@pytest.mark.quick("TreeGuided")
+@pytest.mark.parametrize("step", ROWS, ids=lambda step: step.__name__)
+def test_every_step_starts_from_chains_on_some_of_many_items(step, monkeypatch):
+    monkeypatch.setattr(sampled_start, "START_SIZES", (14, 20))
+    with make_model() as model:
+        steps = step([model["z"]], **FEW_MOVES[step])
+    assert starts(pm.sample, model, None, 1, step=steps) == [4, 4]
+
+
+def test_start_from_a_sample_is_that_of_its_seed_and_leaves_the_step_alone(monkeypatch):
+    monkeypatch.setattr(sampled_start, "START_SIZES", (4, 8))
+    family = nrm.NormalGamma(mu=75.0, kappa=1e-3, alpha=2.0, beta=1.0)
+    with mixture_of(family, X, nrm.DirichletProcess(3.0)) as model:
+        step = nrm.TreeGuided([model["z"]])
+    step.setup_chain(np.random.default_rng(1), 10, 10)
+    measure, family, data = step.target.at(model.initial_point())
+    found = {}
+    for seed in (1, 1, 2, 3, 4, 5):
+        labels = step.start(np.random.default_rng(seed), weights(measure, N, 1.0), family, data)
+        assert np.array_equal(labels, found.setdefault(seed, labels))
+        assert np.array_equal(labels, canonical_labels(labels))
+    assert len({labels.tobytes() for labels in found.values()}) > 1
+    assert (step.guides, step.n_steps, step.n_tune, len(step.waiting)) == ([], 0, 10, 0)
+
+
+@pytest.mark.slow
+def test_start_from_a_sample_keeps_known_labels(monkeypatch):
+    """Items of known labels are in every chain, and those beyond get clusters of their own."""
+    known = np.full(N, -1)
+    known[::3] = np.arange(N)[::3] // 6
+    for sizes in ((4, 6), (2, 3)):
+        monkeypatch.setattr(sampled_start, "START_SIZES", sizes)
+        with pm.Model() as model:
+            z = nrm.Partition("z", nrm.DirichletProcess(0.1), known=known)
+            nrm.Mixture("x", z, nrm.NormalGamma(75.0, 1e-3, 2.0, 1.0), observed=X)
+        assert starts(pm.sample, model, None, 1, tree_guided=OPTIONS) == [4, 4]
 
 
 def test_initial_value_of_the_variable_is_kept():

@@ -7,7 +7,7 @@ import pytensor
 import pytensor.tensor as pt
 import pytest
 
-from pymc_nrm.partitions.flat import ReadLabels
+from pymc_nrm.partitions.flat import Indices, Sizes
 from pymc_nrm.partitions.labels import canonical_labels
 
 
@@ -15,7 +15,7 @@ from pymc_nrm.partitions.labels import canonical_labels
 @pytest.mark.parametrize("n", [3, 2])
 def test_every_vector(mode, n):
     labels = pt.lvector()
-    read = pytensor.function([labels], ReadLabels()(labels, n), mode=mode)
+    read = pytensor.function([labels], [*Sizes()(labels, n), *Indices()(labels, n)], mode=mode)
     for given in map(np.array, itertools.product(range(-1, 4), repeat=3)):
         sizes, valid, indices, in_range = read(given)
         ordered = min(given) >= 0 and np.array_equal(canonical_labels(given), given)

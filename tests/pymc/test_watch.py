@@ -68,8 +68,22 @@ def test_a_run_over_many_items_is_watched(monkeypatch, caplog):
     assert seen == [0, 1, 2, 3, 4, 5]
     assert lines_of(caplog) == [
         'With nrm.Chunks a chain uses all cores, see "Large data" in the documentation, docs/how-to/large-data.md.',
-        "z has 4 items: chains first build what all their draws use; how long a draw takes is said after some.",
+        "z has 4 items: unless a start is given, a chain begins on 1,000 and then 20,000 random ones, some seconds, "
+        "whose clusters label all; how long a draw takes is said after some.",
     ]
+
+
+@pytest.mark.parametrize(("most", "expected"), [(3, (250, 250)), (4, (1000, None))])
+def test_many_items_get_fewer_draws_by_default(monkeypatch, caplog, most, expected):
+    monkeypatch.setattr(watch, "MANY_ITEMS", most)
+    caplog.set_level(logging.INFO)
+    with pm.Model() as model:
+        nrm.Partition("z", nrm.DirichletProcess(1.0), n=4)
+    draws, kwargs = watch.with_numbers_of_draws(model, None, {}, quiet=False)
+    assert (draws, kwargs.get("tune")) == expected
+    assert len(lines_of(caplog)) == (most == 3)
+    assert watch.with_numbers_of_draws(model, 7, {"tune": 8}, quiet=False) == (7, {"tune": 8})
+    assert len(lines_of(caplog)) == (most == 3)
 
 
 def test_fewer_items_are_not_watched():

@@ -70,7 +70,8 @@ def test_guide_trees(kind, n, rng):
 
 
 def test_guide_trees_of_a_sample(monkeypatch, rng):
-    monkeypatch.setattr(guide, "MOST_GUIDE_ITEMS", 15)
+    monkeypatch.setattr(guide, "MOST_GUIDE_ITEMS", 20)
+    monkeypatch.setattr(guide, "GUIDE_SAMPLE", 15)
     family, data, n = family_and_data(*DATA["NormalGamma"])
     tree = guide_tree(rng, weights(MEASURE, n, 1.0), family, data)
     check_tree(tree)

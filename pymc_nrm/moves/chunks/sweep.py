@@ -8,11 +8,8 @@ from pymc_nrm.moves.chunks.chain import Block, Chain
 from pymc_nrm.moves.chunks.engine import Engine
 from pymc_nrm.moves.chunks.relabel import label_by, redraw_rows, relabel_all
 from pymc_nrm.moves.chunks.splits import split_and_merge, split_and_merge_by_moments
+from pymc_nrm.moves.sampled_start import climb
 from pymc_nrm.moves.slice_labels import jump_law
-
-# Chains on so many rows, one after the other, lead to the start of a chain on all.
-_START_ROWS = (1000, 20_000)
-_START_SWEEPS = 60
 
 
 @kernel
@@ -41,23 +38,21 @@ def sweep(chain, rng, law, n_pairs, n_redrawn):
 
 
 def start(chain, rng, measure, n_pairs):
-    """Bring a chain to the clusters of chains on some of the sampled rows, each of which starts from the one before.
+    """Bring a chain to the clusters of chains on some of the sampled rows."""
 
-    Merges of clusters are easy among few rows and rare among many.
-    """
-    previous = None
-    # Sampled rows are in the order of their numbers, which may tell of their clusters.
-    order = rng.permutation(len(chain.sample))
-    for n in sorted({min(n, len(order)) for n in _START_ROWS}):
-        values = chain.sample_values[order[:n]]
-        engine = Engine([Block(0, n, lambda values=values: values)])
-        current = Chain(engine, chain.preparation, np.arange(n), values, chain.quanta)
+    def begin(rows, previous):
+        values = chain.sample_values[rows]
+        engine = Engine([Block(0, len(rows), lambda: values)])
+        current = Chain(engine, chain.preparation, np.arange(len(rows)), values, chain.quanta)
         current.begin_sweep(rng)
         if previous is not None:
             label_by(current, previous, rng, draw_law(rng, measure, previous)[0])
-        for _ in range(_START_SWEEPS):
-            current.begin_sweep(rng)
-            sweep(current, rng, draw_law(rng, measure, current)[0], n_pairs, 1000)
-        previous = current
+        return current
+
+    def advance(current):
+        current.begin_sweep(rng)
+        sweep(current, rng, draw_law(rng, measure, current)[0], n_pairs, 1000)
+
+    last, _ = climb(rng, len(chain.sample), begin, advance)
     chain.begin_sweep(rng)
-    label_by(chain, previous, rng, draw_law(rng, measure, previous)[0])
+    label_by(chain, last, rng, draw_law(rng, measure, last)[0])

@@ -17,8 +17,9 @@ from pymc_nrm.moves.guide_trees.tree import Tree, build_tree, tree_potentials
 # Subtree moves cost the depth of their leaves, so guide trees avoid chains at a smaller depth than clusterings do.
 GUIDE_BALANCE_DEPTH = 16
 
-# Incremental clustering sees at most so many items: it takes time for each that grows with the depth of the tree.
-MOST_GUIDE_ITEMS = 20_000
+# Incremental clustering takes time for each item that grows with the depth of the tree: of more items than the first
+# number, it sees the second.
+MOST_GUIDE_ITEMS, GUIDE_SAMPLE = 20_000, 5000
 # Of more items, split-merge moves are drawn at nodes of at least this part of them.
 _LEAST_PART = 1000
 
@@ -40,7 +41,7 @@ def guide_tree(
         In the form that kernels take, with pilot hyperparameters.
     kind : {"ibhc", "ward"}
         ``"ibhc"`` is one pass of incremental Bayesian hierarchical clustering, whose roots are joined by greedy
-        clustering.  With more than 20,000 items it sees a random sample of so many; each of the others hangs at a
+        clustering.  With more than 20,000 items it sees a random sample of 5000; each of the others hangs at a
         sampled one with near :func:`~pymc_nrm.families.features.features`.  ``"ward"`` is Ward linkage of these; its
         trees are shallower and ignore hyperparameters.  With more than 5000 items it links within the cells of
         k-means, then links the cells.
@@ -71,7 +72,7 @@ def guide_tree(
     """
     n = len(weights.moment) - 1
     if kind == "ibhc":
-        sample = rng.permutation(n)[:MOST_GUIDE_ITEMS]
+        sample = rng.permutation(n)[: n if n <= MOST_GUIDE_ITEMS else GUIDE_SAMPLE]
         forest = grow_forest(rng, weights, family, data, n, balance_depth, sample)
         merges, log_d = forest_merges(rng, forest, weights, family, data)
         if len(sample) == n:

@@ -1,0 +1,33 @@
+"""Starts of chains over many items from chains on some of them.
+
+Merges of clusters are easy among few items and rare among many.
+"""
+
+import numpy as np
+
+# Chains on so many items, one after the other, lead to the start of a chain on more.
+START_SIZES = (1000, 20_000)
+_START_SWEEPS = 60
+
+
+def is_many(n):
+    """Whether a chain on n items starts from chains on some of them."""
+    return n > START_SIZES[-1]
+
+
+def climb(rng, n, begin, advance, held=()):
+    """Run chains on more and more of n random items; return the last of them, and its items.
+
+    ``begin(items, previous)`` makes a chain from the one before, None at first, whose items come first among its own;
+    ``advance(chain)`` makes a sweep.  All chains have the items ``held``.
+    """
+    # Items may be in an order that tells of their clusters.
+    order = rng.permutation(n)
+    if len(held):
+        order = np.concatenate([held, order[~np.isin(order, held)]])
+    chain = None
+    for size in sorted({min(size, n) for size in START_SIZES}):
+        chain = begin(order[:size], chain)
+        for _ in range(_START_SWEEPS):
+            advance(chain)
+    return chain, order[:size]
