@@ -17,7 +17,8 @@ from pymc_nrm.families.fast import (
 from pymc_nrm.kernels.generic import kernel
 from pymc_nrm.kernels.interrupts import check_signals
 from pymc_nrm.kernels.lanes import LANES, exp_within
-from pymc_nrm.partitions.clusters import attach, close_slot, grow, open_slot
+from pymc_nrm.partitions.clusters import attach, build_state, close_slot, grow, open_slot
+from pymc_nrm.partitions.labels import canonical_labels
 
 
 class Panel(NamedTuple):
@@ -131,7 +132,7 @@ def scan_order(rng, n, n_items):
 
 @kernel
 def gibbs_sweep(rng, state, weights, family, data, items):
-    """Redraw the cluster of each of the given items, in their order.
+    """Redraw the cluster of each of the given items, in their order; those with label -1 are in none yet.
 
     It leaves the target given u invariant for any fixed ``items``, and hence for random ones drawn independently of the
     partition.  It is irreducible if ``items`` are all items (Neal 2000, algorithm 3; Favaro & Teh 2013, section 4.1).
@@ -143,6 +144,14 @@ def gibbs_sweep(rng, state, weights, family, data, items):
         n_done, moved = _sweep_while_room(rng, state, weights, family, data, items, n_done)
         n_moved += moved
     return state, n_moved
+
+
+def join_in_turn(rng, weights, family, data):
+    """Labels of items that join clusters, or open new ones, one after the other in random order, given u."""
+    n = len(weights.moment) - 1
+    state = build_state(np.empty(0, dtype=np.int64), family, data)._replace(labels=np.full(n, -1))
+    state, _ = gibbs_sweep(rng, state, weights, family, data, scan_order(rng, n, n))
+    return canonical_labels(state.labels)
 
 
 @kernel(inner_loop=True)
@@ -166,10 +175,12 @@ def _sweep_while_room(rng, state, weights, family, data, items, start):
             return index, n_moved
         item = items[index]
         old = labels[item]
-        here = position[old]
-        alone = counts[old] == 1
+        outside = old < 0
+        here = size[0] if outside else position[old]
+        alone = not outside and counts[old] == 1
         # Most items stay in their cluster, so do not take them out and put them back.
-        own = math.nan if alone else log_predictive_without(family, statistics[old], cache[old], data, item)
+        taken_out = outside or alone
+        own = math.nan if taken_out else log_predictive_without(family, statistics[old], cache[old], data, item)
         inside = not math.isnan(own)
         if alone:
             # The last cluster moves into the closed one's column, and its own column becomes that of a new cluster.
@@ -179,7 +190,7 @@ def _sweep_while_room(rng, state, weights, family, data, items, start):
             if has_panel:
                 write_panel(family, cache[active[here]], rows, lanes, here)
                 write_panel(family, cache[old], rows, lanes, last)
-        elif not inside:
+        elif not (inside or outside):
             counts[old] -= 1
             update_cache(family, statistics[old], cache[old], data, item, -1.0)
             prior[here] = join[counts[old]]

@@ -21,8 +21,7 @@ from pymc_nrm.kernels.interrupts import Interrupted
 from pymc_nrm.models.dependents import mixtures_of
 from pymc_nrm.models.rvs import checked_model, family_of, kind_of
 from pymc_nrm.models.start import is_default_start
-from pymc_nrm.moves.guide_trees.guide_tree import guide_tree
-from pymc_nrm.moves.guide_trees.tree import cut_tree
+from pymc_nrm.moves.gibbs import join_in_turn
 from pymc_nrm.moves.weights import draw_weights, weights_of_two
 from pymc_nrm.partitions.clusters import build_state, log_target, log_target_by_items
 from pymc_nrm.partitions.flat import Flat, Ordered
@@ -213,11 +212,11 @@ class PartitionStep(LabelStep):
 
     def _starts_from_data(self, point):
         """Whether a chain leaves the start at a point, that of nobody, for one that is found in the data."""
-        return self._has_marginals and is_default_start(point[self.partition.name])
+        return is_default_start(point[self.partition.name])
 
     def start(self, rng, table, family, data):
-        """Labels to start from: the clusters that incremental clustering finds."""
-        return cut_tree(guide_tree(rng, table, family, data))
+        """Labels to start from: those of items that join clusters one after the other."""
+        return join_in_turn(rng, table, family, data)
 
     def moves(self, state, table, family, data):
         """Make the calls of a draw; return the new state and their statistics."""
