@@ -18,7 +18,8 @@ from pymc_nrm.families.gaps import draw_missing
 from pymc_nrm.kernels.generic import check_signals, kernel
 from pymc_nrm.kernels.lanes import LANES, exp_within
 from pymc_nrm.measures.base import Weights, draw_log_auxiliary, log_joint_term, weights
-from pymc_nrm.partitions.clusters import attach, close_slot, grow, open_slot, stays
+from pymc_nrm.partitions.clusters import attach, build_state, close_slot, grow, open_slot
+from pymc_nrm.partitions.labels import canonical_labels
 
 
 @kernel
@@ -144,7 +145,7 @@ def scan_order(rng, n, n_items):
 
 @kernel
 def gibbs_sweep(rng, state, weights, family, data, items):
-    """Redraw the cluster of each of the given items, in their order.
+    """Redraw the cluster of each of the given items, in their order; those with label -1 are in none yet.
 
     It leaves the target given u invariant for any fixed ``items``, and hence for random ones drawn independently of the
     partition.  It is irreducible if ``items`` are all items (Neal 2000, algorithm 3; Favaro & Teh 2013, section 4.1).
@@ -158,34 +159,17 @@ def gibbs_sweep(rng, state, weights, family, data, items):
     return state, n_moved
 
 
-@kernel
-def draw_labels(rng, state, weights, family, data, labels):
-    """Write labels of all items of the data (n,), drawn given the clusters of a state of other items, for a start.
+def join_in_turn(rng, weights, family, data, state=None, labels=None):
+    """Labels of items; those with label -1 join the clusters of a state, or new ones, in random order, given u.
 
-    Items that stay where they are, since their label is known, get clusters of their own.
+    Without a state, no item has a cluster yet.
     """
-    panel, n_columns = new_panel(state, weights.join, family), state.size[0]
-    rows, lanes, prior, values = panel.rows, panel.lanes, panel.prior, panel.values
-    has_panel = panel_shape(family)[0] > 0
-    width = (n_columns + LANES - 1) // LANES * LANES
-    # No new clusters.
-    prior[n_columns] = -np.inf
-    n_labels = n_columns
-    for item in range(labels.shape[0]):
-        if item % 64 == 0:
-            check_signals()
-        if stays(family, data, item):
-            labels[item] = n_labels
-            n_labels += 1
-            continue
-        for k in range(width):
-            values[k] = prior[k]
-        if has_panel:
-            add_log_predictives(family, rows, lanes, data, item, width, values)
-        else:
-            for k in range(n_columns):
-                values[k] += log_predictive(family, state.cache[state.active[k]], data, item)
-        labels[item] = draw_column(rng, values, n_columns, 0)
+    if state is None:
+        state, labels = build_state(np.empty(0, dtype=np.int64), family, data), np.full(len(weights.moment) - 1, -1)
+    outside = np.flatnonzero(labels < 0)
+    order = outside[scan_order(rng, len(outside), len(outside))]
+    state, _ = gibbs_sweep(rng, state._replace(labels=labels), weights, family, data, order)
+    return canonical_labels(state.labels)
 
 
 @kernel(inner_loop=True)
@@ -209,10 +193,12 @@ def _sweep_while_room(rng, state, weights, family, data, items, start):
             return index, n_moved
         item = items[index]
         old = labels[item]
-        here = position[old]
-        alone = counts[old] == 1
+        outside = old < 0
+        here = size[0] if outside else position[old]
+        alone = not outside and counts[old] == 1
         # Most items stay in their cluster, so do not take them out and put them back.
-        own = math.nan if alone else log_predictive_without(family, statistics[old], cache[old], data, item)
+        taken_out = outside or alone
+        own = math.nan if taken_out else log_predictive_without(family, statistics[old], cache[old], data, item)
         inside = not math.isnan(own)
         if alone:
             # The last cluster moves into the closed one's column, and its own column becomes that of a new cluster.
@@ -222,7 +208,7 @@ def _sweep_while_room(rng, state, weights, family, data, items, start):
             if has_panel:
                 write_panel(family, cache[active[here]], rows, lanes, here)
                 write_panel(family, cache[old], rows, lanes, last)
-        elif not inside:
+        elif not (inside or outside):
             counts[old] -= 1
             update_cache(family, statistics[old], cache[old], data, item, -1.0)
             prior[here] = join[counts[old]]

@@ -20,9 +20,7 @@ from pymc_nrm.kernels.generic import lacking, precompile
 from pymc_nrm.kernels.interrupts import Interrupted
 from pymc_nrm.models.marked_labels import is_default_start
 from pymc_nrm.models.rvs import checked_model, family_of, kind_of, mixtures_of
-from pymc_nrm.moves.gibbs import draw_labels, draw_weights, weights_of_two
-from pymc_nrm.moves.guide_trees.guide_tree import guide_tree
-from pymc_nrm.moves.guide_trees.tree import cut_tree
+from pymc_nrm.moves.gibbs import draw_weights, join_in_turn, weights_of_two
 from pymc_nrm.moves.sampled_start import is_many
 from pymc_nrm.partitions.clusters import build_state, log_target, log_target_by_items
 from pymc_nrm.partitions.flat import Flat, Ordered
@@ -197,8 +195,6 @@ class PartitionStep(LabelStep):
         log_densities_by_graph(mixtures, self.partition.of_items(labels))
         if self._starts_from_data(point):
             self.start(np.random.default_rng(0), weights_of_two(table), family, data)
-            if is_many(len(labels)):
-                precompile(draw_labels, np.random.default_rng(0), state, table, family, data, labels)
         self.precompile_moves(state, table, family, data)
 
     def precompile_moves(self, state, table, family, data):
@@ -215,17 +211,17 @@ class PartitionStep(LabelStep):
 
     def _starts_from_data(self, point):
         """Whether a chain leaves the start at a point, that of nobody, for one that is found in the data."""
-        return self._has_marginals and is_default_start(point[self.partition.name])
+        return is_default_start(point[self.partition.name])
 
     def start(self, rng, table, family, data):
-        """Labels to start from: those of a tree of all items, or of chains on some of many."""
+        """Labels to start from: those of a start of few items, or of chains on some of many."""
         if is_many(len(table.moment) - 1):
             return start_from_samples(self, rng, table, family, data)
-        return self.labels_of_tree(rng, table, family, data)
+        return self.start_of_few(rng, table, family, data)
 
-    def labels_of_tree(self, rng, table, family, data):
-        """The clusters that incremental clustering finds."""
-        return cut_tree(guide_tree(rng, table, family, data))
+    def start_of_few(self, rng, table, family, data):
+        """Labels of items that join clusters one after the other."""
+        return join_in_turn(rng, table, family, data)
 
     def for_start(self):
         """The step that makes the moves of a chain on some of the items, before this step begins."""

@@ -230,7 +230,7 @@ class TreeGuided(PartitionStep):
         fractions = _REBUILDS if n <= _MANY_ITEMS else _REBUILDS_OF_MANY
         return self.tuning and self.n_steps in {int(fraction * self.n_tune) for fraction in fractions} - {0}
 
-    def labels_of_tree(self, rng, table, family, data):
+    def start_of_few(self, rng, table, family, data):
         """The clusters of the first guide tree."""
         self._grow_guides(rng, table, family, data)
         return cut_tree(self.guides[0].tree)

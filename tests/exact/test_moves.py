@@ -1,13 +1,16 @@
 """Every move of a flat partition by itself, for every family, against the enumerated law given u."""
 
+from functools import cache
+from itertools import permutations
+
 import numpy as np
 import pytest
 from cases import MEASURES, TREE_MOVES, rows
-from helpers import assert_law, random_merges, seeded
+from helpers import assert_law, log_marginal_of, random_merges, seeded
 from laws import CHAINS, inputs, law_given_u, posterior
 
 from pymc_nrm.measures.base import weights
-from pymc_nrm.moves.gibbs import gibbs_sweep, scan_order
+from pymc_nrm.moves.gibbs import gibbs_sweep, join_in_turn, scan_order
 from pymc_nrm.moves.guide_trees.guide_tree import make_guide
 from pymc_nrm.moves.guide_trees.tree import build_tree
 from pymc_nrm.moves.slice_labels import slice_move
@@ -97,6 +100,36 @@ def test_gibbs_moves_alone_reach_the_law_given_u(measure, move):
             chain.append(labels)
         draws.append(chain[20:])
     assert_law(np.array(draws), partitions, probabilities)
+
+
+@pytest.mark.quick("NormalGamma, missing")
+def test_items_join_in_turn(family):
+    """The probability of a partition is that with which its items join clusters, over all orders of the items."""
+    partitions, _ = law_given_u("NGG", family, U)
+    n = partitions.shape[1]
+    table = weights(MEASURES["NGG"], n, np.log(U))
+
+    @cache
+    def log_marginal(items):
+        return log_marginal_of(*inputs(family), list(items)) if items else 0.0
+
+    def log_weight(cluster, item):
+        return table.join[len(cluster)] + log_marginal(cluster | {item}) - log_marginal(cluster)
+
+    def probability(labels, order):
+        clusters, total = {}, 1.0
+        for item in order:
+            own = clusters.get(labels[item], frozenset())
+            others = [cluster for label, cluster in clusters.items() if label != labels[item]]
+            others += [frozenset()] if own else []
+            total /= 1.0 + sum(np.exp(log_weight(other, item) - log_weight(own, item)) for other in others)
+            clusters[labels[item]] = own | {item}
+        return total
+
+    probabilities = [np.mean([probability(labels, order) for order in permutations(range(n))]) for labels in partitions]
+    rng = seeded(family, "in turn")
+    draws = [join_in_turn(rng, table, *inputs(family)) for _ in range(N_DRAWS)]
+    assert_law(np.reshape(draws, (CHAINS, -1, n)), partitions, np.array(probabilities))
 
 
 @pytest.mark.slow
