@@ -51,37 +51,36 @@ def _learned_wishart(model, mixture):
     [shape], [excess] = shapes, excesses
     [share] = [one for one in factors if one not in (shape, excess)] or [None]
     scale, squares, below = shape.owner.inputs
-    d, positive = squares.type.shape[0] or _length(scale), [share, kappa, excess, squares]
+    if not isinstance(scale, Constant):
+        return None
+    d, positive = len(scale.data), [share, kappa, excess, squares]
     variables = [*positive, below] if below in model.free_RVs else positive
     if not all(one in model.free_RVs for one in variables) or len(set(variables)) != len(variables):
         return None
     transforms = [model.rvs_to_transforms[one] for one in variables]
-    has_usual_transforms = all(isinstance(one, LogTransform) for one in transforms[:4]) and transforms[4:] in (
-        [],
-        [None],
-    )
+    are_logs, rest = all(isinstance(one, LogTransform) for one in transforms[:4]), transforms[4:]
     [offset] = [one for one in terms if one is not excess]
     laws = [_constants(one, LogNormalRV) for one in positive[:3]]
     halves = 0.5 * (d + 2.0 - np.arange(d))
     has_usual_laws = (
-        isinstance(scale, Constant)
-        and all(law is not None and len(law) == 2 for law in laws)
+        all(law is not None and len(law) == 2 for law in laws)
         and isinstance(offset, Constant)
         and offset.data == d + 1.0
         and _are(_constants(squares, GammaRV), halves, 2.0)
         and (below.type.shape == (0,) if d == 1 else _are(_constants(below, NormalRV), 0.0, 1.0))
     )
-    if not has_usual_transforms or not has_usual_laws or _are_used_elsewhere(model, mixture, family, variables):
+    if (
+        not are_logs
+        or rest not in ([], [None])
+        or not has_usual_laws
+        or _are_used_elsewhere(model, mixture, family, variables)
+    ):
         return None
     return LearnedWishart(mixture, variables, scale.data, np.array(laws, dtype=np.float64))
 
 
 def _is(variable, op_class):
     return variable.owner is not None and isinstance(variable.owner.op, op_class)
-
-
-def _length(scale):
-    return scale.data.shape[0] if isinstance(scale, Constant) else 0
 
 
 def _parts(variable, scalar_op):

@@ -183,15 +183,21 @@ def test_all_variables_of_a_prior_or_none():
 
 
 @pytest.mark.quick("gaps")
-@pytest.mark.parametrize("kind", ["gaps", "together", "known", "rows", "components", "two priors"])
+@pytest.mark.parametrize("kind", ["gaps", "together", "known", "rows", "components", "two priors", "slots", "nested"])
 def test_models_of_every_kind_are_sampled(kind):
     values = np.random.default_rng(1).normal(size=(12, 3))
     if kind == "gaps":
         values[[0, 4], [1, 2]] = np.nan
     of_partition = {"together": {"together": np.arange(12) // 2}, "known": {"known": [3, 3, *[-1] * 10]}}.get(kind, {})
+    if kind == "slots":
+        of_partition = {"max_clusters": 6}
     of_mixture = {"rows": np.arange(12) % 4} if kind == "rows" else {}
     with pm.Model() as model:
-        z = nrm.Partition("z", MEASURE, n=4 if kind == "rows" else 12, **of_partition)
+        if kind == "nested":
+            weights = nrm.HierarchicalDirichletProcess(1.0)
+            z = nrm.NestedPartition("z", nrm.DirichletProcess(1.0), depth=2, n=12, weights=weights)
+        else:
+            z = nrm.Partition("z", MEASURE, n=4 if kind == "rows" else 12, **of_partition)
         learned = (
             nrm.NormalWishart.learned
             if kind != "components"
