@@ -82,6 +82,7 @@ from pymc_nrm.steps import (
     SlotNUTS,
     SplitMerge,
     TreeGuided,
+    WishartGibbs,
 )
 
 __all__ = [
@@ -114,6 +115,7 @@ __all__ = [
     "SlotNUTS",
     "SplitMerge",
     "TreeGuided",
+    "WishartGibbs",
     "add_diagnostics",
     "assignment_uncertainty",
     "cluster_parameters",

@@ -52,16 +52,22 @@ def invert_factored(factor, inverse):
 
 
 @kernel
+def draw_bartlett(nu, rng, bartlett):
+    """Write a lower triangular A with A A' ~ Wishart(nu, I), over the lower triangle of a matrix."""
+    for i in range(bartlett.shape[0]):
+        bartlett[i, i] = math.sqrt(rng.chisquare(nu - i))
+        for j in range(i):
+            bartlett[i, j] = rng.standard_normal()
+
+
+@kernel
 def draw_inverse_wishart(factor, nu, rng, bartlett, root):
     """Draw S with inverse(S) ~ Wishart(nu, inverse(F F')), given F: write R with R R' = S and a lower triangular A.
 
     inverse(S) is inverse(F)' A A' inverse(F), with A A' ~ Wishart(nu, I) (Bartlett), and R is F inverse(A)'.
     """
     d = root.shape[0]
-    for i in range(d):
-        bartlett[i, i] = math.sqrt(rng.chisquare(nu - i))
-        for j in range(i):
-            bartlett[i, j] = rng.standard_normal()
+    draw_bartlett(nu, rng, bartlett)
     # Solve R A' = F row by row; A' is upper triangular.
     for i in range(d):
         for j in range(d):

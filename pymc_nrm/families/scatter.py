@@ -33,7 +33,8 @@ def _root(scale, squares, below):
 
 
 @kernel
-def _covariance(scale, squares, below):
+def covariance_of(scale, squares, below):
+    """``L T T' L'``, as an array."""
     d = squares.shape[0]
     root, product = _root(scale, squares, below), np.empty((d, d))
     for i in range(d):
@@ -96,7 +97,7 @@ class CovarianceGradient(KernelOp):
 class RandomCovariance(KernelOp):
     """``L T T' L'``; inputs are L (d, d), the squared diagonal of T (d,) and what is below it, d (d - 1) / 2 rows."""
 
-    kernel = _covariance
+    kernel = covariance_of
 
     def make_node(self, scale, squares, below):
         inputs = [pt.as_tensor(value) for value in (scale, squares, below)]

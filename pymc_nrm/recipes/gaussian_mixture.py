@@ -70,7 +70,7 @@ def gaussian_mixture(
     covariance : {None, "full", "diagonal"}
         ``"full"`` is :class:`~pymc_nrm.NormalWishart`, ``"diagonal"`` is :class:`~pymc_nrm.NormalGamma`.  None is full
         if there are 2 to 30 features, more items than features, and no column is a linear combination of others;
-        otherwise diagonal.  With d features, a full one has d (d + 1) / 2 hyperparameters for NUTS to draw: for many
+        otherwise diagonal.  With d features, a full one has d (d + 1) / 2 hyperparameters to learn: for many
         features take ``n_components``.
     n_components : int or "auto", optional
         Number k of principal directions in which clusters differ, not of clusters.  With columns divided by their

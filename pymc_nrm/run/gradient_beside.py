@@ -22,34 +22,30 @@ from pymc.blocking import DictToArrayBijection
 from pymc_nrm.common.processors import usable_cores
 from pymc_nrm.common.pymc_internals import resolve_backend_compile_kwargs
 from pymc_nrm.kernels.compilation import with_work_beside_compilation
-from pymc_nrm.models.missing_entries import continuous_values
 from pymc_nrm.run.slot_steps import continuous_without_step, given_steps
 
 # Longer than any gradient takes; chains then compile it themselves.
 _SECONDS_AT_MOST = 600.0
 
 
-def with_gradient_beside(model, kwargs):
+def with_gradient_beside(model, kwargs, taken=()):
     """Compile the gradient for NUTS beside kernels, if ``pm.sample`` will make a NUTS step and there are two cores. In
     the context, a step that compiles kernels for longer than two seconds starts the other process, and waits for it.
+    Value variables that are taken get a step later.
     """
-    if not _chooses_nuts(model, given_steps(kwargs)) or kwargs.get("cores") == 1 or usable_cores() < 2:
+    rest = continuous_without_step(model, given_steps(kwargs))
+    names = [variable.name for variable in rest if variable not in taken]
+    if not names or kwargs.get("cores") == 1 or usable_cores() < 2:
         return contextlib.nullcontext()
     options = resolve_backend_compile_kwargs(kwargs.get("backend"), kwargs.get("compile_kwargs"))
-    return with_work_beside_compilation("the gradient for NUTS", lambda: _other_process(model, options))
-
-
-def _chooses_nuts(model, steps):
-    """Whether all continuous variables, and there are some, are left to NUTS."""
-    variables = continuous_values(model)
-    return bool(variables) and len(continuous_without_step(model, steps)) == len(variables)
+    return with_work_beside_compilation("the gradient for NUTS", lambda: _other_process(model, names, options))
 
 
 @contextlib.contextmanager
-def _other_process(model, options):
+def _other_process(model, names, options):
     """Start the process, yield whether this was possible, and wait for its end."""
     try:
-        content = cloudpickle.dumps((model, options))
+        content = cloudpickle.dumps((model, names, options))
     except Exception:  # an object in the model may raise anything; chains can still compile the gradient
         yield False
         return
@@ -85,10 +81,11 @@ def compile_gradient(path):
     # Garbage collection takes a tenth of the time of compilation, and this process soon ends.
     gc.disable()
     with open(path, "rb") as file:
-        model, options = pickle.load(file)
+        model, names, options = pickle.load(file)
     point = model.initial_point()
     with model:
-        step = pm.NUTS(continuous_values(model), initial_point=point, compile_kwargs=options)
+        variables = [variable for variable in model.value_vars if variable.name in names]
+        step = pm.NUTS(variables, initial_point=point, compile_kwargs=options)
     function = step._logp_dlogp_func
     function.set_extra_values({name: point[name] for name in function._extra_vars_shared})
     function(DictToArrayBijection.map({variable.name: point[variable.name] for variable in step.vars}))

@@ -1,9 +1,10 @@
-"""The step for continuous variables of models whose labels index parameters."""
+"""Steps for continuous variables that know of the whole model, which PyMC's choice variable by variable does not."""
 
 from pymc_nrm.common.pymc_internals import accept_in_nuts, flatten_steps, resolve_backend_compile_kwargs
+from pymc_nrm.models.learned_wishart import learned_wisharts
 from pymc_nrm.models.missing_entries import continuous_values
 from pymc_nrm.models.rvs import partitions_of
-from pymc_nrm.steps import SlotNUTS
+from pymc_nrm.steps import SlotNUTS, WishartGibbs
 
 
 def given_steps(kwargs):
@@ -16,6 +17,26 @@ def continuous_without_step(model, steps):
     """The continuous value variables of a model, but for missing entries, that none of the steps samples."""
     taken = {variable for step in steps for method in flatten_steps(step) for variable in method.vars}
     return [variable for variable in continuous_values(model) if variable not in taken]
+
+
+def wishart_variables(model, kwargs):
+    """Value variables for a :class:`~pymc_nrm.WishartGibbs`: those of priors that it takes and that have no step."""
+    rest = continuous_without_step(model, given_steps(kwargs))
+    priors = [[model.rvs_to_values[rv] for rv in one.variables] for one in learned_wisharts(model)]
+    chosen = [variable for variables in priors if set(variables) <= set(rest) for variable in variables]
+    # Options of NUTS ask for NUTS where there is nothing else that it could sample.
+    return [] if len(chosen) == len(rest) and {"nuts", "target_accept"} & kwargs.keys() else chosen
+
+
+def with_wishart_gibbs(model, kwargs, variables):
+    """Add a :class:`~pymc_nrm.WishartGibbs` for some variables, if there are any."""
+    if not variables:
+        return kwargs
+    kwargs = dict(kwargs)
+    options = kwargs.pop(WishartGibbs.name, None) or {}
+    compile_kwargs = resolve_backend_compile_kwargs(kwargs.get("backend"), kwargs.get("compile_kwargs"))
+    step = WishartGibbs(variables, model=model, compile_kwargs=compile_kwargs, **options)
+    return kwargs | {"step": [*given_steps(kwargs), step]}
 
 
 def with_slot_nuts(model, kwargs):

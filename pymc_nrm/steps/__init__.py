@@ -1,4 +1,4 @@
-"""Steps that sample partitions, and missing entries of their data."""
+"""Steps that sample partitions, missing entries of their data, and hyperparameters of their families."""
 
 from pymc_nrm.steps.chunked_sampler import ChunkedSampler
 from pymc_nrm.steps.marginal_gibbs import MarginalGibbs
@@ -9,6 +9,7 @@ from pymc_nrm.steps.slots.gibbs import SlotGibbs
 from pymc_nrm.steps.slots.nuts import SlotNUTS
 from pymc_nrm.steps.split_merge import SplitMerge
 from pymc_nrm.steps.tree_guided import Move, TreeGuided
+from pymc_nrm.steps.wishart_gibbs import WishartGibbs
 
 __all__ = [
     "ChunkedSampler",
@@ -21,4 +22,5 @@ __all__ = [
     "SlotNUTS",
     "SplitMerge",
     "TreeGuided",
+    "WishartGibbs",
 ]

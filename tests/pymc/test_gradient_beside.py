@@ -68,7 +68,7 @@ def started(monkeypatch):
     models = []
 
     @contextlib.contextmanager
-    def start(model, options):
+    def start(model, names, options):
         models.append(model)
         yield True
 
@@ -133,7 +133,7 @@ def test_a_model_that_cannot_be_pickled_is_left_to_the_chains(model, monkeypatch
         raise pickle.PicklingError("no")
 
     monkeypatch.setattr(cloudpickle, "dumps", fail)
-    with gradient_beside._other_process(model, {}) as has_started:
+    with gradient_beside._other_process(model, [], {}) as has_started:
         assert not has_started
 
 
@@ -147,7 +147,7 @@ def test_the_other_process_calls_the_gradient(model, tmp_path, monkeypatch):
 
     monkeypatch.setattr(pm.model.core.ValueGradFunction, "__call__", record)
     path = tmp_path / "model.pickle"
-    path.write_bytes(cloudpickle.dumps((model, {})))
+    path.write_bytes(cloudpickle.dumps((model, ["alpha_log__"], {})))
     compile_gradient(path)
     [(log_density, gradient)] = called
     assert np.isfinite(log_density)
