@@ -20,7 +20,7 @@ NAMES = (
     *("accuracy", "gibbs_sweep", "samplers", "samplers_published", "ablation", "stock_pymc", "labels_as_index"),
     *("collapsed_regressions", "regression", "held_out", "real_data", "tables", "agreement_of_chains"),
     *("documents", "trees_of_items", "nested_sweeps"),
-    *("first_minutes", "latency", "memory", "scaling", "large", "chunks"),
+    *("first_minutes", "latency", "memory", "scaling", "large", "chunks", "equal_time"),
 )
 FOLDER = Path(__file__).resolve().parent
 

@@ -157,7 +157,8 @@ class PartitionStep(LabelStep):
     returns the new state and its statistics: a named tuple, whose fields are summed over the calls of a draw, or the
     number of items that it moved.  What is compiled in advance follows from these calls.  If kernels call functions
     that not every family implements, the subclass adds them to ``needs``.  It may also replace ``check_options(n)``,
-    ``check_weights(measure, table, at_start)``, ``start(rng, table, family, data)`` and ``statistics(totals)``.
+    ``check_weights(measure, table, at_start)``, ``labels_of_tree(rng, table, family, data)``, ``for_start()`` and
+    ``statistics(totals)``.
     """
 
     # Statistics that every step reports, besides those of its moves.

@@ -5,9 +5,17 @@ import pytest
 from cases import FAMILIES
 
 from pymc_nrm.families.base import add_item, statistics_size
+from pymc_nrm.families.product import ProductData
 from pymc_nrm.families.some_items import take_items
 from pymc_nrm.partitions.grouped import Grouped, grouped_rows
 from pymc_nrm.trees.inputs import family_and_data
+
+# What densities read of an item besides its statistics.
+PER_ITEM = {"log_factorials", "totals", "log_coefficients", "rest"}
+
+
+def parts(data):
+    return [data.first, data.second] if isinstance(data, ProductData) else [data]
 
 
 def statistics(family, data, items):
@@ -25,6 +33,9 @@ def test_statistics_are_those_of_the_items(name):
     assert type(taken) is type(data)
     expected = statistics(family, data, items)
     np.testing.assert_array_equal(statistics(family, taken, np.arange(len(items))), expected)
+    for one, other in zip(parts(data), parts(taken), strict=True):
+        for field in PER_ITEM & set(one._fields):
+            np.testing.assert_array_equal(getattr(other, field), getattr(one, field)[items])
     groups = np.array([1, 0, 1, 3] + [0] * (n - 4))
     family, data = Grouped(family), grouped_rows(data, groups, 4)
     # Group 2 is empty.

@@ -1,0 +1,127 @@
+"""100,000 rows: agreement with the true clusters and held-out density, at equal time, against scikit-learn given K.
+
+Every run is a separate process.
+"""
+
+import time
+
+import numpy as np
+from common.data import gaussian_clusters
+from common.part import Part, columns
+from common.processes import call
+from scipy.special import logsumexp
+from scipy.stats import multivariate_normal
+
+# For each name: rows, columns, true clusters, their typical distance in standard deviations, draws of tuning and draws.
+FULL = {"100,000 x 3": (100_000, 3, 6, 5.0, 50, 50), "100,000 x 5": (100_000, 5, 20, 6.0, 50, 50)}
+QUICK = {"30,000 x 3": (30_000, 3, 6, 5.0, 10, 10)}
+PEERS = ("MiniBatchKMeans", "BayesianGaussianMixture")
+N_TEST = 10_000
+
+
+def _data(n, d, n_clusters, separation):
+    X, truth = gaussian_clusters(n + N_TEST, d, n_clusters, separation=separation)
+    return X[:n], truth[:n], X[n:]
+
+
+def run_ours(tune, draws, **size):
+    """One chain of the model of the recipe, from nothing to the labels of the estimate."""
+    import pymc_nrm as nrm
+
+    X, truth, test = _data(**size)
+    options = {"chains": 1, "cores": 1, "random_seed": 1, "quiet": True}
+    nrm.sample(2, tune=2, model=nrm.gaussian_mixture(X[:20_100]), **options)  # compiles
+    begun = time.process_time()
+    model = nrm.gaussian_mixture(X)
+    idata = nrm.sample(draws, tune=tune, model=model, label_storage="compact", **options)
+    sampled = time.process_time()
+    estimate = nrm.point_estimate(idata, random_seed=1, progressbar=False)
+    row = {"seconds": time.process_time() - begun, "sampling": sampled - begun, "clusters": int(estimate.n_clusters)}
+    row["rand"] = float(nrm.stats.adjusted_rand(truth, estimate.labels.values))
+    return row | {"density": float(nrm.log_predictive_density(idata, model, test, progressbar=False).mean())}
+
+
+def run_peer(peer, seconds, **size):
+    """The best of as many starts of a program of scikit-learn as take so many seconds, at least one; K is given."""
+    from peers.scikit_learn import student_mixture
+    from sklearn.cluster import MiniBatchKMeans
+    from sklearn.mixture import BayesianGaussianMixture
+
+    import pymc_nrm as nrm
+
+    X, truth, test = _data(**size)
+    k, best, least, n_starts, begun = size["n_clusters"], None, np.inf, 0, time.process_time()
+    while n_starts == 0 or (time.process_time() - begun) * (n_starts + 1) / n_starts < seconds:
+        n_starts += 1
+        if peer == "MiniBatchKMeans":
+            found = MiniBatchKMeans(k, n_init=1, random_state=n_starts).fit(X)
+            loss = found.inertia_
+        else:
+            found = BayesianGaussianMixture(n_components=k, max_iter=1000, random_state=n_starts).fit(X)
+            loss = -found.lower_bound_
+        if loss < least:
+            best, least = found, loss
+    labels = best.predict(X)
+    row = {"seconds": time.process_time() - begun, "starts": n_starts, "clusters": len(np.unique(labels))}
+    if peer == "MiniBatchKMeans":
+        # A normal law for each of its clusters.
+        parts = [np.log(np.mean(labels == c)) + _normal(X[labels == c]).logpdf(test) for c in np.unique(labels)]
+        log_p = logsumexp(parts, axis=0)
+    else:
+        log_p = student_mixture(best, test)
+    return row | {"rand": float(nrm.stats.adjusted_rand(truth, labels)), "density": float(log_p.mean())}
+
+
+def _normal(X):
+    return multivariate_normal(X.mean(axis=0), np.cov(X.T), allow_singular=True)
+
+
+def measure(quick, note):
+    rows = []
+    for name, (n, d, n_clusters, separation, tune, draws) in (QUICK if quick else FULL).items():
+        size = {"n": n, "d": d, "n_clusters": n_clusters, "separation": separation}
+        ours = call(run_ours, tune=tune, draws=draws, **size)
+        rows.append({"set": name, "method": "gaussian_mixture"} | size | {"tune": tune, "draws": draws} | ours)
+        print(rows[-1], flush=True)
+        for peer in PEERS:
+            rows.append(
+                {"set": name, "method": peer} | size | call(run_peer, peer=peer, seconds=ours["seconds"], **size)
+            )
+            print(rows[-1], flush=True)
+    return rows
+
+
+def table(rows):
+    shown = {
+        "Set": "set",
+        "Method": "method",
+        "true clusters": "n_clusters",
+        "clusters": "clusters",
+        "CPU s": "seconds",
+        "starts": lambda row: row.get("starts"),
+        "adjusted Rand index": lambda row: f"{row['rand']:.4f}",
+        "mean held-out log density": lambda row: f"{row['density']:.4f}",
+    }
+    return (
+        "Gaussian clusters of general shape that overlap; one chain of `gaussian_mixture(X)`, which is not told their "
+        "number, from nothing to the labels of `point_estimate`.  scikit-learn is told the number and makes as many "
+        "starts as fit into the same CPU seconds, of which the best by its own criterion counts; k-means gets a normal "
+        f"law for each of its clusters.  Densities are of {N_TEST:,} other rows.  Single runs, without compilation."
+        "\n\n" + columns(rows, shown)
+    )
+
+
+def headline(rows):
+    lines = []
+    for name in dict.fromkeys(row["set"] for row in rows):
+        ours, *peers = [row for row in rows if row["set"] == name]
+        for what, key in (("Adjusted Rand index", "rand"), ("Held-out log density", "density")):
+            others = max(row[key] for row in peers)
+            measured = f"{ours[key]:.4f}, scikit-learn given K {others:.4f}"
+            lines.append(
+                (f"{what} at equal time, {name}", measured, "at least theirs", bool(ours[key] > others - 5e-4))
+            )
+    return lines
+
+
+PART = Part("equal_time", measure, table, headline=headline)
