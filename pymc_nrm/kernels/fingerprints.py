@@ -4,6 +4,7 @@ import enum
 import functools
 import hashlib
 import inspect
+import os
 import pathlib
 import sys
 import sysconfig
@@ -29,16 +30,23 @@ def layer_of(path):
 
 
 @functools.cache
+def _sources():
+    """Layer and hash of each source file of this package, in order of their names, which hashes cover."""
+    root = pathlib.Path(__file__).parents[1]
+    found = []
+    for folder, _, names in os.walk(root):
+        for path in (os.path.join(folder, name) for name in names if name.endswith(".py")):
+            name = os.path.relpath(path, root)
+            with open(path, "rb") as file:
+                found.append((name, layer_of(path), hashlib.sha256(name.encode() + file.read()).digest()))
+    return [source[1:] for source in sorted(found)]
+
+
+@functools.cache
 def source_fingerprint(layer=None):
     """Hash of the source files that kernels of one layer may call."""
-    digest = hashlib.sha256()
-    root = pathlib.Path(__file__).parents[1]
     below = kernel_layers(layer) if layer in IMPORTS else None
-    for path in sorted(root.rglob("*.py")):
-        if below is None or layer_of(path) in below:
-            digest.update(str(path.relative_to(root)).encode())
-            digest.update(path.read_bytes())
-    return digest.hexdigest()
+    return hashlib.sha256(b"".join(one for own, one in _sources() if below is None or own in below)).hexdigest()
 
 
 def class_fingerprint(cls):
