@@ -1,4 +1,4 @@
-"""A line about compilation, for which the first run with a new family waits, work beside it, options of PyTensor."""
+"""A line about compilation, which a first run waits for, work beside it, processors for both, options of PyTensor."""
 
 import contextlib
 import logging
@@ -131,3 +131,8 @@ def _environment(name, value):
             del os.environ[name]
         else:
             os.environ[name] = before
+
+
+def usable_cores():
+    """Number of processors that this process may use; PyMC counts only half of those of the machine."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

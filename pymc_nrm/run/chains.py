@@ -5,8 +5,8 @@ import warnings
 
 import pymc as pm
 
-from pymc_nrm.common.processors import usable_cores
 from pymc_nrm.common.pymc_internals import default_chains, naming_dead_chains
+from pymc_nrm.kernels.compilation import usable_cores
 from pymc_nrm.run.checkpoint_step import checkpointed_step
 from pymc_nrm.run.interruption import interrupts_outside_of_conversions
 from pymc_nrm.run.storage import ChainTrace

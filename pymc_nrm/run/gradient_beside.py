@@ -19,9 +19,8 @@ import cloudpickle
 import pymc as pm
 from pymc.blocking import DictToArrayBijection
 
-from pymc_nrm.common.processors import usable_cores
 from pymc_nrm.common.pymc_internals import resolve_backend_compile_kwargs
-from pymc_nrm.kernels.compilation import with_work_beside_compilation
+from pymc_nrm.kernels.compilation import usable_cores, with_work_beside_compilation
 from pymc_nrm.run.slot_steps import continuous_without_step, given_steps
 
 # Longer than any gradient takes; chains then compile it themselves.

@@ -8,9 +8,9 @@ import numpy as np
 import pandas as pd
 
 from pymc_nrm.common.checks import check_count, numeric_array
-from pymc_nrm.common.processors import usable_cores
 from pymc_nrm.families.base import Centred, prepare_data
 from pymc_nrm.families.moments import center_near, grid_of
+from pymc_nrm.kernels.compilation import usable_cores
 from pymc_nrm.moves.chunks.chain import Block, Preparation, gather_rows, measured_quanta, no_changes, sum_clusters
 from pymc_nrm.moves.chunks.engine import ClusterEngine, Engine
 from pymc_nrm.partitions.chunked import Measured, Rows
