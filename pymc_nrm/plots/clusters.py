@@ -7,7 +7,7 @@ import scipy
 import xarray as xr
 
 from pymc_nrm.common.checks import check_count, check_probability, numeric_array
-from pymc_nrm.plots.canvas import LEGEND, OF_BACKEND, Canvas, PlotCollection, options_of_plots
+from pymc_nrm.plots.canvas import Canvas
 from pymc_nrm.plots.cluster_points import (
     by_size,
     columns_of_text,
@@ -17,6 +17,7 @@ from pymc_nrm.plots.cluster_points import (
     grouped_points,
     label_numbers,
 )
+from pymc_nrm.plots.options import LEGEND, OF_BACKEND, PlotCollection, options_of_plots
 from pymc_nrm.plots.visuals import grouped_lines, set_yticks
 from pymc_nrm.stats.draws import partition_draws
 from pymc_nrm.stats.point_estimate import point_estimate

@@ -8,11 +8,9 @@ from plot_cases import TRUE, N, make_ball, make_data, make_estimates, normal_den
 from scipy.stats import multivariate_normal
 
 from pymc_nrm.plots import cluster_points
-from pymc_nrm.plots.cluster_points import (
-    plot_distance,
-)
 from pymc_nrm.plots.clusters import component_moments, ellipse, empirical_moments, plot_clusters
 from pymc_nrm.plots.density import plot_density
+from pymc_nrm.plots.distance import plot_distance
 from pymc_nrm.plots.side_by_side import PALE, plot_credible_ball, plot_point_estimates
 from pymc_nrm.plots.visuals import CLUSTER_COLORS, MARKERS
 from pymc_nrm.stats import credible_ball

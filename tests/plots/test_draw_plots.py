@@ -5,11 +5,12 @@ import pytest
 import xarray as xr
 from plot_cases import TRUE, N, make_draws, make_slot_draws, result
 
-from pymc_nrm.plots.cluster_points import plot_distance
-from pymc_nrm.plots.density import plot_held_out_density
-from pymc_nrm.plots.n_clusters import plot_cluster_sizes, plot_n_clusters
+from pymc_nrm.plots.cluster_parameters import plot_cluster_parameters
+from pymc_nrm.plots.cluster_sizes import plot_cluster_sizes
+from pymc_nrm.plots.distance import plot_distance
+from pymc_nrm.plots.held_out_density import plot_held_out_density
+from pymc_nrm.plots.n_clusters import plot_n_clusters
 from pymc_nrm.plots.partition_trace import plot_partition_trace
-from pymc_nrm.plots.side_by_side import plot_cluster_parameters
 from pymc_nrm.plots.similarity import plot_similarity
 from pymc_nrm.plots.visuals import CLUSTER_COLORS
 from pymc_nrm.stats import cluster_parameters
