@@ -3,7 +3,7 @@
 from typing import Any, NamedTuple
 
 import numpy as np
-from pymc.distributions.transforms import LogTransform
+from pymc.distributions import transforms
 from pytensor.graph.basic import Constant
 from pytensor.graph.traversal import graph_inputs
 from pytensor.scalar import Add, Mul
@@ -56,8 +56,8 @@ def _learned_wishart(model, mixture):
     variables = [*positive, below] if below in model.free_RVs else positive
     if not all(one in model.free_RVs for one in variables) or len(set(variables)) != len(variables):
         return None
-    transforms = [model.rvs_to_transforms[one] for one in variables]
-    are_logs, rest = all(isinstance(one, LogTransform) for one in transforms[:4]), transforms[4:]
+    used = [model.rvs_to_transforms[one] for one in variables]
+    are_logs, rest = all(isinstance(one, transforms.LogTransform) for one in used[:4]), used[4:]
     [offset] = [one for one in terms if one is not excess]
     laws = [_constants(one, LogNormalRV) for one in positive[:3]]
     halves = 0.5 * (d + 2.0 - np.arange(d))
