@@ -56,7 +56,7 @@ def test_layout():
 @pytest.mark.parametrize(
     ("family", "X", "dims", "mean"),
     [
-        (nrm.CategoricalDirichlet(np.full((2, 3), 0.5)), [[0, 1], [1, 0], [0, 2]], ["level"], [[3, 3, 1], [3, 3, 1]]),
+        (nrm.CategoricalDirichlet(np.full((2, 3), 0.5)), [[0, 1], [1, 0], [0, 2]], ["level"], [[5, 1, 1], [1, 3, 3]]),
         (nrm.MultinomialDirichlet(0.5), sparse.csr_array([[2, 0, 1], [0, 4, 0], [1, 0, 0]]), [], [7, 1, 3]),
     ],
 )
