@@ -33,9 +33,9 @@ def with_numbers_of_draws(model, draws, kwargs, quiet):
             f"{name} has {n:,} items: by default chains make {_DRAWS_OF_MANY} draws instead of {_DRAWS}, and as many "
             "of tuning; draws and tune change that."
         )
-    if is_many and kwargs.get("tune") is None:
-        kwargs = {**kwargs, "tune": _DRAWS_OF_MANY}
     default = _DRAWS_OF_MANY if is_many else _DRAWS
+    if kwargs.get("tune") is None:
+        kwargs = {**kwargs, "tune": default}
     return default if draws is None else draws, kwargs
 
 
@@ -71,7 +71,7 @@ class Watch:
         self._times, self._last_line = deque(maxlen=_LAST_DRAWS + 1), None
         _log.info(
             f"{subject}: unless a start is given, a chain begins on 1,000 and then 20,000 random ones, some seconds, "
-            "whose clusters label all; how long a draw takes is said after some."
+            "whose clusters all others join; how long a draw takes is said after some."
         )
 
     def __call__(self, trace, draw):

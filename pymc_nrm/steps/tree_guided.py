@@ -127,7 +127,7 @@ class TreeGuided(PartitionStep):
     -----
     Unless ``initval`` or ``initvals`` are given, a chain starts from the clusters that incremental hierarchical
     clustering finds, in a random order of its own.  With more than 20,000 items it does so for 1000 random ones, and
-    the step then makes 60 draws of their labels, and 60 of those of 20,000, whose clusters label all others.  A given
+    the step then makes 60 draws of their labels, and 60 of those of 20,000, whose clusters the others join.  A given
     start is kept, even if it is a single cluster.
 
     The published tree-guided sampler (Lee & Choi 2015, "Tree-guided MCMC inference for normalized random measure

@@ -69,11 +69,11 @@ def test_a_run_over_many_items_is_watched(monkeypatch, caplog):
     assert lines_of(caplog) == [
         'With nrm.Chunks a chain uses all cores, see "Large data" in the documentation, docs/how-to/large-data.md.',
         "z has 4 items: unless a start is given, a chain begins on 1,000 and then 20,000 random ones, some seconds, "
-        "whose clusters label all; how long a draw takes is said after some.",
+        "whose clusters all others join; how long a draw takes is said after some.",
     ]
 
 
-@pytest.mark.parametrize(("most", "expected"), [(3, (250, 250)), (4, (1000, None))])
+@pytest.mark.parametrize(("most", "expected"), [(3, (250, 250)), (4, (1000, 1000))])
 def test_many_items_get_fewer_draws_by_default(monkeypatch, caplog, most, expected):
     monkeypatch.setattr(watch, "MANY_ITEMS", most)
     caplog.set_level(logging.INFO)

@@ -55,8 +55,9 @@ class MixtureEstimator(Parameters):
         By default ``DirichletProcess(pm.Gamma.dist(2, 1))``.
     jitter_ties : bool
         Whether repeated numbers are spread over the width of their rounding, see :func:`~pymc_nrm.jitter_ties`.
-    draws, tune : int
-        Numbers of draws of each chain, and of draws before them that are thrown away.
+    draws, tune : int, optional
+        Numbers of draws of each chain, and of draws before them that are thrown away; by default those of
+        :func:`~pymc_nrm.sample`.
     chains, cores : int, optional
         As in ``pm.sample``.
     loss : str
@@ -127,8 +128,8 @@ class MixtureEstimator(Parameters):
     n_components: int | str | None = None
     measure: Any = None
     jitter_ties: bool = True
-    draws: int = 1000
-    tune: int = 1000
+    draws: int | None = None
+    tune: int | None = None
     chains: int | None = None
     cores: int | None = None
     loss: str = "variation_of_information"
@@ -167,7 +168,7 @@ class MixtureEstimator(Parameters):
             If X, y or a parameter is not allowed; messages name the column or the parameter.
         """
         check_count("max_draws", self.max_draws, 1, optional=True)
-        check_count("draws", self.draws, 1)
+        check_count("draws", self.draws, 1, optional=True)
         _check_sample_options(self.sample_options)
         complete_costs(self.loss, {})
         check_flag("fuse", self.fuse)
