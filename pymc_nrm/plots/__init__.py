@@ -1,5 +1,6 @@
 """Plots with arviz-plots, which is imported when the first plot is drawn."""
 
+from pymc_nrm.plots.category_shares import plot_category_shares
 from pymc_nrm.plots.cluster_parameters import plot_cluster_parameters
 from pymc_nrm.plots.cluster_sizes import plot_cluster_sizes
 from pymc_nrm.plots.clusters import plot_clusters
@@ -17,6 +18,7 @@ from pymc_nrm.plots.similarity import plot_similarity
 from pymc_nrm.plots.tree import plot_tree
 
 __all__ = [
+    "plot_category_shares",
     "plot_cluster_parameters",
     "plot_cluster_sizes",
     "plot_clusters",

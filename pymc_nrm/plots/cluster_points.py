@@ -9,9 +9,10 @@ import pandas as pd
 import scipy
 import xarray as xr
 
-from pymc_nrm.common.checks import numeric_array
+from pymc_nrm.common.checks import check_count, numeric_array
 from pymc_nrm.plots.visuals import CLUSTER_COLORS, MARKERS, backend_marker, backend_of, cluster_style
 from pymc_nrm.stats.losses import check_estimate
+from pymc_nrm.stats.point_estimate import point_estimate
 
 
 def estimate_labels(estimate, n, draws=None):
@@ -184,6 +185,16 @@ def group_clusters(labels, min_size, numbers=None):
     others = (int(counts[-1]), int(counts[own])) if n_others else (0, 0)
     numbers = range(own) if numbers is None else numbers[:own]
     return Groups(np.minimum(labels, own), len(sizes), tuple(sizes), n_others, others, tuple(numbers))
+
+
+def grouped_estimate(draws, estimate, n, min_size):
+    """Labels of an estimate, by default that of the draws, as places of clusters by size (n,), and their groups."""
+    check_count("min_size", min_size, 1, optional=True)
+    estimate = point_estimate(draws, random_seed=0) if estimate is None else estimate
+    given = estimate_labels(estimate, n, draws)
+    labels, numbers = by_size(given), np.empty(given.max() + 1, dtype="int64")
+    numbers[labels] = label_numbers(estimate)[given]
+    return labels, group_clusters(labels, max(2, -(-n // 100)) if min_size is None else min_size, numbers)
 
 
 def grouped_points(da, target, *, groups, alpha=None, size=22, **kwargs):

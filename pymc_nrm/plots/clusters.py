@@ -6,21 +6,12 @@ import numpy as np
 import scipy
 import xarray as xr
 
-from pymc_nrm.common.checks import check_count, check_probability, numeric_array
+from pymc_nrm.common.checks import check_probability, numeric_array
 from pymc_nrm.plots.canvas import Canvas
-from pymc_nrm.plots.cluster_points import (
-    by_size,
-    columns_of_text,
-    estimate_labels,
-    feature_matrix,
-    group_clusters,
-    grouped_points,
-    label_numbers,
-)
+from pymc_nrm.plots.cluster_points import columns_of_text, feature_matrix, grouped_estimate, grouped_points
 from pymc_nrm.plots.options import LEGEND, OF_BACKEND, PlotCollection, options_of_plots
 from pymc_nrm.plots.visuals import grouped_lines, set_yticks
 from pymc_nrm.stats.draws import partition_draws
-from pymc_nrm.stats.point_estimate import point_estimate
 from pymc_nrm.stats.uncertainty import assignment_uncertainty
 
 N_CORNERS = 73
@@ -75,7 +66,8 @@ def plot_clusters(
         :func:`~pymc_nrm.stats.assignment_uncertainty`, or the numbers to use, from 0 to 1.
     features : sequence of int or str, optional
         Columns of X to show, at most 6, by position or name.  By default all, but not text and categories in a
-        DataFrame; of more than 6, those whose variance clusters explain best.  The legend names what is not shown.
+        DataFrame, for which there is :func:`~pymc_nrm.plots.plot_category_shares`; of more than 6, those whose variance
+        clusters explain best.  The legend names what is not shown.
     min_size : int, optional
         Clusters with fewer items are drawn as grey crosses; by default 1 % of the items, and at least 2.
     probability : float
@@ -119,14 +111,8 @@ def plot_clusters(
     if d > MAX_FEATURES and features is not None:
         raise ValueError(f"features must be at most {MAX_FEATURES} columns of X; got {d}")
     check_probability(probability)
-    check_count("min_size", min_size, 1, optional=True)
-    if estimate is None:
-        estimate = point_estimate(draws, random_seed=0)
-    given = estimate_labels(estimate, n, draws)
-    labels, numbers = by_size(given), np.empty(given.max() + 1, dtype="int64")
-    numbers[labels] = label_numbers(estimate)[given]
+    labels, groups = grouped_estimate(draws, estimate, n, min_size)
     opacity = item_opacity(draws, labels, uncertainty, n)
-    groups = group_clusters(labels, max(2, -(-n // 100)) if min_size is None else min_size, numbers)
     own = groups.n_groups - bool(groups.n_others)
     known = None if components is None else component_moments(components, groups.labels, groups.n_groups, d)
     shown = features_to_show(values, labels)

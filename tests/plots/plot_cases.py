@@ -1,6 +1,7 @@
 """Draws, data and trees for plots, made without sampling."""
 
 import numpy as np
+import pandas as pd
 import pymc as pm
 import xarray as xr
 from helpers import in_order
@@ -27,6 +28,14 @@ def make_draws(n_chains=2, n_draws=40, seed=1):
             values[chain, draw] = in_order(np.where(moved, rng.integers(6, size=len(TRUE)), TRUE))
     coords = {"chain": np.arange(n_chains), "draw": np.arange(n_draws), "item": [f"item {i}" for i in range(len(TRUE))]}
     return xr.DataArray(values, dims=("chain", "draw", "item"), coords=coords, name="z")
+
+
+def make_categories():
+    """A column with a gap, one of ten levels, and one of numbers."""
+    kind = np.where(np.arange(N) % 3 == 0, "b", "a").astype(object)
+    kind[1] = None
+    levels = pd.Categorical([f"level {k}" for k in np.repeat(np.arange(10), 3)[:N]])
+    return pd.DataFrame({"kind": kind, "level": levels, "number": np.arange(N)})
 
 
 def make_nested_draws(n_chains=2, n_draws=40, seed=1):

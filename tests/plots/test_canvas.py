@@ -57,6 +57,7 @@ PICTURES = {
     "clusters": (lambda: (None, plot_cases.make_data(2)), {"estimate": plot_cases.TRUE, "uncertainty": False}, plotly),
     "clusters_1": (lambda: (None, plot_cases.make_data(1)), {"estimate": plot_cases.TRUE, "uncertainty": PALE}, plotly),
     "clusters_3": (lambda: (None, plot_cases.make_data(3)), {"estimate": plot_cases.TRUE, "uncertainty": PALE}, plotly),
+    "category_shares": (lambda: (None, plot_cases.make_categories()), {"estimate": plot_cases.TRUE}),
     "credible_ball": (lambda: (plot_cases.make_ball(),), {}, plt),
     "credible_ball_1": (lambda: (plot_cases.make_ball(), plot_cases.make_data(1)), {}),
     "credible_ball_2": (lambda: (plot_cases.make_ball(), plot_cases.make_data(2)), {}),

@@ -4,10 +4,11 @@ import numpy as np
 import pandas as pd
 import pytest
 import xarray as xr
-from plot_cases import TRUE, N, make_ball, make_data, make_estimates, normal_density
+from plot_cases import TRUE, N, make_ball, make_categories, make_data, make_estimates, normal_density
 from scipy.stats import multivariate_normal
 
 from pymc_nrm.plots import cluster_points
+from pymc_nrm.plots.category_shares import plot_category_shares
 from pymc_nrm.plots.clusters import component_moments, ellipse, empirical_moments, plot_clusters
 from pymc_nrm.plots.density import plot_density
 from pymc_nrm.plots.distance import plot_distance
@@ -285,3 +286,32 @@ class TestPointEstimates:
         for wrong in (xr.Dataset({"labels": ("item", TRUE)}), make_ball(), TRUE):
             with pytest.raises(ValueError, match="estimates must be a Dataset from point_estimates"):
                 plot_point_estimates(wrong, backend="none")
+
+
+class TestCategoryShares:
+    def test_shares_and_categories(self):
+        df = make_categories()
+        pc = plot_category_shares(None, df, estimate=TRUE, backend="none")
+        points = pc.viz["shares"]["share"].sel(column="kind").values
+        sizes = np.bincount(TRUE[df["kind"].notna()])[:3]
+        for group in range(3):
+            own = df["kind"][group == TRUE].value_counts()
+            np.testing.assert_allclose(points[group]["x"][:2], [own["a"] / sizes[group], own["b"] / sizes[group]])
+        few = pc.viz["shares"]["share"].sel(column="level").values[0]["x"]
+        assert len(few) == 8
+        assert few.sum() == pytest.approx(1.0)
+        assert pc.viz["legend"]["entries"].item()["labels"][-1] == "1 cluster of 1 item"
+
+    @pytest.mark.parametrize(
+        ("X", "options", "kind", "message"),
+        [
+            (np.ones((N, 1)), {}, TypeError, "X must be a DataFrame; got ndarray"),
+            (pd.DataFrame({"a": np.ones(N)}), {}, ValueError, r"features must name columns .* got \[\]"),
+            (make_categories(), {"features": ["size"]}, ValueError, r"features must name .* among \['kind'.*'size'"),
+            (make_categories()[:5], {}, ValueError, "estimate must have one whole number for each of the 5 items"),
+            (pd.DataFrame({"a": [None] * N}), {"features": ["a"]}, ValueError, "'a' has none"),
+        ],
+    )
+    def test_wrong_data(self, X, options, kind, message):
+        with pytest.raises(kind, match=message):
+            plot_category_shares(None, X, estimate=TRUE, backend="none", **options)

@@ -1,0 +1,141 @@
+"""Picture of the categories of the items of each cluster."""
+
+import dataclasses
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import xarray as xr
+
+from pymc_nrm.plots.canvas import Canvas
+from pymc_nrm.plots.cluster_points import columns_of_text, grouped_estimate, grouped_points
+from pymc_nrm.plots.options import LEGEND, OF_BACKEND, PlotCollection, options_of_plots
+from pymc_nrm.stats.draws import partition_draws
+
+MAX_COLUMNS = 12
+MAX_LEVELS = 8
+# How far apart in height the first and the last cluster of a category are; categories are one apart.
+SPREAD = 0.5
+
+
+@options_of_plots(
+    {"shares": "``scatter`` of the backend, once for each cluster", "xlabel, ylabel": OF_BACKEND, **LEGEND},
+    method="wrap",
+)
+def plot_category_shares(
+    idata: xr.DataTree | xr.Dataset | xr.DataArray | None,
+    X: Any,
+    *,
+    var_name: str | None = None,
+    estimate: Any = None,
+    features: Any = None,
+    min_size: Any = None,
+    **options: Any,
+) -> PlotCollection:
+    """Plot the share of each category among the items of each cluster of a point estimate.
+
+    Parameters
+    ----------
+    idata : DataTree, Dataset or DataArray, or None
+        Draws of a partition; None is allowed if `estimate` is given.
+    X : DataFrame, n rows
+        Data; shares are among the items with a value in the column.
+    %(var_name)s
+    estimate : Dataset with variable ``labels``, DataArray or array_like, shape (n,), optional
+        By default that of :func:`~pymc_nrm.stats.point_estimate` with ``random_seed=0``.
+    features : sequence of str, optional
+        Columns of X to show, at most 12; by default those of text and categories.
+    min_size : int, optional
+        Clusters with fewer items are grey crosses, all together; by default 1 % of the items, and at least 2.
+
+    Returns
+    -------
+    PlotCollection
+        It has a plot for each column, in its dimension ``column``.
+
+    Raises
+    ------
+    TypeError
+        If X is no DataFrame.
+    ValueError
+        If there are no columns of categories, more than 12 of them, or an argument does not fit the draws or the data.
+
+    Notes
+    -----
+    Clusters have the order, colours and markers of :func:`~pymc_nrm.plots.plot_clusters`, which shows the columns of
+    numbers.  The most frequent category is at the top; those after the seventh are one, "others".
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from pymc_nrm.plots import plot_category_shares
+    >>> df = pd.DataFrame({"island": ["Dream", "Dream", "Biscoe", "Biscoe", "Biscoe"]})
+    >>> pc = plot_category_shares(None, df, estimate=[0, 0, 0, 1, 1], backend="none")
+    >>> [points["x"].round(2).tolist() for points in pc.viz["shares"]["share"].sel(column="island").values]
+    [[0.33, 0.67], [1.0, 0.0]]
+    """
+    canvas = Canvas(plot_category_shares, options)
+    if not isinstance(X, pd.DataFrame):
+        raise TypeError(f"X must be a DataFrame; got {type(X).__name__}")
+    draws = None if idata is None else partition_draws(idata, var_name)
+    if draws is None and estimate is None:
+        raise ValueError("idata must be given unless there is an estimate")
+    n = len(X) if draws is None else draws.shape[2]
+    if len(X) != n:
+        raise ValueError(f"X must have one row for each of the {n} items; got {len(X)}")
+    names = _chosen(X, features)
+    _, groups = grouped_estimate(draws, estimate, n, min_size)
+    tables = {name: _shares(X[name], groups) for name in names}
+    n_columns, most = min(len(names), 3), max(len(levels) for levels, _ in tables.values())
+    points = np.full((len(names), groups.n_groups, most, 2), np.nan)
+    offsets = np.linspace(SPREAD / 2, -SPREAD / 2, groups.n_groups) if groups.n_groups > 1 else np.zeros(1)
+    for j, (levels, shares) in enumerate(tables.values()):
+        heights = np.arange(len(levels))[::-1] + offsets[:, None]
+        points[j, :, : len(levels)] = np.stack([shares, heights], axis=-1)
+    coords = {"column": names, "plot_axis": ["x", "y"]}
+    data = xr.Dataset({"share": (("column", "item", "plot_axis"), points.reshape(len(names), -1, 2))}, coords)
+    canvas.create(
+        data,
+        width=0.6 + 0.7 * n_columns,
+        height=0.6 + (0.5 + 0.25 * most) * -(-len(names) // n_columns),
+        cols=["column"],
+        col_wrap=n_columns,
+    )
+    drawn = dataclasses.replace(groups, labels=np.repeat(np.arange(groups.n_groups), most))
+    canvas.draw(grouped_points, "shares", artist_dims={"group": groups.n_groups}, groups=drawn, size=30)
+    canvas.label("ylabel", {name: name for name in names}, by=["column"])
+    canvas.label("xlabel", dict.fromkeys(names[-n_columns:], "share of the items"), by=["column"])
+    for name, (levels, _) in tables.items():
+        ticks = np.arange(len(levels))[::-1], levels
+        canvas.axes(coords={"column": name}, yticks=ticks, ylim=(-0.6, len(levels) - 0.4), xlim=(-0.05, 1.05))
+    canvas.entries = list(zip(groups.names(), groups.entries(), strict=True))
+    canvas.legend(title="clusters", loc="outside right upper", fontsize="small")
+    return canvas.collection
+
+
+def _chosen(X, features):
+    """Names of the columns to show."""
+    names = columns_of_text(X) if features is None else features
+    if isinstance(names, str) or not isinstance(names, Iterable) or not set(names) <= set(X.columns) or not len(names):
+        raise ValueError(f"features must name columns of categories among {list(X.columns)}; got {names!r}")
+    if len(names) > MAX_COLUMNS:
+        raise ValueError(f"features must name at most {MAX_COLUMNS} columns to show; got {len(names)}")
+    return list(names)
+
+
+def _shares(column, groups):
+    """Categories, the most frequent first, and their shares in each group (n_groups, n_levels)."""
+    counts = column.value_counts()
+    counts = counts[counts > 0]
+    if not len(counts):
+        raise ValueError(f"X must have a value in each column to show; {column.name!r} has none")
+    kept = counts.index if len(counts) <= MAX_LEVELS else counts.index[: MAX_LEVELS - 1]
+    place = pd.Index(list(kept), dtype=object).get_indexer(column.astype(object))
+    present = column.notna().to_numpy()
+    place = np.where(present & (place < 0), len(kept), place)
+    levels = [*map(str, kept), *(["others"] if len(kept) < len(counts) else [])]
+    shares = np.zeros((groups.n_groups, len(levels)))
+    np.add.at(shares, (groups.labels[present], place[present]), 1.0)
+    totals = shares.sum(axis=1, keepdims=True)
+    return levels, np.divide(shares, totals, out=np.full_like(shares, np.nan), where=totals > 0)
