@@ -110,7 +110,7 @@ def test_start_from_a_sample_is_that_of_its_seed_and_leaves_the_step_alone(monke
 
 @pytest.mark.slow
 def test_start_from_a_sample_keeps_known_labels(monkeypatch):
-    """Items of known labels are in every chain, and those beyond get clusters of their own."""
+    """Items of known labels are in every chain; those beyond join no cluster of another label."""
     known = np.full(N, -1)
     known[::3] = np.arange(N)[::3] // 6
     for sizes in ((4, 6), (2, 3)):
@@ -118,7 +118,8 @@ def test_start_from_a_sample_keeps_known_labels(monkeypatch):
         with pm.Model() as model:
             z = nrm.Partition("z", nrm.DirichletProcess(0.1), known=known)
             nrm.Mixture("x", z, nrm.NormalGamma(75.0, 1e-3, 2.0, 1.0), observed=X)
-        assert starts(pm.sample, model, None, 1, tree_guided=OPTIONS) == [4, 4]
+        # Four labels are known; a chain whose start mixed them would stop with an error.
+        assert all(4 <= n_clusters <= 6 for n_clusters in starts(pm.sample, model, None, 1, tree_guided=OPTIONS))
 
 
 def test_initial_value_of_the_variable_is_kept():
