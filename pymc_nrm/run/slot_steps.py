@@ -6,6 +6,9 @@ from pymc_nrm.models.missing_entries import continuous_values
 from pymc_nrm.models.rvs import partitions_of
 from pymc_nrm.steps import SlotNUTS, WishartGibbs
 
+# For fewer features, compiling the step costs more than the few gradients that NUTS needs.
+LEAST_FEATURES = 8
+
 
 def given_steps(kwargs):
     """The steps among the arguments of ``pm.sample``, as a list."""
@@ -20,9 +23,10 @@ def continuous_without_step(model, steps):
 
 
 def wishart_variables(model, kwargs):
-    """Value variables for a :class:`~pymc_nrm.WishartGibbs`: those of priors that it takes and that have no step."""
+    """Value variables for a :class:`~pymc_nrm.WishartGibbs`: those without a step of priors of many features."""
     rest = continuous_without_step(model, given_steps(kwargs))
-    priors = [[model.rvs_to_values[rv] for rv in one.variables] for one in learned_wisharts(model)]
+    wide = [one for one in learned_wisharts(model) if len(one.scale) >= LEAST_FEATURES]
+    priors = [[model.rvs_to_values[rv] for rv in one.variables] for one in wide]
     chosen = [variable for variables in priors if set(variables) <= set(rest) for variable in variables]
     # Options of NUTS ask for NUTS where there is nothing else that it could sample.
     return [] if len(chosen) == len(rest) and {"nuts", "target_accept"} & kwargs.keys() else chosen

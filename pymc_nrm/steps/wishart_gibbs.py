@@ -26,7 +26,7 @@ from pymc_nrm.partitions.labels import canonical_labels
 
 
 class WishartGibbs(BlockedStep):
-    """Gibbs sampling of what ``NormalWishart.learned`` learns: the default step of :func:`pymc_nrm.sample` for it.
+    """Gibbs sampling of what ``NormalWishart.learned`` learns: the default step for it, from eight features on.
 
     Each sweep draws ``kappa`` with all parameters of clusters summed out; a precision matrix for each cluster from its
     exact conditional; given these, ``excess`` and ``share`` with the Wishart matrix summed out; and this matrix from
@@ -34,9 +34,9 @@ class WishartGibbs(BlockedStep):
     sampling.  The step leaves the posterior invariant, and is irreducible for these variables.  With d features, a
     sweep costs about two gradients, of which NUTS needs tens for d (d + 1) / 2 variables.
 
-    :func:`pymc_nrm.sample` leaves to NUTS what differs from ``learned`` in anything but constants of its log-normal
-    laws: other laws or transforms, or variables on which anything else in the model depends.  ``pm.sample`` must be
-    given the step.
+    :func:`pymc_nrm.sample` leaves priors of fewer than eight features to NUTS, and what differs from ``learned`` in
+    anything but constants of its log-normal laws: other laws or transforms, or variables on which anything else in the
+    model depends.  ``pm.sample`` must be given the step.
 
     Parameters
     ----------

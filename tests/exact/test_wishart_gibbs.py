@@ -14,6 +14,7 @@ from pymc_nrm.families.principal_normal_wishart import PrincipalNormalWishart
 from pymc_nrm.measures.base import log_eppf
 from pymc_nrm.models.learned_wishart import learned_wisharts
 from pymc_nrm.partitions.labels import all_partitions, label_counts
+from pymc_nrm.run import slot_steps
 from pymc_nrm.run.slot_steps import wishart_variables
 from pymc_nrm.testing import largest_z, mean_and_error
 
@@ -168,8 +169,10 @@ def test_another_log_normal_kappa_is_taken():
     np.testing.assert_array_equal(found.laws, [[-1.0, 1.0], [-2.0, 0.5], [1.5, 1.0]])
 
 
-def test_all_variables_of_a_prior_or_none():
+def test_all_variables_of_a_prior_or_none(monkeypatch):
     model = make_model()
+    assert wishart_variables(model, {}) == []
+    monkeypatch.setattr(slot_steps, "LEAST_FEATURES", 2)
     with pytest.raises(TypeError, match=r"\['x_share', 'x_kappa'.*Got \['x_share'\]"):
         nrm.WishartGibbs([model["x_share"]], model=model)
     with pytest.raises(ValueError, match="n_sweeps must be"):
