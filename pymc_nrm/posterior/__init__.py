@@ -2,6 +2,7 @@
 
 from pymc_nrm.common.docstrings import document_all
 from pymc_nrm.posterior.cluster_description import ClusterDescription
+from pymc_nrm.posterior.cluster_parameters import sample_cluster_parameters
 from pymc_nrm.posterior.cluster_probabilities import cluster_probabilities
 from pymc_nrm.posterior.conditional_laws import conditional_quantiles
 from pymc_nrm.posterior.describe_clusters import describe_clusters
@@ -11,7 +12,7 @@ from pymc_nrm.posterior.measure_functionals import measure_cdf, measure_density,
 from pymc_nrm.posterior.new_labels import sample_new_labels
 from pymc_nrm.posterior.posterior_predictive import compute_log_likelihood, sample_posterior_predictive
 from pymc_nrm.posterior.predictive_density import log_predictive_density, predictive_density
-from pymc_nrm.posterior.random_measure import sample_cluster_parameters, sample_random_measure
+from pymc_nrm.posterior.random_measure import sample_random_measure
 
 __all__ = [
     "ClusterDescription",
