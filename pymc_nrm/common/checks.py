@@ -3,6 +3,7 @@
 import contextlib
 import decimal
 import numbers
+import os
 
 import numpy as np
 import pytensor.tensor as pt
@@ -47,6 +48,21 @@ def check_name(argument, value, what):
     """Check that an argument is one name."""
     if not isinstance(value, str):
         raise TypeError(f"{argument} must be a string, the name of {what}; got {value!r}")
+
+
+def check_path(name, value):
+    """Check an argument that is the path of a folder."""
+    if not isinstance(value, str | os.PathLike) or not os.fspath(value):
+        raise TypeError(f"{name} must be the path of a folder; got {value!r}")
+
+
+def new_folder(name, value):
+    """Check an argument that is the path of a folder to be made; return it as text."""
+    check_path(name, value)
+    path = os.fspath(value)
+    if os.path.exists(path):
+        raise ValueError(f"{name} must be a new folder; got {path!r}, which exists")
+    return path
 
 
 def check_probability(value, least=0.0, name="probability"):

@@ -63,23 +63,24 @@ class ScaleTarget(NamedTuple):
     def log_height(self, x):
         d, work = self.scatter.shape[0], self.work
         log_share, log_excess = self.share + x * self.moves_share, self.excess + x * self.moves_excess
-        c, nu, m, n_clusters = (
-            math.exp(log_share + log_excess),
-            d + 1.0 + math.exp(log_excess),
-            d + 2.0,
-            self.n_clusters,
-        )
-        for i in range(d):
-            for j in range(i + 1):
-                work[i, j] = c * self.scatter[i, j]
-            work[i, i] += 1.0
-        factor_in_place(work)
+        nu, m, n_clusters = d + 1.0 + math.exp(log_excess), d + 2.0, self.n_clusters
+        factor_shifted(self.scatter, math.exp(log_share + log_excess), work)
         total = 0.5 * n_clusters * nu * d * (log_share + log_excess) + 0.5 * nu * self.log_determinants
         for i in range(d):
             total += math.lgamma(0.5 * (m + n_clusters * nu - i)) - n_clusters * math.lgamma(0.5 * (nu - i))
             total -= (m + n_clusters * nu) * math.log(work[i, i])
         total -= 0.5 * ((log_share - self.laws[0, 0]) / self.laws[0, 1]) ** 2
         return total - 0.5 * ((log_excess - self.laws[2, 0]) / self.laws[2, 1]) ** 2
+
+
+@kernel
+def factor_shifted(scatter, c, factor):
+    """Write the Cholesky factor of ``I + c S``, given the lower triangle of S."""
+    for i in range(factor.shape[0]):
+        for j in range(i + 1):
+            factor[i, j] = c * scatter[i, j]
+        factor[i, i] += 1.0
+    factor_in_place(factor)
 
 
 @kernel
@@ -123,13 +124,9 @@ def draw_wishart_hyperparameters(rng, family, rows, scale, laws, logs, squares, 
             step = slice_sample(rng, target, 0.0, share_width if moves_share else excess_width)
             logs[0] += step * moves_share
             logs[2] += step * (1.0 - moves_share)
-        c, dof = math.exp(logs[0] + logs[2]), d + 2.0 + n_clusters * (d + 1.0 + math.exp(logs[2]))
-        for i in range(d):
-            for j in range(i + 1):
-                scatter[i, j] *= c
-            scatter[i, i] += 1.0
-        factor_in_place(scatter)
-        invert_factored(scatter, inverse)
+        dof = d + 2.0 + n_clusters * (d + 1.0 + math.exp(logs[2]))
+        factor_shifted(scatter, math.exp(logs[0] + logs[2]), root)
+        invert_factored(root, inverse)
         factor_in_place(inverse)
         draw_bartlett(dof, rng, bartlett)
         write_product(inverse, bartlett, squares, below)

@@ -7,7 +7,7 @@ import numpy as np
 import xarray as xr
 from pymc.model import Model
 
-from pymc_nrm.common.checks import check_count, random_generator
+from pymc_nrm.common.checks import check_count, new_folder, random_generator
 from pymc_nrm.common.progress import progress
 from pymc_nrm.families.components import add_component_densities, component_panel, write_component
 from pymc_nrm.families.conjugate import draw_parameters, parameters_size
@@ -86,6 +86,7 @@ def label_rows(
     [0, 0, 0, 1, 1, 1]
     """
     check_count("n_draws", n_draws, 1)
+    path = None if path is None else new_folder("path", path)
     model = checked_model(model)
     partition = find_partition(model, var_name, nested=True)
     if draws_class(partition) is not ChunkedDraws:
@@ -100,7 +101,7 @@ def label_rows(
     rows = draws.kind.rows.chunks
     preparations = [model[name].owner.op.measured.preparation for name in draws.mixtures]
     message, first = (preparations, np.append(names, -1), atoms), 0
-    writer = _InMemory(rows.n) if path is None else _InZarr(os.fspath(path), rows.n)
+    writer = _InMemory(rows.n) if path is None else _InZarr(path, rows.n)
     with progress("Labelling rows", rows.engine.n_blocks, progressbar) as advance:
         for block in rows.each(_label_block, message):
             first = writer.write(first, *block)
@@ -169,8 +170,6 @@ class _InZarr(_InMemory):
     def __init__(self, path, n):
         import zarr
 
-        if os.path.exists(path):
-            raise ValueError(f"path must be a new folder; got {path!r}, which exists")
         self._path = path
         group = zarr.create_group(store=path)
         options = {"shape": (n,), "chunks": (min(n, _ROWS_OF_CHUNK),), "dimension_names": ("row",)}

@@ -4,6 +4,8 @@ import os
 
 import numpy as np
 
+from pymc_nrm.common.checks import new_folder
+
 
 def check_labels_path(path, in_chunks):
     """Check the argument ``labels`` of a new run; return it as text."""
@@ -11,10 +13,7 @@ def check_labels_path(path, in_chunks):
         return None
     if not in_chunks:
         raise ValueError(f"labels must be None for a model without rows in chunks, whose draws hold them; got {path!r}")
-    path = os.fspath(path)
-    if os.path.exists(path):
-        raise ValueError(f"labels must be a new folder; got {path!r}, which exists")
-    return path
+    return new_folder("labels", path)
 
 
 class LabelFile:

@@ -9,6 +9,7 @@ import tempfile
 
 import cloudpickle
 
+from pymc_nrm.common.checks import check_path
 from pymc_nrm.run.checkpoint_files import ChainFiles, frame_bytes, frame_of, write_file
 from pymc_nrm.run.fingerprint import describe_model, first_difference, versions
 
@@ -43,8 +44,7 @@ class RunFolder:
     """The folder of a run, which :meth:`create` has made."""
 
     def __init__(self, path):
-        if not isinstance(path, str | os.PathLike) or not os.fspath(path):
-            raise TypeError(f"checkpoint must be the path of a folder; got {path!r}")
+        check_path("checkpoint", path)
         self.path = pathlib.Path(path).resolve()
 
     @classmethod
