@@ -199,18 +199,17 @@ def _closeness(draws, components, rng, progressbar):
     """Closeness summed over pairs of items of components (m, m), and the mean distance of two different items."""
     n, m = len(components), int(components.max()) + 1
     sums, total = np.zeros((m, m)), 0.0
-    with tracked(draws, "Comparing components", progressbar) as progressing:
-        for draw in progressing:
-            counts = np.bincount(draw.labels)
-            log_affinity = np.zeros((len(counts), len(counts)))
-            for family, data in zip(draw.families, draw.data, strict=True):
-                rows = sum(draw_cluster_rows(rng, draw.labels, family, data, 0) for _ in range(_PARAMETER_DRAWS))
-                family = family_of_rows(family)
-                log_affinity += log_affinities(family, named_parameters(family, rows / _PARAMETER_DRAWS))
-            close = np.exp(_POWER * log_affinity)
-            table = np.bincount(draw.labels * m + components, minlength=len(counts) * m).reshape(-1, m)
-            sums += table.T @ close @ table
-            total += counts @ (1.0 - close) @ counts
+    for draw in tracked(draws, "Comparing components", progressbar):
+        counts = np.bincount(draw.labels)
+        log_affinity = np.zeros((len(counts), len(counts)))
+        for family, data in zip(draw.families, draw.data, strict=True):
+            rows = sum(draw_cluster_rows(rng, draw.labels, family, data, 0) for _ in range(_PARAMETER_DRAWS))
+            family = family_of_rows(family)
+            log_affinity += log_affinities(family, named_parameters(family, rows / _PARAMETER_DRAWS))
+        close = np.exp(_POWER * log_affinity)
+        table = np.bincount(draw.labels * m + components, minlength=len(counts) * m).reshape(-1, m)
+        sums += table.T @ close @ table
+        total += counts @ (1.0 - close) @ counts
     n_pairs = max(n * (n - 1), 1)
     return sums / len(draws), min(total / len(draws) / n_pairs, 1.0)
 
