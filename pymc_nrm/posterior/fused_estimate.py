@@ -18,7 +18,7 @@ from pymc_nrm.partitions.labels import canonical_labels
 from pymc_nrm.posterior.any_draws import draws_of
 from pymc_nrm.posterior.tables import draw_cluster_rows
 from pymc_nrm.stats.draws import item_coords, item_dimension, partition_draws
-from pymc_nrm.stats.losses import check_estimate, complete_costs, draw_losses, summarise_losses
+from pymc_nrm.stats.losses import complete_costs, draw_losses, read_estimate, summarise_losses
 from pymc_nrm.stats.point_estimate import evenly_spaced, point_estimate
 
 # Parameters of components are means of so many draws: the noise of one draw makes components look further apart.
@@ -147,7 +147,7 @@ def fused_estimate(
     labels = partition_draws(draws.posterior, partition)
     if estimate is None:
         estimate = point_estimate(labels, loss=loss, random_seed=random_seed, progressbar=progressbar, **costs)
-    components = check_estimate(estimate, labels)
+    components, _ = read_estimate(estimate, labels)
     m = int(components.max()) + 1
     if n_clusters is not None and n_clusters > m:
         raise ValueError(f"n_clusters must be at most {m}, the number of components of the estimate; got {n_clusters}")
