@@ -7,6 +7,7 @@ import pymc as pm
 import pytensor.tensor as pt
 from pymc import Distribution
 from pytensor.graph.basic import Constant, Variable
+from pytensor.link.utils import compile_function_src
 from pytensor.raise_op import CheckAndRaise
 from pytensor.tensor.random.op import RandomVariable
 from pytensor.tensor.subtensor import Subtensor
@@ -32,7 +33,7 @@ from pymc_nrm.models.marginal_likelihood import (
 from pymc_nrm.models.marked_labels import printed_names, register_numba, with_conditions
 from pymc_nrm.models.missing_entries import add_missing_entries, gaps_of
 from pymc_nrm.models.partition import PartitionRV
-from pymc_nrm.models.values import as_observed, kernel_family, sparse_origin, with_present_shape
+from pymc_nrm.models.values import as_observed, kernel_family, kernel_values, sparse_origin, with_present_shape
 from pymc_nrm.partitions.chunked import Chunked, Rows
 from pymc_nrm.partitions.clusters import draw_data
 from pymc_nrm.partitions.flat import Flat
@@ -85,19 +86,14 @@ class MixtureRV(RandomVariable):
         """Raise an error if the family cannot draw data."""
         check_needs(self.family_class, () if self.kind.takes_trees else ITEMS, "a forward draw of a Mixture")
 
-    def rng_fn(self, rng, labels, *hyperparameters_and_size):
-        *hyperparameters, size = hyperparameters_and_size
-        if self.has_rows:
-            labels, hyperparameters = labels[hyperparameters[0]], hyperparameters[1:]
+    def rng_fn(self, rng, *inputs_and_size):
+        *inputs, size = inputs_and_size
         if size:
             raise NotImplementedError("batches of data are drawn by the numba backend only")
         self.check_draws()
-        family, labels = kernel_family(self.family_class, hyperparameters), np.ascontiguousarray(labels)
-        if self.kind.takes_trees:
-            values = draw_tree_data(family, labels, rng)
-        else:
-            values = draw_data(family, labels, rng, self.n_features(hyperparameters))
-        return (values[:, 0] if self.univariate else values).astype(self.dtype)
+        places, fields = inputs[: 1 + self.has_rows], kernel_family(self.family_class, inputs[1 + self.has_rows :])
+        source, environment, _ = self.draw_source()
+        return compile_function_src(source, "draw", environment)(rng, *kernel_values(places), *fields)
 
     def draw_source(self):
         """Return the source of a function that draws data, and the names that it uses, for numba."""

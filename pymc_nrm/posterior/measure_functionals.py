@@ -21,8 +21,8 @@ from pymc_nrm.families.gaps import check_filled
 from pymc_nrm.families.needs import COMPONENT_PANEL, PARAMETERS, check_needs
 from pymc_nrm.kernels.generic import check_signals, kernel
 from pymc_nrm.kernels.lanes import LANES
-from pymc_nrm.models.mixture import kernel_family
 from pymc_nrm.models.rvs import checked_model
+from pymc_nrm.models.values import kernel_family
 from pymc_nrm.posterior.layout import MixtureLayout, as_rows, draws_dataset, point_coords
 from pymc_nrm.posterior.tables import covariances_held
 from pymc_nrm.stats.draws import posterior_of, stacked
