@@ -266,7 +266,7 @@ def triplet_accuracy(tree: ItemTree, truth: ItemTree, *, n_triplets: int = 100_0
         raise ValueError("truth must be a tree of the same items as tree, in the same order")
     n = tree.n_items
     triplets = _triplets(n, int(n_triplets), rng)
-    closest = [_closest_pair(_sizes_of_common_nodes(one), triplets) for one in (tree, truth)]
+    closest = [_closest_pair(one.common_depth(), triplets) for one in (tree, truth)]
     known = closest[1] >= 0
     return float((closest[0] == closest[1])[known].mean()) if known.any() else float("nan")
 
@@ -281,22 +281,12 @@ def _triplets(n, n_triplets, rng):
     return some[(some[:, 0] < some[:, 1]) & (some[:, 1] < some[:, 2])][:n_triplets]
 
 
-def _sizes_of_common_nodes(tree):
-    """Number of items of the lowest node that two items share, shape (n, n)."""
-    sizes = np.full((tree.n_items, tree.n_items), tree.n_items)
-    for node in range(1, tree.n_nodes):
-        some = tree.positions(node)
-        sizes[np.ix_(some, some)] = len(some)
-    return sizes
-
-
-def _closest_pair(sizes, triplets):
-    """Which item of each triplet is outside of the smallest common node, 0, 1 or 2; -1 if none is."""
+def _closest_pair(depth, triplets):
+    """Which item of each triplet is outside of the deepest common node, 0, 1 or 2; -1 if none is."""
     i, j, k = triplets.T
-    found = np.stack([sizes[j, k], sizes[i, k], sizes[i, j]], axis=1)
-    smallest = found.min(axis=1, keepdims=True)
-    # Of three common nodes two are the same, and the third is it too or smaller.
-    return np.where((found == smallest).sum(axis=1) == 1, found.argmin(axis=1), -1)
+    found = np.stack([depth[j, k], depth[i, k], depth[i, j]], axis=1)
+    # Of three common nodes two are the same, and the third is it too or deeper.
+    return np.where((found == found.max(axis=1, keepdims=True)).sum(axis=1) == 1, found.argmax(axis=1), -1)
 
 
 def _checked_tree(name, tree):
