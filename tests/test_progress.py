@@ -43,16 +43,16 @@ def test_no_bar_on_demand(monkeypatch, capsys):
 
 def test_the_bar_goes_when_a_loop_fails(monkeypatch, capsys):
     monkeypatch.setattr(module, "SECONDS_BEFORE_BAR", 0.0)
-    with pytest.raises(KeyboardInterrupt), tracked(range(5), "Counting") as numbers:
-        for number in numbers:
+    with pytest.raises(KeyboardInterrupt):
+        for number in tracked(range(5), "Counting"):
             wait()
             if number == 2:
                 raise KeyboardInterrupt
     assert "2 of 5" in capsys.readouterr().err
     # A second bar would raise, were the first one still there.
-    with tracked(range(3), "Again") as numbers:
+    for number in tracked(range(3), "Again"):
         wait()
-        assert list(numbers) == [0, 1, 2]
+        assert number < 3
     assert "Again" in capsys.readouterr().err
 
 

@@ -25,17 +25,12 @@ def progress(title, total, progressbar=True):
         bar.complete()
 
 
-@contextlib.contextmanager
 def tracked(elements, title, progressbar=True):
-    """Show how far a loop is, as :func:`progress` does."""
-
-    def iterate(advance):
+    """The elements of a loop, which shows how far it is as :func:`progress` does."""
+    with progress(title, len(elements), progressbar) as advance:
         for element in elements:
             yield element
             advance()
-
-    with progress(title, len(elements), progressbar) as advance:
-        yield iterate(advance)
 
 
 @contextlib.contextmanager

@@ -1,7 +1,6 @@
 """Picture of the categories of the items of each cluster."""
 
 import dataclasses
-from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -9,7 +8,7 @@ import pandas as pd
 import xarray as xr
 
 from pymc_nrm.plots.canvas import Canvas
-from pymc_nrm.plots.cluster_points import columns_of_text, grouped_estimate, grouped_points
+from pymc_nrm.plots.cluster_points import column_places, columns_of_text, grouped_estimate, grouped_points
 from pymc_nrm.plots.options import LEGEND, OF_BACKEND, PlotCollection, options_of_plots
 from pymc_nrm.stats.draws import partition_draws
 
@@ -44,8 +43,8 @@ def plot_category_shares(
     %(var_name)s
     estimate : Dataset with variable ``labels``, DataArray or array_like, shape (n,), optional
         By default that of :func:`~pymc_nrm.stats.point_estimate` with ``random_seed=0``.
-    features : sequence of str, optional
-        Columns of X to show, at most 12; by default those of text and categories.
+    features : sequence of int or str, optional
+        Columns of X to show, at most 12, by position or name; by default those of text and categories.
     min_size : int, optional
         Clusters with fewer items are grey crosses, all together; by default 1 % of the items, and at least 2.
 
@@ -84,9 +83,12 @@ def plot_category_shares(
     n = len(X) if draws is None else draws.shape[2]
     if len(X) != n:
         raise ValueError(f"X must have one row for each of the {n} items; got {len(X)}")
-    names = _chosen(X, features)
+    places = column_places([str(name) for name in X.columns], columns_of_text(X) if features is None else features)
+    if len(places) > MAX_COLUMNS:
+        raise ValueError(f"features must be at most {MAX_COLUMNS} columns of X; got {len(places)}")
+    names = [str(X.columns[place]) for place in places]
     _, groups = grouped_estimate(draws, estimate, n, min_size)
-    tables = {name: _shares(X[name], groups) for name in names}
+    tables = {name: _shares(X.iloc[:, place], groups) for name, place in zip(names, places, strict=True)}
     n_columns, most = min(len(names), 3), max(len(levels) for levels, _ in tables.values())
     points = np.full((len(names), groups.n_groups, most, 2), np.nan)
     offsets = np.linspace(SPREAD / 2, -SPREAD / 2, groups.n_groups) if groups.n_groups > 1 else np.zeros(1)
@@ -112,16 +114,6 @@ def plot_category_shares(
     canvas.entries = list(zip(groups.names(), groups.entries(), strict=True))
     canvas.legend(title="clusters", loc="outside right upper", fontsize="small")
     return canvas.collection
-
-
-def _chosen(X, features):
-    """Names of the columns to show."""
-    names = columns_of_text(X) if features is None else features
-    if isinstance(names, str) or not isinstance(names, Iterable) or not set(names) <= set(X.columns) or not len(names):
-        raise ValueError(f"features must name columns of categories among {list(X.columns)}; got {names!r}")
-    if len(names) > MAX_COLUMNS:
-        raise ValueError(f"features must name at most {MAX_COLUMNS} columns to show; got {len(names)}")
-    return list(names)
 
 
 def _shares(column, groups):

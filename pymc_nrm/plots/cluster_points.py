@@ -11,35 +11,13 @@ import xarray as xr
 
 from pymc_nrm.common.checks import check_count, numeric_array
 from pymc_nrm.plots.visuals import CLUSTER_COLORS, MARKERS, backend_marker, backend_of, cluster_style
-from pymc_nrm.stats.losses import check_estimate
+from pymc_nrm.stats.losses import read_estimate
 from pymc_nrm.stats.point_estimate import point_estimate
-
-
-def estimate_labels(estimate, n, draws=None):
-    """Labels of a point estimate."""
-    if draws is not None:
-        estimate = check_estimate(estimate, draws)
-    if isinstance(estimate, xr.Dataset):
-        if "labels" not in estimate:
-            raise ValueError(f"estimate must have the variable labels; got {', '.join(map(str, estimate.data_vars))}")
-        estimate = estimate["labels"]
-    labels = np.asarray(estimate)
-    if labels.shape != (n,) or not np.issubdtype(labels.dtype, np.integer):
-        raise ValueError(
-            f"estimate must have one whole number for each of the {n} items; "
-            f"got dtype {labels.dtype} and shape {labels.shape}"
-        )
-    return np.unique(labels, return_inverse=True)[1].astype("int64")
 
 
 def distance_unit(attrs):
     """Unit of a loss, given its costs: bits, nats, or none."""
     return {2: "bits", np.e: "nats"}.get(attrs.get("base"), "")
-
-
-def label_numbers(estimate):
-    """The different labels of a point estimate, as given; label k of :func:`estimate_labels` is the k-th."""
-    return np.unique(np.asarray(estimate["labels"] if isinstance(estimate, xr.Dataset) else estimate))
 
 
 def by_size(labels):
@@ -87,7 +65,7 @@ def feature_matrix(X, n, features=None):
         numeric = [j for j in range(len(names)) if not _is_text(X.iloc[:, j])]
         if features is None and not numeric:
             raise ValueError(f"X must have columns of numbers; got {names} of text or categories")
-        kept = numeric if features is None else _places(names, features)
+        kept = numeric if features is None else column_places(names, features)
         X, names, features = X.iloc[:, kept], [names[j] for j in kept], None
     values = numeric_array("X", X).astype("float64")
     if isinstance(X, xr.DataArray) and X.ndim == 2 and X.dims[1] in X.coords:
@@ -100,7 +78,7 @@ def feature_matrix(X, n, features=None):
     names = names or [f"x_{j}" for j in range(values.shape[1])]
     if features is None:
         return values, names
-    kept = _places(names, features)
+    kept = column_places(names, features)
     return values[:, kept], [names[j] for j in kept]
 
 
@@ -111,7 +89,7 @@ def columns_of_text(X):
     return [str(name) for j, name in enumerate(X.columns) if _is_text(X.iloc[:, j])]
 
 
-def _places(names, features):
+def column_places(names, features):
     """Positions of features that are given by position or name."""
     given = list(features) if isinstance(features, Iterable) and not isinstance(features, str | bytes) else []
     places = [names.index(one) if isinstance(one, str) and one in names else one for one in given]
@@ -191,9 +169,9 @@ def grouped_estimate(draws, estimate, n, min_size):
     """Labels of an estimate, by default that of the draws, as places of clusters by size (n,), and their groups."""
     check_count("min_size", min_size, 1, optional=True)
     estimate = point_estimate(draws, random_seed=0) if estimate is None else estimate
-    given = estimate_labels(estimate, n, draws)
-    labels, numbers = by_size(given), np.empty(given.max() + 1, dtype="int64")
-    numbers[labels] = label_numbers(estimate)[given]
+    given, names = read_estimate(estimate, draws, n)
+    labels, numbers = by_size(given), np.empty_like(names)
+    numbers[labels] = names[given]
     return labels, group_clusters(labels, max(2, -(-n // 100)) if min_size is None else min_size, numbers)
 
 

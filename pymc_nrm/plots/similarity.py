@@ -8,10 +8,11 @@ import xarray as xr
 
 from pymc_nrm.common.checks import check_count
 from pymc_nrm.plots.canvas import Canvas, check_names
-from pymc_nrm.plots.cluster_points import by_size, estimate_labels
+from pymc_nrm.plots.cluster_points import by_size
 from pymc_nrm.plots.options import IMSHOW, LABELS, LINE_XY, PlotCollection, options_of_plots
 from pymc_nrm.plots.visuals import IMAGE_BACKENDS, color_bar, image, set_yticks, with_gaps
 from pymc_nrm.stats.draws import partition_draws
+from pymc_nrm.stats.losses import read_estimate
 from pymc_nrm.stats.nested.levels import levels
 from pymc_nrm.stats.point_estimate import point_estimate
 from pymc_nrm.stats.similarity import similarity
@@ -100,7 +101,7 @@ def plot_similarity(
     check_names(names, n)
     if estimate is None and order == "estimate":
         estimate = point_estimate(draws, random_seed=0)
-    labels = None if estimate is None else by_size(estimate_labels(estimate, n, draws))
+    labels = None if estimate is None else by_size(read_estimate(estimate, draws)[0])
     matrix = similarity(draws).values
     place = linkage_order(matrix) if order == "dendrogram" else cluster_order(matrix, labels)
 

@@ -82,16 +82,15 @@ def sample_cluster_parameters(
     draws = draws_of(idata, model, layout.partition)
     rng = get_random_generator(random_generator(random_seed))
     rows, sizes, by_item = [], [], None
-    with tracked(draws, "Drawing parameters of clusters", progressbar) as progressing:
-        for draw in progressing:
-            family, data = draws.mixture(draw, layout.name)
-            drawn = restore_parameters(family, data, draw_cluster_rows(rng, draw.labels, family, data, 0))
-            rows.append(drawn)
-            sizes.append(np.bincount(draw.labels))
-            if to_items and by_item is None:
-                by_item = np.empty((len(draws), draws.n_items, drawn.shape[1]))
-            if to_items:
-                by_item[draw.index] = drawn[draw.labels]
+    for draw in tracked(draws, "Drawing parameters of clusters", progressbar):
+        family, data = draws.mixture(draw, layout.name)
+        drawn = restore_parameters(family, data, draw_cluster_rows(rng, draw.labels, family, data, 0))
+        rows.append(drawn)
+        sizes.append(np.bincount(draw.labels))
+        if to_items and by_item is None:
+            by_item = np.empty((len(draws), draws.n_items, drawn.shape[1]))
+        if to_items:
+            by_item[draw.index] = drawn[draw.labels]
     parameters = layout.parameters(family)
     variables = {"size": (("cluster",), padded(sizes, 0))} | layout.split(parameters, padded(rows, np.nan), "cluster")
     if to_items:

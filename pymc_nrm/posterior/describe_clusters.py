@@ -13,7 +13,7 @@ from pymc_nrm.posterior.cluster_description import ClusterDescription
 from pymc_nrm.posterior.described_columns import columns_of_model, columns_of_table, describe_column
 from pymc_nrm.posterior.draws import check_same_model
 from pymc_nrm.stats.draws import partition_draws, posterior_of, stack_draws
-from pymc_nrm.stats.losses import check_estimate
+from pymc_nrm.stats.losses import read_estimate
 from pymc_nrm.stats.point_estimate import point_estimate
 from pymc_nrm.stats.uncertainty import assignment_uncertainty
 
@@ -109,9 +109,7 @@ def describe_clusters(
     check_same_model(idata, model, partition.name)
     if estimate is None:
         estimate = point_estimate(draws, random_seed=0)
-    check_estimate(estimate, draws)
-    given = np.asarray(estimate["labels"] if isinstance(estimate, xr.Dataset) else estimate)
-    names, labels = np.unique(given, return_inverse=True)
+    labels, names = read_estimate(estimate, draws)
     counts = np.bincount(labels)
     order = np.argsort(-counts, kind="stable")
     partitions, tails = stack_draws(draws), [(1 - ci_prob) / 2, (1 + ci_prob) / 2]
@@ -119,7 +117,7 @@ def describe_clusters(
         np.quantile(numbers, tails, axis=0, method="inverted_cdf").astype("int64")
         for numbers in _numbers_in_draws(labels, partitions)
     )
-    certainty = 1.0 - np.bincount(labels, assignment_uncertainty(draws, given)) / counts
+    certainty = 1.0 - np.bincount(labels, assignment_uncertainty(draws, labels)) / counts
 
     own = {"size": counts, "together_low": together[0], "together_high": together[1]}
     own |= {"others_low": others[0], "others_high": others[1], "certainty": certainty, "apart": None}

@@ -3,9 +3,8 @@
 import numpy as np
 import xarray as xr
 
-from pymc_nrm.common.checks import numeric_array
-from pymc_nrm.partitions.labels import canonical_labels
 from pymc_nrm.posterior.tables import log_sum_rows
+from pymc_nrm.stats.losses import read_estimate
 
 
 def probabilities_of_clusters(draws, X_new, estimate, progressbar):
@@ -39,16 +38,7 @@ def shares(places, n_places, labels, n_labels):
 
 def estimate_labels(estimate, n_items):
     """Labels 0, 1, ... of the items in the estimate, and the names of its clusters in this order."""
-    if isinstance(estimate, xr.Dataset):
-        if "labels" not in estimate:
-            raise ValueError(f"estimate must have the variable labels; it has {sorted(map(str, estimate.data_vars))}")
-        estimate = estimate["labels"]
-    values = numeric_array("estimate", estimate)
-    if values.shape != (n_items,):
-        raise ValueError(f"estimate must hold one label for each of the {n_items} items; got shape {values.shape}")
-    labels = canonical_labels(values, "estimate")
-    names, first = np.unique(values, return_index=True)
-    names = names[np.argsort(first)].astype("int64")
+    labels, names = read_estimate(estimate, n=n_items)
     if (names < 0).any():
         raise ValueError(f"estimate must have labels of at least 0, since -1 means a new cluster; got {names.min()}")
     return labels, names

@@ -18,7 +18,7 @@ from pymc_nrm.partitions.labels import canonical_labels
 from pymc_nrm.posterior.any_draws import draws_of
 from pymc_nrm.posterior.tables import draw_cluster_rows
 from pymc_nrm.stats.draws import item_coords, item_dimension, partition_draws
-from pymc_nrm.stats.losses import check_estimate, complete_costs, draw_losses, summarise_losses
+from pymc_nrm.stats.losses import complete_costs, draw_losses, read_estimate, summarise_losses
 from pymc_nrm.stats.point_estimate import evenly_spaced, point_estimate
 
 # Parameters of components are means of so many draws: the noise of one draw makes components look further apart.
@@ -147,7 +147,7 @@ def fused_estimate(
     labels = partition_draws(draws.posterior, partition)
     if estimate is None:
         estimate = point_estimate(labels, loss=loss, random_seed=random_seed, progressbar=progressbar, **costs)
-    components = check_estimate(estimate, labels)
+    components, _ = read_estimate(estimate, labels)
     m = int(components.max()) + 1
     if n_clusters is not None and n_clusters > m:
         raise ValueError(f"n_clusters must be at most {m}, the number of components of the estimate; got {n_clusters}")
@@ -199,18 +199,17 @@ def _closeness(draws, components, rng, progressbar):
     """Closeness summed over pairs of items of components (m, m), and the mean distance of two different items."""
     n, m = len(components), int(components.max()) + 1
     sums, total = np.zeros((m, m)), 0.0
-    with tracked(draws, "Comparing components", progressbar) as progressing:
-        for draw in progressing:
-            counts = np.bincount(draw.labels)
-            log_affinity = np.zeros((len(counts), len(counts)))
-            for family, data in zip(draw.families, draw.data, strict=True):
-                rows = sum(draw_cluster_rows(rng, draw.labels, family, data, 0) for _ in range(_PARAMETER_DRAWS))
-                family = family_of_rows(family)
-                log_affinity += log_affinities(family, named_parameters(family, rows / _PARAMETER_DRAWS))
-            close = np.exp(_POWER * log_affinity)
-            table = np.bincount(draw.labels * m + components, minlength=len(counts) * m).reshape(-1, m)
-            sums += table.T @ close @ table
-            total += counts @ (1.0 - close) @ counts
+    for draw in tracked(draws, "Comparing components", progressbar):
+        counts = np.bincount(draw.labels)
+        log_affinity = np.zeros((len(counts), len(counts)))
+        for family, data in zip(draw.families, draw.data, strict=True):
+            rows = sum(draw_cluster_rows(rng, draw.labels, family, data, 0) for _ in range(_PARAMETER_DRAWS))
+            family = family_of_rows(family)
+            log_affinity += log_affinities(family, named_parameters(family, rows / _PARAMETER_DRAWS))
+        close = np.exp(_POWER * log_affinity)
+        table = np.bincount(draw.labels * m + components, minlength=len(counts) * m).reshape(-1, m)
+        sums += table.T @ close @ table
+        total += counts @ (1.0 - close) @ counts
     n_pairs = max(n * (n - 1), 1)
     return sums / len(draws), min(total / len(draws) / n_pairs, 1.0)
 

@@ -101,12 +101,28 @@ def label_rows(
     rows = draws.kind.rows.chunks
     preparations = [model[name].owner.op.measured.preparation for name in draws.mixtures]
     message, first = (preparations, np.append(names, -1), atoms), 0
-    writer = _InMemory(rows.n) if path is None else _InZarr(path, rows.n)
+    found = _arrays(path, rows.n)
     with progress("Labelling rows", rows.engine.n_blocks, progressbar) as advance:
         for block in rows.each(_label_block, message):
-            first = writer.write(first, *block)
+            last = first + len(block[0])
+            for array, values in zip(found.values(), block, strict=True):
+                array[first:last] = values
+            first = last
             advance()
-    return writer.result()
+    if path is not None:
+        return xr.open_zarr(path, consolidated=False, chunks=None)
+    return xr.Dataset({name: ("row", values) for name, values in found.items()})
+
+
+def _arrays(path, n):
+    """Arrays for labels and probabilities of n rows, in memory or in a new Zarr group."""
+    types = {"labels": "int32", "probability": "float32"}
+    if path is None:
+        return {name: np.empty(n, dtype) for name, dtype in types.items()}
+    import zarr
+
+    group, options = zarr.create_group(store=path), {"chunks": (min(n, _ROWS_OF_CHUNK),), "dimension_names": ("row",)}
+    return {name: group.create_array(name, shape=(n,), dtype=dtype, **options) for name, dtype in types.items()}
 
 
 def _label_block(block, message):
@@ -147,34 +163,3 @@ def add_probabilities(family, data, parameters, log_jumps, shares, table):
         for k in range(n_clusters):
             for j in range(table.shape[1]):
                 table[i, j] += values[k] / total * shares[k, j]
-
-
-class _InMemory:
-    """Labels and probabilities in arrays."""
-
-    def __init__(self, n):
-        self.labels, self.probability = np.empty(n, dtype=np.int32), np.empty(n, dtype=np.float32)
-
-    def write(self, first, labels, probability):
-        self.labels[first : first + len(labels)] = labels
-        self.probability[first : first + len(labels)] = probability
-        return first + len(labels)
-
-    def result(self):
-        return xr.Dataset({"labels": ("row", self.labels), "probability": ("row", self.probability)})
-
-
-class _InZarr(_InMemory):
-    """Labels and probabilities in a Zarr group."""
-
-    def __init__(self, path, n):
-        import zarr
-
-        self._path = path
-        group = zarr.create_group(store=path)
-        options = {"shape": (n,), "chunks": (min(n, _ROWS_OF_CHUNK),), "dimension_names": ("row",)}
-        self.labels = group.create_array("labels", dtype="int32", **options)
-        self.probability = group.create_array("probability", dtype="float32", **options)
-
-    def result(self):
-        return xr.open_zarr(self._path, consolidated=False, chunks=None)

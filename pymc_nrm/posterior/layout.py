@@ -262,19 +262,18 @@ class NewItems:
     def tables(self, description, progressbar):
         """Iterate over the draws, with the log weights of the places of every new item, shape (m, n_places)."""
         draws = self._draws
-        with tracked(draws, description, progressbar) as progressing:
-            for draw in progressing:
-                names = [layout.name for layout in self._layouts]
-                families, data = zip(*[draws.mixture(draw, name) for name in names], strict=True)
-                if not self.rows:
-                    self.rows = self._read(families)
-                if not self.prepared or any(map(draws.varies, names)):
-                    for family, prepared, name in zip(families, data, names, strict=True):
-                        own = self._covariates[name].at(family, self.rows)
-                        self.prepared[name] = prepare_new_items(own, prepared, self.rows[name], self._titles[name])
-                n_points = next(iter(self.rows.values())).shape[0]
-                points = list(self.prepared.values())
-                yield draw, draws.log_weights(draw, families, data, points, n_points)
+        for draw in tracked(draws, description, progressbar):
+            names = [layout.name for layout in self._layouts]
+            families, data = zip(*[draws.mixture(draw, name) for name in names], strict=True)
+            if not self.rows:
+                self.rows = self._read(families)
+            if not self.prepared or any(map(draws.varies, names)):
+                for family, prepared, name in zip(families, data, names, strict=True):
+                    own = self._covariates[name].at(family, self.rows)
+                    self.prepared[name] = prepare_new_items(own, prepared, self.rows[name], self._titles[name])
+            n_points = next(iter(self.rows.values())).shape[0]
+            points = list(self.prepared.values())
+            yield draw, draws.log_weights(draw, families, data, points, n_points)
 
     def _read(self, families):
         sizes = {layout.name: (layout, family) for layout, family in zip(self._layouts, families, strict=True)}

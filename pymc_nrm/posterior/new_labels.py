@@ -109,9 +109,8 @@ def sample_new_labels(
             places = rng.random(len(cumulative)) * cumulative[:, -1]
             labels[draw.index] = (cumulative <= places[:, None]).sum(axis=1)
     else:
-        with tracked(draws, "Drawing labels", progressbar) as progressing:
-            for draw in progressing:
-                labels[draw.index] = draws.draw_new_slots(draw, rng)
+        for draw in tracked(draws, "Drawing labels", progressbar):
+            labels[draw.index] = draws.draw_new_slots(draw, rng)
     return _result(draws, labels)
 
 

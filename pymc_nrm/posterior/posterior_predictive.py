@@ -144,15 +144,14 @@ def _layouts(model, var_names):
 def _draw(draws, layouts, new_items, rng, progressbar):
     """Labels of new items and, for each mixture, the data of old items followed by those of new ones."""
     new_labels, results = [], {}
-    with tracked(draws, "Drawing data", progressbar) as progressing:
-        for draw in progressing:
-            value = draws.labels_with_new(draw, new_items, rng)
-            new_labels.append(value[draws.n_items :])
-            for layout in layouts:
-                values = draws.draw_data(draw, layout, value, rng)
-                if draw.index == 0:
-                    results[layout.name] = np.empty((len(draws), *values.shape), dtype=layout.dtype)
-                results[layout.name][draw.index] = values
+    for draw in tracked(draws, "Drawing data", progressbar):
+        value = draws.labels_with_new(draw, new_items, rng)
+        new_labels.append(value[draws.n_items :])
+        for layout in layouts:
+            values = draws.draw_data(draw, layout, value, rng)
+            if draw.index == 0:
+                results[layout.name] = np.empty((len(draws), *values.shape), dtype=layout.dtype)
+            results[layout.name][draw.index] = values
     return np.array(new_labels), results
 
 
@@ -265,8 +264,7 @@ def compute_log_likelihood(
             f"Mixture {latent[0]!r} is latent: the likelihood of its items is that of the variables that depend on it; "
             "use pm.compute_log_likelihood for those"
         )
-    with tracked(draws, "Evaluating log-likelihoods", progressbar) as progressing:
-        values = np.array([draws.leave_one_out(draw) for draw in progressing])
+    values = np.array([draws.leave_one_out(draw) for draw in tracked(draws, "Evaluating log-likelihoods", progressbar)])
     name = data[0] if len(data) == 1 else draws.partition
     dataset = draws_dataset(draws.posterior, {name: ((draws.item_dim,), values)}, partition_coords(draws))
     if not extend_inferencedata:

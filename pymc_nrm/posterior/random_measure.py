@@ -124,21 +124,20 @@ def sample_random_measure(
     rng_jumps, rng_atoms = get_random_generator(random_generator(random_seed)).spawn(2)
     weights, rows, labels = [], [], []
     scalars = {name: np.empty(len(draws)) for name in ("tail_mass", "log_mass", "log_u")}
-    with tracked(draws, "Drawing random measures", progressbar) as progressing:
-        for draw in progressing:
-            family, data = draws.mixture(draw, layout.name)
-            drawn = draw_jumps(draw.prior, np.bincount(draw.labels), rng_jumps, tail_mass, max_new_atoms)
-            n_new, log_tail = len(drawn.remaining), drawn.log_tail_mass
-            order = np.argsort(-drawn.clusters)
-            jumps = np.concatenate([drawn.clusters[order], drawn.remaining])
-            atoms = restore_parameters(family, data, draw_cluster_rows(rng_atoms, draw.labels, family, data, n_new))
-            atoms[: len(order)] = atoms[order]
-            log_mass = log_sum_exp(jumps)
-            scalars["log_u"][draw.index], scalars["log_mass"][draw.index] = drawn.log_u, log_mass + drawn.log_unit
-            scalars["tail_mass"][draw.index] = np.exp(log_tail - np.logaddexp(log_mass, log_tail))
-            weights.append(np.exp(jumps - log_mass))
-            labels.append(np.concatenate([order, np.full(n_new, -1)]))
-            rows.append(atoms)
+    for draw in tracked(draws, "Drawing random measures", progressbar):
+        family, data = draws.mixture(draw, layout.name)
+        drawn = draw_jumps(draw.prior, np.bincount(draw.labels), rng_jumps, tail_mass, max_new_atoms)
+        n_new, log_tail = len(drawn.remaining), drawn.log_tail_mass
+        order = np.argsort(-drawn.clusters)
+        jumps = np.concatenate([drawn.clusters[order], drawn.remaining])
+        atoms = restore_parameters(family, data, draw_cluster_rows(rng_atoms, draw.labels, family, data, n_new))
+        atoms[: len(order)] = atoms[order]
+        log_mass = log_sum_exp(jumps)
+        scalars["log_u"][draw.index], scalars["log_mass"][draw.index] = drawn.log_u, log_mass + drawn.log_unit
+        scalars["tail_mass"][draw.index] = np.exp(log_tail - np.logaddexp(log_mass, log_tail))
+        weights.append(np.exp(jumps - log_mass))
+        labels.append(np.concatenate([order, np.full(n_new, -1)]))
+        rows.append(atoms)
     _warn_of_tails(scalars["tail_mass"], tail_mass, max_new_atoms)
     weight, label = padded(weights, 0.0), padded(labels, -1)
     exists = np.arange(label.shape[1]) < np.array([len(one) for one in weights])[:, None]

@@ -198,20 +198,19 @@ class NewSlots:
     def tables(self, description, progressbar):
         """Iterate over the draws, with log probabilities of the slots of every new item, shape (m, max_clusters)."""
         draws, name = self._draws, self._draws.partition
-        with tracked(draws, description, progressbar) as progressing:
-            for draw in progressing:
-                point = {**draws.point(draw), name: np.zeros(draws.n_items, dtype=np.int64)}
-                if draw.index == 0:
-                    _check_shapes(draws, point)
-                table = draws.log_densities(point, self._names) + draws.log_weights_of_new(draw)
-                total = log_sum_rows(table)
-                if not np.isfinite(total).all():
-                    item = int(np.argmin(np.isfinite(total)))
-                    raise ValueError(
-                        f"data of new item {item} of partition {name!r} have log density {total[item]} given a draw: "
-                        "they are impossible in every slot"
-                    )
-                yield draw, table - total[:, None]
+        for draw in tracked(draws, description, progressbar):
+            point = {**draws.point(draw), name: np.zeros(draws.n_items, dtype=np.int64)}
+            if draw.index == 0:
+                _check_shapes(draws, point)
+            table = draws.log_densities(point, self._names) + draws.log_weights_of_new(draw)
+            total = log_sum_rows(table)
+            if not np.isfinite(total).all():
+                item = int(np.argmin(np.isfinite(total)))
+                raise ValueError(
+                    f"data of new item {item} of partition {name!r} have log density {total[item]} given a draw: "
+                    "they are impossible in every slot"
+                )
+            yield draw, table - total[:, None]
 
 
 def _check_shapes(draws, point):

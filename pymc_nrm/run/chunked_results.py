@@ -42,22 +42,17 @@ def add_clusters(groups, clusters, model, record, label_storage, var_names):
     """Put labels of followed rows into the group ``posterior`` and clusters into a group of their own, in place."""
     [(partition, kind)] = partitions_of(model, Chunked).items()
     kept = [rv for rv in mixtures_of(model, partition) if var_names is None or rv.name in var_names]
-    for ending, first, n_rows in (
-        ("warmup_", 0, record.n_warmup_rows),
-        ("", record.n_warmup_rows, record.n_draw_rows),
-    ):
-        if not n_rows:
-            continue
-        draws = {name: [list(rows[first : first + n_rows]) for rows in chains] for name, chains in clusters.items()}
-        coords = {"chain": np.arange(len(record.stats)), "draw": np.arange(n_rows)}
+    for prefix, rows in record.groups.items():
+        draws = {name: [list(of_chain[rows]) for of_chain in chains] for name, chains in clusters.items()}
+        coords = {"chain": np.arange(len(record.stats)), "draw": np.arange(rows.stop - rows.start)}
         if FOLLOWED_LABELS in draws:
             labels = np.array(draws[FOLLOWED_LABELS])
             labels = labels.astype(np.int64 if label_storage == "full" else smallest_type(labels.max()))
             dim = f"{partition.name}_row"
-            posterior = groups.get(f"{ending}posterior", xr.Dataset()).assign_coords(coords)
+            posterior = groups.get(f"{prefix}posterior", xr.Dataset()).assign_coords(coords)
             posterior = posterior.assign({partition.name: (("chain", "draw", dim), labels)})
-            groups[f"{ending}posterior"] = posterior.assign_coords({dim: kind.rows.followed})
-        groups[f"{ending}clusters"] = _clusters(draws, mixtures_of(model, partition), kept).assign_coords(coords)
+            groups[f"{prefix}posterior"] = posterior.assign_coords({dim: kind.rows.followed})
+        groups[f"{prefix}clusters"] = _clusters(draws, mixtures_of(model, partition), kept).assign_coords(coords)
 
 
 def _clusters(draws, mixtures, kept):

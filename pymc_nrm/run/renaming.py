@@ -9,7 +9,7 @@ from pytensor.tensor.elemwise import CAReduce, DimShuffle, Elemwise
 from pytensor.tensor.shape import Shape, Shape_i
 from pytensor.tensor.subtensor import AdvancedSubtensor, Subtensor, unflatten_index_variables
 
-from pymc_nrm.models.itemwise.flow import postorder
+from pymc_nrm.models.itemwise.graphs import postorder
 from pymc_nrm.models.itemwise.local_variables import local_variables
 from pymc_nrm.models.rvs import kind_of, partitions_of
 

@@ -63,13 +63,9 @@ def to_datatree(
     names.sort(key=lambda name: order.get(name, len(order)))
     attrs = {"sampling_time": record.seconds, "tuning_steps": record.n_tune}
     groups = {}
-    for group, first, n_rows in (
-        ("warmup_posterior", 0, record.n_warmup_rows),
-        ("posterior", record.n_warmup_rows, record.n_draw_rows),
-    ):
-        if n_rows:
-            values = {name: record.values[name][:, first : first + n_rows] for name in names}
-            groups[group] = dict_to_dataset(values, inference_library=pm, attrs=attrs, **options)
+    for prefix, rows in record.groups.items():
+        values = {name: record.values[name][:, rows] for name in names}
+        groups[f"{prefix}posterior"] = dict_to_dataset(values, inference_library=pm, attrs=attrs, **options)
     if clusters:
         add_clusters(groups, clusters, model, record, label_storage, var_names)
     groups |= {name: node.to_dataset() for name, node in rest.children.items() if name not in groups}

@@ -40,6 +40,33 @@ def write_folder(path, files):
         raise
 
 
+def pickled(content, what):
+    """Pickle an object; ``what`` says in the error why it must be possible."""
+    try:
+        return cloudpickle.dumps(content, protocol=-1)
+    except Exception as error:
+        raise ValueError(f"{what}: {error}") from error
+
+
+def read_file(path, lost):
+    """Unpickle the content of a file of a folder; errors say that its name is ``lost``, and how."""
+    if not path.is_file():
+        raise FileNotFoundError(lost(path.name, "missing"))
+    frame = frame_of(path)
+    if frame is None:
+        raise ValueError(lost(path.name, "damaged"))
+    return frame.load()
+
+
+def read_about(path, names, lost):
+    """Read entries of a file in JSON."""
+    try:
+        about = json.loads(path.read_bytes())
+        return [about[name] for name in names]
+    except (ValueError, KeyError) as error:
+        raise ValueError(lost(path.name, "damaged")) from error
+
+
 class RunFolder:
     """The folder of a run, which :meth:`create` has made."""
 
@@ -56,10 +83,7 @@ class RunFolder:
                 f"checkpoint={str(path)!r} is there already: nrm.resume({str(path)!r}) goes on with its run; delete "
                 "it, or name another folder, to begin a new one"
             )
-        try:
-            content = frame_bytes(0, 0, cloudpickle.dumps(arguments, protocol=-1))
-        except Exception as error:
-            raise ValueError(f"the arguments of a run with checkpoints must be picklable: {error}") from error
+        content = frame_bytes(0, 0, pickled(arguments, "the arguments of a run with checkpoints must be picklable"))
         about = {"versions": versions(), "model": describe_model(model)}
         write_folder(folder.path, {_ARGUMENTS: content, RUN: json.dumps(about, indent=1).encode()})
         return folder
@@ -70,11 +94,7 @@ class RunFolder:
             raise FileNotFoundError(
                 f"{str(self.path)!r} holds no run; it is made by nrm.sample(..., checkpoint={str(self.path)!r})"
             )
-        try:
-            about = json.loads((self.path / RUN).read_bytes())
-            expected = about["versions"], about["model"]
-        except (ValueError, KeyError) as error:
-            raise ValueError(self._lost(RUN, "damaged")) from error
+        expected = read_about(self.path / RUN, ("versions", "model"), self._lost)
         found = versions(), describe_model(model)
         for what, then, now in zip(("software", "model or data"), expected, found, strict=True):
             difference = first_difference(then, now)
@@ -83,7 +103,7 @@ class RunFolder:
 
     def arguments(self):
         """Load the arguments with which the run began."""
-        return cloudpickle.loads(self._load(_ARGUMENTS))
+        return cloudpickle.loads(read_file(self.path / _ARGUMENTS, self._lost))
 
     def check_steps(self, description, state):
         """Check that the steps are those with which the run began; the first call stores them. Returns the state passed
@@ -92,7 +112,7 @@ class RunFolder:
         path = self.path / _STEPS
         if not path.exists():
             write_file(path, frame_bytes(0, 0, (description, state)))
-        then, state = self._load(_STEPS)
+        then, state = read_file(path, self._lost)
         difference = first_difference(then, description)
         if difference is not None:
             raise ValueError(f"{self._difference('steps', *difference)}. Give the step with which the run began")
@@ -108,14 +128,6 @@ class RunFolder:
                 position, n_damaged = files.recover()
             found.append((position.n_iterations, n_damaged))
         return found
-
-    def _load(self, name):
-        if not (self.path / name).is_file():
-            raise FileNotFoundError(self._lost(name, "missing"))
-        frame = frame_of(self.path / name)
-        if frame is None:
-            raise ValueError(self._lost(name, "damaged"))
-        return frame.load()
 
     def _difference(self, what, name, then, now):
         return (

@@ -8,12 +8,12 @@ import cloudpickle
 import pymc as pm
 import xarray as xr
 
-from pymc_nrm.common.checks import check_flag
+from pymc_nrm.common.checks import check_flag, check_path
 from pymc_nrm.models.rvs import checked_model, partitions_of
 from pymc_nrm.posterior.draws import check_same_model
-from pymc_nrm.run.checkpoint_files import frame_bytes, frame_of
+from pymc_nrm.run.checkpoint_files import frame_bytes
 from pymc_nrm.run.fingerprint import first_difference, versions
-from pymc_nrm.run.run_folder import RUN, write_folder
+from pymc_nrm.run.run_folder import RUN, pickled, read_about, read_file, write_folder
 from pymc_nrm.stats.draws import posterior_of
 
 _ABOUT, _DRAWS, _MODEL = "saved.json", "draws", "model"
@@ -79,12 +79,9 @@ def save(idata: xr.DataTree | xr.Dataset, model: pm.Model, path: str | os.PathLi
         raise FileExistsError(f"path={str(path)!r} is there already: name another folder, or delete it")
     tree = xr.DataTree.from_dict({"posterior": idata}) if isinstance(idata, xr.Dataset) else idata
     groups = {node.path: node.to_dataset(inherit=False).to_dict(data="array") for node in tree.subtree}
-    try:
-        pickled = cloudpickle.dumps(model, protocol=-1)
-    except Exception as error:
-        raise ValueError(f"the model must be picklable to be saved: {error}") from error
+    model = pickled(model, "the model must be picklable to be saved")
     about = json.dumps({"versions": _versions()}, indent=1).encode()
-    write_folder(folder, {_DRAWS: frame_bytes(0, 0, groups), _MODEL: frame_bytes(0, 0, pickled), _ABOUT: about})
+    write_folder(folder, {_DRAWS: frame_bytes(0, 0, groups), _MODEL: frame_bytes(0, 0, model), _ABOUT: about})
 
 
 def load(path: str | os.PathLike, *, check_versions: bool = True) -> tuple[xr.DataTree, pm.Model]:
@@ -123,10 +120,11 @@ def load(path: str | os.PathLike, *, check_versions: bool = True) -> tuple[xr.Da
     if not (folder / _ABOUT).is_file():
         run = f"; nrm.resume({str(path)!r}) reads the run that is there" if (folder / RUN).is_file() else ""
         raise FileNotFoundError(f"{str(folder)!r} holds nothing that nrm.save has written{run}")
-    try:
-        then = json.loads((folder / _ABOUT).read_bytes())["versions"]
-    except (ValueError, KeyError) as error:
-        raise ValueError(_damaged(folder, _ABOUT)) from error
+
+    def lost(name, how):
+        return f"the file {name!r} of {str(folder)!r} is {how}"
+
+    [then] = read_about(folder / _ABOUT, ["versions"], lost)
     difference = first_difference(then, _versions())
     if difference is not None and check_versions:
         name, before, now = difference
@@ -135,8 +133,8 @@ def load(path: str | os.PathLike, *, check_versions: bool = True) -> tuple[xr.Da
             "former, build the model again, or try check_versions=False"
         )
     try:
-        groups = _content(folder, _DRAWS)
-        model = cloudpickle.loads(_content(folder, _MODEL))
+        groups = read_file(folder / _DRAWS, lost)
+        model = cloudpickle.loads(read_file(folder / _MODEL, lost))
     except OSError:
         raise
     except Exception as error:
@@ -150,24 +148,10 @@ def load(path: str | os.PathLike, *, check_versions: bool = True) -> tuple[xr.Da
 
 
 def _folder(path):
-    if not isinstance(path, str | os.PathLike) or not os.fspath(path):
-        raise TypeError(f"path must be that of a folder; got {path!r}")
+    check_path("path", path)
     return pathlib.Path(path).resolve()
 
 
 def _versions():
     found = versions()
     return {name: found[name].rpartition(".")[0] if name == "Python" else found[name] for name in _PACKAGES}
-
-
-def _content(folder, name):
-    if not (folder / name).is_file():
-        raise FileNotFoundError(f"{str(folder)!r} lacks the file {name!r}, which nrm.save has written")
-    frame = frame_of(folder / name)
-    if frame is None:
-        raise ValueError(_damaged(folder, name))
-    return frame.load()
-
-
-def _damaged(folder, name):
-    return f"the file {name!r} of {str(folder)!r} is damaged"

@@ -29,6 +29,13 @@ class RunRecord(NamedTuple):
     n_tune: int
     seconds: Any
 
+    @property
+    def groups(self):
+        """Rows of tuning and of draws, where there are any, by how names of their groups begin."""
+        end = self.n_warmup_rows + self.n_draw_rows
+        rows = {"warmup_": slice(0, self.n_warmup_rows), "": slice(self.n_warmup_rows, end)}
+        return {prefix: one for prefix, one in rows.items() if one.stop > one.start}
+
 
 def kept_row(iteration, n_tune, thin, keep_warmup):
     """The row in which an iteration of a chain is kept, counted from 0 separately for tuning and for draws. The result

@@ -12,6 +12,7 @@ from pymc_nrm.common.pymc_internals import ParallelSamplingError
 from pymc_nrm.kernels.compilation import same_bits_in_every_process
 from pymc_nrm.run.chains import run_chains
 from pymc_nrm.run.results import join_chains
+from pymc_nrm.run.run_folder import pickled
 from pymc_nrm.run.storage import Storage
 
 # A child of PyMC's logger, which shows messages of level INFO.
@@ -50,12 +51,8 @@ def sample_remotely(
     for _ in range(chains):
         states.append(get_state_from_generator(rng))
         rng.spawn(1)
-    try:
-        payload = cloudpickle.dumps((model, storage_options, initvals, kwargs), protocol=-1)
-    except Exception as error:
-        raise ValueError(
-            f"the model and the arguments of a run with a client must be picklable, to be sent to workers: {error}"
-        ) from error
+    what = "the model and the arguments of a run with a client must be picklable, to be sent to workers"
+    payload = pickled((model, storage_options, initvals, kwargs), what)
     futures = {}
     try:
         _submit(client, payload, states, futures)

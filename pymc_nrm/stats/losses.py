@@ -256,7 +256,7 @@ def expected_loss(
             f"{type(estimate).__name__}: these are the second argument, idata"
         )
     draws = partition_draws(idata, var_name)
-    losses = draw_losses(check_estimate(estimate, draws), draws, loss, costs)
+    losses = draw_losses(read_estimate(estimate, draws)[0], draws, loss, costs)
     return summarise_losses(losses, loss, costs)
 
 
@@ -279,24 +279,23 @@ def complete_costs(loss, costs):
     return costs
 
 
-def check_estimate(estimate, draws):
-    """Check an estimate for the items of draws and return its labels, shape (n,)."""
+def read_estimate(estimate, draws=None, n=None):
+    """Labels of an estimate in order of appearance, shape (n,), and what the estimate itself calls these clusters."""
     if isinstance(estimate, xr.Dataset):
         if "labels" not in estimate:
             raise ValueError(f"estimate must have a variable labels; got variables {', '.join(map(str, estimate))}")
         estimate = estimate["labels"]
-    dim = item_dimension(draws)
-    if (
-        isinstance(estimate, xr.DataArray)
-        and dim in estimate.indexes
-        and dim in draws.indexes
-        and not estimate.indexes[dim].equals(draws.indexes[dim])
-    ):
-        raise ValueError(f"estimate must be of the same items as the draws; coordinates {dim!r} differ")
-    labels = numeric_array("estimate", estimate)
-    if labels.shape != (draws.sizes[dim],):
-        raise ValueError(f"estimate must have shape ({draws.sizes[dim]},); got shape {labels.shape}")
-    return as_labels("estimate", labels)[0].astype(np.int64)
+    if draws is not None:
+        dim = item_dimension(draws)
+        n = draws.sizes[dim]
+        indexes = [one.indexes[dim] for one in (estimate, draws) if dim in getattr(one, "indexes", ())]
+        if len(indexes) == 2 and not indexes[0].equals(indexes[1]):
+            raise ValueError(f"estimate must be of the same items as the draws; coordinates {dim!r} differ")
+    given = numeric_array("estimate", estimate)
+    if given.shape != (n,):
+        raise ValueError(f"estimate must have shape ({n},); got shape {given.shape}")
+    labels = as_labels("estimate", given)[0].astype(np.int64)
+    return labels, given[np.unique(labels, return_index=True)[1]].astype(np.int64)
 
 
 def draw_losses(labels, draws, loss, costs):

@@ -10,7 +10,7 @@ from pymc_nrm.common.checks import check_count, random_generator
 from pymc_nrm.common.progress import progress
 from pymc_nrm.stats.contingency import as_labels, cell_sums
 from pymc_nrm.stats.draws import item_coords, item_dimension, partition_draws, stack_draws
-from pymc_nrm.stats.losses import check_estimate, complete_costs, draw_losses, loss_table, pair_losses, summarise_losses
+from pymc_nrm.stats.losses import complete_costs, draw_losses, loss_table, pair_losses, read_estimate, summarise_losses
 from pymc_nrm.stats.search import ADJUSTED_RAND, LINEAR, NORMALIZED_INFORMATION, DrawTables, search
 
 # Draws are first compared by their losses at N_REFERENCES random draws, or fewer if these hold more than N_FIRST_LABELS
@@ -148,7 +148,7 @@ def labels_of_estimate(estimate, draws, **options):
     """Labels of an estimate, by default of the point estimate with the options."""
     if estimate is None:
         estimate = point_estimate(draws, **options)
-    return check_estimate(estimate, draws)
+    return read_estimate(estimate, draws)[0]
 
 
 def evenly_spaced(draws, max_draws):

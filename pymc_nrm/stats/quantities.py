@@ -95,13 +95,14 @@ def quantities_of(draws, idata):
     """Quantities of draws that :func:`~pymc_nrm.stats.nested.levels.draws_of` has read."""
     result = label_quantities(draws)
     if draws.ndim == 3:
-        return _with_statistics(_of_all_rows(result, idata) if ROWS in draws.attrs else result, idata)
+        if ROWS in draws.attrs:
+            # Labels are those of the followed rows.
+            result = result.assign(_reported(idata, result, ["n_clusters", "entropy"]))
+        return _with_statistics(result, idata)
     components = components_of(idata, draws.name)
     if components is not None:
         result = result.assign(n_components=(SAMPLE_DIMS, components.values.max(axis=2) + 1))
-    stats, _ = statistics_at(idata, result)
-    own = None if stats is None else reported_by(stats, result.attrs["partition"], "log_joint")
-    return result if own is None else result.assign(log_joint=(SAMPLE_DIMS, own_column(stats, "log_joint", own)))
+    return result.assign(_reported(idata, result, ["log_joint"]))
 
 
 def label_quantities(draws):
@@ -139,14 +140,11 @@ def scalars_of(quantities):
     return scalars
 
 
-def _of_all_rows(result, idata):
-    """Replace numbers of clusters and entropies of followed rows by those of all rows, which the step reported."""
-    stats, _ = statistics_at(idata, result)
-    own = None if stats is None else reported_by(stats, result.attrs["partition"], "n_clusters")
-    if own is None:
-        return result
-    names = ("n_clusters", "entropy")
-    return result.assign({name: (SAMPLE_DIMS, own_column(stats, name, own)) for name in names})
+def _reported(idata, quantities, names):
+    """What the step of a partition reported under some names at the given draws, as variables; none if unknown."""
+    stats, _ = statistics_at(idata, quantities)
+    own = None if stats is None else reported_by(stats, quantities.attrs["partition"], names[0])
+    return {} if own is None else {name: (SAMPLE_DIMS, own_column(stats, name, own)) for name in names}
 
 
 def _with_statistics(result, idata):

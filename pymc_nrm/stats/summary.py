@@ -21,7 +21,7 @@ from pymc_nrm.stats.draws import (
     slot_variables,
     variable_names,
 )
-from pymc_nrm.stats.losses import check_estimate
+from pymc_nrm.stats.losses import read_estimate
 from pymc_nrm.stats.nested.levels import draws_of
 from pymc_nrm.stats.partition_convergence import N_PAIRS, convergence_of, not_told_apart, pair_depths, pair_name
 from pymc_nrm.stats.point_estimate import point_estimate
@@ -88,8 +88,7 @@ def cluster_parameters(
     names, partition = _names(idata, posterior, var_names, var_name)
     draws = partition_draws(posterior, partition)
     estimate = point_estimate(draws, random_seed=0) if estimate is None else estimate
-    clusters = check_estimate(estimate, draws)
-    given = np.asarray(estimate["labels"] if isinstance(estimate, xr.Dataset) else estimate)
+    clusters, labels = read_estimate(estimate, draws)
     sizes = np.bincount(clusters)
     order = np.argsort(-sizes, kind="stable")
     slots = posterior[partition].transpose("chain", "draw", item_dimension(draws)).values
@@ -97,8 +96,8 @@ def cluster_parameters(
     n_slots = int(slots.max()) + 1
     # Shares of the items of each cluster in each slot, shape (S, n_slots).
     shares = [counts_by_row(slots[:, clusters == k], n_slots) / sizes[k] for k in order]
-    labels = given[[np.argmax(clusters == k) for k in order]]
-    result = xr.Dataset(coords={"cluster": labels, "size": ("cluster", sizes[order])}, attrs={"partition": partition})
+    coords = {"cluster": labels[order], "size": ("cluster", sizes[order])}
+    result = xr.Dataset(coords=coords, attrs={"partition": partition})
     for name in names:
         array = posterior[name].transpose("chain", "draw", ...)
         result[name] = _means(array, shares, n_slots)

@@ -7,7 +7,8 @@ import pytest
 from itemwise_cases import SUBJECT, K, N, X
 from pytensor.tensor.special import log_softmax
 
-from pymc_nrm.models.itemwise.flow import Expanded, LabelFlow, PresentValues
+from pymc_nrm.models.itemwise.flow import LabelFlow, PresentValues
+from pymc_nrm.models.itemwise.graphs import expanded
 from pymc_nrm.models.itemwise.indexing import NotItemwise
 from pymc_nrm.models.itemwise.item_table import computed_by_slot
 
@@ -80,13 +81,11 @@ FOLLOWED = {
 
 
 def followed(z, graph):
-    expanded = Expanded()
-    present = PresentValues({z: np.zeros(N, dtype="int64")}, expanded)
-    return LabelFlow({z: np.arange(N)}, present, expanded)(graph)
+    return LabelFlow({z: np.arange(N)}, PresentValues({z: np.zeros(N, dtype="int64")}))(*expanded([graph]))
 
 
 def value(z, graph, labels):
-    return PresentValues({z: labels}, Expanded())(graph)
+    return PresentValues({z: labels})(*expanded([graph]))
 
 
 def changes(z, graph):
@@ -133,7 +132,7 @@ def test_functions_of_several_indexed_parameters(rng):
     graphs = [VECTOR[z] * other[w], VECTOR[z] * other[z] + 1, VECTOR[z] + other[z[::-1]], MATRIX[z, w % 3] * VECTOR[z]]
     for labels, more in rng.integers(0, K, (4, 2, N)):
         for graph, lifted in zip(graphs, computed_by_slot(graphs), strict=True):
-            values = [PresentValues({z: labels, w: more}, Expanded())(one) for one in (graph, lifted)]
+            values = [PresentValues({z: labels, w: more})(one) for one in (graph, lifted)]
             np.testing.assert_allclose(values[1], values[0], rtol=1e-14)
     names = [str(graph.owner.op).split("{")[0] for graph in computed_by_slot(graphs)]
     assert names == ["Mul", "AdvancedSubtensor", "Add", "Mul"]
@@ -161,9 +160,8 @@ def test_shapes_by_labels_and_operations_without_a_rule(name):
 def test_shapes_that_labels_do_not_change():
     z, x = pt.lvector("z"), pt.vector("x")
     for graph in (x[z].shape[0], x[z][:, None].sum(1).shape, pt.logsumexp(x[z], axis=0).shape, x[z][1:].shape):
-        expanded = Expanded()
-        present = PresentValues({z: np.zeros(N, dtype="int64"), x: np.zeros(K)}, expanded)
-        assert LabelFlow({z: np.arange(N)}, present, expanded)(graph) is None
+        present = PresentValues({z: np.zeros(N, dtype="int64"), x: np.zeros(K)})
+        assert LabelFlow({z: np.arange(N)}, present)(*expanded([graph])) is None
 
 
 MIXED = {

@@ -33,15 +33,17 @@ class TestEstimates:
         np.testing.assert_array_equal(cluster_points.matched_labels(rng.permutation(b.max() + 1)[b], b), b)
 
     def test_labels(self, draws):
-        assert (cluster_points.estimate_labels(xr.Dataset({"labels": ("item", TRUE + 4)}), N) == TRUE).all()
-        for wrong in [TRUE[:-1], TRUE.astype(float), TRUE[:, None]]:
-            with pytest.raises(ValueError, match=f"estimate must have one whole number for each of the {N} items"):
-                cluster_points.estimate_labels(wrong, N)
-        with pytest.raises(ValueError, match="variable labels; got center"):
-            cluster_points.estimate_labels(xr.Dataset({"center": ("item", TRUE)}), N)
+        labels, groups = cluster_points.grouped_estimate(None, xr.Dataset({"labels": ("item", TRUE + 4)}), N, 1)
+        assert (labels == cluster_points.by_size(TRUE)).all()
+        assert sorted(groups.numbers) == sorted(np.unique(TRUE + 4))
+        for wrong, kind in [(TRUE[:-1], ValueError), (TRUE.astype(float), TypeError), (TRUE[:, None], ValueError)]:
+            with pytest.raises(kind, match=rf"estimate must have shape \({N},\)|estimate must hold integers"):
+                cluster_points.grouped_estimate(None, wrong, N, 1)
+        with pytest.raises(ValueError, match="variable labels; got variables center"):
+            cluster_points.grouped_estimate(None, xr.Dataset({"center": ("item", TRUE)}), N, 1)
         other = xr.DataArray(TRUE, dims="item", coords={"item": np.arange(N)})
         with pytest.raises(ValueError, match="same items"):
-            cluster_points.estimate_labels(other, N, draws)
+            cluster_points.grouped_estimate(draws, other, N, 1)
 
     def test_by_size(self):
         assert np.bincount(cluster_points.by_size(np.array([0, 1, 1, 2, 2, 2, 3]))).tolist() == [3, 2, 1, 1]
@@ -306,9 +308,10 @@ class TestCategoryShares:
         ("X", "options", "kind", "message"),
         [
             (np.ones((N, 1)), {}, TypeError, "X must be a DataFrame; got ndarray"),
-            (pd.DataFrame({"a": np.ones(N)}), {}, ValueError, r"features must name columns .* got \[\]"),
-            (make_categories(), {"features": ["size"]}, ValueError, r"features must name .* among \['kind'.*'size'"),
-            (make_categories()[:5], {}, ValueError, "estimate must have one whole number for each of the 5 items"),
+            (pd.DataFrame({"a": np.ones(N)}), {}, ValueError, r"features must be a list .* got \[\]"),
+            (make_categories(), {"features": ["size"]}, ValueError, r"features must be .* columns of X \(kind.*'size'"),
+            (make_categories(), {"features": [["kind"]]}, ValueError, r"features must be .* got \['kind'\]"),
+            (make_categories()[:5], {}, ValueError, r"estimate must have shape \(5,\)"),
             (pd.DataFrame({"a": [None] * N}), {"features": ["a"]}, ValueError, "'a' has none"),
         ],
     )

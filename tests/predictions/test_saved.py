@@ -135,7 +135,7 @@ def test_folders_that_are_there_or_are_not(folder, tmp_path):
     with pytest.raises(FileNotFoundError, match="nrm.save has written; nrm.resume.* reads the run that is there"):
         nrm.load(tmp_path / "run")
     for wrong in (3, "", None):
-        with pytest.raises(TypeError, match="path must be that of a folder"):
+        with pytest.raises(TypeError, match="path must be the path of a folder"):
             nrm.load(wrong)
 
 

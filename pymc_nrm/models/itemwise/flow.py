@@ -4,11 +4,9 @@ from typing import NamedTuple
 
 import numpy as np
 import pytensor
-from pytensor.compile.builders import OpFromGraph
 from pytensor.compile.sharedvalue import SharedVariable
 from pytensor.graph.basic import Constant, Variable
-from pytensor.graph.replace import clone_replace
-from pytensor.graph.traversal import ancestors, toposort
+from pytensor.graph.traversal import ancestors
 from pytensor.raise_op import CheckAndRaise
 from pytensor.scalar.basic import Add, Mul, Neg, Second, Sub, TrueDiv
 from pytensor.tensor.elemwise import DimShuffle, Elemwise
@@ -16,71 +14,17 @@ from pytensor.tensor.math import Sum
 from pytensor.tensor.shape import Shape, Shape_i
 
 from pymc_nrm.common.pymc_internals import MinibatchOp, MinibatchRandomVariable
+from pymc_nrm.models.itemwise.graphs import expanded, postorder
 from pymc_nrm.models.itemwise.indexing import NotItemwise
 from pymc_nrm.models.itemwise.rules import has_shape_arguments, items_of_outputs, keeps_shapes
 from pymc_nrm.models.rvs import depends_on, is_mixture, other_uses
 
 
-def postorder(variable, inputs_of, done):
-    """Yield a variable and what it is computed from, inputs first, without those that are done."""
-    stack = [variable]
-    while stack:
-        last = stack[-1]
-        pending = [] if last in done else [one for one in inputs_of(last) if one not in done]
-        if pending:
-            stack.extend(pending)
-            continue
-        stack.pop()
-        if last not in done:
-            yield last
-
-
-def rebuilt(graphs, replaced):
-    """Graphs in which some operations are replaced, given for each the new outputs of its node with new inputs, or None
-    to keep it.
-    """
-    changed = {}
-    for node in toposort(graphs):
-        inputs = [changed.get(one, one) for one in node.inputs]
-        outputs = replaced(node, inputs)
-        if outputs is None and any(new is not old for new, old in zip(inputs, node.inputs, strict=True)):
-            outputs = node.clone_with_new_inputs(inputs, strict=False).outputs
-        if outputs is not None:
-            changed.update(zip(node.outputs, outputs, strict=True))
-    return [changed.get(graph, graph) for graph in graphs]
-
-
-class Expanded:
-    """Outputs of operations that are graphs themselves, as graphs of the inputs of the operation."""
-
-    def __init__(self):
-        self._outputs = {}
-
-    def __call__(self, variable):
-        """Return the variable in terms of simpler operations, or None if its operation is not a graph."""
-        node = variable.owner
-        if node is None or not isinstance(node.op, OpFromGraph):
-            return None
-        if node not in self._outputs:
-            self._outputs[node] = _inner_outputs(node)
-        return self._outputs[node][variable.index]
-
-
-def _inner_outputs(node):
-    graph = node.op.fgraph
-    replacements = dict(zip(graph.inputs, node.inputs, strict=True))
-    if hasattr(graph, "bind"):
-        return graph.bind(replacements)
-    # Graphs of operations can be changed in older releases of PyTensor.
-    return clone_replace(list(graph.outputs), replacements, rebuild_strict=False)
-
-
 class PresentValues:
     """Values of variables, computed node by node, since a single evaluation is not worth compiling."""
 
-    def __init__(self, given, expanded):
-        self._given, self._expanded = given, expanded
-        self._values = dict(given)
+    def __init__(self, given):
+        self._given, self._values = given, dict(given)
 
     def __call__(self, variable):
         """Compute the value of a variable."""
@@ -111,9 +55,6 @@ class PresentValues:
         node = variable.owner
         if node is None or (isinstance(node.op, Shape | Shape_i) and None not in node.inputs[0].type.shape):
             return ()
-        expanded = self._expanded(variable)
-        if expanded is not None:
-            return (expanded,)
         return node.inputs[:1] if isinstance(node.op, CheckAndRaise) else node.inputs
 
     def _compute(self, variable):
@@ -127,9 +68,6 @@ class PresentValues:
         if isinstance(node.op, Shape | Shape_i):
             shape = np.array(self.shape(node.inputs[0]), dtype="int64")
             return shape if isinstance(node.op, Shape) else shape[node.op.i]
-        expanded = self._expanded(variable)
-        if expanded is not None:
-            return self._values[expanded]
         if isinstance(node.op, CheckAndRaise):
             return self._values[node.inputs[0]]
         return _perform(node, [self._values[one] for one in node.inputs])[variable.index]
@@ -153,13 +91,13 @@ class LabelFlow:
     matters, are not followed, unless the shape itself may depend on labels.
     """
 
-    def __init__(self, sources, present, expanded):
+    def __init__(self, sources, present):
         self.shape, self.present, self._sources = present.shape, present, frozenset(sources)
-        self._expanded, self._items, self._varying_shapes = expanded, dict(sources), {}
+        self._items, self._varying_shapes = dict(sources), {}
 
     def within(self, sources, given):
         """The flow through an inner graph, given values of its inputs."""
-        return LabelFlow(sources, PresentValues(given, self._expanded), self._expanded)
+        return LabelFlow(sources, PresentValues(given))
 
     def __call__(self, variable):
         """Numbers of the items whose labels entries depend on, or None; ``NotItemwise`` if labels may mix."""
@@ -185,9 +123,6 @@ class LabelFlow:
         node = variable.owner
         if node is None or isinstance(node.op, Shape | Shape_i):
             return ()
-        expanded = self._expanded(variable)
-        if expanded is not None:
-            return (expanded,)
         if isinstance(node.op, CheckAndRaise):
             return node.inputs[:1]
         if isinstance(node.op, Elemwise) and isinstance(node.op.scalar_op, Second):
@@ -204,7 +139,7 @@ class LabelFlow:
         items = [self._items[one] for one in followed]
         if all(one is None for one in items):
             return None
-        if self._expanded(variable) is not None or isinstance(variable.owner.op, CheckAndRaise):
+        if isinstance(variable.owner.op, CheckAndRaise):
             return items[0]
         return items_of_outputs(variable.owner.op, variable.owner, items, self)[variable.index]
 
@@ -214,28 +149,15 @@ class LabelFlow:
         if None not in first.type.shape:
             return False
         if first not in self._varying_shapes:
-            self._varying_shapes[first] = any(
-                self._labels_may_shape(one.owner) for one in self._ancestors(first) if one.owner is not None
-            )
+            computed = [one for one in ancestors([first]) if one.owner is not None]
+            self._varying_shapes[first] = any(self._labels_may_shape(one.owner) for one in computed)
         return self._varying_shapes[first]
 
     def _labels_may_shape(self, node):
-        if keeps_shapes(node) or self._expanded(node.outputs[0]) is not None:
+        if keeps_shapes(node):
             return False
-        changing = [one for one in node.inputs if not self._sources.isdisjoint(self._ancestors(one))]
+        changing = [one for one in node.inputs if not self._sources.isdisjoint(ancestors([one]))]
         return bool(changing) and not (has_shape_arguments(node) and changing == node.inputs[:1])
-
-    def _ancestors(self, variable):
-        found = {}
-        for one in postorder(variable, self._shapes_and_values, found):
-            found[one] = True
-        return found
-
-    def _shapes_and_values(self, variable):
-        expanded = self._expanded(variable)
-        if expanded is not None:
-            return (expanded,)
-        return () if variable.owner is None else variable.owner.inputs
 
 
 class Term(NamedTuple):
@@ -278,7 +200,7 @@ def terms_of(model, partition):
     if not uses:
         return []
     labels = model.rvs_to_values[partition]
-    graphs = model.logp(vars=uses, sum=False, jacobian=False)
+    graphs = expanded(model.logp(vars=uses, sum=False, jacobian=False))
     return [
         Term(variable.name, part)
         for variable, graph in zip(uses, graphs, strict=True)

@@ -12,7 +12,8 @@ from pytensor.tensor.elemwise import Elemwise
 from pytensor.tensor.subtensor import AdvancedSubtensor, Subtensor, unflatten_index_variables
 
 from pymc_nrm.kernels.generic import kernel
-from pymc_nrm.models.itemwise.flow import Expanded, LabelFlow, PresentValues, not_itemwise, rebuilt, terms_of
+from pymc_nrm.models.itemwise.flow import LabelFlow, PresentValues, not_itemwise, terms_of
+from pymc_nrm.models.itemwise.graphs import rebuilt
 from pymc_nrm.models.itemwise.indexing import NotItemwise, grouped
 from pymc_nrm.models.itemwise.local_variables import with_conditions_by_row
 
@@ -20,7 +21,7 @@ _SEED_OF_POINTS = 20261123
 _RELATIVE, _ABSOLUTE = 1e-8, 1e-8
 
 
-def check_lengths(model, partition, parts, given, max_clusters, expanded):
+def check_lengths(model, partition, parts, given, max_clusters):
     """Check that whatever labels index is long enough for the largest label; machine code need not find out.
 
     Variables that the model samples must not be longer either: no label would reach their last entries.  Arrays that
@@ -30,7 +31,7 @@ def check_lengths(model, partition, parts, given, max_clusters, expanded):
     labels, unnamed = model.rvs_to_values[partition], set()
     dim_of_items = (model.named_vars_to_dims.get(partition.name) or (None,))[0]
     largest = given | {labels: np.full(len(given[labels]), max_clusters - 1, dtype=labels.dtype)}
-    present = PresentValues(largest, expanded)
+    present = PresentValues(largest)
     for part in parts:
         for node in toposort([part.graph]):
             if not isinstance(node.op, Subtensor | AdvancedSubtensor):
@@ -207,8 +208,7 @@ class ItemTable:
         self._model, self._partition, self._max_clusters = model, partition, max_clusters
         self._compile_kwargs = compile_kwargs or {}
         self._value = model.rvs_to_values[partition]
-        self._terms, self._expanded = terms_of(model, partition), Expanded()
-        self._parts, self._function, self._fresh = [], None, False
+        self._terms, self._parts, self._function, self._fresh = terms_of(model, partition), [], None, False
         self.refresh(point)
 
     def refresh(self, point=None):
@@ -243,10 +243,9 @@ class ItemTable:
     def _read(self, point):
         self._n = len(point[self._value.name])
         given = {variable: np.asarray(point[variable.name]) for variable in self._model.value_vars}
-        present = PresentValues(given, self._expanded)
-        flow = LabelFlow({self._value: np.arange(self._n)}, present, self._expanded)
+        flow = LabelFlow({self._value: np.arange(self._n)}, PresentValues(given))
         parts = [part for part in (self._follow(term, flow) for term in self._terms) if part.items is not None]
-        self.unnamed = check_lengths(self._model, self._partition, parts, given, self._max_clusters, self._expanded)
+        self.unnamed = check_lengths(self._model, self._partition, parts, given, self._max_clusters)
         if self._function is None or [kept_axes(part) for part in parts] != [kept_axes(part) for part in self._parts]:
             self._compile(parts, flow)
         self._parts, self.names = parts, list(dict.fromkeys(part.name for part in parts))

@@ -25,7 +25,8 @@ from pytensor.tensor.random.type import RandomType
 from pytensor.tensor.subtensor import AdvancedSubtensor, Subtensor, unflatten_index_variables
 
 from pymc_nrm.common.pymc_internals import CheckParameterValue
-from pymc_nrm.models.itemwise.flow import Expanded, LabelFlow, PresentValues, rebuilt
+from pymc_nrm.models.itemwise.flow import LabelFlow, PresentValues
+from pymc_nrm.models.itemwise.graphs import expanded, rebuilt
 from pymc_nrm.models.itemwise.indexing import NotItemwise, grouped
 from pymc_nrm.models.itemwise.rules import entry_sources
 from pymc_nrm.models.rvs import kind_of
@@ -45,39 +46,39 @@ _ANY = Bounds(-math.inf, math.inf)
 _POSITIVE = Bounds(0.0, math.inf)
 
 
-def always_holds(condition, expanded):
+def always_holds(condition):
     """Whether a condition on entries holds wherever its inputs are finite, shown from the operations in it."""
     node = condition.owner
     if node is None:
         return isinstance(condition, Constant) and bool(np.all(condition.data))
-    sources = entry_sources(condition, expanded)
+    sources = entry_sources(condition)
     if sources is not None:
-        return all(always_holds(one, expanded) for one in sources)
+        return all(always_holds(one) for one in sources)
     if not isinstance(node.op, Elemwise):
         return False
     scalar = node.op.scalar_op
     if isinstance(scalar, basic.AND):
-        return all(always_holds(one, expanded) for one in node.inputs)
+        return all(always_holds(one) for one in node.inputs)
     if not isinstance(scalar, basic.GT | basic.GE | basic.LT | basic.LE):
         return False
     larger, smaller = node.inputs if isinstance(scalar, basic.GT | basic.GE) else reversed(node.inputs)
-    larger, smaller = _bounds(larger, expanded), _bounds(smaller, expanded)
+    larger, smaller = _bounds(larger), _bounds(smaller)
     apart = not (smaller.high_attained and larger.low_attained)
     return smaller.high < larger.low or (
         smaller.high == larger.low and (apart or isinstance(scalar, basic.GE | basic.LE))
     )
 
 
-def _bounds(variable, expanded):
+def _bounds(variable):
     if isinstance(variable, Constant):
         value = np.asarray(variable.data)
         finite = value.size and np.isfinite(value).all()
         return Bounds(float(value.min()), float(value.max()), True, True) if finite else _ANY
-    sources = entry_sources(variable, expanded)
+    sources = entry_sources(variable)
     if sources is not None:
-        return _union([_bounds(one, expanded) for one in sources])
+        return _union([_bounds(one) for one in sources])
     node = variable.owner
-    return _of_elements(node, expanded) if node is not None and isinstance(node.op, Elemwise) else _ANY
+    return _of_elements(node) if node is not None and isinstance(node.op, Elemwise) else _ANY
 
 
 def _union(parts):
@@ -86,8 +87,8 @@ def _union(parts):
     return Bounds(low, high, low_attained, any(one.high == high and one.high_attained for one in parts))
 
 
-def _of_elements(node, expanded):
-    parts = [_bounds(one, expanded) for one in node.inputs]
+def _of_elements(node):
+    parts = [_bounds(one) for one in node.inputs]
     scalar = node.op.scalar_op
     if isinstance(scalar, basic.Cast | basic.Identity) and not node.outputs[0].type.dtype.startswith("float"):
         return _ANY
@@ -211,8 +212,8 @@ def local_variables(model, partition, max_clusters, point):
     nothing shows makes a variable not local, which costs speed and is as exact.
     """
     terms = [*model.free_RVs, *model.observed_RVs, *model.potentials]
-    graphs = dict(zip(terms, model.logp(vars=terms, sum=False), strict=True))
-    labels, expanded = model.rvs_to_values[partition], Expanded()
+    graphs = dict(zip(terms, expanded(model.logp(vars=terms, sum=False)), strict=True))
+    labels = model.rvs_to_values[partition]
     given = {value: np.asarray(point[value.name]) for value in model.value_vars}
     local = [
         rv
@@ -221,7 +222,7 @@ def local_variables(model, partition, max_clusters, point):
         and _may_be_local(rv, given[model.rvs_to_values[rv]], max_clusters)
         and labels not in set(ancestors([graphs[rv]]))
     ]
-    uses = {rv: _uses(model.rvs_to_values[rv], labels, max_clusters, graphs, given, expanded) for rv in local}
+    uses = {rv: _uses(model.rvs_to_values[rv], labels, max_clusters, graphs, given) for rv in local}
     before = None
     while before != local:
         before = local
@@ -235,9 +236,9 @@ def _may_be_local(rv, value, max_clusters):
     return has_slots and not kind_of(rv) and not isinstance(rv.owner.op, _WITHOUT_PRIOR)
 
 
-def _uses(value, labels, max_clusters, graphs, given, expanded):
+def _uses(value, labels, max_clusters, graphs, given):
     """The terms that depend on slots that may be empty, and whether each entry of them depends on its own slot only."""
-    flow = SlotFlow(value, labels, max_clusters, PresentValues(given, expanded), expanded)
+    flow = SlotFlow(value, labels, max_clusters, PresentValues(given))
     found = {}
     for term, graph in graphs.items():
         try:
@@ -255,9 +256,9 @@ def _uses(value, labels, max_clusters, graphs, given, expanded):
 class SlotFlow(LabelFlow):
     """Finds for each entry of a variable the one slot of a parameter on which it depends, if the slot may be empty."""
 
-    def __init__(self, value, labels, max_clusters, present, expanded):
+    def __init__(self, value, labels, max_clusters, present):
         slots = np.arange(max_clusters).reshape(-1, *[1] * (value.type.ndim - 1))
-        super().__init__({value: slots}, present, expanded)
+        super().__init__({value: slots}, present)
         self._labels, self._max_clusters = labels, max_clusters
 
     def static(self, variable):
@@ -277,7 +278,7 @@ class SlotFlow(LabelFlow):
     def _check_conditions(self, node):
         # A condition that can fail in an empty slot makes other slots impossible, and draws do not respect it.
         for leaf in (leaf for condition in node.inputs[1:] for leaf in leaves(condition)):
-            if not always_holds(leaf, self._expanded) and self(leaf) is not None:
+            if not always_holds(leaf) and self(leaf) is not None:
                 raise NotItemwise("a condition on a parameter may fail in an empty slot")
 
     def _reads_labels(self, node):
@@ -299,7 +300,7 @@ class SlotFlow(LabelFlow):
 
     def _is_labels(self, variable):
         """Whether all entries are labels."""
-        node, sources = variable.owner, entry_sources(variable, self._expanded)
+        node, sources = variable.owner, entry_sources(variable)
         if node is None:
             return variable is self._labels
         if sources is None and isinstance(node.op, CheckAndRaise):

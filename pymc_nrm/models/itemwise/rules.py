@@ -22,6 +22,7 @@ from pytensor.tensor.subtensor import (
     unflatten_index_variables,
 )
 
+from pymc_nrm.models.itemwise.graphs import expanded
 from pymc_nrm.models.itemwise.indexing import FREE, NotItemwise, combine, only_item, picked, uniform_along, written
 
 
@@ -58,11 +59,9 @@ def has_shape_arguments(node):
     return isinstance(node.op, _SHAPED_BY_ARGUMENTS)
 
 
-def entry_sources(variable, expanded):
+def entry_sources(variable):
     """Variables that have all entries of a variable, unchanged; None if an operation computes them."""
-    node, graph = variable.owner, expanded(variable)
-    if graph is not None:
-        return [graph]
+    node = variable.owner
     op = None if node is None else node.op
     if isinstance(op, _PICKING):
         return node.inputs[:1]
@@ -242,7 +241,7 @@ def _inc_subtensor(op, node, items, flow):
 @items_of_outputs.register(Scan)
 def _scan(op, node, items, flow):
     """Find whose labels the outputs of a scan depend on, by following the inner graph until nothing changes."""
-    info, inputs, outputs = op.info, op.inner_inputs, op.inner_outputs
+    info, inputs, outputs = op.info, op.inner_inputs, expanded(op.inner_outputs)
     states = [
         *zip(op.inner_mitsot_grouped(inputs), op.outer_mitsot(node.inputs), op.inner_mitsot_outs(outputs), strict=True),
         *zip(

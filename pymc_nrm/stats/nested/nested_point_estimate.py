@@ -8,7 +8,6 @@ import xarray as xr
 
 from pymc_nrm.common.checks import check_count, check_flag, check_number, random_generator
 from pymc_nrm.common.progress import progress
-from pymc_nrm.kernels.generic import check_signals, kernel
 from pymc_nrm.stats.losses import complete_costs, draw_losses, mean_and_error, summarise_losses
 from pymc_nrm.stats.nested.item_tree import ItemTree, make_tree
 from pymc_nrm.stats.nested.levels import levels, stack_levels
@@ -17,65 +16,31 @@ from pymc_nrm.stats.point_estimate import N_REFERENCES, evenly_spaced, make_tabl
 from pymc_nrm.stats.similarity import select_items
 
 
-@kernel
-def node_keys(labels, item_keys, keys, sizes, rows, first_items):
-    """Write key, size, draw and first item of every node of every draw; return how many there are.
-
-    The key of a node is the sum of random numbers of its items modulo 2^64.  A node with the same items as its parent
-    is left out, since it is the same clade.
-    """
-    n_draws, n_levels, n = labels.shape
-    total = 0
-    sums = np.zeros(n, dtype=np.uint64)
-    counts = np.zeros(n, dtype=np.int64)
-    above = np.zeros(n, dtype=np.uint64)
-    for s in range(n_draws):
-        check_signals()
-        whole = np.uint64(0)
-        for i in range(n):
-            whole += item_keys[i]
-        above[:] = whole
-        for level in range(n_levels):
-            row = labels[s, level]
-            sums[:] = np.uint64(0)
-            counts[:] = 0
-            for i in range(n):
-                sums[row[i]] += item_keys[i]
-                counts[row[i]] += 1
-            n_nodes = 0
-            for i in range(n):
-                if row[i] == n_nodes:  # labels are in order of appearance
-                    n_nodes += 1
-                    if sums[row[i]] != above[i]:
-                        keys[total] = sums[row[i]]
-                        sizes[total] = counts[row[i]]
-                        rows[total] = s * n_levels + level
-                        first_items[total] = i
-                        total += 1
-            for i in range(n):
-                above[i] = sums[row[i]]
-    return total
-
-
 class CladeTable:
     """The different clades of draws but the set of all items, which is the root of every draw."""
 
-    # Clades are told apart by random keys of 64 bits: two of a million different clades share one with probability
-    # 3e-8.
+    # The key of a clade is the sum modulo 2^64 of random numbers of its items: two of a million different clades share
+    # one with probability 3e-8.
 
     def __init__(self, labels):
         self.labels = labels
         n_draws, n_levels, n = labels.shape
         item_keys = np.random.default_rng(0).integers(2**64, size=n, dtype=np.uint64)
-        most = int((labels.max(axis=2) + 1).sum())
-        keys = np.empty(most, dtype=np.uint64)
-        sizes, rows, first_items = np.empty((3, most), dtype=np.int64)
-        total = node_keys(labels, item_keys, keys, sizes, rows, first_items)
-        _, self._node, self.clade, counts = np.unique(
-            keys[:total], return_index=True, return_inverse=True, return_counts=True
-        )
-        self.draw = rows[:total] // n_levels
-        self._rows, self._first_items = rows, first_items
+        nodes = []
+        for draw in labels:
+            above = np.full(n, item_keys.sum())
+            for row in draw:
+                keys = np.zeros(row.max() + 1, dtype=np.uint64)
+                np.add.at(keys, row, item_keys)
+                # Labels are in order of appearance.
+                first = np.flatnonzero(np.diff(np.maximum.accumulate(row), prepend=-1))
+                # A node with the same items as its parent is the same clade.
+                kept = np.flatnonzero(keys != above[first])
+                nodes.append((keys[kept], np.bincount(row)[kept], np.full(len(kept), len(nodes)), first[kept]))
+                above = keys[row]
+        keys, sizes, self._rows, self._first_items = map(np.concatenate, zip(*nodes, strict=True))
+        _, self._node, self.clade, counts = np.unique(keys, return_index=True, return_inverse=True, return_counts=True)
+        self.draw = self._rows // n_levels
         self.probability, self.size = counts / n_draws, sizes[self._node]
 
     def items(self, clade):
