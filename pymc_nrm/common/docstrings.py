@@ -18,6 +18,9 @@ idata : DataTree, Dataset or DataArray
     "var_name": """
 var_name : str, optional
     Name of the partition; by default the only one.""",
+    "flat_or_nested": """
+var_name : str, optional
+    Name of the partition, which may be nested; by default the only flat one, or else the only nested one.""",
     "nested_draws": """
 idata : DataTree, Dataset or DataArray
     Draws of a nested partition, as :func:`~pymc_nrm.stats.levels` reads them.""",

@@ -10,6 +10,7 @@ import xarray as xr
 from pymc_nrm.plots.canvas import Canvas
 from pymc_nrm.plots.cluster_points import column_places, columns_of_text, grouped_estimate, grouped_points
 from pymc_nrm.plots.options import LEGEND, OF_BACKEND, PlotCollection, options_of_plots
+from pymc_nrm.stats.contingency import contingency_table
 from pymc_nrm.stats.draws import partition_draws
 
 MAX_COLUMNS = 12
@@ -127,7 +128,6 @@ def _shares(column, groups):
     present = column.notna().to_numpy()
     place = np.where(present & (place < 0), len(kept), place)
     levels = [*map(str, kept), *(["others"] if len(kept) < len(counts) else [])]
-    shares = np.zeros((groups.n_groups, len(levels)))
-    np.add.at(shares, (groups.labels[present], place[present]), 1.0)
-    totals = shares.sum(axis=1, keepdims=True)
-    return levels, np.divide(shares, totals, out=np.full_like(shares, np.nan), where=totals > 0)
+    counts = contingency_table(groups.labels[present], place[present], groups.n_groups, len(levels))
+    with np.errstate(invalid="ignore"):
+        return levels, counts / counts.sum(axis=1, keepdims=True)

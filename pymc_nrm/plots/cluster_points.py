@@ -11,6 +11,7 @@ import xarray as xr
 
 from pymc_nrm.common.checks import check_count, numeric_array
 from pymc_nrm.plots.visuals import CLUSTER_COLORS, MARKERS, backend_marker, backend_of, cluster_style
+from pymc_nrm.stats.contingency import contingency_table
 from pymc_nrm.stats.losses import read_estimate
 from pymc_nrm.stats.point_estimate import point_estimate
 
@@ -33,8 +34,7 @@ def matched_labels(labels, reference):
     items as possible keep their label in `reference`.  Clusters without a match get the labels that follow, the largest
     first.
     """
-    shape = int(labels.max()) + 1, int(reference.max()) + 1
-    table = np.bincount(labels * shape[1] + reference, minlength=shape[0] * shape[1]).reshape(shape)
+    table = contingency_table(labels, reference)
     rows, columns = scipy.optimize.linear_sum_assignment(-table)
     name = np.full(len(table), -1)
     overlapping = table[rows, columns] > 0

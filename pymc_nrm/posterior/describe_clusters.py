@@ -12,6 +12,7 @@ from pymc_nrm.models.rvs import checked_model, find_partition
 from pymc_nrm.posterior.cluster_description import ClusterDescription
 from pymc_nrm.posterior.described_columns import columns_of_model, columns_of_table, describe_column
 from pymc_nrm.posterior.draws import check_same_model
+from pymc_nrm.stats.contingency import contingency_table
 from pymc_nrm.stats.draws import partition_draws, posterior_of, stack_draws
 from pymc_nrm.stats.losses import read_estimate
 from pymc_nrm.stats.point_estimate import point_estimate
@@ -171,8 +172,7 @@ def _numbers_in_draws(labels, draws):
     n, n_clusters = len(labels), int(labels.max()) + 1
     together, others = np.empty((2, len(draws), n_clusters), dtype=np.int64)
     for s, draw in enumerate(draws):
-        shared = np.bincount(draw * n_clusters + labels, minlength=(draw.max() + 1) * n_clusters)
-        shared = shared.reshape(-1, n_clusters)
+        shared = contingency_table(draw, labels)
         sizes = shared.sum(axis=1)
         most = (shared * (n + 1) - sizes[:, None]).argmax(axis=0)
         together[s] = shared[most, np.arange(n_clusters)]

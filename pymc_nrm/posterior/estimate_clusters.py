@@ -4,6 +4,7 @@ import numpy as np
 import xarray as xr
 
 from pymc_nrm.posterior.tables import log_sum_rows
+from pymc_nrm.stats.contingency import contingency_table
 from pymc_nrm.stats.losses import read_estimate
 
 
@@ -30,8 +31,7 @@ def shares(places, n_places, labels, n_labels):
     """Shares of the labels among the items of each place, shape (n_places, n_labels + 1). The last column is that of a
     new cluster, to which places without items belong.
     """
-    cells = np.bincount(places * (n_labels + 1) + labels, minlength=n_places * (n_labels + 1))
-    cells = cells.reshape(n_places, n_labels + 1)
+    cells = contingency_table(places, labels, n_places, n_labels + 1)
     cells[cells.sum(axis=1) == 0, -1] = 1
     return cells / cells.sum(axis=1, keepdims=True)
 

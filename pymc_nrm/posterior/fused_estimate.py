@@ -17,6 +17,7 @@ from pymc_nrm.partitions.grouped import family_of_rows
 from pymc_nrm.partitions.labels import canonical_labels
 from pymc_nrm.posterior.any_draws import draws_of
 from pymc_nrm.posterior.tables import draw_cluster_rows
+from pymc_nrm.stats.contingency import contingency_table
 from pymc_nrm.stats.draws import item_coords, item_dimension, partition_draws
 from pymc_nrm.stats.losses import complete_costs, draw_losses, read_estimate, summarise_losses
 from pymc_nrm.stats.point_estimate import evenly_spaced, point_estimate
@@ -207,7 +208,7 @@ def _closeness(draws, components, rng, progressbar):
             family = family_of_rows(family)
             log_affinity += log_affinities(family, named_parameters(family, rows / _PARAMETER_DRAWS))
         close = np.exp(_POWER * log_affinity)
-        table = np.bincount(draw.labels * m + components, minlength=len(counts) * m).reshape(-1, m)
+        table = contingency_table(draw.labels, components)
         sums += table.T @ close @ table
         total += counts @ (1.0 - close) @ counts
     n_pairs = max(n * (n - 1), 1)

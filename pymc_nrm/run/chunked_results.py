@@ -6,6 +6,7 @@ import xarray as xr
 from pymc_nrm.models.rvs import mixtures_of, partitions_of
 from pymc_nrm.partitions.chunked import CLUSTER_COUNTS, CLUSTER_SUMS, FOLLOWED_LABELS, Chunked
 from pymc_nrm.partitions.labels import smallest_type
+from pymc_nrm.posterior.layout import padded
 
 _NAMES = (CLUSTER_COUNTS, CLUSTER_SUMS, FOLLOWED_LABELS)
 
@@ -73,9 +74,5 @@ def _clusters(draws, mixtures, kept):
 
 def _padded(draws):
     """Arrays of clusters (n_clusters, ...) of all chains and draws as one, with zeros behind the last cluster."""
-    most = max(len(row) for rows in draws for row in rows)
-    padded = np.zeros((len(draws), len(draws[0]), most, *draws[0][0].shape[1:]), dtype=np.int64)
-    for chain, rows in enumerate(draws):
-        for draw, row in enumerate(rows):
-            padded[chain, draw, : len(row)] = row
-    return padded
+    together = padded([row for rows in draws for row in rows], 0)
+    return together.reshape(len(draws), -1, *together.shape[1:])

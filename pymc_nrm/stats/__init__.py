@@ -27,10 +27,10 @@ from pymc_nrm.stats.nested.nested_point_estimate import (
     maximum_clade_credibility,
     nested_point_estimate,
 )
-from pymc_nrm.stats.partition_convergence import nested_convergence, partition_convergence
+from pymc_nrm.stats.partition_convergence import partition_convergence
 from pymc_nrm.stats.point_estimate import point_estimate
 from pymc_nrm.stats.point_estimates import point_estimates
-from pymc_nrm.stats.quantities import nested_quantities, partition_quantities
+from pymc_nrm.stats.quantities import partition_quantities
 from pymc_nrm.stats.similarity import similarity, similarity_rows
 from pymc_nrm.stats.summary import cluster_parameters, summary, without_labels
 from pymc_nrm.stats.uncertainty import assignment_uncertainty, credible_ball
@@ -54,10 +54,8 @@ __all__ = [
     "level_agreement",
     "levels",
     "maximum_clade_credibility",
-    "nested_convergence",
     "nested_names",
     "nested_point_estimate",
-    "nested_quantities",
     "normalized_mutual_information",
     "normalized_variation_of_information",
     "one_minus_adjusted_rand",

@@ -33,6 +33,12 @@ def counts_by_row(labels, n_labels):
     return np.bincount(flat, minlength=len(labels) * n_labels).reshape(len(labels), n_labels)
 
 
+def contingency_table(a, b, n_a=None, n_b=None):
+    """How many items have each pair of labels of two partitions, shape (n_a, n_b); by default all labels that occur."""
+    n_a, n_b = (int(labels.max()) + 1 if n is None else n for labels, n in ((a, n_a), (b, n_b)))
+    return np.bincount(a * n_b + b, minlength=n_a * n_b).reshape(n_a, n_b)
+
+
 def cluster_sizes(labels):
     """Sizes of the clusters of each partition, largest first. Rows with fewer clusters than others end in zeros.
     Shapes: ``labels`` (S, n); returns (S, K).

@@ -126,8 +126,8 @@ def add_diagnostics(
         * ``pairs``: the result of :func:`~pymc_nrm.stats.partition_convergence.partition_convergence`,
         * ``acceptance``: acceptance rates by kind of move.
 
-        Nested partitions have the variables of :func:`~pymc_nrm.stats.nested_quantities`, ``convergence`` level by
-        level, and in ``pairs`` the result of :func:`~pymc_nrm.stats.nested_convergence`.
+        Nested partitions have those variables and pairs that these functions give for them, ``convergence`` level by
+        level, and no ``acceptance``.
 
     Raises
     ------

@@ -9,8 +9,7 @@ import xarray as xr
 
 from pymc_nrm.common.checks import check_count, random_generator
 from pymc_nrm.stats.convergence import halves, sampling_diagnostic
-from pymc_nrm.stats.draws import partition_draws
-from pymc_nrm.stats.nested.levels import levels
+from pymc_nrm.stats.nested.levels import draws_of
 
 # Labels drawn given two Gaussians of equal weight agree by this much at 1.7 standard deviations between them; up to 2,
 # their density has a single peak.  Draws from models of one Gaussian, or of two in 20 dimensions, agree by .01, of
@@ -112,7 +111,7 @@ def partition_convergence(
     Parameters
     ----------
     %(draws)s
-    %(var_name)s
+    %(flat_or_nested)s
     n_pairs : int
         Number of pairs; all are taken if there are no more.
     random_seed : int, Generator or None
@@ -143,6 +142,10 @@ def partition_convergence(
           the same probability, so that nothing is known of who belongs together.  NaN if all items are always in one
           cluster, or always alone.
 
+        Of a nested partition, the level of the lowest node that two items share, from 0 (the root) to L, stands for the
+        indicator: ``common_depth`` is its posterior mean, and ``common_depth_by_part`` the mean in each chain; there is
+        no ``draw_agreement``.
+
         The attribute ``parts`` is ``"chains"``, or ``"halves"`` if there is only one chain, whose first half is then
         compared with its second.
 
@@ -168,55 +171,7 @@ def partition_convergence(
     >>> result.sizes["pair"], bool(result.max_rhat < 1.05)
     (3, True)
     """
-    return convergence_of(partition_draws(idata, var_name), n_pairs, random_seed)
-
-
-def nested_convergence(
-    idata: xr.DataTree | xr.Dataset | xr.DataArray,
-    var_name: str | None = None,
-    *,
-    n_pairs: int = N_PAIRS,
-    random_seed: Any = None,
-) -> xr.Dataset:
-    """Check whether chains agree about a tree, by how deep the lowest common node of two items is in each chain.
-
-    The pairs are chosen at random, without looking at the draws.
-
-    Parameters
-    ----------
-    %(nested_draws)s
-    %(nested_name)s
-    n_pairs : int
-        Number of pairs; all are taken if there are no more.
-    random_seed : int, Generator or None
-        Seed of the choice of pairs.
-
-    Returns
-    -------
-    Dataset
-        As that of :func:`~pymc_nrm.stats.partition_convergence`, for the level of the lowest common node, from 0 (the
-        root) to L, instead of the indicator that two items share a cluster: ``common_depth`` is its posterior mean, and
-        ``common_depth_by_part`` the mean in each chain.
-
-    Raises
-    ------
-    ValueError
-        If there is no such nested partition, several to choose from, or ``n_pairs`` is not a whole number of at least
-        1.
-
-    See Also
-    --------
-    pymc_nrm.stats.partition_convergence : The same for one level, given ``levels(idata).sel(level=1)``.
-
-    Examples
-    --------
-    >>> paths = np.random.default_rng(1).integers(2, size=(2, 200, 3, 1))
-    >>> h = xr.DataArray(paths, dims=("chain", "draw", "item", "level"))
-    >>> result = nested_convergence(h)
-    >>> result.sizes["pair"], bool(result.max_rhat < 1.05)
-    (3, True)
-    """
-    return convergence_of(levels(idata, var_name), n_pairs, random_seed)
+    return convergence_of(draws_of(idata, var_name), n_pairs, random_seed)
 
 
 def convergence_of(draws, n_pairs, random_seed):

@@ -8,8 +8,8 @@ import xarray as xr
 
 from pymc_nrm.common.marks import ALL_SLOTS_USED, NUMBER, ROWS, partition_number
 from pymc_nrm.stats.contingency import cluster_sizes
-from pymc_nrm.stats.draws import SAMPLE_DIMS, partition_draws, sampled_numbers, with_chains
-from pymc_nrm.stats.nested.levels import components_of, levels
+from pymc_nrm.stats.draws import SAMPLE_DIMS, sampled_numbers, with_chains
+from pymc_nrm.stats.nested.levels import components_of, draws_of
 
 # Numbers of each draw, in the order in which they are shown, where they are known.
 SCALARS = ("n_clusters", "n_nodes", "entropy", "largest_cluster", "mean_common_depth", "n_components", "log_joint")
@@ -21,7 +21,7 @@ def partition_quantities(idata: xr.DataTree | xr.Dataset | xr.DataArray, var_nam
     Parameters
     ----------
     %(draws)s
-    %(var_name)s
+    %(flat_or_nested)s
 
     Returns
     -------
@@ -36,6 +36,11 @@ def partition_quantities(idata: xr.DataTree | xr.Dataset | xr.DataArray, var_nam
 
         ``log_joint`` is left out unless it is known to belong to these draws of this partition; the attribute
         ``log_joint`` then says why.
+
+        Of a nested partition, ``n_nodes`` and ``entropy`` of the proportions of the nodes have the further dimension
+        ``level``.  Dimensions ``chain`` and ``draw``: ``mean_common_depth``, the level of the lowest node that two
+        items share, from 0 to L, on average over all pairs of items; ``n_components``, if there are weights; and
+        ``log_joint``.
 
     Raises
     ------
@@ -55,40 +60,15 @@ def partition_quantities(idata: xr.DataTree | xr.Dataset | xr.DataArray, var_nam
     >>> quantities = partition_quantities(draws)
     >>> quantities.n_clusters.values.tolist(), quantities.cluster_sizes.values.tolist()
     ([[2, 3]], [[[2, 1, 0], [1, 1, 1]]])
-    """
-    return quantities_of(partition_draws(idata, var_name), idata)
 
+    Draws of a nested partition:
 
-def nested_quantities(idata: xr.DataTree | xr.Dataset | xr.DataArray, var_name: str | None = None) -> xr.Dataset:
-    """Quantities of each draw of a nested partition that do not depend on how nodes are named.
-
-    Parameters
-    ----------
-    %(nested_draws)s
-    %(nested_name)s
-
-    Returns
-    -------
-    Dataset
-        Dimensions ``chain``, ``draw`` and ``level``: ``n_nodes``, and ``entropy`` of the proportions of the nodes
-        (nats).  Dimensions ``chain`` and ``draw``: ``mean_common_depth``, the level of the lowest node that two items
-        share, from 0 to L, on average over all pairs of items; ``n_components``, if there are weights; and
-        ``log_joint``, if ``sample_stats`` has that of this nested partition.
-
-    Raises
-    ------
-    ValueError
-        If there is no such nested partition, or several to choose from.
-
-    Examples
-    --------
-    >>> paths = [[0, 0], [0, 1], [1, 2]]
-    >>> h = xr.DataArray([[paths]], dims=("chain", "draw", "item", "level"))
-    >>> quantities = nested_quantities(h)
+    >>> h = xr.DataArray([[[[0, 0], [0, 1], [1, 2]]]], dims=("chain", "draw", "item", "level"))
+    >>> quantities = partition_quantities(h)
     >>> quantities.n_nodes.values.tolist(), quantities.mean_common_depth.round(3).values.tolist()
     ([[[2, 3]]], [[0.333]])
     """
-    return quantities_of(levels(idata, var_name), idata)
+    return quantities_of(draws_of(idata, var_name), idata)
 
 
 def quantities_of(draws, idata):

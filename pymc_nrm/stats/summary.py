@@ -172,9 +172,9 @@ def summary(
       they share one.
 
     A nested partition ``h`` has ``h[n_nodes level 1]``, ..., ``h[entropy level 1]``, ..., ``h[mean_common_depth]``,
-    ``h[n_components]`` and ``h[log_joint]`` where there are such, see :func:`~pymc_nrm.stats.nested_quantities`, and
-    the two worst pairs of :func:`~pymc_nrm.stats.nested_convergence`, whose mean is the level of the lowest node that
-    they share.  Its components are a partition of their own, ``h_components``.
+    ``h[n_components]`` and ``h[log_joint]`` where there are such, see :func:`~pymc_nrm.stats.partition_quantities`, and
+    the two worst pairs, whose mean is the level of the lowest node that they share.  Its components are a partition of
+    their own, ``h_components``.
 
     Parameters
     ----------
@@ -314,7 +314,7 @@ def without_labels[Result: (xr.DataTree, xr.Dataset)](idata: Result) -> Result:
         partition ``z``, its posterior has ``z_n_clusters``, ``z_entropy`` (nats), ``z_largest_cluster`` and, if
         ``sample_stats`` has it, ``z_log_joint``; see :func:`~pymc_nrm.stats.quantities.partition_quantities`.
         Instead of a nested partition ``h``, it has ``h_n_nodes`` and ``h_entropy`` by level, ``h_mean_common_depth``
-        and others of :func:`~pymc_nrm.stats.nested_quantities`.
+        and others of :func:`~pymc_nrm.stats.partition_quantities`.
 
     Raises
     ------

@@ -7,7 +7,7 @@ from plot_cases import TRUE, N, make_nested_draws
 
 from pymc_nrm.plots import plot_nodes_by_level, plot_tree
 from pymc_nrm.plots.tree import LEAST_AREA, MAX_NAMES, ROOT_AREA, tree_layout
-from pymc_nrm.stats import ItemTree, nested_point_estimate, nested_quantities
+from pymc_nrm.stats import ItemTree, nested_point_estimate, partition_quantities
 
 pytest.importorskip("arviz_plots")
 
@@ -106,7 +106,7 @@ def test_images(tree):
 def test_nodes_by_level():
     draws, prior = make_nested_draws(), make_nested_draws(seed=3)
     pc = plot_nodes_by_level(draws, prior=prior, by_chain=True, ci_prob=0.9, backend="none")
-    n_nodes = nested_quantities(draws).n_nodes
+    n_nodes = partition_quantities(draws).n_nodes
     median = pc.viz["median"]["h"].item()
     np.testing.assert_array_equal(median["y"], np.quantile(n_nodes, 0.5, axis=(0, 1), method="inverted_cdf"))
     chains = pc.viz["chains"]["h"].item()
@@ -116,5 +116,5 @@ def test_nodes_by_level():
         expected = np.quantile(n_nodes, tail, axis=(0, 1), method="inverted_cdf")
         np.testing.assert_array_equal(line[:, column], expected)
     median = pc.viz["prior_median"]["h"].item()
-    expected = np.quantile(nested_quantities(prior).n_nodes, 0.5, axis=(0, 1), method="inverted_cdf")
+    expected = np.quantile(partition_quantities(prior).n_nodes, 0.5, axis=(0, 1), method="inverted_cdf")
     np.testing.assert_array_equal(median["y"], expected)

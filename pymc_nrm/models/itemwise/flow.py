@@ -4,9 +4,10 @@ from typing import NamedTuple
 
 import numpy as np
 import pytensor
+from pytensor.compile.builders import infer_shape
 from pytensor.compile.sharedvalue import SharedVariable
 from pytensor.graph.basic import Constant, Variable
-from pytensor.graph.traversal import ancestors
+from pytensor.graph.traversal import ancestors, walk
 from pytensor.raise_op import CheckAndRaise
 from pytensor.scalar.basic import Add, Mul, Neg, Second, Sub, TrueDiv
 from pytensor.tensor.elemwise import DimShuffle, Elemwise
@@ -16,7 +17,7 @@ from pytensor.tensor.shape import Shape, Shape_i
 from pymc_nrm.common.pymc_internals import MinibatchOp, MinibatchRandomVariable
 from pymc_nrm.models.itemwise.graphs import expanded, postorder
 from pymc_nrm.models.itemwise.indexing import NotItemwise
-from pymc_nrm.models.itemwise.rules import has_shape_arguments, items_of_outputs, keeps_shapes
+from pymc_nrm.models.itemwise.rules import items_of_outputs
 from pymc_nrm.models.rvs import depends_on, is_mixture, other_uses
 
 
@@ -149,15 +150,17 @@ class LabelFlow:
         if None not in first.type.shape:
             return False
         if first not in self._varying_shapes:
-            computed = [one for one in ancestors([first]) if one.owner is not None]
-            self._varying_shapes[first] = any(self._labels_may_shape(one.owner) for one in computed)
+            [lengths] = infer_shape([first], [], [])
+            self._varying_shapes[first] = not self._sources.isdisjoint(walk(lengths, _inputs_of_lengths))
         return self._varying_shapes[first]
 
-    def _labels_may_shape(self, node):
-        if keeps_shapes(node):
-            return False
-        changing = [one for one in node.inputs if not self._sources.isdisjoint(ancestors([one]))]
-        return bool(changing) and not (has_shape_arguments(node) and changing == node.inputs[:1])
+
+def _inputs_of_lengths(variable):
+    """What lengths are computed from; that of a variable that nothing computes depends on no value."""
+    node = variable.owner
+    if node is None or (isinstance(node.op, Shape | Shape_i) and node.inputs[0].owner is None):
+        return ()
+    return node.inputs
 
 
 class Term(NamedTuple):

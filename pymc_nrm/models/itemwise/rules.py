@@ -3,7 +3,6 @@
 from functools import singledispatch
 
 import numpy as np
-from pytensor.raise_op import CheckAndRaise
 from pytensor.scalar.basic import Second
 from pytensor.scan.op import Scan
 from pytensor.tensor.basic import Alloc, ExtractDiag, Join, MakeVector, ScalarFromTensor, Split, TensorFromScalar
@@ -12,7 +11,7 @@ from pytensor.tensor.elemwise import CAReduce, DimShuffle, Elemwise
 from pytensor.tensor.extra_ops import CumOp, Repeat
 from pytensor.tensor.math import Argmax, Dot
 from pytensor.tensor.reshape import JoinDims, SplitDims
-from pytensor.tensor.shape import Reshape, Shape, Shape_i, SpecifyShape
+from pytensor.tensor.shape import Reshape, SpecifyShape
 from pytensor.tensor.sort import ArgSortOp, SortOp
 from pytensor.tensor.subtensor import (
     AdvancedIncSubtensor,
@@ -36,27 +35,9 @@ def items_of_outputs(op, node, items, flow):
     return [np.full((1,) * getattr(output.type, "ndim", 0), item) for output in node.outputs]
 
 
-# Operations whose shapes follow from the shape of the first input and the values of the others.
-_SHAPED_BY_ARGUMENTS = (Alloc, Reshape, JoinDims, SplitDims, SpecifyShape, Repeat, Split, Subtensor, AdvancedSubtensor)
 # Operations whose result has entries of the first input only.
-_PICKING = (*_SHAPED_BY_ARGUMENTS, DimShuffle, ScalarFromTensor, TensorFromScalar)
-# Operations whose shapes follow from the shapes of the inputs, whatever their values.
-_KEEPING_SHAPES = (Elemwise, DimShuffle, CAReduce, Argmax, CumOp, SortOp, ArgSortOp, Blockwise, Dot, Join, ExtractDiag)
-_KEEPING_SHAPES += (CheckAndRaise, Shape, Shape_i, MakeVector, ScalarFromTensor, TensorFromScalar)
-_KEEPING_SHAPES += (IncSubtensor, AdvancedIncSubtensor)
-
-
-def keeps_shapes(node):
-    """Whether the shapes of the outputs follow from the shapes of the inputs, whatever their values."""
-    if isinstance(node.op, AdvancedSubtensor):
-        masked = any(getattr(one.type, "dtype", None) == "bool" for one in node.inputs[1:])
-        return not masked and all(one == slice(None) for one in node.op.idx_list if isinstance(one, slice))
-    return isinstance(node.op, _KEEPING_SHAPES)
-
-
-def has_shape_arguments(node):
-    """Whether the shapes of the outputs follow from the shape of the first input and the values of the others."""
-    return isinstance(node.op, _SHAPED_BY_ARGUMENTS)
+_PICKING = (Alloc, Reshape, JoinDims, SplitDims, SpecifyShape, Repeat, Split, Subtensor, AdvancedSubtensor)
+_PICKING += (DimShuffle, ScalarFromTensor, TensorFromScalar)
 
 
 def entry_sources(variable):

@@ -9,6 +9,7 @@ import scipy
 import xarray as xr
 
 from pymc_nrm.common.checks import numeric_array
+from pymc_nrm.stats.contingency import contingency_table
 
 
 def as_matrix(X, least_samples=1):
@@ -76,8 +77,7 @@ def named_clusters(labels, known):
     if known is None:
         return labels
     values, codes = np.unique(known[known >= 0], return_inverse=True)
-    counts = np.zeros((labels.max() + 1, len(values)), dtype=np.int64)
-    np.add.at(counts, (labels[known >= 0], codes), 1)
+    counts = contingency_table(labels[known >= 0], codes, labels.max() + 1, len(values))
     names = np.full(len(counts), -1)
     pairs = np.argwhere(counts > 0)
     for cluster, code in pairs[np.argsort(-counts[counts > 0], kind="stable")]:

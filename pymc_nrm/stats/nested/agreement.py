@@ -7,7 +7,7 @@ import scipy
 import xarray as xr
 
 from pymc_nrm.common.checks import check_count, random_generator
-from pymc_nrm.stats.contingency import as_labels
+from pymc_nrm.stats.contingency import as_labels, contingency_table
 from pymc_nrm.stats.losses import adjusted_rand
 from pymc_nrm.stats.nested.item_tree import ItemTree
 from pymc_nrm.stats.nested.levels import levels
@@ -108,12 +108,7 @@ def _of_rows(labels, truth, function):
         raise ValueError(
             f"truth must have shape ({rows.shape[1]},), one class for each item; got shape {np.shape(truth)}"
         )
-    n_classes = int(classes.max()) + 1
-    found = np.empty(len(rows))
-    for s, row in enumerate(rows):
-        n_clusters = int(row.max()) + 1
-        table = np.bincount(row * n_classes + classes[0], minlength=n_clusters * n_classes)
-        found[s] = function(table.reshape(n_clusters, n_classes))
+    found = np.array([function(contingency_table(row, classes[0])) for row in rows])
     return float(found[0]) if np.ndim(labels) == 1 else found
 
 

@@ -16,6 +16,7 @@ from pymc_nrm.stats.draws import (
     named_columns,
     nested_names,
     partition_draws,
+    partition_names,
     read_draws,
     title_of,
 )
@@ -132,11 +133,17 @@ def components_of(idata, var_name):
     return column.copy(data=labels.reshape(values.shape)).drop_attrs()
 
 
-def draws_of(idata, var_name):
+def draws_of(idata, var_name=None):
     """Draws of a partition as :func:`~pymc_nrm.stats.draws.partition_draws` reads them, or of a nested one as
     :func:`levels` does.  Labels in order of appearance keep their type, which may be of one byte.
     """
-    if var_name in nested_names(idata):
+    if isinstance(idata, xr.DataArray):
+        is_nested = len(set(idata.dims) - set(SAMPLE_DIMS)) == 2
+    elif var_name is None:
+        is_nested = not partition_names(idata) and len(nested_names(idata)) > 0
+    else:
+        is_nested = var_name in nested_names(idata)
+    if is_nested:
         return levels(idata, var_name)
     draws = read_draws(idata, var_name)
     return draws if is_canonical(draws.values) else partition_draws(draws)

@@ -41,14 +41,14 @@ def test_columns_of_tables_are_left_out(rng):
     np.testing.assert_array_equal(stats.levels(whole), stats.levels(draws))
     np.testing.assert_array_equal(stats.levels(whole.drop_vars("column")), stats.levels(draws))
     assert stats.nested_names(xr.Dataset({"h": whole.assign_attrs({})})) == ["h"]
-    quantities = stats.nested_quantities(whole)
+    quantities = stats.partition_quantities(whole)
     np.testing.assert_array_equal(quantities.n_components, quantities.n_nodes.sel(level=1))
-    assert "n_components" not in stats.nested_quantities(draws)
+    assert "n_components" not in stats.partition_quantities(draws)
     # Models with a number of items and no dimension have columns without names.
     for unnamed in (whole, whole.drop_vars("column"), whole.assign_coords(column=np.arange(5))):
         np.testing.assert_array_equal(stats.component_draws(unnamed), stats.levels(draws).sel(level=1))
     for without in (draws.drop_vars("column"), whole.drop_vars("column").drop_attrs()):
-        assert "n_components" not in stats.nested_quantities(without.isel(column=[0]))
+        assert "n_components" not in stats.partition_quantities(without.isel(column=[0]))
     with pytest.raises(ValueError, match="must hold a nested partition with weights: there is no column table_0"):
         stats.component_draws(draws)
 
@@ -85,7 +85,7 @@ def test_functions_for_partitions_point_to_those_for_trees(rng):
 
 def test_quantities_and_depths_equal_counts(rng):
     draws = random_draws(rng, n=7)
-    quantities, labels = stats.nested_quantities(draws), canonical_levels(draws)
+    quantities, labels = stats.partition_quantities(draws), canonical_levels(draws)
     depth = np.zeros((2, 20, 7, 7))
     for chain, draw, level in itertools.product(range(2), range(20), range(3)):
         row = labels[chain, draw, level]
@@ -99,7 +99,7 @@ def test_quantities_and_depths_equal_counts(rng):
     np.testing.assert_allclose(expected, depth.mean(axis=(0, 1)))
     assert expected.dims == ("animal", "animal_other") and expected.animal.equals(draws.animal)
     np.testing.assert_allclose(sum(stats.similarity(stats.levels(draws).sel(level=k)) for k in (1, 2, 3)), expected)
-    convergence = stats.nested_convergence(draws)
+    convergence = stats.partition_convergence(draws)
     np.testing.assert_allclose(convergence.common_depth, depth.mean(axis=(0, 1))[pairs])
     np.testing.assert_allclose(convergence.common_depth_by_part, depth.mean(axis=1)[:, pairs[0], pairs[1]])
     assert int(convergence.n_constant) == int((depth == depth[:1, :1]).all(axis=(0, 1))[pairs].sum())
@@ -124,7 +124,7 @@ def test_one_level_agrees_with_partitions(rng):
     """At depth 1 the depth of the lowest common node is the indicator of sharing a cluster."""
     draws = random_draws(rng, n_levels=1, n_draws=60)
     nested, flat = (
-        stats.nested_convergence(draws),
+        stats.partition_convergence(draws),
         stats.partition_convergence(stats.levels(draws).sel(level=1, drop=True)),
     )
     for name in ("mcse", "rhat", "ess", "z", "max_z", "max_rhat", "n_constant"):
@@ -149,7 +149,7 @@ def test_summary_diagnostics_and_results_without_labels(rng):
     ]
     assert rows[8].startswith("h[worst R-hat: animal ") and rows[9].startswith("h[largest z: animal ")
     table = stats.summary(idata, "h", round_to="none")
-    convergence = stats.nested_convergence(draws)
+    convergence = stats.partition_convergence(draws)
     worst = int(np.nanargmax(convergence.rhat))
     assert table["mean"].iloc[8] == pytest.approx(float(convergence.common_depth[worst]))
 
@@ -161,7 +161,7 @@ def test_summary_diagnostics_and_results_without_labels(rng):
     xr.testing.assert_identical(group["pairs"].to_dataset(inherit=False), convergence)
     # Another partition's number: the log joint is not known to be that of h.
     other = result(draws, sample_stats=reported.assign(partition_number=reported.partition_number + 1))
-    assert "log_joint" not in stats.nested_quantities(other)
+    assert "log_joint" not in stats.partition_quantities(other)
 
 
 def test_report_of_chains_that_disagree(rng):
@@ -172,7 +172,7 @@ def test_report_of_chains_that_disagree(rng):
     draws[1, :, 1] = draws[1, :, 0]  # always together in the second chain
     diagnostics = {"h": diagnose(result(draws), "h")}
     [finding] = pair_findings(diagnostics["h"]["pairs"].to_dataset(), "h", 2)
-    together = stats.nested_convergence(draws).common_depth_by_part[:, 0].values
+    together = stats.partition_convergence(draws).common_depth_by_part[:, 0].values
     assert finding.quantity == "items animal 0, animal 1 of h" and finding.disagree
     assert finding.found.startswith(f"lowest common node at level {together[0]:.2f} to 2.00, on average, in the chains")
     report = convergence_report(result(draws), diagnostics)
@@ -180,5 +180,5 @@ def test_report_of_chains_that_disagree(rng):
     # Few draws that agree: the standard error is judged in levels too.
     slow = xr.concat([draws.isel(chain=[0], draw=[k // 40]) for k in range(200)], "draw")
     slow = xr.concat([slow, slow], "chain").assign_coords(chain=[0, 1], draw=np.arange(200))
-    [finding] = pair_findings(stats.nested_convergence(slow), "h", 2)
+    [finding] = pair_findings(stats.partition_convergence(slow), "h", 2)
     assert "level of the lowest common node has standard error" in finding.found and finding.found.endswith(" 0.071")

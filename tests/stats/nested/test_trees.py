@@ -272,6 +272,6 @@ def test_single_item(rng):
     for estimate in (stats.consensus_tree, stats.maximum_clade_credibility, stats.nested_point_estimate):
         tree = estimate(draws)
         assert tree.n_nodes == 1 and tree.to_newick() == "('animal 0':1);"
-    assert (stats.nested_quantities(draws).mean_common_depth == 0).all()
-    assert stats.nested_convergence(draws).sizes["pair"] == 0
+    assert (stats.partition_quantities(draws).mean_common_depth == 0).all()
+    assert stats.partition_convergence(draws).sizes["pair"] == 0
     assert stats.common_depth(draws).values.tolist() == [[3.0]]
