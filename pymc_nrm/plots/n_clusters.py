@@ -75,7 +75,7 @@ def plot_n_clusters(
     counts = draws.values.max(axis=2) + 1
     numbers = shown_numbers(counts, prior)
     indicators = (counts[:, :, None] == numbers).astype("float64")
-    probability, error = indicators.mean(axis=(0, 1)), indicator_error(indicators)
+    probability, error = indicators.mean(axis=(0, 1)), sampling_diagnostic("mcse", indicators, method="mean")
     heights = [probability + 2 * np.nan_to_num(error)]
 
     canvas.create(xr.Dataset({name: ("n_clusters", probability)}, {"n_clusters": numbers}))
@@ -133,14 +133,3 @@ def shown_numbers(counts, prior):
         low = min(low, 1 + np.searchsorted(below, TAIL))
         high = max(high, 1 + np.searchsorted(below, (1 - TAIL) * below[-1]))
     return np.arange(low, high + 1)
-
-
-def indicator_error(indicators):
-    """Monte Carlo standard errors of probabilities, shape (k,); NaN if they cannot be computed. Shapes: ``indicators``
-    (n_chains, n_draws, k).
-    """
-    error = np.full(indicators.shape[2], np.nan)
-    varying = (indicators != indicators[:1, :1]).any(axis=(0, 1))
-    if indicators.shape[1] >= 4 and varying.any():
-        error[varying] = sampling_diagnostic("mcse", indicators[:, :, varying], method="mean")
-    return error

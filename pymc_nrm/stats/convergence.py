@@ -62,11 +62,15 @@ def as_number(array):
 
 
 def sampling_diagnostic(name, draws, **kwargs):
-    """Compute ``arviz_stats.rhat``, ``ess`` or ``mcse`` for every element of an array of draws. Shapes: ``draws``
-    (n_chains, n_draws, n_elements); returns (n_elements,).
+    """Compute ``arviz_stats.rhat``, ``ess`` or ``mcse`` for every element of an array of draws; NaN for elements that
+    never change, and with fewer than four draws. Shapes: ``draws`` (n_chains, n_draws, n); returns (n,).
     """
-    import arviz_stats  # takes most of a second to import, and is needed only after sampling
+    draws = np.asarray(draws, dtype="float64")
+    found, varying = np.full(draws.shape[2], np.nan), (draws != draws[:1, :1]).any(axis=(0, 1))
+    if draws.shape[1] >= 4 and varying.any():
+        import arviz_stats  # takes most of a second to import, and is needed only after sampling
 
-    data = xr.Dataset({"x": (("chain", "draw", "element"), np.asarray(draws, dtype="float64"))})
-    with suppress_division_warnings():
-        return getattr(arviz_stats, name)(data, **kwargs)["x"].values
+        data = xr.Dataset({"x": (("chain", "draw", "element"), draws[:, :, varying])})
+        with suppress_division_warnings():
+            found[varying] = getattr(arviz_stats, name)(data, **kwargs)["x"].values
+    return found

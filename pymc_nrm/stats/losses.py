@@ -315,12 +315,8 @@ def summarise_losses(losses, loss, costs):
 
 def mean_and_error(values):
     """Mean of a number of each draw, shape (n_chains, n_draws), and its Monte Carlo standard error, 0 if constant."""
-    if (values == values[0, 0]).all():
-        error = 0.0
-    elif values.shape[1] < 4:
-        error = math.nan
-    else:
-        error = float(sampling_diagnostic("mcse", values[:, :, None], method="mean")[0])
+    is_constant = (values == values[0, 0]).all()
+    error = 0.0 if is_constant else float(sampling_diagnostic("mcse", values[:, :, None], method="mean")[0])
     return float(values.mean()), error
 
 

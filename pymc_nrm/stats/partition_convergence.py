@@ -1,6 +1,7 @@
 """Do chains agree about which items belong together?  Convergence of the indicators of random pairs of items."""
 
 import math
+import warnings
 from typing import Any
 
 import numpy as np
@@ -67,32 +68,25 @@ def pair_convergence(together):
     n_parts, n_draws, n_pairs = values.shape
     # The halves of a chain of one draw are empty.
     means = values.mean(axis=1) if n_draws else np.full((n_parts, n_pairs), np.nan)
-    nothing = np.full(n_pairs, np.nan)
-    result = {"rhat": nothing, "ess": nothing, "mcse": nothing}
-    result["discrepancy"] = means.max(axis=0) - means.min(axis=0)
-    result |= {"discrepancy_se": nothing, "z": nothing, "by_part": means}
-    varying = (values != values[:1, :1]).any(axis=(0, 1))
-    if n_draws < 4 or not varying.any():
-        return result
-    values, means = values[:, :, varying], means[:, varying]
-    within = values.var(axis=1, ddof=1)
-    centred = sampling_diagnostic("ess", values - means[:, None], method="identity")
-    error = np.sqrt(2 * within.mean(axis=0) / (centred / n_parts))
-    with np.errstate(divide="ignore"):
-        z = result["discrepancy"][varying] / error
     ess = sampling_diagnostic("ess", values, method="mean")
-    found = {
-        "rhat": sampling_diagnostic("rhat", values, method="split"),
-        "ess": ess,
-        # As ArviZ does it, which would compute the effective sample size once more.
-        "mcse": values.std(axis=(0, 1), ddof=1) / np.sqrt(ess),
-        "discrepancy_se": error,
-        "z": z,
-    }
-    for name, elements in found.items():
-        result[name] = nothing.copy()
-        result[name][varying] = elements
-    return result
+    centred = sampling_diagnostic("ess", values - means[:, None], method="identity")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)
+        # Parts that are constant at different values are as good as independent draws.
+        centred = np.where(np.isnan(centred), n_parts * n_draws, centred)
+        error = np.sqrt(2 * values.var(axis=1, ddof=1).mean(axis=0) / (centred / n_parts))
+        error = np.where(np.isnan(ess), np.nan, error)
+        discrepancy = means.max(axis=0) - means.min(axis=0)
+        return {
+            "rhat": sampling_diagnostic("rhat", values, method="split"),
+            "ess": ess,
+            # As ArviZ does it, which would compute the effective sample size once more.
+            "mcse": values.std(axis=(0, 1), ddof=1) / np.sqrt(ess),
+            "discrepancy": discrepancy,
+            "discrepancy_se": error,
+            "z": discrepancy / error,
+            "by_part": means,
+        }
 
 
 def partition_convergence(
