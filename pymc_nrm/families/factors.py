@@ -52,6 +52,18 @@ def invert_factored(factor, inverse):
 
 
 @kernel
+def solve_column(factor, x):
+    """Replace x by the solution of ``L y = x`` for a lower triangular factor; return its squared length."""
+    length = 0.0
+    for i in range(x.shape[0]):
+        for j in range(i):
+            x[i] -= factor[i, j] * x[j]
+        x[i] /= factor[i, i]
+        length += x[i] * x[i]
+    return length
+
+
+@kernel
 def draw_bartlett(nu, rng, bartlett):
     """Write a lower triangular A with A A' ~ Wishart(nu, I), over the lower triangle of a matrix."""
     for i in range(bartlett.shape[0]):

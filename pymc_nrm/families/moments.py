@@ -16,7 +16,7 @@ import numpy as np
 import pytensor.tensor as pt
 
 from pymc_nrm.families.base import Centred
-from pymc_nrm.kernels.generic import exact_kernel, kernel
+from pymc_nrm.kernels.generic import exact_kernel
 from pymc_nrm.kernels.pairs import fused_multiply_add
 
 # If values are this many times the width of a cluster, rounding its location alone costs 1e-6 nats.
@@ -164,9 +164,3 @@ def centred_product(product, product_low, location, total, total_low, other_loca
     low -= location * other_rest
     high = difference + low
     return high, low - (high - difference)
-
-
-@kernel
-def product_grid(data, i, j):
-    """The number ``large`` of :func:`~pymc_nrm.kernels.pairs.split_product` for products of two features."""
-    return 1.5 * data.grid[1, i] * data.grid[1, j]

@@ -18,7 +18,6 @@ from pymc_nrm.families.moments import (
     check_location,
     check_ratio,
     check_shape,
-    product_grid,
     sample_location,
     symbolic_log_growth,
     symbolic_shrinkage,
@@ -161,7 +160,7 @@ class NormalGamma(NamedTuple):
             x = data.values[item, j]
             if not math.isnan(x):
                 high, low = split_at(x, data.grid[0, j])
-                square, square_low = split_product(x, x, product_grid(data, j, j))
+                square, square_low = split_product(x, x, 1.5 * data.grid[1, j] * data.grid[1, j])
                 statistics[j] += sign
                 statistics[d + j] += sign * high
                 statistics[2 * d + j] += sign * square

@@ -15,16 +15,20 @@ from pymc_nrm.families.moments import LARGEST_DISTANCE, LARGEST_RATIO, check_sha
 from pymc_nrm.families.regression_rows import (
     add_marginal_gradients,
     add_products,
-    cholesky_of_factored,
     draw_coefficients_and_variance,
     factor_moments,
     factored_log_marginal,
     leverage_and_residual,
-    log_determinant_of_prior,
 )
 from pymc_nrm.families.sample_covariance import feature_moments, sample_moments
 from pymc_nrm.families.scatter import log_determinants, symbolic_log_determinant
-from pymc_nrm.families.wishart_rows import add_rank_one, write_inverse_factor
+from pymc_nrm.families.wishart_rows import (
+    add_rank_one,
+    cholesky_of_factored,
+    log_determinant_of,
+    write_inverse_factor,
+    write_lanes,
+)
 from pymc_nrm.kernels.lanes import LANES, log_above_one, squared_lengths
 from pymc_nrm.kernels.special import log_rising_factorial, symbolic_log_rising_factorial
 
@@ -215,7 +219,7 @@ class NormalRegression(NamedTuple):
         p = self.mu.shape[0]
         work = np.empty((p + 2, p + 1))
         factor_moments(self, statistics, work)
-        cholesky_of_factored(work, p)
+        cholesky_of_factored(work, p + 1, work[p + 1])
         write_inverse_factor(work, p + 1, cache[2:])
         last = cache[1 + (p + 1) * (p + 2) // 2]
         cache[1] = self.alpha + 0.5 * statistics[0]
@@ -279,17 +283,11 @@ class NormalRegression(NamedTuple):
 
     def write_panel(self, cache, rows, lanes, column):
         p = self.mu.shape[0]
-        block, lane = column // LANES, column % LANES
         rows[0, column], rows[1, column] = cache[0], cache[1]
-        row, k = 0, 2
-        for i in range(p):
-            lanes[0, block, row, lane] = 0.0
-            for j in range(i + 1):
-                lanes[0, block, row + 1 + j, lane] = cache[k + j]
-            row += i + 2
-            k += i + 1
+        write_lanes(lanes[0], column, cache[2:], np.zeros(p))
+        last = 2 + p * (p + 1) // 2
         for j in range(p + 1):
-            rows[2 + j, column] = cache[k + j]
+            rows[2 + j, column] = cache[last + j]
 
     def add_log_predictives(self, rows, lanes, data, item, width, values):
         v = data.values[item]
@@ -335,7 +333,7 @@ class NormalRegression(NamedTuple):
             return 0.0
         work = np.empty((p + 2, p + 1))
         factor_moments(self, statistics, work)
-        return factored_log_marginal(self, statistics[0], work, log_determinant_of_prior(self))
+        return factored_log_marginal(self, statistics[0], work, log_determinant_of(self.Lambda))
 
     def log_marginals_with_gradient(self, statistics, gradient):
         return add_marginal_gradients(self, statistics, gradient)

@@ -10,25 +10,13 @@ import math
 
 import numpy as np
 
-from pymc_nrm.families.factors import factor_in_place
+from pymc_nrm.families.factors import draw_bartlett, factor_in_place, solve_column
 from pymc_nrm.families.moment_split import beta_shapes
 from pymc_nrm.families.wishart_rows import log_determinant, new_workspace, posterior_factor
 from pymc_nrm.kernels.generic import kernel
 from pymc_nrm.kernels.special import log_rising_factorial
 
 _LOG_2_PI, _LOG_PI = math.log(2.0 * math.pi), math.log(math.pi)
-
-
-@kernel
-def solve_column(factor, x):
-    """Overwrite x with the solution of F y = x, F lower triangular; return the squared length of y."""
-    length = 0.0
-    for i in range(x.shape[0]):
-        for j in range(i):
-            x[i] -= factor[i, j] * x[j]
-        x[i] /= factor[i, i]
-        length += x[i] * x[i]
-    return length
 
 
 @kernel
@@ -75,18 +63,6 @@ def normal_wishart_log_density(family, statistics, parameters):
 
 
 @kernel
-def write_bartlett(rng, n, A):
-    """Write the factor A of a Wishart variable A A' of mean n I."""
-    for i in range(A.shape[0]):
-        A[i, i] = math.sqrt(rng.chisquare(n - i))
-        for j in range(A.shape[0]):
-            if j < i:
-                A[i, j] = rng.standard_normal()
-            elif j > i:
-                A[i, j] = 0.0
-
-
-@kernel
 def write_part(within, factor, bartlett, share, column, parameters):
     """Write the covariance ``X X' / share`` with ``X = within inverse(factor) bartlett``."""
     d = factor.shape[0]
@@ -111,7 +87,7 @@ def split_normal(parameters, p, q, rng, first, second):
     """Draw two normal components, rows of means (d) and covariances (d, d), given the whole."""
     d = int(math.sqrt(parameters.shape[0]))
     whole, within, factor = np.empty((d, d)), np.empty((d, d)), np.empty((d, d))
-    one, other, shift, column = np.empty((d, d)), np.empty((d, d)), np.empty(d), np.empty(d)
+    one, other, shift, column = np.zeros((d, d)), np.zeros((d, d)), np.empty(d), np.empty(d)
     factored_covariance(parameters, whole)
     length = 0.0
     for i in range(d):
@@ -129,8 +105,8 @@ def split_normal(parameters, p, q, rng, first, second):
             within[i, j] = parameters[d + i * d + j] - shift[i] * shift[j]
     factored(within)
     a, b = beta_shapes(0.5 * (d + 4.0), p, q)
-    write_bartlett(rng, 2.0 * a, one)
-    write_bartlett(rng, 2.0 * b, other)
+    draw_bartlett(2.0 * a, rng, one)
+    draw_bartlett(2.0 * b, rng, other)
     for i in range(d):
         for j in range(d):
             factor[i, j] = 0.0

@@ -38,6 +38,7 @@ from pymc_nrm.families.wishart_rows import (
     set_constants,
     update_plane,
     write_inverse_factor,
+    write_lanes,
 )
 from pymc_nrm.kernels.lanes import LANES, log_above_one, squared_lengths
 from pymc_nrm.kernels.pairs import split_at, split_product
@@ -294,18 +295,9 @@ class NormalWishart(NamedTuple):
 
     def write_panel(self, cache, rows, lanes, column):
         d = self.mu.shape[0]
-        block, lane = column // LANES, column % LANES
         for i in range(3):
             rows[i, column] = cache[i]
-        row, k = 0, 3 + d
-        for i in range(d):
-            total = 0.0
-            for j in range(i + 1):
-                total -= cache[k + j] * cache[3 + j]
-                lanes[0, block, row + 1 + j, lane] = cache[k + j]
-            lanes[0, block, row, lane] = total
-            row += i + 2
-            k += i + 1
+        write_lanes(lanes[0], column, cache[3 + d :], cache[3 : 3 + d])
 
     def add_log_predictives(self, rows, lanes, data, item, width, values):
         lengths = rows[3]
@@ -390,24 +382,12 @@ class NormalWishart(NamedTuple):
     def write_component(self, parameters, panel, column):
         d = self.mu.shape[0]
         factor = np.linalg.cholesky(parameters[d:].copy().reshape((d, d)))
-        inverse = np.empty(d)
-        block, lane = column // LANES, column % LANES
-        constant = -0.5 * d * _LOG_2_PI
-        row = 0
+        rows = np.empty(d * (d + 1) // 2)
+        write_inverse_factor(factor, d, rows)
+        write_lanes(panel.lanes, column, rows, parameters[:d])
+        panel.constants[column] = -0.5 * d * _LOG_2_PI
         for i in range(d):
-            constant -= math.log(factor[i, i])
-            # Row i of W solves W F = I from the last entry to the first.
-            total = 0.0
-            for j in range(i, -1, -1):
-                value = 1.0 if j == i else 0.0
-                for k in range(j + 1, i + 1):
-                    value -= inverse[k] * factor[k, j]
-                inverse[j] = value / factor[j, j]
-                total -= inverse[j] * parameters[j]
-                panel.lanes[block, row + 1 + j, lane] = inverse[j]
-            panel.lanes[block, row, lane] = total
-            row += i + 2
-        panel.constants[column] = constant
+            panel.constants[column] -= math.log(factor[i, i])
 
     def add_component_densities(self, panel, data, item, width, values):
         squared_lengths(panel.lanes, data.values[item], width // LANES, panel.distances)

@@ -10,7 +10,7 @@ import math
 import numpy as np
 
 from pymc_nrm.families.factors import invert_factored
-from pymc_nrm.families.wishart_rows import factor_ldl, factor_pairs
+from pymc_nrm.families.wishart_rows import cholesky_of_factored, factor_ldl, factor_pairs, log_product_of_pivots
 from pymc_nrm.kernels.generic import exact_kernel, kernel
 from pymc_nrm.kernels.pairs import add_pairs, multiply_pairs, split_product
 from pymc_nrm.kernels.special import digamma, log_rising_factorial
@@ -97,41 +97,6 @@ def leverage_and_residual(cache, v):
 
 
 @kernel
-def cholesky_of_factored(work, p):
-    """Turn the factor of :func:`factor_moments` into the lower Cholesky factor of A_n, in place."""
-    inverse = work[p + 1]
-    for i in range(p + 1):
-        for j in range(i):
-            work[i, j] *= inverse[j]
-        work[i, i] = math.sqrt(work[i, i])
-        inverse[i] = 1.0 / work[i, i]
-
-
-@kernel
-def log_determinant_of_precision(work, p):
-    """Log determinant of Lambda_n from the factor of :func:`factor_moments`."""
-    total, product = 0.0, 1.0
-    for i in range(p):
-        product *= work[i, i]
-        if not 1e-100 < product < 1e100:
-            total += math.log(product)
-            product = 1.0
-    return total + math.log(product)
-
-
-@kernel
-def log_determinant_of_prior(family):
-    """Log determinant of Lambda."""
-    p = family.mu.shape[0]
-    work = np.empty((p + 1, p))
-    for i in range(p):
-        for j in range(i + 1):
-            work[i, j] = family.Lambda[i, j]
-    factor_ldl(work, work[p])
-    return log_determinant_of_precision(work, p)
-
-
-@kernel
 def factored_log_marginal(family, n, work, prior_log_determinant):
     """Log marginal of a cluster of n items from the factor of :func:`factor_moments`."""
     p = family.mu.shape[0]
@@ -140,7 +105,7 @@ def factored_log_marginal(family, n, work, prior_log_determinant):
     log_growth = math.log(growth) if growth < 1e300 else log_beta_n - math.log(beta)
     total = log_rising_factorial(alpha, 0.5 * n) - alpha * log_growth
     total -= 0.5 * n * (log_beta_n + math.log(2.0 * math.pi))
-    return total + 0.5 * (prior_log_determinant - log_determinant_of_precision(work, p))
+    return total + 0.5 * (prior_log_determinant - log_product_of_pivots(work, p))
 
 
 @kernel
@@ -182,7 +147,7 @@ def add_marginal_gradients(family, statistics, gradient):
     work, mean, noise = np.empty((p + 2, p + 1)), np.empty(p), np.zeros(p)
     prior_inverse, inverse = np.empty((p, p)), np.empty((p, p))
     factor_moments(family, np.zeros(statistics.shape[1]), work)
-    cholesky_of_factored(work, p)
+    cholesky_of_factored(work, p + 1, work[p + 1])
     prior_log_determinant = invert_factored(work, prior_inverse)
     total = 0.0
     for k in range(statistics.shape[0]):
@@ -194,7 +159,7 @@ def add_marginal_gradients(family, statistics, gradient):
         write_coefficients(work, noise, mean)
         beta_n = 0.5 * work[p, p]
         precision = (alpha + 0.5 * n) / beta_n
-        cholesky_of_factored(work, p)
+        cholesky_of_factored(work, p + 1, work[p + 1])
         invert_factored(work, inverse)
         for i in range(p):
             for j in range(p):

@@ -79,6 +79,7 @@ class CovarianceGradient(KernelOp):
     """Gradient of a weighted sum of the entries of a :class:`RandomCovariance`, in all but the scale."""
 
     kernel = _covariance_gradient
+    constant = (0,)
 
     def make_node(self, scale, squares, below, G):
         inputs = [pt.as_tensor(value) for value in (scale, squares, below, G)]
@@ -88,16 +89,14 @@ class CovarianceGradient(KernelOp):
         def gradient(scale, squares, below, G):
             return pt.grad((symbolic_covariance(scale, squares, below) * G).sum(), [squares, below])
 
-        return symbolic_pullback(gradient, inputs, cotangents, constant=[0])
-
-    def connection_pattern(self, node):
-        return [[False, False], *[[True, True]] * 3]
+        return symbolic_pullback(gradient, inputs, cotangents, self.constant)
 
 
 class RandomCovariance(KernelOp):
     """``L T T' L'``; inputs are L (d, d), the squared diagonal of T (d,) and what is below it, d (d - 1) / 2 rows."""
 
     kernel = covariance_of
+    constant = (0,)
 
     def make_node(self, scale, squares, below):
         inputs = [pt.as_tensor(value) for value in (scale, squares, below)]
@@ -105,9 +104,6 @@ class RandomCovariance(KernelOp):
 
     def pullback(self, inputs, outputs, cotangents):
         return [disconnected_type(), *CovarianceGradient()(*inputs, *cotangents)]
-
-    def connection_pattern(self, node):
-        return [[False], [True], [True]]
 
 
 def random_covariance(scale, squares, below):
@@ -185,12 +181,10 @@ class ProductsWithRows(KernelOp):
     """
 
     kernel = _products_with_rows
+    constant = (2,)
 
     def make_node(self, matrices, rows, labels):
         return Apply(self, [matrices, rows, labels], [rows.type()])
-
-    def connection_pattern(self, node):
-        return [[True], [True], [False]]
 
     def pullback(self, inputs, outputs, cotangents):
         matrices, rows, labels = inputs
@@ -205,13 +199,12 @@ class _ScatterOp(KernelOp):
     Inputs are Psi (d, d), rows (n, d), their labels (n,) and the number of clusters.
     """
 
+    constant = (2, 3)
+
     def make_node(self, Psi, rows, labels, n_clusters):
         inputs = [pt.as_tensor(value) for value in (Psi, rows, labels, n_clusters)]
         d = inputs[1].type.shape[1]
         return Apply(self, inputs, [pt.TensorType("float64", shape=(None, *[d] * self.n_axes))()])
-
-    def connection_pattern(self, node):
-        return [[True], [True], [False], [False]]
 
     def _pullback(self, inputs, G):
         """Cotangents of the inputs, given symmetric cotangents of the sums, (n_clusters, d, d)."""

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from pymc_nrm.families.factors import draw_bartlett, factor_in_place, invert_factored
+from pymc_nrm.families.factors import draw_bartlett, factor_in_place, invert_factored, solve_column
 from pymc_nrm.families.scatter import covariance_of
 from pymc_nrm.families.wishart_rows import new_workspace, posterior_factor
 from pymc_nrm.kernels.generic import kernel
@@ -103,7 +103,7 @@ def draw_wishart_hyperparameters(rng, family, rows, scale, laws, logs, squares, 
             for i in range(d):
                 copy_row(factors[k, i], work[i])
             copy_row(factors[k, d], work[d + 3])
-            distances[k] = solved_length(work, work[d + 3], mean)
+            distances[k] = solve_column(work, work[d + 3])
         target = KappaTarget(rows[:, 0], distances, float(d), nu, laws[1, 0], laws[1, 1])
         logs[1] = slice_sample(rng, target, logs[1], kappa_width)
         kappa, log_determinants = math.exp(logs[1]), 0.0
@@ -140,19 +140,6 @@ def write_prior_scatter(Psi, scale, logs, squares, below):
         for j in range(Psi.shape[0]):
             Psi[i, j] = c * covariance[i, j]
     return Psi.shape[0] + 1.0 + math.exp(logs[2])
-
-
-@kernel
-def solved_length(factor, shift, y):
-    """``|y|^2`` with F y = s, for the lower triangle of a factor."""
-    length = 0.0
-    for i in range(y.shape[0]):
-        total = shift[i]
-        for m in range(i):
-            total -= factor[i, m] * y[m]
-        y[i] = total / factor[i, i]
-        length += y[i] * y[i]
-    return length
 
 
 @kernel

@@ -11,6 +11,7 @@ import numpy as np
 from pymc_nrm.families.factors import draw_inverse_wishart, invert_factored
 from pymc_nrm.families.moments import centred_product, sample_location
 from pymc_nrm.kernels.generic import exact_kernel, kernel
+from pymc_nrm.kernels.lanes import LANES
 from pymc_nrm.kernels.pairs import add_pairs, divide_pairs, multiply_pairs, split_at, split_product
 from pymc_nrm.kernels.special import cholesky_update, digamma, log_rising_factorial
 
@@ -117,6 +118,40 @@ def factor_pairs(high_part, low_part, work):
 
 
 @kernel
+def cholesky_of_factored(work, d, inverse):
+    """Turn the factors of :func:`factor_ldl` of the first d rows into that of Cholesky and its inverse diagonal."""
+    for i in range(d):
+        for j in range(i):
+            work[i, j] *= inverse[j]
+        work[i, i] = math.sqrt(work[i, i])
+        inverse[i] = 1.0 / work[i, i]
+
+
+@kernel
+def log_product_of_pivots(work, d):
+    """Logarithm of the product of the first d pivots of :func:`factor_ldl`."""
+    total, product = 0.0, 1.0
+    for i in range(d):
+        product *= work[i, i]
+        if not 1e-100 < product < 1e100:
+            total += math.log(product)
+            product = 1.0
+    return total + math.log(product)
+
+
+@kernel
+def log_determinant_of(A):
+    """Log determinant of a positive definite matrix."""
+    d = A.shape[0]
+    work = new_workspace(d)
+    for i in range(d):
+        for j in range(i + 1):
+            work[i, j] = A[i, j]
+    factor_ldl(work, work[d])
+    return log_product_of_pivots(work, d)
+
+
+@kernel
 def posterior_factor(family, statistics, mean, work):
     """Write the posterior mean (d,), and the lower Cholesky factor of A to the first d rows of the workspace.
 
@@ -129,10 +164,7 @@ def posterior_factor(family, statistics, mean, work):
     shrinkage = family.kappa / (family.kappa + n)
     for i in range(d):
         mean[i] = location[i] + ((rest[i] / n if n > 0.0 else 0.0) - shrinkage * shift[i])
-        for j in range(i):
-            work[i, j] *= inverse[j]
-        work[i, i] = math.sqrt(work[i, i])
-        inverse[i] = 1.0 / work[i, i]
+    cholesky_of_factored(work, d, inverse)
     return shrinkage * n
 
 
@@ -151,6 +183,21 @@ def write_inverse_factor(factor, d, rows):
                 step += 1
             rows[k + j] = total / factor[i, i]
         rows[k + i] = 1.0 / factor[i, i]
+        k += i + 1
+
+
+@kernel
+def write_lanes(lanes, column, rows, center):
+    """Write -W m and the lower triangular W, by rows, of a cluster for ``lanes.squared_lengths``; m is ``center``."""
+    block, lane = column // LANES, column % LANES
+    row, k = 0, 0
+    for i in range(center.shape[0]):
+        total = 0.0
+        for j in range(i + 1):
+            total -= rows[k + j] * center[j]
+            lanes[block, row + 1 + j, lane] = rows[k + j]
+        lanes[block, row, lane] = total
+        row += i + 2
         k += i + 1
 
 
@@ -195,12 +242,7 @@ def prior_log_determinant(family):
     if d == 2:
         first, last, cross = family.Psi[0, 0], family.Psi[1, 1], family.Psi[1, 0]
         return math.log(first) + math.log(last - cross * cross / first)
-    work = new_workspace(d)
-    for i in range(d):
-        for j in range(i + 1):
-            work[i, j] = family.Psi[i, j]
-    factor_ldl(work, work[d])
-    return factored_log_determinant(work, 0.0)
+    return log_determinant_of(family.Psi)
 
 
 @kernel
@@ -214,13 +256,12 @@ def factored_log_determinant(work, weight):
         if not 1e-100 < product < 1e100:
             total += math.log(product)
             product = 1.0
-        if weight > 0.0:
-            # The solution of L y = s, divided by D, replaces s.
-            y = shift[i]
-            for m in range(i):
-                y -= work[i, m] * shift[m]
-            shift[i] = y * inverse[i]
-            distance += y * shift[i]
+        # The solution of L y = s, divided by D, replaces s.
+        y = shift[i]
+        for m in range(i):
+            y -= work[i, m] * shift[m]
+        shift[i] = y * inverse[i]
+        distance += y * shift[i]
     return total + math.log(product) + math.log(1.0 + weight * distance)
 
 

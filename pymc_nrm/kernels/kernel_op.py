@@ -13,13 +13,15 @@ from pymc_nrm.kernels.kernel_cache import function_fingerprint, layer_of, source
 
 
 class KernelOp(Op):
-    """Base class of operations that call one kernel; subclasses define ``kernel``, ``make_node`` and ``pullback``.
+    """Base class of operations that call one kernel; subclasses define ``kernel``, ``make_node``, ``pullback`` if there
+    are derivatives, and ``constant``, the places of inputs in which there are none.
 
     The kernel takes arrays, with scalars as arrays without dimensions, and returns an array or a tuple of arrays.
     """
 
     __props__ = ()
     kernel = None
+    constant = ()
 
     def __init__(self):
         _register_numba(type(self))
@@ -32,6 +34,12 @@ class KernelOp(Op):
         values = values if isinstance(values, tuple) else (values,)
         for storage, value in zip(output_storage, values, strict=True):
             storage[0] = value
+
+    def connection_pattern(self, node):
+        return [[place not in self.constant] * len(node.outputs) for place in range(len(node.inputs))]
+
+    def pullback(self, inputs, outputs, cotangents):
+        return [disconnected_type() for _ in inputs]
 
 
 def symbolic_pullback(function, inputs, cotangents, constant=()):

@@ -43,12 +43,13 @@ def log_gamma_ratio(a, n, log_gamma_a):
 
 @kernel
 def _stirling_ratio(a, n):
-    # For a of at least 100, the fourth correction of the series is below 1e-17.
-    return (a + n - 0.5) * math.log1p(n / a) + n * (math.log(a) - 1.0) + _stirling(a + n) - _stirling(a)
+    # For a of at least 100, the fourth term of the series is below 1e-17.
+    return (a + n - 0.5) * math.log1p(n / a) + n * (math.log(a) - 1.0) + stirling_series(a + n) - stirling_series(a)
 
 
 @kernel
-def _stirling(x):
+def stirling_series(x):
+    """The part of ``log Gamma(x)`` beyond ``(x - 1/2) log x - x + log(2 pi) / 2``, for a large number or tensor."""
     inverse = 1.0 / x
     square = inverse * inverse
     return inverse * (1.0 / 12.0 - square * (1.0 / 360.0 - square / 1260.0))
@@ -74,12 +75,9 @@ def symbolic_log_rising_factorial(a, n):
     a = pt.shape_padleft(a, max(n.ndim - a.ndim, 0))
     small, large = pt.minimum(a, 100.0), pt.maximum(a, 100.0)
     end = large + n
-    stirling = (end - 0.5) * pt.log1p(n / large) + n * (pt.log(large) - 1.0) + _series(end) - _series(large)
+    stirling = (end - 0.5) * pt.log1p(n / large) + n * (pt.log(large) - 1.0)
+    stirling += stirling_series.__wrapped__(end) - stirling_series.__wrapped__(large)
     return pt.switch(pt.lt(a, 100.0), pt.gammaln(small + n) - pt.gammaln(small), stirling)
-
-
-def _series(x):
-    return (1.0 / 12.0 - (1.0 / 360.0 - 1.0 / 1260.0 / x**2) / x**2) / x
 
 
 @kernel
@@ -95,12 +93,6 @@ def log_sum_exp(x):
     for value in x:
         total += math.exp(value - largest)
     return largest + math.log(total)
-
-
-@kernel
-def trapezoid_log(log_values, spacing):
-    """Logarithm of an integral by the trapezoid rule, for an integrand that vanishes at both ends."""
-    return log_sum_exp(log_values) + math.log(spacing)
 
 
 @kernel

@@ -27,6 +27,7 @@ from pymc_nrm.kernels.special import (
     log_rising_factorial,
     log_sum_exp,
     softplus,
+    stirling_series,
     symbolic_log_rising_factorial,
 )
 from pymc_nrm.measures import base
@@ -167,17 +168,15 @@ def _log_poisson(rate):
             values[m] = m * log_rate - rate - math.lgamma(m + 1.0)
         else:
             # Stirling's series, without the cancellation of m log(rate) and log m!.
-            square = 1.0 / (float(m) * m)
-            correction = (1.0 / 12.0 - square * (1.0 / 360.0 - square / 1260.0)) / m
-            values[m] = m - rate - m * math.log(m / rate) - 0.5 * math.log(2.0 * math.pi * m) - correction
+            values[m] = m - rate - m * math.log(m / rate) - 0.5 * math.log(2.0 * math.pi * m) - stirling_series(m)
     return values
 
 
 def _symbolic_log_poisson(m, rate):
     """Log probabilities of numbers m of at least 0 under the Poisson distribution."""
     few, many = pt.minimum(m, 100.0), pt.maximum(m, 100.0)
-    correction = (1.0 / 12.0 - (1.0 / 360.0 - 1.0 / 1260.0 / many**2) / many**2) / many
-    stirling = many - rate - many * pt.log(many / rate) - 0.5 * pt.log(2.0 * math.pi * many) - correction
+    stirling = many - rate - many * pt.log(many / rate) - 0.5 * pt.log(2.0 * math.pi * many)
+    stirling -= stirling_series.__wrapped__(many)
     return pt.switch(pt.lt(m, 100.0), few * pt.log(rate) - rate - pt.gammaln(few + 1.0), stirling)
 
 

@@ -16,12 +16,11 @@ import math
 
 import numpy as np
 import pytensor.tensor as pt
-from pytensor.gradient import disconnected_type
 from pytensor.graph.basic import Apply
 
 from pymc_nrm.kernels.generic import kernel
 from pymc_nrm.kernels.kernel_op import KernelOp
-from pymc_nrm.kernels.special import trapezoid_log
+from pymc_nrm.kernels.special import log_sum_exp
 
 N_NODES = 320
 
@@ -110,16 +109,19 @@ def log_integral(n, k, alpha, sigma):
     values = np.empty(N_NODES)
     for j in range(N_NODES):
         values[j] = log_integrand(n, k, alpha, sigma, low + j * spacing)[3]
-    return trapezoid_log(values, spacing)
+    # The trapezoid rule, for an integrand that vanishes at both ends.
+    return log_sum_exp(values) + math.log(spacing)
 
 
 @kernel
 def quadrature_nodes(n, k, alpha, sigma):
-    """Nodes L, the part ``offset`` of each log summand that is free of alpha and sigma, and the largest log summand.
+    """Nodes L, the part ``offset`` of each log summand that is free of alpha and sigma, and the largest log summand;
+    arguments are arrays without dimensions.
 
     The largest log summand is subtracted from ``offset``, so that nothing overflows in
     ``log I = largest + log sum exp(offset + sigma k L - alpha expm1(sigma L) / sigma)``.
     """
+    n, k, alpha, sigma = n.item(), k.item(), alpha.item(), sigma.item()
     low, high = find_window(n, k, alpha, sigma)
     spacing = (high - low) / (N_NODES - 1)
     log_spacing = math.log(spacing)
@@ -131,12 +133,6 @@ def quadrature_nodes(n, k, alpha, sigma):
         largest = max(largest, value + log_spacing)
     for j in range(N_NODES):
         offset[j] += log_spacing - largest
-    return L, offset, largest
-
-
-@kernel
-def _nodes_of_arrays(n, k, alpha, sigma):
-    L, offset, largest = quadrature_nodes(n.item(), k.item(), alpha.item(), sigma.item())
     return L, offset, np.asarray(largest)
 
 
@@ -147,7 +143,8 @@ class QuadratureNodes(KernelOp):
     over fixed nodes.
     """
 
-    kernel = _nodes_of_arrays
+    kernel = quadrature_nodes
+    constant = (0, 1, 2, 3)
     gufunc_signature = f"(),(),(),()->({N_NODES}),({N_NODES}),()"
 
     def make_node(self, n, k, alpha, sigma):
@@ -157,12 +154,6 @@ class QuadratureNodes(KernelOp):
 
     def infer_shape(self, node, input_shapes):
         return [(N_NODES,), (N_NODES,), ()]
-
-    def connection_pattern(self, node):
-        return [[False, False, False]] * 4
-
-    def pullback(self, inputs, outputs, cotangents):
-        return [disconnected_type() for _ in inputs]
 
 
 def symbolic_log_integral(n, k, alpha, sigma):

@@ -34,42 +34,26 @@ def weights_of_two(table):
     return Weights(table.join[:3], table.moment[:3])
 
 
-class Panel(NamedTuple):
-    """What a sweep reads instead of the caches: one column per cluster, in the order of the active slots.
-
-    The column after the last cluster is that of a cluster without data; the columns after it have prior weight 0::
-
-        column       0   ...   K - 1 |  K  | K + 1 ... width - 1
-                      K clusters     | new |      padding
-    """
-
-    # rows, lanes: See `panel_shape`.
-    rows: Any
-    lanes: Any
-    # Log weight of joining each cluster, before the item's data are seen; shape (width,).
-    prior: Any
-    # Memory for the log weights of an item; shape (width,).
-    values: Any
-
-
 @kernel(inner_loop=True)
 def new_panel(state, join, family):
-    """Make the panel of a state, with room for as many clusters as the state."""
+    """What a sweep reads instead of the caches: rows and lanes of :func:`panel_shape`, and the log weights of joining
+    clusters (width,), with a column for each active slot.
+    """
+    # The column after the last cluster is that of a cluster without data; the columns after it have prior weight 0:
+    #
+    #     column       0   ...   K - 1 |  K  | K + 1 ... width - 1
+    #                   K clusters     | new |      padding
     n_blocks = (state.counts.shape[0] + LANES - 1) // LANES
     n_rows, n_sets, n_lane_rows = panel_shape(family)
-    panel = Panel(
-        np.empty((n_rows, n_blocks * LANES)),
-        np.empty((n_sets, n_blocks, n_lane_rows, LANES)),
-        np.full(n_blocks * LANES, -np.inf),
-        np.empty(n_blocks * LANES),
-    )
+    rows, lanes = np.empty((n_rows, n_blocks * LANES)), np.empty((n_sets, n_blocks, n_lane_rows, LANES))
+    prior = np.full(n_blocks * LANES, -np.inf)
     for column in range(n_blocks * LANES):
         slot = state.active[min(column, state.size[0])]
         if n_rows > 0:
-            write_panel(family, state.cache[slot], panel.rows, panel.lanes, column)
+            write_panel(family, state.cache[slot], rows, lanes, column)
         if column <= state.size[0]:
-            panel.prior[column] = join[state.counts[slot]]
-    return panel
+            prior[column] = join[state.counts[slot]]
+    return rows, lanes, prior
 
 
 @kernel(inner_loop=True)
@@ -81,6 +65,8 @@ def draw_column(rng, values, n_columns, likely):
     n_columns, up to a multiple of LANES,).
     """
     width = (n_columns + LANES - 1) // LANES * LANES
+    for k in range(n_columns, width):
+        values[k] = -np.inf
     reference = values[likely]
     n_above = 0
     for k in range(width):
@@ -183,8 +169,8 @@ def _sweep_while_room(rng, state, weights, family, data, items, start):
     statistics, cache, join = state.statistics, state.cache, weights.join
     capacity = counts.shape[0]
     has_panel = panel_shape(family)[0] > 0
-    panel = new_panel(state, join, family)
-    rows, lanes, prior, values = panel.rows, panel.lanes, panel.prior, panel.values
+    rows, lanes, prior = new_panel(state, join, family)
+    values = np.empty(prior.shape[0])
     n_moved = 0
     for index in range(start, items.shape[0]):
         if index % 64 == 0:
@@ -223,8 +209,6 @@ def _sweep_while_room(rng, state, weights, family, data, items, start):
         else:
             for k in range(n_columns):
                 values[k] = prior[k] + log_predictive(family, cache[active[k]], data, item)
-            for k in range(n_columns, width):
-                values[k] = -np.inf
         if inside:
             values[here] = join[counts[old] - 1] + own
         chosen = draw_column(rng, values, n_columns, min(here, size[0]))
@@ -312,8 +296,6 @@ def _redraw_while_room(rng, state, join, family, data, gaps, start):
             for column in range(n_columns):
                 slot = active[column]
                 values[column] = join[counts[slot]] + log_predictive(family, cache[slot], data, item)
-            for column in range(n_columns, (n_columns + LANES - 1) // LANES * LANES):
-                values[column] = -np.inf
             chosen = draw_column(rng, values, n_columns, chosen)
         if chosen == size[0]:
             open_slot(state)

@@ -190,8 +190,6 @@ def slice_labels(rng, state, weights, family, data, most_jumps):
                 for k in range(n_above):
                     values[k] = 0.0
                 add_component_densities(family, panel, data, item, width, values)
-                for k in range(n_above, width):
-                    values[k] = -np.inf
                 chosen = draw_column(rng, values, n_above, here)
         n_moved += chosen != here
         if names[chosen] < 0:

@@ -9,6 +9,7 @@ from pymc_nrm.families.conjugate import draw_item, draw_parameters, log_marginal
 from pymc_nrm.families.fast import update_cache
 from pymc_nrm.kernels.generic import check_signals, generic, kernel
 from pymc_nrm.kernels.special import copy_row
+from pymc_nrm.partitions.labels import rename_in_order
 
 
 class State(NamedTuple):
@@ -41,7 +42,7 @@ def build_state(labels, family, data):
     """State for canonical labels, with all statistics summed from the data."""
     n_clusters = labels.max() + 1 if labels.shape[0] else 0
     capacity = n_clusters + 8 + n_clusters // 4
-    state = _empty_state(labels.copy(), capacity, family)
+    state = empty_state(labels.copy(), capacity, family)
     for i in range(labels.shape[0]):
         if i % 64 == 0:
             check_signals()
@@ -54,7 +55,8 @@ def build_state(labels, family, data):
 
 
 @kernel
-def _empty_state(labels, capacity, family):
+def empty_state(labels, capacity, family):
+    """State with these labels, which are not copied, and without clusters."""
     statistics = np.zeros((capacity, statistics_size(family)))
     cache = np.zeros((capacity, cache_size(family)))
     refresh_cache(family, statistics[0], cache[0])
@@ -77,8 +79,14 @@ def grow(state, family):
     capacity = state.counts.shape[0]
     if state.size[0] + 2 <= capacity:
         return state
-    larger = _empty_state(state.labels, 2 * capacity + 2, family)
-    for slot in range(capacity):
+    return copied_state(state, state.labels, 2 * capacity + 2, family)
+
+
+@kernel
+def copied_state(state, labels, capacity, family):
+    """A copy of a state with these labels, which are not copied, and at least as many slots."""
+    larger = empty_state(labels, capacity, family)
+    for slot in range(state.counts.shape[0]):
         larger.counts[slot] = state.counts[slot]
         larger.active[slot] = state.active[slot]
         larger.position[slot] = state.position[slot]
@@ -122,16 +130,8 @@ def attach(state, item, slot, family, data):
 @kernel
 def ordered_labels(state):
     """Return the canonical labels of a state, shape (n,)."""
-    n = state.labels.shape[0]
-    names = np.full(state.counts.shape[0], -1, dtype=np.int64)
-    labels = np.empty(n, dtype=np.int64)
-    n_clusters = 0
-    for i in range(n):
-        slot = state.labels[i]
-        if names[slot] < 0:
-            names[slot] = n_clusters
-            n_clusters += 1
-        labels[i] = names[slot]
+    labels = state.labels.copy()
+    rename_in_order(labels, state.counts.shape[0])
     return labels
 
 
@@ -161,7 +161,7 @@ def log_target(state, weights, family):
 def log_target_by_items(state, weights, family, data):
     """Compute :func:`log_target` item by item from predictives, for families without log marginals."""
     capacity = state.counts.shape[0]
-    fresh = _empty_state(state.labels, capacity, family)
+    fresh = empty_state(state.labels, capacity, family)
     total = 0.0
     for item in range(state.labels.shape[0]):
         if item % 64 == 0:

@@ -90,8 +90,9 @@ def plot_clusters(
 
     Clusters are ordered by size; the legend has their labels in the estimate.  There are 16 colours, and with their
     markers 32 styles, so clusters after the 32nd are drawn as small ones.  The opacity of an item is 1 minus 0.8 times
-    its uncertainty.  Small clusters have no lines and, without `components`, neither do clusters of fewer than three
-    items with both features, or two with the only one.
+    its uncertainty.  Small clusters have no lines, and neither do clusters of fewer than d + 2 items, which do not
+    determine a covariance of d features: those of the plot, or with full covariances of `components` all.  The legend
+    then says from how many items on there are lines.
 
     Examples
     --------
@@ -116,11 +117,14 @@ def plot_clusters(
     own = groups.n_groups - bool(groups.n_others)
     known = None if components is None else component_moments(components, groups.labels, groups.n_groups, d)
     shown = features_to_show(values, labels)
+    least = (min(d, 2) if known is None else known[2]) + 2
 
     def moments(places):
         if known is None:
             return empirical_moments(values[:, shown[places]], groups.labels, own)
-        return known[0][:own, shown[places]], known[1][:own][:, shown[places]][:, :, shown[places]]
+        means, covariances = known[0][:own, shown[places]], known[1][:own][:, shown[places]][:, :, shown[places]]
+        few = np.array(groups.sizes[:own]) < least
+        return np.where(few[:, None], np.nan, means), np.where(few[:, None, None], np.nan, covariances)
 
     draw = _draw_strips if d == 1 else _draw_pairs
     area, lines = draw(canvas, values[:, shown], [names[j] for j in shown], groups, moments, probability)
@@ -131,9 +135,10 @@ def plot_clusters(
         styles = [groups.style(k)[0] for k in range(own)]
         canvas.draw(grouped_lines, "components", lines, artist_dims={"cluster": own}, styles=styles, width=1.3)
     if canvas.wants("components") and np.isfinite(lines["X"]).any():
-        canvas.entries.append(
-            (f"{100 * probability:.4g} % of a normal\ndistribution", {"color": "#595959", "width": 1.2})
-        )
+        text = f"{100 * probability:.4g} % of a normal\ndistribution"
+        if min(groups.sizes[:own]) < least:
+            text += f",\nfrom {least} items on"
+        canvas.entries.append((text, {"color": "#595959", "width": 1.2}))
     title = "clusters" if opacity is None else "clusters\n(pale: uncertain)"
     absent = {"differ less": [name for j, name in enumerate(names) if j not in shown]}
     absent |= {"no numbers": columns_of_text(X) if features is None else []}
@@ -229,7 +234,7 @@ def _draw_strips(canvas, values, names, groups, moments, probability):
 
 
 def empirical_moments(values, labels, n_clusters):
-    """Means and covariances of the items of each cluster, NaN for clusters of at most d complete items. Shapes:
+    """Means and covariances of the items of each cluster, NaN for clusters of fewer than d + 2 complete items. Shapes:
     ``values`` (n, d), ``labels`` (n,); returns ``means`` (n_clusters, d), ``covariances`` (n_clusters, d, d).
     """
     d = values.shape[1]
@@ -237,14 +242,15 @@ def empirical_moments(values, labels, n_clusters):
     complete = np.isfinite(values).all(axis=1)
     for k in range(n_clusters):
         rows = values[complete & (labels == k)]
-        if len(rows) > d:
+        if len(rows) > d + 1:
             means[k], covariances[k] = rows.mean(axis=0), np.atleast_2d(np.cov(rows.T))
     return means, covariances
 
 
 def component_moments(components, labels, n_clusters, n_features):
     """Posterior means of the components' mean and covariance, averaged over the items of each cluster. Shapes:
-    ``labels`` (n,); returns ``means`` (n_clusters, d), ``covariances`` (n_clusters, d, d).
+    ``labels`` (n,); returns ``means`` (n_clusters, d), ``covariances`` (n_clusters, d, d), and of how many
+    features they are one covariance.
     """
     # Parameters of items, unlike those of clusters, can be averaged over draws with different partitions.
     if not isinstance(components, xr.Dataset):
@@ -265,7 +271,7 @@ def component_moments(components, labels, n_clusters, n_features):
     spread = spread.reshape(n, d, d) if full else spread.reshape(n, d, 1) * np.eye(d)
     members = np.eye(n_clusters)[:, labels]
     members /= members.sum(axis=1, keepdims=True)
-    return members @ mean, np.einsum("kn,nij->kij", members, spread)
+    return members @ mean, np.einsum("kn,nij->kij", members, spread), d if full else 1
 
 
 def ellipse(mean, covariance, probability):

@@ -44,8 +44,8 @@ def describe_clusters(
         By default that of :func:`~pymc_nrm.point_estimate` with seed 0, as in
         :func:`~pymc_nrm.plots.plot_clusters`, whose legend has the same labels.
     data : DataFrame, shape (n, d), optional
-        Columns to describe in place of those of the model, with a row for each item: values as they were recorded, or
-        columns that the model leaves out.  Text, categories and columns that the model takes as categories have shares.
+        Columns to describe in place of those of the model, with a row for each item, such as columns that the model
+        leaves out.  Text, categories and columns that the model takes as categories have shares.
     %(var_name)s
     ci_prob : float, optional
         Probability of the intervals of numbers of items; by default ``arviz_base.rcParams["stats.ci_prob"]``.
@@ -75,8 +75,8 @@ def describe_clusters(
 
     *Data.* Columns are the features of all observed mixtures over the partition, but of those with ``rows``, with
     names from the coordinates of the model, or the name of the mixture with a number.  Mean and standard deviation are
-    those of the items, in units of the data in the model; recipes have spread repeated values by less than the width of
-    their rounding, while ``data`` is taken as it is.  Binary columns have the share of ones, categorical ones the
+    those of the items, in units of the data in the model, of values as they were recorded where a recipe has spread
+    repeated ones.  Binary columns have the share of ones, categorical ones the
     shares of levels, which have the names of the coordinate ``<column>_level`` or else ``level``.  Missing values are
     left out and counted.
 

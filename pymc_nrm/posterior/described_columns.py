@@ -35,7 +35,8 @@ def columns_of_model(model, partition, n):
     for mixture in mixtures_of(model, partition):
         if mixture.name not in observed or not isinstance(rows_of(mixture), slice):
             continue
-        values = np.asarray(observed[mixture.name], dtype="float64")
+        # Recipes keep what was recorded where they spread repeated values.
+        values = np.asarray(getattr(mixture.tag, "recorded", observed[mixture.name]), dtype="float64")
         if len(values) != n:
             raise ValueError(
                 f"Mixture {mixture.name!r} has {len(values)} rows of data, and its partition {n} items in the draws: "

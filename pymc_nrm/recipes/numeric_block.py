@@ -114,7 +114,11 @@ def add_numeric_block(name, z, X, covariance, jitter_ties, n_components=None):
     else:
         family = NormalGamma.learned(name, X)
     dims = ("item",) if recorded.ndim == 1 else ("item", f"{name}_feature")
-    return Mixture(name, z, family, observed=np.asarray(X, dtype="float64"), dims=dims)
+    mixture = Mixture(name, z, family, observed=np.asarray(X, dtype="float64"), dims=dims)
+    if widths.any():
+        # Descriptions show these.
+        mixture.tag.recorded = recorded
+    return mixture
 
 
 def add_rows(name, z, rows, covariance):

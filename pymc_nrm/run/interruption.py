@@ -1,6 +1,7 @@
 """Ctrl-C while functions compiled by PyTensor run, including those of NUTS, and before there are draws."""
 
 import contextlib
+import os
 import signal
 import threading
 
@@ -27,13 +28,16 @@ def interrupts_outside_of_conversions():
     Numba runs Python code for every array of a result.  A KeyboardInterrupt there becomes a SystemError, which PyMC
     does not recognise as an interrupt, and all draws are lost; in a callback of LLVM it is lost itself.
     """
-    handler = signal.getsignal(signal.SIGINT)
+    handler, process = signal.getsignal(signal.SIGINT), os.getpid()
     # Only the main thread handles signals; a handler may also be a number, or None if it is not Python's.
     if threading.current_thread() is not threading.main_thread() or not callable(handler):
         yield
         return
 
     def hold(signum, frame):
+        # A terminal interrupts the processes of chains as well.  PyMC ends them; one that ends first counts as failed.
+        if os.getpid() != process:
+            return None
         if loses_errors(frame):
             return call_again_later()
         Interrupted.came = True

@@ -1,61 +1,111 @@
 """What changes when clusters are renamed: parameters of slots, and what is made of them or of labels."""
 
-import numpy as np
-from pytensor.compile.mode import Mode
+from typing import Any, NamedTuple
+
 from pytensor.graph.traversal import ancestors
+from pytensor.scalar.basic import EQ, NEQ, Cast, Identity, ScalarMaximum
+from pytensor.tensor.basic import ScalarFromTensor, TensorFromScalar
+from pytensor.tensor.elemwise import CAReduce, DimShuffle, Elemwise
+from pytensor.tensor.shape import Shape, Shape_i
+from pytensor.tensor.subtensor import AdvancedSubtensor, Subtensor, unflatten_index_variables
 
-from pymc_nrm.models.itemwise.item_table import random_points
+from pymc_nrm.models.itemwise.graphs import postorder
 from pymc_nrm.models.itemwise.local_variables import local_variables
-from pymc_nrm.models.rvs import names_in_chunks, partitions_of
-from pymc_nrm.models.values import Values
+from pymc_nrm.models.rvs import kind_of, partitions_of
 
-# Points at which values are compared, and labels of partitions without slots there.
-_POINTS, _LABELS = 2, 8
-_SEED = 20261126
-_INTERPRETED = {"mode": Mode(linker="py", optimizer="minimum_compile")}
+
+class Role(NamedTuple):
+    """What renaming clusters does to a variable; ``of`` is the partition whose clusters are renamed."""
+
+    # "free", nothing; "labels"; "slots"; or "changed", anything.
+    kind: str
+    of: Any = None
+
+
+_FREE = Role("free")
 
 
 def changed_by_renaming(model, slots):
-    """Deterministics that change when clusters are renamed, with the names of their partitions."""
-    partitions, in_chunks, found = partitions_of(model), names_in_chunks(model), {}
+    """Deterministics that may change when clusters are renamed, with the names of their partitions."""
+    # By induction over the graph, every variable is free of names; or its entries are labels, replaced by their new
+    # names; or its first axis is that of slots, and its entries change places.  Parameters of slots picked by labels,
+    # comparisons of labels, and sums over slots are free.  Whatever has no rule may change.
+    partitions = partitions_of(model)
+    known = dict.fromkeys(model.basic_RVs, _FREE)
+    for partition in partitions:
+        known[partition] = Role("labels" if partition.ndim == 1 else "changed", partition)
+        known |= {model[name]: Role("slots", partition) for name in slots.get(partition.name, [])}
     own = {f"{rv.name}_{end}" for rv, kind in partitions.items() for end in kind.deterministics(rv)}
     own |= {name for names in slots.values() for name in names}
-    variables = [one for one in model.deterministics if one.name not in own]
-    points = random_points(model.initial_point(), _POINTS) if variables else []
-    for partition, kind in partitions.items():
-        if partition.name in in_chunks:
-            continue
-        parameters = [model[name] for name in slots.get(partition.name, []) if model[name] in model.free_RVs]
-        renamed = [model.rvs_to_values[rv].name for rv in (partition, *parameters)]
-        for variable in variables:
-            depends = not set(ancestors([variable])).isdisjoint([partition, *parameters])
-            if depends and _changes(model, variable, points, kind.max_clusters, *renamed):
-                found.setdefault(variable.name, partition.name)
-    return {one.name: found[one.name] for one in variables if one.name in found}
+    found = {}
+    for variable in model.deterministics:
+        for one in postorder(variable, lambda one: [] if one.owner is None else one.owner.inputs, known):
+            known[one] = _FREE if one.owner is None else _role(one.owner, [known[i] for i in one.owner.inputs])
+        if known[variable].kind != "free" and variable.name not in own:
+            found[variable.name] = known[variable].of.name
+    return found
 
 
-def _changes(model, variable, points, max_clusters, labels, *parameters):
-    """Whether a variable has other values after cyclic changes of the names of clusters, of labels and slots alike."""
-    rng = np.random.default_rng(_SEED)
-    try:
-        values = Values.at_points(model, [variable], _INTERPRETED)
-        for point in points:
-            shape = point[labels].shape
-            used = min(shape[0], max_clusters or _LABELS)
-            number = max_clusters or used
-            # Each column by itself has all labels that are used.
-            columns = np.broadcast_to((np.arange(shape[0]) % used).reshape(-1, *[1] * (len(shape) - 1)), shape)
-            point = point | {labels: rng.permuted(columns, axis=0)}
-            with np.errstate(all="ignore"):
-                [before] = values(point)
-                for shift in range(1, number):
-                    rolled = {name: np.roll(point[name], shift, axis=0) for name in parameters}
-                    [after] = values(point | rolled | {labels: (point[labels] + shift) % number})
-                    if not np.allclose(before, after, equal_nan=True):
-                        return True
-    except Exception:  # an operation of the user may refuse a point
-        return True
-    return False
+def _role(node, roles):
+    named = [role for role in roles if role.kind != "free"]
+    if not named:
+        return _FREE
+    first, changed = roles[0], Role("changed", named[0].of)
+    if any(role.kind == "changed" or role.of is not named[0].of for role in named):
+        return changed
+    op = node.op
+    if isinstance(op, Shape | Shape_i):
+        return _FREE
+    if isinstance(op, TensorFromScalar | ScalarFromTensor):
+        return first
+    if isinstance(op, Elemwise):
+        return _of_elementwise(op.scalar_op, node.inputs, roles, changed)
+    if isinstance(op, CAReduce):
+        axes = range(node.inputs[0].type.ndim) if op.axis is None else op.axis
+        if first.kind == "slots":
+            return _FREE if 0 in axes else first
+        # The largest of labels in order of appearance is the number of clusters less one.
+        is_largest = isinstance(op.scalar_op, ScalarMaximum) and node.inputs[0] is first.of
+        is_number = is_largest and kind_of(first.of).max_clusters is None
+        return _FREE if is_number else changed
+    if isinstance(op, DimShuffle):
+        return first if first.kind == "labels" or op.new_order[:1] == (0,) else changed
+    if isinstance(op, Subtensor | AdvancedSubtensor):
+        index = unflatten_index_variables(node.inputs[1:], op.idx_list)
+        return _of_entries(node.inputs[0], first, index, dict(zip(node.inputs, roles, strict=True)), changed)
+    return changed
+
+
+def _of_elementwise(scalar_op, inputs, roles, changed):
+    if all(role.kind == "labels" for role in roles):
+        if isinstance(scalar_op, EQ | NEQ):
+            return _FREE
+        is_whole = isinstance(scalar_op, Cast) and scalar_op.o_type.dtype.startswith("int")
+        return roles[0] if is_whole or isinstance(scalar_op, Identity) else changed
+    # Along the axis of slots, what is combined with them must be the same for all slots.
+    alike = all(
+        role.kind == "slots" or (role.kind == "free" and one.type.broadcastable[:1] in ((), (True,)))
+        for one, role in zip(inputs, roles, strict=True)
+    )
+    return Role("slots", changed.of) if alike else changed
+
+
+def _of_entries(base, role, index, roles, changed):
+    """The role of ``base[index]``."""
+    rest = [
+        part for one in index[1:] for part in ([one.start, one.stop, one.step] if isinstance(one, slice) else [one])
+    ]
+    if any(roles.get(one, _FREE).kind != "free" for one in rest if one is not None):
+        return changed
+    first = roles.get(index[0], _FREE) if not isinstance(index[0], slice) else None
+    if role.kind == "labels":
+        parts = [index[0]] if first is not None else [index[0].start, index[0].stop, index[0].step]
+        return role if all(roles.get(one, _FREE).kind == "free" for one in parts if one is not None) else changed
+    if first is None:
+        # Several arrays apart from each other put their axes in front.
+        stays = index[0] == slice(None) and sum(not isinstance(one, slice) for one in index) < 2
+        return role if stays else changed
+    return _FREE if first.kind == "labels" and role.kind == "slots" else changed
 
 
 def slot_parameters(model, posterior):

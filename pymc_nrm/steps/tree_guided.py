@@ -11,6 +11,8 @@ from pytensor.graph.traversal import ancestors
 from pymc_nrm.common.checks import check_count
 from pymc_nrm.common.pymc_internals import Competence, dataclass_state
 from pymc_nrm.families.conjugate import log_marginal
+from pymc_nrm.families.features import features
+from pymc_nrm.families.normal_wishart import NormalWishart
 from pymc_nrm.kernels.generic import Kernel
 from pymc_nrm.kernels.kernel_cache import function_fingerprint
 from pymc_nrm.models.rvs import family_of
@@ -19,6 +21,8 @@ from pymc_nrm.moves.guide_trees.guide_tree import block_statistics, guide_tree, 
 from pymc_nrm.moves.guide_trees.tree import cut_tree
 from pymc_nrm.moves.split_merge import SPLIT_MERGE_STATS, split_merge_statistics
 from pymc_nrm.moves.tree_guided.cycle import Cycle, MovesPerCycle, tree_guided_cycle
+from pymc_nrm.moves.ward_start import better_start, is_worth_trying
+from pymc_nrm.partitions.labels import canonical_labels
 from pymc_nrm.steps.base import PartitionStep, PartitionStepState
 
 # Fractions of tuning after which guide trees are regrown, at the hyperparameters of that time; those of many items take
@@ -126,9 +130,11 @@ class TreeGuided(PartitionStep):
     Notes
     -----
     Unless ``initval`` or ``initvals`` are given, a chain starts from the clusters that incremental hierarchical
-    clustering finds, in a random order of its own.  With more than 20,000 items it does so for 1000 random ones, and
-    the step then makes 60 draws of their labels, and 60 of those of 20,000, whose clusters the others join.  A given
-    start is kept, even if it is a single cluster.
+    clustering finds, in a random order of its own. For ``NormalWishart`` of at least eight features these compete with
+    cuts of a Ward tree of a random half of the items, at most 1000, by the likelihood of Gaussian clusters less half a
+    log n for each parameter. With more than 20,000 items it does so for 1000 random ones, and the step then makes 60
+    draws of their labels, and 60 of those of 20,000, whose clusters the others join. A given start is kept, even if it
+    is a single cluster.
 
     The published tree-guided sampler (Lee & Choi 2015, "Tree-guided MCMC inference for normalized random measure
     mixture models") builds its trees from the current partition and does not leave the posterior invariant.  The moves
@@ -188,7 +194,7 @@ class TreeGuided(PartitionStep):
 
     def _reset(self, tune):
         self.guides, self.waiting = [], np.empty(0, dtype=np.int64)
-        self.n_steps, self.n_tune, self.tuning = 0, tune, tune > 0
+        self.n_steps, self.n_tune, self.tuning, self.start_waits = 0, tune, tune > 0, False
 
     def stop_tuning(self):
         self.tuning = False
@@ -209,6 +215,9 @@ class TreeGuided(PartitionStep):
             self._grow_guides(rng, table, family, data)
         self.n_steps += 1
         numbers = numbers_of_moves(n, self.options["moves"], tuning=self.tuning)
+        if self.start_waits:
+            # Hyperparameters have not been drawn given these clusters, and at those of the start they do not last.
+            numbers, self.start_waits = dict.fromkeys(numbers, 0), False
         n_moves = MovesPerCycle(**{name: numbers.pop(name) for name in MovesPerCycle._fields})
         for _ in range(self.options["n_cycles"] or number_of_cycles(n, self.n_learned)):
             guide = self.guides[int(rng.integers(len(self.guides)))]
@@ -231,9 +240,14 @@ class TreeGuided(PartitionStep):
         return self.tuning and self.n_steps in {int(fraction * self.n_tune) for fraction in fractions} - {0}
 
     def start_of_few(self, rng, table, family, data):
-        """The clusters of the first guide tree."""
+        """The clusters of the first guide tree, or with full covariances those of a Ward tree if they are better."""
         self._grow_guides(rng, table, family, data)
-        return cut_tree(self.guides[0].tree)
+        labels = cut_tree(self.guides[0].tree)
+        if isinstance(family, NormalWishart) and is_worth_trying(len(labels), len(family.mu)):
+            better = better_start(rng, features(data, rng), labels)
+            self.start_waits = better is not labels
+            labels = canonical_labels(better)
+        return labels
 
     def for_start(self):
         """A step that tunes, with guide trees of its own."""

@@ -1,6 +1,7 @@
 """Ctrl-C: earlier draws are kept, nothing else than KeyboardInterrupt comes out, and no kernel holds it for long."""
 
 import contextlib
+import multiprocessing
 import os
 import random
 import signal
@@ -170,6 +171,19 @@ def test_chains_that_have_not_begun_are_left_out(counted):
     assert begun == [0] * 6
     assert idata["posterior"].sizes["chain"] == 1 and idata["posterior"].sizes["draw"] == 5
     assert nrm.sample(10, tune=1, chains=3, **counted)["posterior"].sizes["chain"] == 3
+
+
+def test_processes_of_chains_leave_interrupts_to_the_main_process(counted):
+    """A process that ended before the main process saw its own signal would count as failed, and all draws be lost."""
+
+    def interrupt_chains_only(trace, draw):
+        if draw.draw_idx == 5:
+            for process in multiprocessing.active_children():
+                os.kill(process.pid, signal.SIGINT)
+
+    options = counted | {"cores": 2, "mp_ctx": "fork"}
+    idata = nrm.sample(20, tune=1, chains=2, callback=interrupt_chains_only, **options)
+    assert idata["posterior"].sizes["chain"] == 2 and idata["posterior"].sizes["draw"] == 20
 
 
 CHAINS = """

@@ -112,7 +112,8 @@ class TestEllipses:
         dims = ("chain", "draw", "item", "feature", "feature_other")
         name = "item_covariance" if full else "item_variance"
         components = xr.Dataset({"item_mean": (dims[:4], mean), name: (dims[: spread.ndim], spread)})
-        means, covariances = component_moments(components, TRUE, 4, 2)
+        means, covariances, together = component_moments(components, TRUE, 4, 2)
+        assert together == (2 if full else 1)
         np.testing.assert_allclose(means[2], mean[:, :, TRUE == 2].mean(axis=(0, 1, 2)))
         expected = spread[:, :, TRUE == 2].mean(axis=(0, 1, 2))
         np.testing.assert_allclose(covariances[2], expected if full else np.diag(expected))
@@ -147,11 +148,36 @@ class TestClusters:
     def test_ellipses_of_clusters_with_few_items_and_gaps(self):
         X = make_data(4)
         X[TRUE == 2, 3] = np.nan
-        X[TRUE == 1, 0] = np.where(np.arange(8) < 3, X[TRUE == 1, 0], np.nan)
+        X[TRUE == 1, 0] = np.where(np.arange(8) < 4, X[TRUE == 1, 0], np.nan)
         lines = plot_clusters(None, X, estimate=TRUE, uncertainty=False, backend="none").viz["components"]["X"]
         pair = lines.sel(row=1, column=0).values
-        np.testing.assert_allclose(pair[1]["x"].mean(), X[TRUE == 1, 0][:3].mean(), atol=0.1)
+        np.testing.assert_allclose(pair[1]["x"].mean(), X[TRUE == 1, 0][:4].mean(), atol=0.1)
         assert pair[2] is not None and lines.sel(row=2, column=0).values[2] is None
+        X[np.flatnonzero(TRUE == 1)[3], 0] = np.nan
+        lines = plot_clusters(None, X, estimate=TRUE, uncertainty=False, backend="none").viz["components"]["X"]
+        assert lines.sel(row=1, column=0).values[1] is None
+
+    @pytest.mark.parametrize(("d", "full", "least"), [(1, None, 3), (4, None, 4), (6, True, 8), (6, False, 3)])
+    def test_ellipses_are_of_enough_items_to_determine_them(self, rng, d, full, least):
+        sizes = np.array([20, least, least - 1])
+        labels, X = np.repeat([0, 1, 2], sizes), rng.normal(size=(sizes.sum(), d))
+        components = None
+        if full is not None:
+            spread = np.broadcast_to(np.eye(d), (1, 1, len(X), d, d)) if full else np.ones((1, 1, len(X), d))
+            dims = ("chain", "draw", "item", "feature", "feature_other")
+            name = "item_covariance" if full else "item_variance"
+            components = xr.Dataset({"item_mean": (dims[:4], X[None, None]), name: (dims[: spread.ndim], spread)})
+        options = {"components": components, "uncertainty": False, "min_size": 1, "backend": "none"}
+        for k, says in ((3, True), (2, False)):
+            own = labels < k
+            part = options | {"components": None if components is None else components.isel(item=own)}
+            pc = plot_clusters(None, X[own], estimate=labels[own], **part)
+            lines = pc.viz["components"]["X"]
+            lines = lines.isel(row=0, column=0) if "row" in lines.dims else lines
+            assert [line is not None for line in lines.values] == [True, True, False][:k]
+            text = "90 % of a normal\ndistribution"
+            expected = f"{text},\nfrom {least} items on" if says else text
+            assert pc.viz["legend"]["entries"].item()["labels"][-1] == expected
 
     def test_pairs(self):
         X = make_data(4)

@@ -1,5 +1,6 @@
 """Descriptions of clusters against numbers worked out with pandas."""
 
+import cloudpickle
 import numpy as np
 import pandas as pd
 import pymc as pm
@@ -218,3 +219,14 @@ def test_clusters_far_below_the_spread_of_a_column_have_digits():
     labels = np.array([0, 0, 0, 1, 2, 2])
     description = nrm.describe_clusters(draws_of(labels, labels), model, labels)
     assert description.cells["weight"].tolist() == ["0.0170 ± 0.0046", "3500 ± 707", "0.0050"]
+
+
+def test_values_are_described_as_they_were_recorded():
+    labels = np.repeat([0, 1], 12)
+    df = pd.DataFrame({"shelf": 2.0 * labels, "length": np.random.default_rng(1).normal(size=24).round(1)})
+    df.loc[3, "length"] = np.nan
+    model = cloudpickle.loads(cloudpickle.dumps(nrm.mixture_model(df, kinds={"shelf": "numeric"})))
+    description = nrm.describe_clusters(draws_of(labels, labels), model, labels)
+    assert description.cells["shelf"].tolist() == ["0.0 ± 0.0", "2.0 ± 0.0"]
+    expected = df.groupby(labels)["length"].agg(["mean", "std"])
+    np.testing.assert_allclose(description.table["length"][["mean", "sd"]], expected)

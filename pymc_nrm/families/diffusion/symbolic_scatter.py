@@ -169,33 +169,29 @@ class ScatterGradient(KernelOp):
     """Gradient of a weighted sum of the outputs of :class:`Scatter` in mu, tau and the data."""
 
     kernel = _gradient
+    constant = (2,)
 
     def make_node(self, mu, tau, paths, X, G, g):
         return Apply(self, [mu, tau, paths, X, G, g], [mu.type(), tau.type(), X.type()])
-
-    def connection_pattern(self, node):
-        return [[place != 2] * 3 for place in range(6)]
 
     def pullback(self, inputs, outputs, cotangents):
         def gradient(mu, tau, paths, X, G, g):
             scatter, log_determinant = _graph(mu, tau, paths, X, is_full=G.type.shape[1] != 1)
             return pt.grad((scatter * G).sum() + log_determinant * g, [mu, tau, X])
 
-        return symbolic_pullback(gradient, inputs, cotangents, constant=[2])
+        return symbolic_pullback(gradient, inputs, cotangents, self.constant)
 
 
 class Scatter(KernelOp):
     """Sums of squares and log determinant; the last input is their number of columns, 1 for their diagonal."""
 
     kernel = _scatter
+    constant = (2, 4)
 
     def make_node(self, mu, tau, paths, X, n_columns):
         n_columns = pt.as_tensor(n_columns, dtype="int64")
         shape = (X.type.shape[1], 1 if getattr(n_columns, "data", None) == 1 else None)
         return Apply(self, [mu, tau, paths, X, n_columns], [pt.TensorType("float64", shape=shape)(), pt.dscalar()])
-
-    def connection_pattern(self, node):
-        return [[place not in (2, 4)] * 2 for place in range(5)]
 
     def pullback(self, inputs, outputs, cotangents):
         mu, tau, paths, X, _ = inputs

@@ -13,15 +13,15 @@ import math
 
 import numpy as np
 
-from pymc_nrm.families.base import cache_size, refresh_cache
+from pymc_nrm.families.base import refresh_cache
 from pymc_nrm.families.conjugate import draw_parameters, parameters_size
 from pymc_nrm.kernels.generic import kernel
 from pymc_nrm.kernels.special import copy_row
-from pymc_nrm.measures.base import Weights
+from pymc_nrm.measures.gibbs_type import gibbs_type_weights
 from pymc_nrm.moves.chunks.chain import Atoms, Changes, Clusters, gather_rows, no_changes, relabel, rounded_rows
 from pymc_nrm.moves.gibbs import gibbs_sweep
 from pymc_nrm.moves.slice_labels import jumps_above
-from pymc_nrm.partitions.clusters import State
+from pymc_nrm.partitions.clusters import empty_state
 
 # In units of 1 / (1 + u): a Dirichlet process has 0.22 alpha jumps above it, besides those of clusters.
 LEVEL = 1.0
@@ -84,34 +84,13 @@ def draw_labels(chain, above, jumps, parameters, staying=None):
 def state_of(family, labels, counts, statistics):
     """State of clusters of which only some rows, with these labels (m,), may move."""
     n_clusters = counts.shape[0]
-    capacity = n_clusters + 8
-    state = State(
-        labels,
-        np.zeros(capacity, dtype=np.int64),
-        np.zeros((capacity, statistics.shape[1])),
-        np.zeros((capacity, cache_size(family))),
-        np.arange(capacity),
-        np.arange(capacity),
-        np.zeros(1, dtype=np.int64),
-    )
+    state = empty_state(labels, n_clusters + 8, family)
     for k in range(n_clusters):
         state.counts[k] = counts[k]
         copy_row(state.statistics[k], statistics[k])
-    for k in range(capacity):
         refresh_cache(family, state.statistics[k], state.cache[k])
     state.size[0] = n_clusters
     return state
-
-
-@kernel
-def joining_weights(law, n):
-    """Table of the log weights of joining clusters of up to n rows."""
-    join = np.empty(n + 1)
-    unit = law.log_scale + math.lgamma(1.0 - law.sigma)
-    join[0] = unit
-    for m in range(1, n + 1):
-        join[m] = math.log(m - law.sigma)
-    return Weights(join, join)
 
 
 def redraw_rows(chain, rng, law, n_rows):
@@ -126,7 +105,8 @@ def redraw_rows(chain, rng, law, n_rows):
     family, data = chain.preparation.family, chain.preparation(values)
     counts, sums = chain.clusters
     state = state_of(family, labels.copy(), counts, chain.statistics())
-    weights = joining_weights(law, int(counts.max()) + n_rows + 1)
+    log_new = law.log_scale + math.lgamma(1.0 - law.sigma)
+    weights = gibbs_type_weights(int(counts.max()) + n_rows + 1, law.sigma, log_new)
     state, n_moved = gibbs_sweep(rng, state, weights, family, data, rng.permutation(n_rows))
     # Slots of clusters that were closed and opened again hold other clusters, which counts and sums follow row by row.
     capacity = len(state.counts)

@@ -17,6 +17,7 @@ from pymc_nrm.moves.chunks.exact_sums import (
     logarithm_value,
     round_statistics,
 )
+from pymc_nrm.partitions.labels import members
 
 
 class Parts(NamedTuple):
@@ -36,21 +37,6 @@ class Parts(NamedTuple):
     log_weights: Any
 
 
-@kernel
-def rows_by_cluster(labels, n_clusters):
-    """Rows in the order of their clusters, and where each cluster starts among them."""
-    starts = np.zeros(n_clusters + 1, dtype=np.int64)
-    for i in range(labels.shape[0]):
-        starts[labels[i] + 1] += 1
-    for k in range(n_clusters):
-        starts[k + 1] += starts[k]
-    places, order = starts.copy(), np.empty(labels.shape[0], dtype=np.int64)
-    for i in range(labels.shape[0]):
-        order[places[labels[i]]] = i
-        places[labels[i]] += 1
-    return order, starts
-
-
 @kernel(inner_loop=True, threaded=True)
 def scan_rows(labels, sides, first, family, data, parts, n_clusters, draw, quanta, digits, counts, sums, words):
     """Draw the parts of the rows of disjoint sets of clusters, or weigh them; False if a statistic is too large.
@@ -60,7 +46,7 @@ def scan_rows(labels, sides, first, family, data, parts, n_clusters, draw, quant
     ``words`` (m, 3); ``draw`` is the seed and the call of the numbers of rows.
     """
     seed, call = draw
-    order, starts = rows_by_cluster(labels, n_clusters)
+    starts, order = members(labels, n_clusters)
     panel, values, weights = component_panel(family, LANES), np.empty(LANES), np.empty(LANES)
     memory, rounded = np.zeros(sums.shape[2]), np.empty(sums.shape[2], dtype=np.int64)
     right = True

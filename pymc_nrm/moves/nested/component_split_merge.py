@@ -10,7 +10,7 @@ from pymc_nrm.moves.gibbs import random_items
 from pymc_nrm.moves.nested.franchise import Blocks, Franchise, remove_customer, seat_customer
 from pymc_nrm.moves.nested.table_gibbs import draw_seat, path_weights
 from pymc_nrm.moves.split_merge import draw_pair
-from pymc_nrm.partitions.clusters import State, attach, close_slot, grow, open_slot
+from pymc_nrm.partitions.clusters import attach, close_slot, copied_state, grow, open_slot
 
 
 @kernel
@@ -46,7 +46,7 @@ def component_split_merge(rng, franchise, state, gammas, family, data):
     if merging:
         state.counts[other] = 0
         close_slot(state, other)
-    proposed, components = _copied(franchise), _copied_state(state)
+    proposed, components = _copied(franchise), copied_state(state, labels.copy(), state.counts.shape[0], family)
     free = np.empty((0, depth + 1), dtype=np.int64)
     old_sums = _seat_items(rng, franchise, state, gammas, family, data, items, paths, old, not merging)
     new_sums = _seat_items(rng, proposed, components, gammas, family, data, items, paths, free, merging)
@@ -104,19 +104,6 @@ def _copied(franchise):
         franchise.host.copy(),
         franchise.dish.copy(),
         franchise.seat.copy(),
-    )
-
-
-@kernel
-def _copied_state(state):
-    return State(
-        state.labels.copy(),
-        state.counts.copy(),
-        state.statistics.copy(),
-        state.cache.copy(),
-        state.active.copy(),
-        state.position.copy(),
-        state.size.copy(),
     )
 
 

@@ -11,7 +11,7 @@ from pymc_nrm.moves.nested.franchise import build_franchise, franchise_values, r
 from pymc_nrm.moves.nested.item_gibbs import franchise_without_items, item_gibbs
 from pymc_nrm.moves.nested.level_gibbs import level_gibbs
 from pymc_nrm.moves.nested.table_gibbs import log_marginals, seating_gibbs, table_gibbs
-from pymc_nrm.partitions.clusters import State, build_state
+from pymc_nrm.partitions.clusters import build_state, empty_state
 from pymc_nrm.partitions.nested_laws.levels import KnownPaths, Levels
 
 
@@ -41,9 +41,7 @@ def sequential_start(rng, n, levels, gammas, family, data):
     """A value for the start of a chain: items come in random order, each drawn given those before it. Shapes: returns
     (n, 2 depth + 1).
     """
-    empty = build_state(np.zeros(0, dtype=np.int64), family, data)
-    labels = np.zeros(n, dtype=np.int64)
-    state = State(labels, empty.counts, empty.statistics, empty.cache, empty.active, empty.position, empty.size)
+    state = empty_state(np.zeros(n, dtype=np.int64), 8, family)
     franchise = franchise_without_items(levels, gammas.shape[0], n)
     item_gibbs(rng, franchise, state, levels, gammas, family, data, random_items(rng, n, n), False)
     return franchise_values(franchise)

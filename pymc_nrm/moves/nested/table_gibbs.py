@@ -11,7 +11,7 @@ from pymc_nrm.kernels.special import log_rising_factorial, sum_rows
 from pymc_nrm.moves.gibbs import random_items
 from pymc_nrm.moves.nested.franchise import add_path, change_items, remove_customer, seat_customer
 from pymc_nrm.partitions.clusters import close_slot, grow, open_slot
-from pymc_nrm.partitions.nested_laws.forward import members
+from pymc_nrm.partitions.labels import members
 
 
 @kernel

@@ -3,26 +3,8 @@
 import numpy as np
 
 from pymc_nrm.kernels.generic import generic, kernel
-from pymc_nrm.partitions.labels import rename_in_order
+from pymc_nrm.partitions.labels import members, rename_in_order
 from pymc_nrm.partitions.nested_laws.levels import KnownPaths, Levels
-
-
-@kernel
-def members(labels, n_labels):
-    """Items sorted by their label, from 0 to ``n_labels - 1``; those of label k are ``order[start[k] : start[k +
-    1]]``.
-    """
-    start = np.zeros(n_labels + 1, dtype=np.int64)
-    for i in range(labels.shape[0]):
-        start[labels[i] + 1] += 1
-    for k in range(n_labels):
-        start[k + 1] += start[k]
-    place = start.copy()
-    order = np.empty(labels.shape[0], dtype=np.int64)
-    for i in range(labels.shape[0]):
-        order[place[labels[i]]] = i
-        place[labels[i]] += 1
-    return start, order
 
 
 @kernel
