@@ -23,10 +23,7 @@ def distance_unit(attrs):
 
 def by_size(labels):
     """Rename labels so that 0 is the largest cluster; clusters of equal size keep their order."""
-    counts = np.bincount(labels)
-    rank = np.empty_like(counts)
-    rank[np.argsort(-counts, kind="stable")] = np.arange(len(counts))
-    return rank[labels]
+    return np.argsort(np.argsort(-np.bincount(labels), kind="stable"))[labels]
 
 
 def matched_labels(labels, reference):
@@ -133,6 +130,16 @@ class Groups:
         if self.n_others and group == self.n_groups - 1:
             return OTHERS_COLOR, "x"
         return cluster_style(group)
+
+    def heights(self, x):
+        """Heights of the items of each group for one feature: its rank by their mean, with small clusters lowest."""
+        present = np.isfinite(x)
+        counts = np.bincount(self.labels[present], minlength=self.n_groups)
+        with np.errstate(invalid="ignore"):
+            means = np.bincount(self.labels[present], x[present], self.n_groups) / counts
+        if self.n_others:
+            means[-1] = -np.inf
+        return np.argsort(np.argsort(means, kind="stable"))
 
     def names(self):
         """Texts for a legend."""

@@ -212,16 +212,8 @@ def _draw_pairs(canvas, values, names, groups, moments, probability):
 
 def _draw_strips(canvas, values, names, groups, moments, probability):
     """Axes of one row of points for each group, with the smallest mean at the bottom; area, intervals."""
-    x = values[:, 0]
-    finite = np.isfinite(x)
-    sums = np.bincount(groups.labels[finite], x[finite], groups.n_groups)
-    centres = sums / np.maximum(np.bincount(groups.labels[finite], minlength=groups.n_groups), 1)
-    if groups.n_others:
-        centres[-1] = -np.inf
-    height = np.empty(groups.n_groups)
-    height[np.argsort(centres, kind="stable")] = np.arange(groups.n_groups)
-    coords = {"plot_axis": ["x", "y"]}
-    points = np.stack([x, height[groups.labels]], axis=1)
+    height, coords = groups.heights(values[:, 0]), {"plot_axis": ["x", "y"]}
+    points = np.stack([values[:, 0], height[groups.labels]], axis=1)
     canvas.create(xr.Dataset({"X": (("item", "plot_axis"), points)}, coords), height=1.6 + 0.12 * groups.n_groups)
     means, covariances = moments([0])
     half = scipy.special.ndtri((1 + probability) / 2) * np.sqrt(covariances[:, 0, 0])

@@ -80,11 +80,7 @@ def _points(values, labels):
     if values.shape[1] == 2:
         return values
     x = values[:, 0]
-    clusters = np.unique(labels)
-    means = [np.nanmean(x[labels == k]) if np.isfinite(x[labels == k]).any() else np.inf for k in clusters]
-    height = np.empty(int(labels.max()) + 1)
-    height[clusters[np.argsort(means, kind="stable")]] = np.arange(len(clusters))
-    return np.stack([x, height[labels]], axis=1)
+    return np.stack([x, Groups(labels, int(labels.max()) + 1).heights(x)[labels]], axis=1)
 
 
 def _scatter(da, target, *, groups, opacity, **kwargs):
