@@ -9,12 +9,12 @@ import xarray as xr
 from pytensor.graph.basic import Constant, Variable
 from pytensor.tensor.random.op import RandomVariable
 
-from pymc_nrm.common.checks import check_flag, numeric_array
+from pymc_nrm.common.checks import numeric_array
 from pymc_nrm.measures import DirichletProcess
 from pymc_nrm.models.partition import Partition
 from pymc_nrm.partitions.chunked import Rows
 from pymc_nrm.recipes.columns import NUMERIC, check_columns, item_names, numbers_of, warn_of_doubtful_numbers
-from pymc_nrm.recipes.numeric_block import add_numeric_block, add_rows, check_covariance, check_n_components
+from pymc_nrm.recipes.numeric_block import add_numeric_block, add_rows, check_options
 
 
 def add_partition(measure, **options):
@@ -126,9 +126,7 @@ def gaussian_mixture(
     >>> [variable.name for variable in model.observed_RVs], model.coords["x_feature"]
     (['x'], (0, 1))
     """
-    check_covariance(covariance)
-    check_n_components(n_components, covariance)
-    check_flag("jitter_ties", jitter_ties)
+    check_options(covariance, jitter_ties, n_components)
     if isinstance(X, Rows):
         if n_components is not None:
             raise ValueError(f"n_components must be None for Chunks; got {n_components!r}")

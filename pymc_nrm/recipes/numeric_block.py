@@ -8,7 +8,7 @@ from functools import partial
 import numpy as np
 import pandas as pd
 
-from pymc_nrm.common.checks import check_count
+from pymc_nrm.common.checks import check_count, check_flag
 from pymc_nrm.families import NormalGamma, NormalWishart
 from pymc_nrm.families.principal_normal_wishart import PrincipalNormalWishart, principal_directions
 from pymc_nrm.families.sample_covariance import check_full_rank, check_two_values, dependent_columns
@@ -21,19 +21,6 @@ _log = logging.getLogger("pymc.nrm_recipes")
 
 # Share of the variance that "auto" keeps.
 _SHARE = 0.95
-
-
-def check_n_components(n_components, covariance):
-    """Check the argument ``n_components`` of a recipe, before there are data."""
-    if n_components is None:
-        return
-    if covariance == "diagonal":
-        raise ValueError("n_components needs full covariances; got covariance='diagonal'")
-    whole = isinstance(n_components, int | np.integer) and not isinstance(n_components, bool)
-    if not whole and not (isinstance(n_components, str) and n_components == "auto"):
-        raise ValueError(f"n_components must be None, 'auto' or a whole number of at least 1; got {n_components!r}")
-    if whole:
-        check_count("n_components", n_components, 1)
 
 
 def chosen_n_components(X, n_components, names):
@@ -84,10 +71,19 @@ _MOST_NAMES = 6
 _MOST_FULL_FEATURES = 30
 
 
-def check_covariance(covariance):
-    """Check the argument ``covariance`` of a recipe."""
+def check_options(covariance, jitter_ties, n_components=None):
+    """Check those arguments of a recipe that say what is made of columns of numbers, before there are data."""
+    check_flag("jitter_ties", jitter_ties)
     if covariance is not None and covariance not in COVARIANCES:
         raise ValueError(f"covariance must be None, 'full' or 'diagonal'; got {covariance!r}")
+    if n_components is None:
+        return
+    if covariance == "diagonal":
+        raise ValueError("n_components needs full covariances; got covariance='diagonal'")
+    if isinstance(n_components, int | np.integer) and not isinstance(n_components, bool):
+        check_count("n_components", n_components, 1)
+    elif not isinstance(n_components, str) or n_components != "auto":
+        raise ValueError(f"n_components must be None, 'auto' or a whole number of at least 1; got {n_components!r}")
 
 
 def add_numeric_block(name, z, X, covariance, jitter_ties, n_components=None):

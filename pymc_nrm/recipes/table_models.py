@@ -10,7 +10,6 @@ import pymc as pm
 import pytensor.tensor as pt
 import xarray as xr
 
-from pymc_nrm.common.checks import check_flag
 from pymc_nrm.families import BernoulliBeta, CategoricalDirichlet, NormalRegression, PoissonGamma
 from pymc_nrm.models.mixture import Mixture
 from pymc_nrm.models.rvs import checked_model, find_partition, mixtures_of
@@ -29,7 +28,7 @@ from pymc_nrm.recipes.columns import (
     numbers_of,
 )
 from pymc_nrm.recipes.gaussian_mixture import add_partition
-from pymc_nrm.recipes.numeric_block import add_numeric_block, check_covariance, check_n_components
+from pymc_nrm.recipes.numeric_block import add_numeric_block, check_options
 from pymc_nrm.recipes.ties import jitter_ties as with_jitter
 
 _FAMILIES = {BINARY: BernoulliBeta, COUNT: PoissonGamma}
@@ -134,9 +133,7 @@ def mixture_model(
     >>> model.coords["colour_level"]
     ('blue', 'red')
     """
-    check_covariance(covariance)
-    check_n_components(n_components, covariance)
-    check_flag("jitter_ties", jitter_ties)
+    check_options(covariance, jitter_ties, n_components)
     if isinstance(known, str):
         df, known = _without_column(df, known)
     found = column_kinds(df, kinds)
@@ -248,8 +245,7 @@ def regression_model(
     ['numeric', 'height']
     """
     check_columns(df, "df")
-    check_covariance(covariance)
-    check_flag("jitter_ties", jitter_ties)
+    check_options(covariance, jitter_ties)
     if target not in df.columns or df.shape[1] < 2:
         raise ValueError(f"target must be one of at least two columns {df.columns.tolist()}; got {target!r}")
     name, table = str(target), df.drop(columns=target)
