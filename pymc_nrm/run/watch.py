@@ -7,13 +7,12 @@ from collections import deque
 from rich.console import Console
 
 from pymc_nrm.common.pymc_internals import default_chains
+from pymc_nrm.common.sizes import MANY_ITEMS
 from pymc_nrm.models.rvs import n_items, names_in_chunks, partitions_of
 
 # A child of PyMC's logger, which shows messages of level INFO.
 _log = logging.getLogger("pymc.nrm_watch")
 
-# Runs over fewer items need no estimate of their time.
-MANY_ITEMS = 20_000
 _DRAWS, _DRAWS_OF_MANY = 1000, 250
 SECONDS_BETWEEN_LINES = 30.0
 # Times are told once so many draws of the run have taken so long; the first draw of a chain does not count.

@@ -8,6 +8,7 @@ import xarray as xr
 
 from pymc_nrm.common.checks import check_count, random_generator
 from pymc_nrm.common.progress import progress
+from pymc_nrm.common.sizes import MANY_ITEMS
 from pymc_nrm.stats.contingency import as_labels, cell_sums
 from pymc_nrm.stats.draws import item_coords, item_dimension, partition_draws, stack_draws
 from pymc_nrm.stats.losses import complete_costs, draw_losses, loss_table, pair_losses, read_estimate, summarise_losses
@@ -25,8 +26,7 @@ N_FIRST = 250
 N_FIRST_LABELS, N_POLISHED_LABELS = 2**21, 2**24
 N_FEWEST = 50
 N_POLISHED = 4
-# With more than MANY_ITEMS, of which nearly all are in the same cluster in all draws, searches end alike.
-MANY_ITEMS = 20_000
+# Searches over many items, of which nearly all are in the same cluster in all draws, end alike.
 N_RESTARTS, N_RESTARTS_OF_MANY = 16, 4
 # Steps of the progress bar while draws are compared.
 N_REPORTS = 10
