@@ -49,7 +49,7 @@ def pickled(content, what):
 
 
 def read_file(path, lost):
-    """Unpickle the content of a file of a folder; errors say that its name is ``lost``, and how."""
+    """Unpickle the content of a file of a folder; ``lost(name, how)`` is what errors say."""
     if not path.is_file():
         raise FileNotFoundError(lost(path.name, "missing"))
     frame = frame_of(path)

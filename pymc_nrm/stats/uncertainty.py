@@ -7,8 +7,6 @@ import numpy as np
 import xarray as xr
 
 from pymc_nrm.common.checks import check_number
-from pymc_nrm.kernels.generic import check_signals, kernel
-from pymc_nrm.stats.contingency import order_by_cluster
 from pymc_nrm.stats.draws import item_coords, item_dimension, partition_draws
 from pymc_nrm.stats.losses import complete_costs, draw_losses
 from pymc_nrm.stats.point_estimate import labels_of_estimate
@@ -129,32 +127,16 @@ def ball_radius(distances, probability):
     return float(np.sort(distances)[max(needed, 1) - 1])
 
 
-@kernel
 def companions(labels, draws):
     """Count the companions of each item, summed over draws. ``kept`` is the number of other members of the item's
     cluster in the estimate that share its cluster, summed over draws; ``accompanied`` the number of draws in which the
     item is not alone. Shapes: ``labels`` (n,), ``draws`` (S, n); returns ``kept`` (n,), ``accompanied`` (n,).
     """
-    n_draws, n = draws.shape
-    order, start = np.empty(n, dtype=np.int64), np.empty(labels.max() + 2, dtype=np.int64)
-    order_by_cluster(labels, order, start)
-    together, sizes = np.zeros(n, dtype=np.int64), np.zeros(n, dtype=np.int64)
-    kept, accompanied = np.zeros(n, dtype=np.int64), np.zeros(n, dtype=np.int64)
-    for s in range(n_draws):
-        check_signals()
-        row = draws[s]
-        for k in range(start.shape[0] - 1):
-            for q in range(start[k], start[k + 1]):
-                together[row[order[q]]] += 1
-            for q in range(start[k], start[k + 1]):
-                kept[order[q]] += together[row[order[q]]] - 1
-            for q in range(start[k], start[k + 1]):
-                together[row[order[q]]] = 0
-        for i in range(n):
-            sizes[row[i]] += 1
-        for i in range(n):
-            accompanied[i] += sizes[row[i]] > 1
-        sizes[:] = 0
+    kept, accompanied = np.zeros((2, len(labels)), dtype=np.int64)
+    for row in draws:
+        _, cell, sizes = np.unique(labels * len(labels) + row, return_inverse=True, return_counts=True)
+        kept += sizes[cell] - 1
+        accompanied += np.bincount(row)[row] > 1
     return kept, accompanied
 
 
