@@ -8,27 +8,13 @@ import pytensor.tensor as pt
 from pytensor.graph.basic import Variable
 
 from pymc_nrm.common.checks import known_value
+from pymc_nrm.families import regression_rows, wishart_rows
 from pymc_nrm.families.arguments import check_matrix
 from pymc_nrm.families.base import Centred, Hyperparameter, add_item, conjugate_family, refresh_cache, segment_sum
 from pymc_nrm.families.learned import Hyperpriors, shared_text
 from pymc_nrm.families.moments import LARGEST_DISTANCE, LARGEST_RATIO, check_shape, summation_grid
-from pymc_nrm.families.regression_rows import (
-    add_marginal_gradients,
-    add_products,
-    draw_coefficients_and_variance,
-    factor_moments,
-    factored_log_marginal,
-    leverage_and_residual,
-)
 from pymc_nrm.families.sample_covariance import feature_moments, sample_moments
 from pymc_nrm.families.scatter import log_determinants, symbolic_log_determinant
-from pymc_nrm.families.wishart_rows import (
-    add_rank_one,
-    cholesky_of_factored,
-    log_determinant_of,
-    write_inverse_factor,
-    write_lanes,
-)
 from pymc_nrm.kernels.lanes import LANES, log_above_one, squared_lengths
 from pymc_nrm.kernels.special import log_rising_factorial, symbolic_log_rising_factorial
 
@@ -209,7 +195,7 @@ class NormalRegression(NamedTuple):
     def add_item(self, statistics, data, item, sign):
         v = data.values[item]
         if not math.isnan(v[v.shape[0] - 1]):
-            add_products(statistics, v, data.grid, sign)
+            regression_rows.add_products(statistics, v, data.grid, sign)
 
     def cache_size(self):
         q = self.mu.shape[0] + 1
@@ -218,9 +204,9 @@ class NormalRegression(NamedTuple):
     def refresh_cache(self, statistics, cache):
         p = self.mu.shape[0]
         work = np.empty((p + 2, p + 1))
-        factor_moments(self, statistics, work)
-        cholesky_of_factored(work, p + 1, work[p + 1])
-        write_inverse_factor(work, p + 1, cache[2:])
+        regression_rows.factor_moments(self, statistics, work)
+        wishart_rows.cholesky_of_factored(work, p + 1, work[p + 1])
+        wishart_rows.write_inverse_factor(work, p + 1, cache[2:])
         last = cache[1 + (p + 1) * (p + 2) // 2]
         cache[1] = self.alpha + 0.5 * statistics[0]
         cache[0] = log_rising_factorial(cache[1], 0.5) + math.log(last) - 0.5 * _LOG_PI
@@ -234,7 +220,7 @@ class NormalRegression(NamedTuple):
         workspace = cache[cache.shape[0] - 2 * q :]
         for j in range(q):
             workspace[j] = v[j]
-        if not add_rank_one(cache[2:], q, sign):
+        if not wishart_rows.add_rank_one(cache[2:], q, sign):
             refresh_cache(self, statistics, cache)
             return
         cache[1] = self.alpha + 0.5 * statistics[0]
@@ -245,7 +231,7 @@ class NormalRegression(NamedTuple):
         q = v.shape[0]
         if math.isnan(v[q - 1]):
             return 0.0
-        leverage, last = leverage_and_residual(cache, v)
+        leverage, last = regression_rows.leverage_and_residual(cache, v)
         growth = 1.0 + leverage
         return cache[0] - 0.5 * math.log(growth) - (cache[1] + 0.5) * math.log(1.0 + last * last / growth)
 
@@ -255,7 +241,7 @@ class NormalRegression(NamedTuple):
         q = v.shape[0]
         if math.isnan(v[q - 1]):
             return 0.0
-        leverage, last = leverage_and_residual(cache, v)
+        leverage, last = regression_rows.leverage_and_residual(cache, v)
         left = 1.0 - leverage
         if not left - last * last > _LEAST_SHARE_LEFT:
             return math.nan
@@ -267,7 +253,7 @@ class NormalRegression(NamedTuple):
         # The last row of W is (-m_n, 1) / sqrt(2 beta_n).
         v = data.values[item]
         p = v.shape[0] - 1
-        leverage, _ = leverage_and_residual(cache, v)
+        leverage, _ = regression_rows.leverage_and_residual(cache, v)
         k = 2 + p * (p + 1) // 2
         law[1] = 0.0
         for j in range(p):
@@ -284,7 +270,7 @@ class NormalRegression(NamedTuple):
     def write_panel(self, cache, rows, lanes, column):
         p = self.mu.shape[0]
         rows[0, column], rows[1, column] = cache[0], cache[1]
-        write_lanes(lanes[0], column, cache[2:], np.zeros(p))
+        wishart_rows.write_lanes(lanes[0], column, cache[2:], np.zeros(p))
         last = 2 + p * (p + 1) // 2
         for j in range(p + 1):
             rows[2 + j, column] = cache[last + j]
@@ -332,17 +318,18 @@ class NormalRegression(NamedTuple):
         if statistics[0] <= 0.0:
             return 0.0
         work = np.empty((p + 2, p + 1))
-        factor_moments(self, statistics, work)
-        return factored_log_marginal(self, statistics[0], work, log_determinant_of(self.Lambda))
+        regression_rows.factor_moments(self, statistics, work)
+        log_determinant = wishart_rows.log_determinant_of(self.Lambda)
+        return regression_rows.factored_log_marginal(self, statistics[0], work, log_determinant)
 
     def log_marginals_with_gradient(self, statistics, gradient):
-        return add_marginal_gradients(self, statistics, gradient)
+        return regression_rows.add_marginal_gradients(self, statistics, gradient)
 
     def parameters_size(self):
         return self.mu.shape[0] + 1
 
     def draw_parameters(self, statistics, rng, parameters):
-        draw_coefficients_and_variance(self, statistics, rng, parameters)
+        regression_rows.draw_coefficients_and_variance(self, statistics, rng, parameters)
 
     def draw_item(self, parameters, rng, item, values):
         p = self.mu.shape[0]

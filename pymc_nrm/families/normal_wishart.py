@@ -8,6 +8,7 @@ import pytensor.tensor as pt
 import scipy
 from pytensor.gradient import disconnected_grad
 
+from pymc_nrm.families import wishart_rows
 from pymc_nrm.families.arguments import check_matrix
 from pymc_nrm.families.base import Hyperparameter, add_item, conjugate_family, refresh_cache, segment_sum
 from pymc_nrm.families.conjugate import gaussian_log_affinities
@@ -26,20 +27,6 @@ from pymc_nrm.families.normal_split import join_normal, normal_wishart_log_densi
 from pymc_nrm.families.sample_covariance import sample_moments
 from pymc_nrm.families.scatter import log_determinants, symbolic_log_determinant
 from pymc_nrm.families.wishart_gaps import draw_missing_entries, factor_one_gap, log_predictive_of_observed
-from pymc_nrm.families.wishart_rows import (
-    add_marginal_gradients,
-    add_rank_one,
-    draw_mean_and_covariance,
-    log_determinant,
-    low_offset,
-    new_workspace,
-    posterior_factor,
-    prior_log_determinant,
-    set_constants,
-    update_plane,
-    write_inverse_factor,
-    write_lanes,
-)
 from pymc_nrm.kernels.lanes import LANES, log_above_one, squared_lengths
 from pymc_nrm.kernels.pairs import split_at, split_product
 from pymc_nrm.kernels.special import log_rising_factorial, symbolic_log_rising_factorial
@@ -175,7 +162,7 @@ class NormalWishart(NamedTuple):
     def add_item(self, statistics, data, item, sign):
         x = data.values[item]
         d = x.shape[0]
-        low_part = low_offset(d)
+        low_part = wishart_rows.low_offset(d)
         statistics[0] += sign
         k = 1 + d
         for i in range(d):
@@ -196,21 +183,21 @@ class NormalWishart(NamedTuple):
 
     def refresh_cache(self, statistics, cache):
         d = self.mu.shape[0]
-        factor = new_workspace(d)
-        weight = posterior_factor(self, statistics, cache[3 : 3 + d], factor)
+        factor = wishart_rows.new_workspace(d)
+        weight = wishart_rows.posterior_factor(self, statistics, cache[3 : 3 + d], factor)
         rows = cache[3 + d :]
-        write_inverse_factor(factor, d, rows)
+        wishart_rows.write_inverse_factor(factor, d, rows)
         for j in range(d):
             rows[d * (d + 1) // 2 + j] = factor[d + 3, j]
-        add_rank_one(rows, d, weight)
-        set_constants(self, statistics[0], d, cache)
+        wishart_rows.add_rank_one(rows, d, weight)
+        wishart_rows.set_constants(self, statistics[0], d, cache)
 
     def update_cache(self, statistics, cache, data, item, sign):
         d = data.values.shape[1]
         if d == 2:
             x_1, x_2, grid = data.values[item, 0], data.values[item, 1], data.grid
             large_1, large_2, unit_1, unit_2 = grid[0, 0], grid[0, 1], grid[1, 0], grid[1, 1]
-            if not update_plane(self, statistics, cache, x_1, x_2, large_1, large_2, unit_1, unit_2, sign):
+            if not wishart_rows.update_plane(self, statistics, cache, x_1, x_2, large_1, large_2, unit_1, unit_2, sign):
                 refresh_cache(self, statistics, cache)
             return
         kappa_n = self.kappa + statistics[0]
@@ -220,12 +207,12 @@ class NormalWishart(NamedTuple):
         mean, v = cache[3 : 3 + d], cache[cache.shape[0] - 2 * d : cache.shape[0] - d]
         for j in range(d):
             v[j] = data.values[item, j] - mean[j]
-        if not add_rank_one(cache[3 + d :], d, kappa_n * step):
+        if not wishart_rows.add_rank_one(cache[3 + d :], d, kappa_n * step):
             refresh_cache(self, statistics, cache)
             return
         for j in range(d):
             mean[j] += step * v[j]
-        set_constants(self, statistics[0], d, cache)
+        wishart_rows.set_constants(self, statistics[0], d, cache)
 
     def log_predictive(self, cache, data, item):
         d = data.values.shape[1]
@@ -297,7 +284,7 @@ class NormalWishart(NamedTuple):
         d = self.mu.shape[0]
         for i in range(3):
             rows[i, column] = cache[i]
-        write_lanes(lanes[0], column, cache[3 + d :], cache[3 : 3 + d])
+        wishart_rows.write_lanes(lanes[0], column, cache[3 + d :], cache[3 : 3 + d])
 
     def add_log_predictives(self, rows, lanes, data, item, width, values):
         lengths = rows[3]
@@ -337,7 +324,8 @@ class NormalWishart(NamedTuple):
             return 0.0
         nu, nu_n = self.nu, self.nu + n
         total = 0.5 * d * (math.log(self.kappa / (self.kappa + n)) - n * math.log(math.pi))
-        total += 0.5 * (nu * prior_log_determinant(self) - nu_n * log_determinant(self, statistics))
+        total += 0.5 * nu * wishart_rows.prior_log_determinant(self)
+        total -= 0.5 * nu_n * wishart_rows.log_determinant(self, statistics)
         # Gamma(x) Gamma(x - 1/2) is Gamma(2x - 1) up to a power of 2, which halves the number of gamma functions.
         for i in range(0, d - 1, 2):
             total += log_rising_factorial(nu - i - 1.0, n) - n * math.log(2.0)
@@ -346,14 +334,14 @@ class NormalWishart(NamedTuple):
         return total
 
     def log_marginals_with_gradient(self, statistics, gradient):
-        return add_marginal_gradients(self, statistics, gradient)
+        return wishart_rows.add_marginal_gradients(self, statistics, gradient)
 
     def parameters_size(self):
         d = self.mu.shape[0]
         return d + d * d
 
     def draw_parameters(self, statistics, rng, parameters):
-        draw_mean_and_covariance(self, statistics, rng, parameters)
+        wishart_rows.draw_mean_and_covariance(self, statistics, rng, parameters)
 
     def log_parameter_density(self, statistics, parameters):
         return normal_wishart_log_density(self, statistics, parameters)
@@ -383,8 +371,8 @@ class NormalWishart(NamedTuple):
         d = self.mu.shape[0]
         factor = np.linalg.cholesky(parameters[d:].copy().reshape((d, d)))
         rows = np.empty(d * (d + 1) // 2)
-        write_inverse_factor(factor, d, rows)
-        write_lanes(panel.lanes, column, rows, parameters[:d])
+        wishart_rows.write_inverse_factor(factor, d, rows)
+        wishart_rows.write_lanes(panel.lanes, column, rows, parameters[:d])
         panel.constants[column] = -0.5 * d * _LOG_2_PI
         for i in range(d):
             panel.constants[column] -= math.log(factor[i, i])

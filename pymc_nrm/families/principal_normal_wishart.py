@@ -8,29 +8,9 @@ import pytensor.tensor as pt
 
 from pymc_nrm.common.checks import known_value, static_shape
 from pymc_nrm.common.supports import AboveFeatures
+from pymc_nrm.families import base, components, conjugate, fast
 from pymc_nrm.families.arguments import check_matrix
-from pymc_nrm.families.base import (
-    Centred,
-    Hyperparameter,
-    add_item,
-    cache_size,
-    check_resolution,
-    conjugate_family,
-    log_likelihood,
-    log_predictive,
-    refresh_cache,
-    statistics_size,
-)
-from pymc_nrm.families.components import add_component_densities, component_panel, write_component
-from pymc_nrm.families.conjugate import log_marginal
-from pymc_nrm.families.fast import (
-    add_log_predictives,
-    log_marginals_with_gradient,
-    log_predictive_without,
-    panel_shape,
-    update_cache,
-    write_panel,
-)
+from pymc_nrm.families.base import Centred, Hyperparameter, conjugate_family
 from pymc_nrm.families.learned import Hyperpriors, shared_text
 from pymc_nrm.families.moments import check_ratio, summation_grid
 from pymc_nrm.families.normal_wishart import NormalWishart
@@ -178,61 +158,61 @@ class PrincipalNormalWishart(NamedTuple):
 
     def check_resolution(self, data, title):
         title = f"{title}, principal directions"
-        check_resolution(leading(self), Centred(data.values, np.zeros(len(self.location)), data.grid), title)
+        base.check_resolution(leading(self), Centred(data.values, np.zeros(len(self.location)), data.grid), title)
         check_ratio(Centred(data.rest, np.zeros(len(self.noise))), np.sqrt(self.noise), "noise", title)
 
     # A row of statistics is that of the leading scores, followed by the sums of squares of the others (q); a row of the
     # cache is that of the leading scores.
     def statistics_size(self):
-        return statistics_size(leading(self)) + self.noise.shape[0]
+        return base.statistics_size(leading(self)) + self.noise.shape[0]
 
     def add_item(self, statistics, data, item, sign):
-        add_item(leading(self), statistics, data, item, sign)
+        base.add_item(leading(self), statistics, data, item, sign)
         add_squares(statistics, data, item, sign)
 
     def cache_size(self):
-        return cache_size(leading(self))
+        return base.cache_size(leading(self))
 
     def refresh_cache(self, statistics, cache):
-        refresh_cache(leading(self), statistics, cache)
+        base.refresh_cache(leading(self), statistics, cache)
 
     def update_cache(self, statistics, cache, data, item, sign):
-        update_cache(leading(self), statistics, cache, data, item, sign)
+        fast.update_cache(leading(self), statistics, cache, data, item, sign)
         add_squares(statistics, data, item, sign)
 
     def log_predictive(self, cache, data, item):
-        return log_predictive(leading(self), cache, data, item) + log_shared_density(self, data, item)
+        return base.log_predictive(leading(self), cache, data, item) + log_shared_density(self, data, item)
 
     def log_predictive_without(self, statistics, cache, data, item):
-        value = log_predictive_without(leading(self), statistics, cache, data, item)
+        value = fast.log_predictive_without(leading(self), statistics, cache, data, item)
         return value + log_shared_density(self, data, item)
 
     def panel_shape(self):
-        return panel_shape(leading(self))
+        return fast.panel_shape(leading(self))
 
     def write_panel(self, cache, rows, lanes, column):
-        write_panel(leading(self), cache, rows, lanes, column)
+        fast.write_panel(leading(self), cache, rows, lanes, column)
 
     def add_log_predictives(self, rows, lanes, data, item, width, values):
-        add_log_predictives(leading(self), rows, lanes, data, item, width, values)
+        fast.add_log_predictives(leading(self), rows, lanes, data, item, width, values)
         add_shared_density(self, data, item, width, values)
 
     def log_likelihood(self, X, labels):
         center, scale, directions, location, kappa, Psi, nu, noise = self
         scores = ((X - center) / scale) @ directions
         k = location.shape[0]
-        clustered = log_likelihood(NormalWishart(location, kappa, Psi, nu), scores[:, :k], labels)
+        clustered = base.log_likelihood(NormalWishart(location, kappa, Psi, nu), scores[:, :k], labels)
         shared = (scores[:, k:] ** 2 / noise + pt.log(noise) + _LOG_2_PI).sum() / 2
         return clustered - shared - X.shape[0] * pt.log(scale).sum()
 
     def log_marginal(self, statistics):
-        return log_marginal(leading(self), statistics) + log_shared_marginal(self, statistics)
+        return conjugate.log_marginal(leading(self), statistics) + log_shared_marginal(self, statistics)
 
     def log_marginals_with_gradient(self, statistics, gradient):
         # The map is constant: its derivatives stay 0.
         d, q = self.scale.shape[0], self.noise.shape[0]
         start, end = 2 * d + d * d, gradient.shape[0] - q
-        total = log_marginals_with_gradient(leading(self), statistics, gradient[start:end])
+        total = fast.log_marginals_with_gradient(leading(self), statistics, gradient[start:end])
         for row in range(statistics.shape[0]):
             squares = statistics[row, statistics.shape[1] - q :]
             total += log_shared_marginal(self, statistics[row])
@@ -265,7 +245,7 @@ class PrincipalNormalWishart(NamedTuple):
                 parameters[d + i * d + j] = self.scale[i] * self.scale[j] * total
 
     def component_panel(self, n_columns):
-        return component_panel(leading(self), n_columns)
+        return components.component_panel(leading(self), n_columns)
 
     def write_component(self, parameters, panel, column):
         d, k = self.scale.shape[0], self.location.shape[0]
@@ -280,10 +260,10 @@ class PrincipalNormalWishart(NamedTuple):
             for b in range(k):
                 for i in range(d):
                     of_scores[k + a * k + b] += along[i] * self.directions[i, b]
-        write_component(leading(self), of_scores, panel, column)
+        components.write_component(leading(self), of_scores, panel, column)
 
     def add_component_densities(self, panel, data, item, width, values):
-        add_component_densities(leading(self), panel, data, item, width, values)
+        components.add_component_densities(leading(self), panel, data, item, width, values)
         add_shared_density(self, data, item, width, values)
 
     draw_item = NormalWishart.draw_item

@@ -4,35 +4,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from pymc_nrm.families.base import (
-    add_item,
-    cache_size,
-    localise,
-    log_predictive,
-    prepare_data,
-    refresh_cache,
-    statistics_size,
-)
-from pymc_nrm.families.components import add_component_densities, component_panel, write_component
-from pymc_nrm.families.conjugate import (
-    draw_parameters,
-    log_marginal,
-    log_parameter_density,
-    parameters_size,
-    restore_parameters,
-)
-from pymc_nrm.families.fast import (
-    add_log_predictives,
-    log_predictive_without,
-    panel_shape,
-    update_cache,
-    update_panel,
-    write_panel,
-)
-from pymc_nrm.families.features import features
-from pymc_nrm.families.gaps import draw_missing
-from pymc_nrm.families.moment_split import join_parameters, split_parameters
-from pymc_nrm.families.some_items import take_items
+from pymc_nrm.families import base, components, conjugate, fast, features, gaps, moment_split, some_items
 
 
 class Product(NamedTuple):
@@ -46,113 +18,115 @@ class Product(NamedTuple):
     second: Any
 
     def prepare_data(self, X):
-        return ProductData(prepare_data(self.first, X[0]), prepare_data(self.second, X[1]))
+        return ProductData(base.prepare_data(self.first, X[0]), base.prepare_data(self.second, X[1]))
 
     def localise(self, data):
-        return Product(localise(self.first, data.first), localise(self.second, data.second))
+        return Product(base.localise(self.first, data.first), base.localise(self.second, data.second))
 
     def restore_parameters(self, data, parameters):
-        size = parameters_size(self.first)
-        first = restore_parameters(self.first, data.first, parameters[..., :size])
-        second = restore_parameters(self.second, data.second, parameters[..., size:])
+        size = conjugate.parameters_size(self.first)
+        first = conjugate.restore_parameters(self.first, data.first, parameters[..., :size])
+        second = conjugate.restore_parameters(self.second, data.second, parameters[..., size:])
         return np.concatenate([first, second], axis=-1)
 
     def statistics_size(self):
-        return statistics_size(self.first) + statistics_size(self.second)
+        return base.statistics_size(self.first) + base.statistics_size(self.second)
 
     def cache_size(self):
-        return cache_size(self.first) + cache_size(self.second)
+        return base.cache_size(self.first) + base.cache_size(self.second)
 
     def parameters_size(self):
-        return parameters_size(self.first) + parameters_size(self.second)
+        return conjugate.parameters_size(self.first) + conjugate.parameters_size(self.second)
 
     def add_item(self, statistics, data, item, sign):
-        size = statistics_size(self.first)
-        add_item(self.first, statistics[:size], data.first, item, sign)
-        add_item(self.second, statistics[size:], data.second, item, sign)
+        size = base.statistics_size(self.first)
+        base.add_item(self.first, statistics[:size], data.first, item, sign)
+        base.add_item(self.second, statistics[size:], data.second, item, sign)
 
     def log_marginal(self, statistics):
-        size = statistics_size(self.first)
-        return log_marginal(self.first, statistics[:size]) + log_marginal(self.second, statistics[size:])
+        size = base.statistics_size(self.first)
+        first = conjugate.log_marginal(self.first, statistics[:size])
+        return first + conjugate.log_marginal(self.second, statistics[size:])
 
     def refresh_cache(self, statistics, cache):
-        size, split = statistics_size(self.first), cache_size(self.first)
-        refresh_cache(self.first, statistics[:size], cache[:split])
-        refresh_cache(self.second, statistics[size:], cache[split:])
+        size, split = base.statistics_size(self.first), base.cache_size(self.first)
+        base.refresh_cache(self.first, statistics[:size], cache[:split])
+        base.refresh_cache(self.second, statistics[size:], cache[split:])
 
     def update_cache(self, statistics, cache, data, item, sign):
-        size, split = statistics_size(self.first), cache_size(self.first)
-        update_cache(self.first, statistics[:size], cache[:split], data.first, item, sign)
-        update_cache(self.second, statistics[size:], cache[split:], data.second, item, sign)
+        size, split = base.statistics_size(self.first), base.cache_size(self.first)
+        fast.update_cache(self.first, statistics[:size], cache[:split], data.first, item, sign)
+        fast.update_cache(self.second, statistics[size:], cache[split:], data.second, item, sign)
 
     def log_predictive(self, cache, data, item):
-        split = cache_size(self.first)
-        first = log_predictive(self.first, cache[:split], data.first, item)
-        return first + log_predictive(self.second, cache[split:], data.second, item)
+        split = base.cache_size(self.first)
+        first = base.log_predictive(self.first, cache[:split], data.first, item)
+        return first + base.log_predictive(self.second, cache[split:], data.second, item)
 
     def log_predictive_without(self, statistics, cache, data, item):
-        size, split = statistics_size(self.first), cache_size(self.first)
-        first = log_predictive_without(self.first, statistics[:size], cache[:split], data.first, item)
-        return first + log_predictive_without(self.second, statistics[size:], cache[split:], data.second, item)
+        size, split = base.statistics_size(self.first), base.cache_size(self.first)
+        first = fast.log_predictive_without(self.first, statistics[:size], cache[:split], data.first, item)
+        return first + fast.log_predictive_without(self.second, statistics[size:], cache[split:], data.second, item)
 
     def draw_missing(self, cache, data, item, rng):
-        split = cache_size(self.first)
-        draw_missing(self.first, cache[:split], data.first, item, rng)
-        draw_missing(self.second, cache[split:], data.second, item, rng)
+        split = base.cache_size(self.first)
+        gaps.draw_missing(self.first, cache[:split], data.first, item, rng)
+        gaps.draw_missing(self.second, cache[split:], data.second, item, rng)
 
     # The panel of the second family stands below that of the first, and its lanes are further sets.
     def panel_shape(self):
-        first, second = panel_shape(self.first), panel_shape(self.second)
+        first, second = fast.panel_shape(self.first), fast.panel_shape(self.second)
         if first[0] == 0 or second[0] == 0:
             return 0, 0, 0
         return first[0] + second[0], first[1] + second[1], max(first[2], second[2])
 
     def write_panel(self, cache, rows, lanes, column):
-        split, shape = cache_size(self.first), panel_shape(self.first)
-        write_panel(self.first, cache[:split], rows, lanes, column)
-        write_panel(self.second, cache[split:], rows[shape[0] :], lanes[shape[1] :], column)
+        split, shape = base.cache_size(self.first), fast.panel_shape(self.first)
+        fast.write_panel(self.first, cache[:split], rows, lanes, column)
+        fast.write_panel(self.second, cache[split:], rows[shape[0] :], lanes[shape[1] :], column)
 
     def update_panel(self, cache, rows, lanes, column, data, item):
-        split, shape = cache_size(self.first), panel_shape(self.first)
-        update_panel(self.first, cache[:split], rows, lanes, column, data.first, item)
-        update_panel(self.second, cache[split:], rows[shape[0] :], lanes[shape[1] :], column, data.second, item)
+        split, shape = base.cache_size(self.first), fast.panel_shape(self.first)
+        fast.update_panel(self.first, cache[:split], rows, lanes, column, data.first, item)
+        fast.update_panel(self.second, cache[split:], rows[shape[0] :], lanes[shape[1] :], column, data.second, item)
 
     def add_log_predictives(self, rows, lanes, data, item, width, values):
-        shape = panel_shape(self.first)
-        add_log_predictives(self.first, rows, lanes, data.first, item, width, values)
-        add_log_predictives(self.second, rows[shape[0] :], lanes[shape[1] :], data.second, item, width, values)
+        shape = fast.panel_shape(self.first)
+        fast.add_log_predictives(self.first, rows, lanes, data.first, item, width, values)
+        fast.add_log_predictives(self.second, rows[shape[0] :], lanes[shape[1] :], data.second, item, width, values)
 
     def draw_parameters(self, statistics, rng, parameters):
-        size, split = statistics_size(self.first), parameters_size(self.first)
-        draw_parameters(self.first, statistics[:size], rng, parameters[:split])
-        draw_parameters(self.second, statistics[size:], rng, parameters[split:])
+        size, split = base.statistics_size(self.first), conjugate.parameters_size(self.first)
+        conjugate.draw_parameters(self.first, statistics[:size], rng, parameters[:split])
+        conjugate.draw_parameters(self.second, statistics[size:], rng, parameters[split:])
 
     def log_parameter_density(self, statistics, parameters):
-        size, split = statistics_size(self.first), parameters_size(self.first)
-        first = log_parameter_density(self.first, statistics[:size], parameters[:split])
-        return first + log_parameter_density(self.second, statistics[size:], parameters[split:])
+        size, split = base.statistics_size(self.first), conjugate.parameters_size(self.first)
+        first = conjugate.log_parameter_density(self.first, statistics[:size], parameters[:split])
+        return first + conjugate.log_parameter_density(self.second, statistics[size:], parameters[split:])
 
     def split_parameters(self, parameters, p, q, rng, first, second):
-        split = parameters_size(self.first)
-        split_parameters(self.first, parameters[:split], p, q, rng, first[:split], second[:split])
-        split_parameters(self.second, parameters[split:], p, q, rng, first[split:], second[split:])
+        split = conjugate.parameters_size(self.first)
+        moment_split.split_parameters(self.first, parameters[:split], p, q, rng, first[:split], second[:split])
+        moment_split.split_parameters(self.second, parameters[split:], p, q, rng, first[split:], second[split:])
 
     def join_parameters(self, p, q, first, second, parameters):
-        split = parameters_size(self.first)
-        total = join_parameters(self.first, p, q, first[:split], second[:split], parameters[:split])
-        return total + join_parameters(self.second, p, q, first[split:], second[split:], parameters[split:])
+        split = conjugate.parameters_size(self.first)
+        one = moment_split.join_parameters(self.first, p, q, first[:split], second[:split], parameters[:split])
+        other = moment_split.join_parameters(self.second, p, q, first[split:], second[split:], parameters[split:])
+        return one + other
 
     def component_panel(self, n_columns):
-        return component_panel(self.first, n_columns), component_panel(self.second, n_columns)
+        return components.component_panel(self.first, n_columns), components.component_panel(self.second, n_columns)
 
     def write_component(self, parameters, panel, column):
-        split = parameters_size(self.first)
-        write_component(self.first, parameters[:split], panel[0], column)
-        write_component(self.second, parameters[split:], panel[1], column)
+        split = conjugate.parameters_size(self.first)
+        components.write_component(self.first, parameters[:split], panel[0], column)
+        components.write_component(self.second, parameters[split:], panel[1], column)
 
     def add_component_densities(self, panel, data, item, width, values):
-        add_component_densities(self.first, panel[0], data.first, item, width, values)
-        add_component_densities(self.second, panel[1], data.second, item, width, values)
+        components.add_component_densities(self.first, panel[0], data.first, item, width, values)
+        components.add_component_densities(self.second, panel[1], data.second, item, width, values)
 
 
 class ProductData(NamedTuple):
@@ -162,11 +136,11 @@ class ProductData(NamedTuple):
     second: Any
 
     def features(self, rng):
-        parts = [features(self.first, rng), features(self.second, rng)]
+        parts = [features.features(self.first, rng), features.features(self.second, rng)]
         return np.concatenate([part / max(np.sqrt(part.var(axis=0).sum()), 1e-300) for part in parts], axis=1)
 
     def take_items(self, items):
-        return ProductData(take_items(self.first, items), take_items(self.second, items))
+        return ProductData(some_items.take_items(self.first, items), some_items.take_items(self.second, items))
 
 
 def product(families):

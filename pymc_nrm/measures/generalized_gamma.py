@@ -77,11 +77,13 @@ class GeneralizedGamma:
 
     def draw_log_auxiliary(self, n, n_clusters, rng):
         alpha, sigma = stable_parameters(self)
-        return _draw_log_u_kernel(float(alpha), float(sigma), n, n_clusters, rng)
+        if sigma > 0.0:
+            return draw_log_concave(rng, LogU(float(n), float(n_clusters), float(alpha), float(sigma)))
+        return draw_log_u_without_sigma(float(alpha), n, rng)
 
     def weights(self, n, log_u):
         alpha, sigma = stable_parameters(self)
-        return _weights_kernel(float(alpha), float(sigma), n, float(log_u))
+        return gibbs_type_weights(n, float(sigma), log_growth(float(alpha), float(sigma), softplus(float(log_u))))
 
     def log_eppf(self, counts):
         alpha, sigma = stable_parameters(self)
@@ -100,7 +102,9 @@ class GeneralizedGamma:
 
     def draw_partition(self, n, rng):
         alpha, sigma = stable_parameters(self)
-        return _draw_partition_kernel(float(alpha), float(sigma), n, rng)
+        if sigma == 0.0:
+            return _draw_from_urn(float(alpha), n, rng)
+        return _draw_by_quadrature(float(alpha), float(sigma), n, rng)
 
     def gibbs_type_rule(self, n, n_clusters):
         alpha, sigma = (float(value) for value in stable_parameters(self))
@@ -159,23 +163,11 @@ class LogU(NamedTuple):
 
 
 @kernel
-def _draw_log_u_kernel(alpha, sigma, n, k, rng):
-    if sigma > 0.0:
-        return draw_log_concave(rng, LogU(float(n), float(k), alpha, sigma))
-    return draw_log_u_without_sigma(alpha, n, rng)
-
-
-@kernel
 def draw_log_u_without_sigma(alpha, n, rng):
     """Draw log u of the Dirichlet process of mass alpha, which is independent of the partition of the n items."""
     # Since u / (1 + u) ~ Beta(n, alpha), u is a ratio of gamma variables.
     log_numerator = math.log(rng.standard_gamma(float(n)))
     return min(log_numerator - draw_log_gamma(rng, alpha), LARGEST_LOG_U)
-
-
-@kernel
-def _weights_kernel(alpha, sigma, n, log_u):
-    return gibbs_type_weights(n, sigma, log_growth(alpha, sigma, softplus(log_u)))
 
 
 @kernel
@@ -214,13 +206,6 @@ def _lay_nodes(n, k, alpha, sigma, weight, decay, growth):
         largest = max(largest, weight[j])
     for j in range(weight.shape[0]):
         weight[j] = math.exp(weight[j] - largest)
-
-
-@kernel
-def _draw_partition_kernel(alpha, sigma, n, rng):
-    if sigma == 0.0:
-        return _draw_from_urn(alpha, n, rng)
-    return _draw_by_quadrature(alpha, sigma, n, rng)
 
 
 @kernel

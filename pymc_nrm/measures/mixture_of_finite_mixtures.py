@@ -115,7 +115,10 @@ class MixtureOfFiniteMixtures(NamedTuple):
         return gibbs_type_weights(n, -gamma, math.log(rate) + math.log(gamma) - gamma * softplus(log_u))
 
     def draw_log_auxiliary(self, n, n_clusters, rng):
-        return _draw_log_u_kernel(float(self.gamma), float(self.rate), n, n_clusters, rng)
+        gamma, rate = float(self.gamma), float(self.rate)
+        # Given M, u / (1 + u) ~ Beta(n, gamma M), as for a Dirichlet process of mass gamma M.
+        shape = gamma * (n_clusters + draw_categorical(rng, _log_terms(n, n_clusters, gamma, rate)))
+        return draw_log_u_without_sigma(shape, n, rng)
 
     def log_eppf(self, counts):
         return _log_eppf_kernel(float(self.gamma), float(self.rate), np.asarray(counts))
@@ -219,13 +222,6 @@ def log_new_weight(n, k, gamma, rate):
 
 
 _cached_log_new_weight = functools.lru_cache(maxsize=4096)(log_new_weight)
-
-
-@kernel
-def _draw_log_u_kernel(gamma, rate, n, k, rng):
-    # Given M, u / (1 + u) ~ Beta(n, gamma M), as for a Dirichlet process of mass gamma M.
-    shape = gamma * (k + draw_categorical(rng, _log_terms(n, k, gamma, rate)))
-    return draw_log_u_without_sigma(shape, n, rng)
 
 
 @kernel

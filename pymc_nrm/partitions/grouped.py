@@ -8,20 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from pymc_nrm.families.base import (
-    add_item,
-    cache_size,
-    check_resolution,
-    log_predictive,
-    prepare_alike,
-    refresh_cache,
-    statistics_size,
-)
-from pymc_nrm.families.components import add_component_densities, component_panel, write_component
-from pymc_nrm.families.conjugate import draw_parameters, log_marginal, parameters_size, restore_parameters
-from pymc_nrm.families.fast import student_predictive, update_cache
-from pymc_nrm.families.features import features
-from pymc_nrm.families.some_items import take_items
+from pymc_nrm.families import base, components, conjugate, fast, features, some_items
 from pymc_nrm.kernels.special import copy_row
 
 
@@ -43,7 +30,7 @@ class GroupedRows(NamedTuple):
 
     def features(self, rng):
         """Means over the rows of each item, 0 without rows."""
-        values = features(self.rows, rng)
+        values = features.features(self.rows, rng)
         sums = np.zeros((len(self.start) - 1, values.shape[1]))
         np.add.at(sums, self.items, values)
         return sums / np.maximum(np.diff(self.start), 1)[:, None]
@@ -52,7 +39,7 @@ class GroupedRows(NamedTuple):
         lengths = np.diff(self.start)[items]
         start = np.concatenate([[0], np.cumsum(lengths)])
         places = np.arange(start[-1]) + np.repeat(self.start[items] - start[:-1], lengths)
-        return GroupedRows(take_items(self.rows, self.members[places]), start, np.arange(start[-1]))
+        return GroupedRows(some_items.take_items(self.rows, self.members[places]), start, np.arange(start[-1]))
 
 
 def grouped_rows(rows, items, n):
@@ -68,71 +55,71 @@ class Grouped(NamedTuple):
 
     def prepare_alike(self, X, data):
         # Each row is an item of its own.
-        rows = prepare_alike(self.family, X, data.rows)
+        rows = base.prepare_alike(self.family, X, data.rows)
         return grouped_rows(rows, np.arange(len(X)), len(X))
 
     def check_resolution(self, data, title):
-        check_resolution(self.family, data.rows, title)
+        base.check_resolution(self.family, data.rows, title)
 
     def restore_parameters(self, data, parameters):
-        return restore_parameters(self.family, data.rows, parameters)
+        return conjugate.restore_parameters(self.family, data.rows, parameters)
 
     def statistics_size(self):
-        return statistics_size(self.family)
+        return base.statistics_size(self.family)
 
     def cache_size(self):
-        return cache_size(self.family) + statistics_size(self.family)
+        return base.cache_size(self.family) + base.statistics_size(self.family)
 
     def parameters_size(self):
-        return parameters_size(self.family)
+        return conjugate.parameters_size(self.family)
 
     def add_item(self, statistics, data, item, sign):
         for place in range(data.start[item], data.start[item + 1]):
-            add_item(self.family, statistics, data.rows, data.members[place], sign)
+            base.add_item(self.family, statistics, data.rows, data.members[place], sign)
 
     def refresh_cache(self, statistics, cache):
-        size = cache_size(self.family)
-        refresh_cache(self.family, statistics, cache[:size])
+        size = base.cache_size(self.family)
+        base.refresh_cache(self.family, statistics, cache[:size])
         copy_row(cache[size:], statistics)
 
     def update_cache(self, statistics, cache, data, item, sign):
-        size = cache_size(self.family)
+        size = base.cache_size(self.family)
         for place in range(data.start[item], data.start[item + 1]):
-            update_cache(self.family, statistics, cache[:size], data.rows, data.members[place], sign)
+            fast.update_cache(self.family, statistics, cache[:size], data.rows, data.members[place], sign)
         copy_row(cache[size:], statistics)
 
     def log_predictive(self, cache, data, item):
         # Each row given those of the cluster and the ones before it.
-        size, first, last = cache_size(self.family), data.start[item], data.start[item + 1]
+        size, first, last = base.cache_size(self.family), data.start[item], data.start[item + 1]
         if first == last:
             return 0.0
-        total = log_predictive(self.family, cache[:size], data.rows, data.members[first])
+        total = base.log_predictive(self.family, cache[:size], data.rows, data.members[first])
         if last > first + 1:
             own, statistics = cache[:size].copy(), cache[size:].copy()
             for place in range(first + 1, last):
-                update_cache(self.family, statistics, own, data.rows, data.members[place - 1], 1.0)
-                total += log_predictive(self.family, own, data.rows, data.members[place])
+                fast.update_cache(self.family, statistics, own, data.rows, data.members[place - 1], 1.0)
+                total += base.log_predictive(self.family, own, data.rows, data.members[place])
         return total
 
     def student_predictive(self, cache, data, item, feature, law):
         row = data.members[data.start[item]]
-        student_predictive(self.family, cache[: cache_size(self.family)], data.rows, row, feature, law)
+        fast.student_predictive(self.family, cache[: base.cache_size(self.family)], data.rows, row, feature, law)
 
     def log_marginal(self, statistics):
-        return log_marginal(self.family, statistics)
+        return conjugate.log_marginal(self.family, statistics)
 
     def draw_parameters(self, statistics, rng, parameters):
-        draw_parameters(self.family, statistics, rng, parameters)
+        conjugate.draw_parameters(self.family, statistics, rng, parameters)
 
     def component_panel(self, n_columns):
-        return component_panel(self.family, n_columns)
+        return components.component_panel(self.family, n_columns)
 
     def write_component(self, parameters, panel, column):
-        write_component(self.family, parameters, panel, column)
+        components.write_component(self.family, parameters, panel, column)
 
     def add_component_densities(self, panel, data, item, width, values):
         for place in range(data.start[item], data.start[item + 1]):
-            add_component_densities(self.family, panel, data.rows, data.members[place], width, values)
+            components.add_component_densities(self.family, panel, data.rows, data.members[place], width, values)
 
 
 def family_of_rows(family):

@@ -18,20 +18,8 @@ import pandas as pd
 import pytensor.tensor as pt
 from pytensor.graph.basic import Variable
 
-from pymc_nrm.families.base import add_item, cache_size, log_predictive, refresh_cache, statistics_size
-from pymc_nrm.families.components import add_component_densities, component_panel, write_component
-from pymc_nrm.families.conjugate import draw_parameters, log_marginal, parameters_size
-from pymc_nrm.families.fast import (
-    add_log_predictives,
-    add_row,
-    log_predictive_without,
-    panel_shape,
-    update_cache,
-    update_panel,
-    write_panel,
-)
-from pymc_nrm.families.features import features
-from pymc_nrm.families.some_items import take_items
+from pymc_nrm.families import base, components, conjugate, fast, features, some_items
+from pymc_nrm.families.fast import add_row
 from pymc_nrm.kernels.generic import kernel
 from pymc_nrm.measures.base import Weights, log_eppf
 from pymc_nrm.partitions.flat import Ordered
@@ -179,10 +167,10 @@ class KnownRows(NamedTuple):
     is_known: Any
 
     def features(self, rng):
-        return features(self.groups, rng)
+        return features.features(self.groups, rng)
 
     def take_items(self, items):
-        return KnownRows(take_items(self.groups, items), self.is_known[items])
+        return KnownRows(some_items.take_items(self.groups, items), self.is_known[items])
 
 
 class KnownGrouped(NamedTuple):
@@ -194,25 +182,25 @@ class KnownGrouped(NamedTuple):
     moment: Any
 
     def statistics_size(self):
-        return statistics_size(self.family) + 3
+        return base.statistics_size(self.family) + 3
 
     def cache_size(self):
         # Units, whether one is known, and what the weight of one more free item lacks.
-        return cache_size(self.family) + 3
+        return base.cache_size(self.family) + 3
 
     def parameters_size(self):
-        return parameters_size(self.family)
+        return conjugate.parameters_size(self.family)
 
     def add_item(self, statistics, data, item, sign):
-        add_item(self.family, statistics[:-3], data.groups, item, sign)
+        base.add_item(self.family, statistics[:-3], data.groups, item, sign)
         _count_unit(statistics, data, item, sign)
 
     def refresh_cache(self, statistics, cache):
-        refresh_cache(self.family, statistics[:-3], cache[:-3])
+        base.refresh_cache(self.family, statistics[:-3], cache[:-3])
         _write_counts(self.join, statistics, cache)
 
     def update_cache(self, statistics, cache, data, item, sign):
-        update_cache(self.family, statistics[:-3], cache[:-3], data.groups, item, sign)
+        fast.update_cache(self.family, statistics[:-3], cache[:-3], data.groups, item, sign)
         _count_unit(statistics, data, item, sign)
         _write_counts(self.join, statistics, cache)
 
@@ -223,25 +211,25 @@ class KnownGrouped(NamedTuple):
                 return -math.inf
             n_units, n_items = int(cache[-3]), data.groups.start[item + 1] - data.groups.start[item]
             lacking = self.moment[n_units + n_items] - self.moment[n_units + 1]
-        return log_predictive(self.family, cache[:-3], data.groups, item) + lacking
+        return base.log_predictive(self.family, cache[:-3], data.groups, item) + lacking
 
     # Gibbs updates with a panel move free items only, which are units of one item: a known unit stays in its cluster,
     # or opens one again if it is alone.  Free items alone reach every partition that agrees with the known labels.
 
     def panel_shape(self):
-        n_rows, n_sets, n_lane_rows = panel_shape(self.family.family)
+        n_rows, n_sets, n_lane_rows = fast.panel_shape(self.family.family)
         return n_rows + 2 if n_rows > 0 else 0, n_sets, n_lane_rows
 
     def write_panel(self, cache, rows, lanes, column):
-        write_panel(self.family.family, cache[: cache_size(self.family.family)], rows[:-2], lanes, column)
+        fast.write_panel(self.family.family, cache[: base.cache_size(self.family.family)], rows[:-2], lanes, column)
         rows[-2, column], rows[-1, column] = cache[-3], cache[-1]
 
     def update_panel(self, cache, rows, lanes, column, data, item):
         if data.is_known[item]:
-            write_panel(self, cache, rows, lanes, column)
+            fast.write_panel(self, cache, rows, lanes, column)
             return
-        inner, member = cache[: cache_size(self.family.family)], _member(data, item)
-        update_panel(self.family.family, inner, rows[:-2], lanes, column, data.groups.rows, member)
+        inner, member = cache[: base.cache_size(self.family.family)], _member(data, item)
+        fast.update_panel(self.family.family, inner, rows[:-2], lanes, column, data.groups.rows, member)
         rows[-2, column], rows[-1, column] = cache[-3], cache[-1]
 
     def add_log_predictives(self, rows, lanes, data, item, width, values):
@@ -250,36 +238,36 @@ class KnownGrouped(NamedTuple):
                 values[k] = values[k] if rows[-2, k] == 0.0 else -math.inf
             return
         member = _member(data, item)
-        add_log_predictives(self.family.family, rows[:-2], lanes, data.groups.rows, member, width, values)
+        fast.add_log_predictives(self.family.family, rows[:-2], lanes, data.groups.rows, member, width, values)
         add_row(rows[-1], width, values)
 
     def log_predictive_without(self, statistics, cache, data, item):
-        if panel_shape(self.family.family)[0] == 0:
+        if fast.panel_shape(self.family.family)[0] == 0:
             return math.nan
         if data.is_known[item]:
             # Above all other weights, of which that of a new cluster is not zero.
             return 1e300
-        inner, member = cache[: cache_size(self.family.family)], _member(data, item)
-        own = log_predictive_without(self.family.family, statistics[:-3], inner, data.groups.rows, member)
+        inner, member = cache[: base.cache_size(self.family.family)], _member(data, item)
+        own = fast.log_predictive_without(self.family.family, statistics[:-3], inner, data.groups.rows, member)
         return own + self.join[_n_items(statistics) - 1] - self.join[int(statistics[-3]) - 1]
 
     def log_marginal(self, statistics):
         if statistics[-2] > 1.0:
             return -math.inf
         lacking = self.moment[_n_items(statistics)] - self.moment[int(statistics[-3])]
-        return log_marginal(self.family, statistics[:-3]) + lacking
+        return conjugate.log_marginal(self.family, statistics[:-3]) + lacking
 
     def draw_parameters(self, statistics, rng, parameters):
-        draw_parameters(self.family, statistics[:-3], rng, parameters)
+        conjugate.draw_parameters(self.family, statistics[:-3], rng, parameters)
 
     def component_panel(self, n_columns):
-        return component_panel(self.family, n_columns)
+        return components.component_panel(self.family, n_columns)
 
     def write_component(self, parameters, panel, column):
-        write_component(self.family, parameters, panel, column)
+        components.write_component(self.family, parameters, panel, column)
 
     def add_component_densities(self, panel, data, item, width, values):
-        add_component_densities(self.family, panel, data.groups, item, width, values)
+        components.add_component_densities(self.family, panel, data.groups, item, width, values)
 
     def cluster_size(self, statistics, n_units):
         return _n_items(statistics)

@@ -7,7 +7,13 @@ from tree_reference import FAMILIES, MEASURES, below, log_evidence, marginals
 from pymc_nrm.families import NormalGamma
 from pymc_nrm.measures import DirichletProcess
 from pymc_nrm.measures.base import weights
-from pymc_nrm.moves.guide_trees.tree import build_tree, check_tree, cut_tree, tree_potentials
+from pymc_nrm.moves.guide_trees.tree import (
+    build_tree,
+    check_tree,
+    cut_tree,
+    potentials_from_marginals,
+    tree_log_marginals,
+)
 from pymc_nrm.stats import adjusted_rand
 from pymc_nrm.trees import bayes_kmeans_bhc, clustering
 from pymc_nrm.trees.inputs import family_and_data
@@ -53,7 +59,7 @@ def test_units_have_the_potentials_of_their_trees(rng):
     # Complete the tree by arbitrary merges of the units.
     rest = [[tops[0], tops[1]]] + [[n + len(merges) + k, tops[k + 2]] for k in range(len(tops) - 2)]
     tree = build_tree(np.concatenate([merges, rest]))
-    exact = tree_potentials(tree, table, family, data)
+    exact = potentials_from_marginals(tree, table.moment, tree_log_marginals(tree, family, data))
     np.testing.assert_allclose(log_d, exact.log_dissimilarity[n : n + len(merges)], atol=1e-9)
     np.testing.assert_allclose(units.log_potential, exact.log_potential[tops], atol=1e-8)
     assert units.size.tolist() == tree.size[tops].tolist()

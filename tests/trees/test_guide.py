@@ -4,7 +4,7 @@ import numpy as np
 import pymc as pm
 import pytest
 from scipy import sparse
-from scipy.cluster.hierarchy import fcluster, is_monotonic, is_valid_linkage
+from scipy.cluster.hierarchy import fcluster, is_monotonic, is_valid_linkage, linkage
 
 import pymc_nrm as nrm
 from pymc_nrm.families.features import features
@@ -44,7 +44,7 @@ def test_features_separate_what_is_apart(name):
     _, data, n = family_and_data(*DATA[name])
     X = features(data, np.random.default_rng(0))
     assert X.shape[0] == n and np.isfinite(X).all()
-    tree = build_tree(guide.ward_merges(np.random.default_rng(0), X))
+    tree = build_tree(linkage(X, method="ward")[:, :2])
     assert len(set(_half[leaves(tree, tree.left[-1])])) == 1
     assert len(set(_half[leaves(tree, tree.right[-1])])) == 1
 
@@ -58,12 +58,11 @@ def test_features_of_odd_data():
     assert not features(data, None).any()
 
 
-@pytest.mark.parametrize("kind", ["ibhc", "ward"])
 @pytest.mark.parametrize("n", [1, 2, 3, 40])
-def test_guide_trees(kind, n, rng):
+def test_guide_trees(n, rng):
     family, X = DATA["NormalGamma"]
     family, data, n = family_and_data(family, X[:n])
-    tree = guide_tree(rng, weights(MEASURE, n, 1.0), family, data, kind)
+    tree = guide_tree(rng, weights(MEASURE, n, 1.0), family, data)
     check_tree(tree)
     if n == 40:
         assert cut_tree(tree).tolist() == _half.tolist()
@@ -93,25 +92,7 @@ def test_guide_trees_of_a_sample(monkeypatch, rng):
 @pytest.mark.slow
 def test_guide_tree_without_data(rng):
     assert bhc([1.0], GAUSS, MEASURE, random_seed=1).to_linkage().shape == (0, 4)
-    with pytest.raises(ValueError, match="ibhc"):
-        guide_tree(rng, weights(MEASURE, 50, 1.0), NoData(0.0), NoRows(0.0), "single")
-    for kind in ("ibhc", "ward"):
-        check_tree(guide_tree(rng, weights(MEASURE, 50, 1.0), NoData(0.0), NoRows(0.0), kind))
-
-
-@pytest.mark.parametrize("kind", ["spread", "few values", "one value"])
-def test_ward_of_many_points(kind, monkeypatch, rng):
-    monkeypatch.setattr(guide, "MOST_WARD_ITEMS", 100)
-    n = 3_000
-    points = {
-        "spread": rng.normal(size=(n, 2)),
-        "few values": rng.integers(3, size=(n, 1)) / 2.0,
-        "one value": np.ones((n, 1)),
-    }
-    tree = build_tree(guide.ward_merges(rng, points[kind]))
-    check_tree(tree)
-    # The mean depth of a leaf: every node above it counts one.
-    assert tree.size[len(tree.order) :].sum() < 100 * len(tree.order)
+    check_tree(guide_tree(rng, weights(MEASURE, 50, 1.0), NoData(0.0), NoRows(0.0)))
 
 
 @pytest.mark.parametrize("algorithm", [bhc, ibhc])

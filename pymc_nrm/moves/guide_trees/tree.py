@@ -213,12 +213,6 @@ def tree_log_marginals(tree, family, data):
 
 
 @kernel
-def tree_potentials(tree, weights, family, data):
-    """Potentials of every node of a tree, computed from the data."""
-    return potentials_from_marginals(tree, weights.moment, tree_log_marginals(tree, family, data))
-
-
-@kernel
 def potentials_from_marginals(tree, moment, log_p):
     """Potentials of every node given u, from log marginals and the table of ``log kappa(m, u)``."""
     n = tree.order.shape[0]
