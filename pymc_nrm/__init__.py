@@ -74,6 +74,7 @@ from pymc_nrm.stats import (
 )
 from pymc_nrm.steps import (
     ChunkedSampler,
+    LearnedGibbs,
     MarginalGibbs,
     MissingGibbs,
     NestedGibbs,
@@ -82,7 +83,6 @@ from pymc_nrm.steps import (
     SlotNUTS,
     SplitMerge,
     TreeGuided,
-    WishartGibbs,
 )
 
 __all__ = [
@@ -93,6 +93,7 @@ __all__ = [
     "DirichletProcess",
     "HierarchicalDirichletProcess",
     "IndependentNormalDiffusion",
+    "LearnedGibbs",
     "MarginalGibbs",
     "MissingGibbs",
     "Mixture",
@@ -115,7 +116,6 @@ __all__ = [
     "SlotNUTS",
     "SplitMerge",
     "TreeGuided",
-    "WishartGibbs",
     "add_diagnostics",
     "assignment_uncertainty",
     "cluster_parameters",

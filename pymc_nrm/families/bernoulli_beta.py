@@ -12,7 +12,7 @@ from pymc_nrm.families.conjugate import categorical_log_affinities, log_marginal
 from pymc_nrm.families.fast import add_row
 from pymc_nrm.families.learned import Hyperpriors, shared_text
 from pymc_nrm.families.moment_split import join_probabilities, log_beta_density, split_probabilities
-from pymc_nrm.kernels.special import digamma, log_rising_factorial, symbolic_log_rising_factorial
+from pymc_nrm.kernels.special import digamma, log_gamma_ratio, log_rising_factorial, symbolic_log_rising_factorial
 
 
 @conjugate_family(
@@ -173,6 +173,19 @@ class BernoulliBeta(NamedTuple):
                 both = digamma(a + b) - digamma(a + b + (ones + zeros))
                 gradient[j] += digamma(a + ones) - digamma(a) + both
                 gradient[d + j] += digamma(b + zeros) - digamma(b) + both
+        return total
+
+    def log_marginals_of_feature(self, rows, feature, factor):
+        d = self.alpha.shape[0]
+        a, b = factor * self.alpha[feature], factor * self.beta[feature]
+        of_a, of_b, of_both, total = math.lgamma(a), math.lgamma(b), math.lgamma(a + b), 0.0
+        for k in range(rows.shape[0]):
+            ones, zeros = rows[k, feature], rows[k, d + feature]
+            # A single value has the same probability whatever the concentration.
+            if ones + zeros > 1.0:
+                total += log_gamma_ratio(a, ones, of_a) if ones > 0.0 else 0.0
+                total += log_gamma_ratio(b, zeros, of_b) if zeros > 0.0 else 0.0
+                total -= log_gamma_ratio(a + b, ones + zeros, of_both)
         return total
 
     def parameters_size(self):

@@ -249,6 +249,22 @@ class CategoricalDirichlet(NamedTuple):
                             gradient[j * width + x] += digamma(alpha + count) - digamma(alpha)
         return total
 
+    def log_marginals_of_feature(self, rows, feature, factor):
+        d, width = self.alpha.shape
+        total = mass = 0.0
+        for x in range(width):
+            alpha = factor * self.alpha[feature, x]
+            mass += alpha
+            of_alpha = math.lgamma(alpha) if alpha > 0.0 else 0.0
+            for k in range(rows.shape[0]):
+                count = rows[k, feature * width + x]
+                if count > 0.0:
+                    total += log_gamma_ratio(alpha, count, of_alpha)
+        of_mass = math.lgamma(mass)
+        for k in range(rows.shape[0]):
+            total -= log_gamma_ratio(mass, rows[k, d * width + feature], of_mass)
+        return total
+
     def parameters_size(self):
         return self.alpha.size
 

@@ -221,6 +221,16 @@ class PoissonGamma(NamedTuple):
                 gradient[d + j] += alpha / beta - (alpha + count) / (beta + n)
         return total
 
+    def log_marginals_of_feature(self, rows, feature, factor):
+        d = self.alpha.shape[0]
+        a, b = factor * self.alpha[feature], factor * self.beta[feature]
+        of_a, total = math.lgamma(a), 0.0
+        for k in range(rows.shape[0]):
+            count, n = rows[k, feature], rows[k, d]
+            total += log_gamma_ratio(a, count, of_a) if count > 0.0 else 0.0
+            total -= a * math.log1p(n / b) + count * math.log(b + n)
+        return total
+
     def parameters_size(self):
         return self.alpha.shape[0]
 

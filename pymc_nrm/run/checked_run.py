@@ -23,7 +23,7 @@ from pymc_nrm.run.label_file import LabelFile
 from pymc_nrm.run.log_likelihoods import add_log_likelihood, without_log_likelihood
 from pymc_nrm.run.renaming import changed_by_renaming, slot_parameters
 from pymc_nrm.run.results import add_flat_columns, mark_variables, to_datatree
-from pymc_nrm.run.slot_steps import wishart_variables, with_slot_nuts, with_wishart_gibbs
+from pymc_nrm.run.slot_steps import learned_variables, with_learned_gibbs, with_slot_nuts
 from pymc_nrm.run.storage import Storage
 from pymc_nrm.run.watch import watched
 from pymc_nrm.run.workers import sample_remotely
@@ -64,7 +64,7 @@ def run_and_check(model, arguments, *, client, folder, seconds, report):
     for name in ("log_likelihood", "log_prior"):
         if label_storage == "none" and (kwargs.get("idata_kwargs") or {}).get(name):
             raise ValueError(f"{name} of idata_kwargs must be False with label_storage='none': it needs labels")
-    likelihoods, quiet, learned = [], report.quiet, wishart_variables(model, kwargs)
+    likelihoods, quiet, learned = [], report.quiet, learned_variables(model, kwargs)
     if kinds:
         kwargs, likelihoods = without_log_likelihood(model, kwargs)
     if kinds and not quiet:
@@ -85,7 +85,7 @@ def run_and_check(model, arguments, *, client, folder, seconds, report):
         # The first step of a partition that is made ends the line.
         shown = elapsed("Preparing") if kinds and has_bar and kwargs.get("step") is None else shown
     with without_announcements(quiet, has_bar), interrupts_before_draws(folder), beside, shown:
-        kwargs = with_wishart_gibbs(model, kwargs, learned)
+        kwargs = with_learned_gibbs(model, kwargs, learned)
         idata = _sample(model, draws, label_storage, thin, labels, client, folder, seconds, quiet, kwargs)
     posterior = idata["posterior"] if isinstance(idata, DataTree) and "posterior" in idata.children else None
     if posterior is None or posterior.sizes.get("draw", 0) == 0:

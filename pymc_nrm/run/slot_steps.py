@@ -1,10 +1,10 @@
 """Steps for continuous variables that know of the whole model, which PyMC's choice variable by variable does not."""
 
 from pymc_nrm.common.pymc_internals import accept_in_nuts, flatten_steps, resolve_backend_compile_kwargs
-from pymc_nrm.models.learned_wishart import learned_wisharts
+from pymc_nrm.models.learned_priors import learned_priors
 from pymc_nrm.models.missing_entries import continuous_values
 from pymc_nrm.models.rvs import partitions_of
-from pymc_nrm.steps import SlotNUTS, WishartGibbs
+from pymc_nrm.steps import LearnedGibbs, SlotNUTS
 
 # For fewer features, compiling the step costs more than the few gradients that NUTS needs.
 LEAST_FEATURES = 8
@@ -22,24 +22,24 @@ def continuous_without_step(model, steps):
     return [variable for variable in continuous_values(model) if variable not in taken]
 
 
-def wishart_variables(model, kwargs):
-    """Value variables for a :class:`~pymc_nrm.WishartGibbs`: those without a step of priors of many features."""
+def learned_variables(model, kwargs):
+    """Value variables for a :class:`~pymc_nrm.LearnedGibbs`: those without a step of priors of many features."""
     rest = continuous_without_step(model, given_steps(kwargs))
-    wide = [one for one in learned_wisharts(model) if len(one.scale) >= LEAST_FEATURES]
+    wide = [one for one in learned_priors(model) if one.n_features >= LEAST_FEATURES]
     priors = [[model.rvs_to_values[rv] for rv in one.variables] for one in wide]
     chosen = [variable for variables in priors if set(variables) <= set(rest) for variable in variables]
     # Options of NUTS ask for NUTS where there is nothing else that it could sample.
     return [] if len(chosen) == len(rest) and {"nuts", "target_accept"} & kwargs.keys() else chosen
 
 
-def with_wishart_gibbs(model, kwargs, variables):
-    """Add a :class:`~pymc_nrm.WishartGibbs` for some variables, if there are any."""
+def with_learned_gibbs(model, kwargs, variables):
+    """Add a :class:`~pymc_nrm.LearnedGibbs` for some variables, if there are any."""
     if not variables:
         return kwargs
     kwargs = dict(kwargs)
-    options = kwargs.pop(WishartGibbs.name, None) or {}
+    options = kwargs.pop(LearnedGibbs.name, None) or {}
     compile_kwargs = resolve_backend_compile_kwargs(kwargs.get("backend"), kwargs.get("compile_kwargs"))
-    step = WishartGibbs(variables, model=model, compile_kwargs=compile_kwargs, **options)
+    step = LearnedGibbs(variables, model=model, compile_kwargs=compile_kwargs, **options)
     return kwargs | {"step": [*given_steps(kwargs), step]}
 
 

@@ -1,6 +1,7 @@
 """Steps that sample partitions, missing entries of their data, and hyperparameters of their families."""
 
 from pymc_nrm.steps.chunked_sampler import ChunkedSampler
+from pymc_nrm.steps.learned_gibbs import LearnedGibbs
 from pymc_nrm.steps.marginal_gibbs import MarginalGibbs
 from pymc_nrm.steps.missing_gibbs import MissingGibbs
 from pymc_nrm.steps.nested.nested_gibbs import NestedGibbs
@@ -9,10 +10,10 @@ from pymc_nrm.steps.slots.gibbs import SlotGibbs
 from pymc_nrm.steps.slots.nuts import SlotNUTS
 from pymc_nrm.steps.split_merge import SplitMerge
 from pymc_nrm.steps.tree_guided import Move, TreeGuided
-from pymc_nrm.steps.wishart_gibbs import WishartGibbs
 
 __all__ = [
     "ChunkedSampler",
+    "LearnedGibbs",
     "MarginalGibbs",
     "MissingGibbs",
     "Move",
@@ -22,5 +23,4 @@ __all__ = [
     "SlotNUTS",
     "SplitMerge",
     "TreeGuided",
-    "WishartGibbs",
 ]

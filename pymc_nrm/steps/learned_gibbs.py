@@ -1,4 +1,4 @@
-"""The step for the hyperparameters that ``NormalWishart.learned`` learns."""
+"""The step for hyperparameters that ``learned`` of a family learns."""
 
 from functools import partial
 from typing import Any
@@ -12,11 +12,12 @@ from pytensor.graph.basic import Variable
 from pymc_nrm.common.checks import check_count, random_generator
 from pymc_nrm.common.progress import elapsed
 from pymc_nrm.common.pymc_internals import StepMethodState
+from pymc_nrm.families.concentrations import draw_concentrations
 from pymc_nrm.families.normal_wishart import NormalWishart
 from pymc_nrm.families.wishart_hyperparameters import draw_wishart_hyperparameters
 from pymc_nrm.kernels.compilation import announced_compilation
 from pymc_nrm.kernels.generic import precompile
-from pymc_nrm.models.learned_wishart import learned_wisharts
+from pymc_nrm.models.learned_priors import LearnedWishart, learned_priors
 from pymc_nrm.models.parts import PartitionParts
 from pymc_nrm.models.rvs import checked_model, family_of, kind_of, partition_of
 from pymc_nrm.models.values import Values
@@ -25,32 +26,37 @@ from pymc_nrm.partitions.grouped import Grouped
 from pymc_nrm.partitions.labels import canonical_labels
 
 
-class WishartGibbs(BlockedStep):
-    """Gibbs sampling of what ``NormalWishart.learned`` learns: the default step for it, from eight features on.
+class LearnedGibbs(BlockedStep):
+    """Gibbs sampling of hyperparameters that ``learned`` of a family learns, from the statistics of clusters alone.
 
-    Each sweep draws ``kappa`` with all parameters of clusters summed out; a precision matrix for each cluster from its
-    exact conditional; given these, ``excess`` and ``share`` with the Wishart matrix summed out; and this matrix from
-    its conditional law, which is Wishart.  The precision matrices are thrown away.  Numbers are drawn by slice
-    sampling.  The step leaves the posterior invariant, and is irreducible for these variables.  With d features, a
-    sweep costs about two gradients, of which NUTS needs tens for d (d + 1) / 2 variables.
+    *Counts and categories* (``BernoulliBeta``, ``CategoricalDirichlet``, ``PoissonGamma``): given the partition, with
+    parameters of clusters summed out, the concentrations of features are independent, and each is drawn by slice
+    sampling.
 
-    :func:`pymc_nrm.sample` leaves priors of fewer than eight features to NUTS, and what differs from ``learned`` in
-    anything but constants of its log-normal laws: other laws or transforms, or variables on which anything else in the
-    model depends.  ``pm.sample`` must be given the step.
+    *Covariances* (``NormalWishart``): each sweep draws ``kappa`` with all parameters of clusters summed out; a
+    precision matrix for each cluster from its exact conditional; given these, ``excess`` and ``share`` with the Wishart
+    matrix summed out; and this matrix from its conditional law, which is Wishart.  The precision matrices are thrown
+    away.  Numbers are drawn by slice sampling.  With d features, a sweep costs about two gradients, of which NUTS needs
+    tens for d (d + 1) / 2 variables.
+
+    The step leaves the posterior invariant, and is irreducible for these variables.  :func:`pymc_nrm.sample` uses it
+    from eight features on, and leaves to NUTS what differs from ``learned`` in anything but constants: other laws or
+    transforms than log-normal ones, or variables on which anything else in the model depends.  ``pm.sample`` must be
+    given the step.
 
     Parameters
     ----------
     vars : list of variables, optional
         The variables of one or more priors, each of them with all its variables; by default all such priors.
     n_sweeps : int
-        Number of sweeps per draw.
+        Number of sweeps per draw for covariances.
     **kwargs
         ``model``, ``rng``, ``initial_point``, ``compile_kwargs`` as for any PyMC step.
 
     Raises
     ------
     TypeError
-        If ``vars`` are not all the variables of priors that are as ``NormalWishart.learned`` makes them.
+        If ``vars`` are not all the variables of priors that are as ``learned`` makes them.
 
     Examples
     --------
@@ -61,10 +67,10 @@ class WishartGibbs(BlockedStep):
     >>> with pm.Model() as model:
     ...     z = nrm.Partition("z", nrm.DirichletProcess(1.0), n=20)
     ...     x = nrm.Mixture("x", z, nrm.NormalWishart.learned("x", X), observed=X)
-    ...     step = nrm.WishartGibbs(n_sweeps=2)
+    ...     step = nrm.LearnedGibbs(n_sweeps=2)
     """
 
-    name = "wishart_gibbs"
+    name = "learned_gibbs"
     _state_class = StepMethodState
 
     def __new__(cls, *args, **kwargs):
@@ -93,9 +99,10 @@ class WishartGibbs(BlockedStep):
         families = [type(family_of(one.mixture)) for one in chosen]
         with announced_compilation(type(self).__name__, families, elapsed):
             point = model.initial_point() if initial_point is None else initial_point
-            self._priors = [_Prior(model, one, compile_kwargs) for one in chosen]
+            classes = [_Wishart if isinstance(one, LearnedWishart) else _Concentrations for one in chosen]
+            self._priors = [prior(model, one, compile_kwargs) for prior, one in zip(classes, chosen, strict=True)]
             for prior in self._priors:
-                precompile(draw_wishart_hyperparameters, *prior.arguments(self.rng, point, n_sweeps))
+                precompile(prior.kernel, *prior.arguments(self.rng, point, n_sweeps))
 
     def setup_chain(self, rng, tune, draws):
         super().setup_chain(rng, tune, draws)
@@ -109,12 +116,12 @@ class WishartGibbs(BlockedStep):
 
 
 class _Prior:
-    """The prior of one mixture, at points."""
+    """The prior of one mixture, at points; all that is positive has its logarithm as value."""
 
     def __init__(self, model, learned, compile_kwargs):
         partition = partition_of(learned.mixture)
         self._kind, self._partition = kind_of(partition), partition.name
-        self._name, self._scale, self._laws = learned.mixture.name, np.array(learned.scale), learned.laws
+        self._name, self._learned = learned.mixture.name, learned
         self._variables = [model.rvs_to_values[one].name for one in learned.variables]
         evaluate = partial(Values.at_points, model, compile_kwargs=compile_kwargs)
         self._labels, self._parts = evaluate([partition]), PartitionParts(partition, [learned.mixture], evaluate)
@@ -124,25 +131,19 @@ class _Prior:
         self._labels.refresh()
         self._parts.refresh()
 
-    def arguments(self, rng, point, n_sweeps):
-        """Arguments of the kernel at a point; it changes those before the last."""
+    def clusters(self, point):
+        """The family at a point, and a row of statistics for each cluster."""
         value = self._kind.of_items(self._kind.read({self._partition: self._labels(point)[0]}))
         labels = canonical_labels(self._kind.cluster_labels(value))
         _, [family], [data] = self._parts.prepared(point)
         rows = build_state(labels, family, data).statistics[: labels.max() + 1]
-        family = family.family if isinstance(family, Grouped) else family
-        family = family if isinstance(family, NormalWishart) else family.leading()
-        family = family._replace(Psi=np.empty_like(family.Psi))
-        share, kappa, excess, squares, *below = (np.array(point[name], dtype="float64") for name in self._variables)
-        logs, below = np.array([share, kappa, excess]), below[0] if below else np.empty(0)
-        return rng, family, rows, self._scale, self._laws, logs, np.exp(squares), below, n_sweeps
+        return family.family if isinstance(family, Grouped) else family, rows
 
     def draw(self, rng, point, n_sweeps):
-        """The point with new hyperparameters; all that are positive have logarithms as values."""
+        """The point with new hyperparameters."""
         arguments = self.arguments(rng, point, n_sweeps)
-        draw_wishart_hyperparameters(*arguments)
-        logs, squares, below = arguments[-4:-1]
-        values = [*(np.array(one) for one in logs), np.log(squares), below]
+        self.kernel(*arguments)
+        values = self.values(arguments)
         if not all(np.isfinite(one).all() for one in values):
             raise SamplingError(
                 f"hyperparameters of {self._name!r} cannot be drawn: given the clusters, their law is not finite"
@@ -150,9 +151,43 @@ class _Prior:
         return point | dict(zip(self._variables, values, strict=False))
 
 
+class _Wishart(_Prior):
+    kernel = draw_wishart_hyperparameters
+
+    def arguments(self, rng, point, n_sweeps):
+        """Arguments of the kernel at a point; it changes those before the last."""
+        family, rows = self.clusters(point)
+        family = family if isinstance(family, NormalWishart) else family.leading()
+        family = family._replace(Psi=np.empty_like(family.Psi))
+        share, kappa, excess, squares, *below = (np.array(point[name], dtype="float64") for name in self._variables)
+        logs, below = np.array([share, kappa, excess]), below[0] if below else np.empty(0)
+        scale, laws = np.array(self._learned.scale), self._learned.laws
+        return rng, family, rows, scale, laws, logs, np.exp(squares), below, n_sweeps
+
+    def values(self, arguments):
+        logs, squares, below = arguments[-4:-1]
+        return [*(np.array(one) for one in logs), np.log(squares), below]
+
+
+class _Concentrations(_Prior):
+    kernel = draw_concentrations
+
+    def arguments(self, rng, point, n_sweeps):
+        """Arguments of the kernel at a point; it changes the logarithms."""
+        [name] = self._variables
+        logs = np.array(point[name], dtype="float64")
+        family, rows = self.clusters(point | {name: np.zeros_like(logs)})
+        laws = np.ascontiguousarray(np.broadcast_to(self._learned.laws, (2, len(logs))))
+        # Features are independent, so that one sweep draws all.
+        return rng, family, rows, laws, logs, 1
+
+    def values(self, arguments):
+        return [arguments[-2]]
+
+
 def _chosen(vars, model):
     """The priors that a user asks for, by default all."""
-    priors = learned_wisharts(model)
+    priors = learned_priors(model)
     given = vars if isinstance(vars, list | tuple) else [vars]
     found = [model.values_to_rvs.get(one, one) if isinstance(one, Variable) else one for one in given]
     chosen = [one for one in priors if vars is None or any(rv is own for rv in found for own in one.variables)]
@@ -161,7 +196,7 @@ def _chosen(vars, model):
         names = [[rv.name for rv in one.variables] for one in priors]
         got = None if vars is None else [getattr(rv, "name", rv) for rv in found]
         raise TypeError(
-            "vars must be all variables of priors as NormalWishart.learned makes them, on which nothing else depends; "
+            "vars must be all variables of priors as learned of a family makes them, on which nothing else depends; "
             f"the model has {names or 'none'}. Got {got}"
         )
     return chosen

@@ -12,10 +12,10 @@ from scipy.special import gammaln
 import pymc_nrm as nrm
 from pymc_nrm.families.principal_normal_wishart import PrincipalNormalWishart
 from pymc_nrm.measures.base import log_eppf
-from pymc_nrm.models.learned_wishart import learned_wisharts
+from pymc_nrm.models.learned_priors import learned_priors
 from pymc_nrm.partitions.labels import all_partitions, label_counts
 from pymc_nrm.run import slot_steps
-from pymc_nrm.run.slot_steps import wishart_variables
+from pymc_nrm.run.slot_steps import learned_variables
 from pymc_nrm.testing import largest_z, mean_and_error
 
 X = np.array([[0.2, -0.4], [0.9, 1.8], [2.1, 0.7], [5.9, 4.1]])
@@ -57,7 +57,7 @@ def log_marginal(rows, mu, kappa, Psi, nu):
 
 
 def exact(d, n_draws):
-    """All partitions, their probabilities, the mean of each statistic, and Monte Carlo errors of both."""
+    """What :func:`weighted` returns for a normal-Wishart mixture."""
     rng, values = np.random.default_rng(3), X[:, :d]
     share, kappa, excess = (np.exp(rng.normal(mean, 1.0, n_draws)) for mean in (-1.0, -3.0, 1.5))
     squares, below = rng.chisquare(d + 2 - np.arange(d), (n_draws, d)), rng.normal(size=(n_draws, d * (d - 1) // 2))
@@ -66,9 +66,17 @@ def exact(d, n_draws):
     T[:, *np.tril_indices(d, -1)] = below
     root = np.linalg.cholesky(np.cov(values, rowvar=False).reshape(d, d)) @ T / np.sqrt(d + 2)
     Psi = (share * excess)[:, None, None] * root @ np.swapaxes(root, 1, 2)
-    drawn, partitions, blocks = statistics(share, kappa, excess, squares, below), all_partitions(4), {}
+    drawn = statistics(share, kappa, excess, squares, below)
+    return weighted(drawn, lambda block: log_marginal(values[block], values.mean(axis=0), kappa, Psi, d + 1.0 + excess))
+
+
+def weighted(drawn, log_marginal):
+    """All partitions, their probabilities, the mean of each statistic, and Monte Carlo errors of both, from statistics
+    of draws of the prior, shape (m, number), and log marginals (m,) of some items.
+    """
+    partitions, blocks = all_partitions(4), {}
     for block in {tuple(np.flatnonzero(labels == k)) for labels in partitions for k in range(labels.max() + 1)}:
-        blocks[block] = log_marginal(values[list(block)], values.mean(axis=0), kappa, Psi, d + 1.0 + excess)
+        blocks[block] = log_marginal(list(block))
     weights = [
         np.exp(
             log_eppf(MEASURE, label_counts(labels))
@@ -81,13 +89,14 @@ def exact(d, n_draws):
     # Errors of ratios of means.
     of_p = [(one / total.mean() - total / total.mean() * q).std() for one, q in zip(weights, p, strict=True)]
     of_mean = ((drawn - mean) * (total / total.mean())[:, None]).std(axis=0)
-    return partitions, p, mean, *(np.array(one) / np.sqrt(n_draws) for one in (of_p, of_mean))
+    return partitions, p, mean, *(np.array(one) / np.sqrt(len(drawn)) for one in (of_p, of_mean))
 
 
-def run(model, seed, draws, **options):
+def run(model, seed, draws, read, **options):
+    """Labels of draws, and statistics that are read at each point."""
     rng, labels, drawn = np.random.default_rng(seed), [], []
     with model:
-        steps = [nrm.MarginalGibbs([model["z"]], rng=1), nrm.WishartGibbs(rng=1, **options)]
+        steps = [nrm.MarginalGibbs([model["z"]], rng=1), nrm.LearnedGibbs(rng=1, **options)]
     for step in steps:
         step.setup_chain(rng.spawn(1)[0], 0, draws)
     point = model.initial_point() | {"z": np.arange(4) if seed % 2 else np.zeros(4, dtype=int)}
@@ -95,23 +104,92 @@ def run(model, seed, draws, **options):
         for step in steps:
             point, _ = step.step(point)
         labels.append(point["z"])
-        logs = [np.exp(point[f"{name}_log__"]) for name in NAMES[:4]]
-        drawn.append(statistics(*logs, point.get("x_below_pivot", np.empty(0))))
+        drawn.append(read(point))
     return np.array(labels), np.array(drawn)
+
+
+def read_wishart(point):
+    positive = [np.exp(point[f"{name}_log__"]) for name in NAMES[:4]]
+    return statistics(*positive, point.get("x_below_pivot", np.empty(0)))
+
+
+def assert_joint_law(model, draws, read, known, **options):
+    """Compare four chains with what :func:`weighted` returns."""
+    chains = [run(model, k, draws, read, **options) for k in range(4)]
+    labels, drawn = (np.array(one) for one in zip(*chains, strict=True))
+    partitions, p, expected, error_of_p, error_of_mean = known
+    found = np.array([(labels == one).all(axis=-1) for one in partitions]).astype(float)
+    for values, wanted, error in ((np.moveaxis(found, 0, -1), p, error_of_p), (drawn, expected, error_of_mean)):
+        mean, error_of_chains, _ = mean_and_error(values)
+        assert np.all(np.abs(mean - wanted) < largest_z(labels.shape, len(wanted)) * np.hypot(error_of_chains, error))
 
 
 @pytest.mark.quick("2-600-1")
 @pytest.mark.parametrize(("d", "draws", "n_sweeps"), [(2, 600, 1), (2, 12000, 1), (1, 12000, 2)])
 def test_partitions_and_hyperparameters_have_their_joint_law(d, draws, n_sweeps):
-    model = make_model(d)
-    labels, drawn = (
-        np.array(one) for one in zip(*(run(model, k, draws, n_sweeps=n_sweeps) for k in range(4)), strict=True)
-    )
-    partitions, p, expected, error_of_p, error_of_mean = exact(d, 50_000)
-    found = np.array([(labels == one).all(axis=-1) for one in partitions]).astype(float)
-    for values, wanted, error in ((np.moveaxis(found, 0, -1), p, error_of_p), (drawn, expected, error_of_mean)):
-        mean, error_of_chains, _ = mean_and_error(values)
-        assert np.all(np.abs(mean - wanted) < largest_z(labels.shape, len(wanted)) * np.hypot(error_of_chains, error))
+    assert_joint_law(make_model(d), draws, read_wishart, exact(d, 50_000), n_sweeps=n_sweeps)
+
+
+def log_rising(a, n):
+    return gammaln(a + n) - gammaln(a)
+
+
+def log_dirichlet(levels, alpha):
+    """Log marginals (m,) of levels given alpha, shape (m, number of levels)."""
+    counts = np.bincount(levels[~np.isnan(levels)].astype(int), minlength=alpha.shape[1])
+    return log_rising(alpha, counts).sum(axis=1) - log_rising(alpha.sum(axis=1), counts.sum())
+
+
+def log_binary(values, column, c):
+    p = (np.nansum(column) + 0.5) / ((~np.isnan(column)).sum() + 1.0)
+    return log_dirichlet(values, c[:, None] * np.array([1.0 - p, p]))
+
+
+def log_categorical(values, column, c):
+    counts = np.bincount(column.astype(int)) + 0.5
+    return log_dirichlet(values, c[:, None] * counts / counts.sum())
+
+
+def log_poisson(values, column, c):
+    beta, n, total = c * len(column) / (column.sum() + 0.5), len(values), values.sum()
+    log_rate = c * np.log(beta) - (c + total) * np.log(beta + n)
+    return log_rising(c, total) + log_rate - gammaln(values + 1.0).sum()
+
+
+COUNTS = {
+    "binary": (nrm.BernoulliBeta, [[1, 0], [1, np.nan], [1, 0], [0, 1]], log_binary),
+    "categorical": (nrm.CategoricalDirichlet, [[0, 1], [0, 1], [2, 1], [1, 0]], log_categorical),
+    "counts": (nrm.PoissonGamma, [[0, 2], [1, 1], [3, 0], [4, 3]], log_poisson),
+}
+
+
+def model_of_counts(name):
+    family, values, _ = COUNTS[name]
+    with pm.Model() as model:
+        z = nrm.Partition("z", MEASURE, n=4)
+        nrm.Mixture("x", z, family.learned("x", values), observed=values)
+    return model
+
+
+def moments(logs):
+    """First and second moments of logarithms of the concentrations of two features."""
+    return np.concatenate([logs, logs**2, logs[..., :1] * logs[..., 1:]], axis=-1)
+
+
+@pytest.mark.quick("800-binary")
+@pytest.mark.parametrize("name", COUNTS)
+@pytest.mark.parametrize("draws", [800, 6000])
+def test_partitions_and_concentrations_have_their_joint_law(draws, name):
+    _, values, log_feature = COUNTS[name]
+    values, logs = np.array(values, dtype=float), np.random.default_rng(3).normal(size=(50_000, 2))
+
+    def log_marginal(block):
+        return sum(log_feature(values[block, j], values[:, j], np.exp(logs[:, j])) for j in range(2))
+
+    def read(point):
+        return moments(point["x_concentration_log__"])
+
+    assert_joint_law(model_of_counts(name), draws, read, weighted(moments(logs), log_marginal))
 
 
 def changed(change):
@@ -134,7 +212,27 @@ def other_family(**fields):
     return model
 
 
+def of_counts(family):
+    """A model of a mixture whose family is made of a log-normal variable for each of two features."""
+
+    def model():
+        with pm.Model() as model:
+            z, c = nrm.Partition("z", MEASURE, n=4), pm.LogNormal("c", 0.0, 1.0, shape=2)
+            nrm.Mixture("x", z, family(c), observed=[[0, 1], [0, 1], [1, 0], [1, 1]])
+        return model
+
+    return model
+
+
 REFUSED = {
+    "a fixed number of zeros": of_counts(lambda c: nrm.BernoulliBeta(c, np.ones(2))),
+    "numbers of two variables": of_counts(lambda c: nrm.BernoulliBeta(c, pm.LogNormal("e", 0.0, 1.0, shape=2))),
+    "a sum": of_counts(lambda c: nrm.PoissonGamma(c, c + 1.0)),
+    "a reciprocal": of_counts(lambda c: nrm.PoissonGamma(c, 1.0 / c)),
+    "one variable of all features": of_counts(lambda c: nrm.PoissonGamma(c[0] * np.ones(2), c[0] * np.ones(2))),
+    "a number for each level": of_counts(lambda c: nrm.CategoricalDirichlet(c[None, :] * np.ones((2, 2)))),
+    "a gamma law": of_counts(lambda c: nrm.PoissonGamma(*[pm.Gamma("g", 1.0, 1.0, shape=2)] * 2)),
+    "a child of a concentration": of_counts(lambda c: (nrm.PoissonGamma(c, 2.0 * c), pm.Normal("y", c))[0]),
     "a potential": lambda: changed(lambda model: pm.Potential("p", -model["x_share"])),
     "a child": lambda: changed(lambda model: pm.Normal("y", model["x_squared_pivot"][0])),
     "another mixture": lambda: changed(
@@ -156,37 +254,49 @@ REFUSED = {
 @pytest.mark.parametrize("name", REFUSED)
 def test_priors_that_differ_are_left_to_nuts(name):
     model = REFUSED[name]()
-    assert learned_wisharts(model) == []
-    assert wishart_variables(model, {}) == []
+    assert learned_priors(model) == []
+    assert learned_variables(model, {}) == []
     with pytest.raises(TypeError, match="vars must be all variables of priors"):
-        nrm.WishartGibbs(model=model)
+        nrm.LearnedGibbs(model=model)
+
+
+def test_multiples_of_any_log_normal_variable_are_taken():
+    with pm.Model() as model:
+        z, c = nrm.Partition("z", MEASURE, n=4), pm.LogNormal("c", [0.0, 1.0], 0.5, shape=2)
+        family = nrm.CategoricalDirichlet(3.0 * c[:, None] * np.ones((2, 2)) / 2.0)
+        nrm.Mixture("x", z, family, observed=[[0, 1], [0, 1], [1, 0], [1, 1]])
+    [found] = learned_priors(model)
+    assert found.variables == [c] and found.n_features == 2
+    np.testing.assert_array_equal(found.laws, [[0.0, 1.0], [0.5, 0.5]])
 
 
 def test_another_log_normal_kappa_is_taken():
     model = other_family(kappa=lambda model, family: pm.LogNormal("k", -2.0, 0.5))()
-    [found] = learned_wisharts(model)
+    [found] = learned_priors(model)
     assert found.variables[1].name == "k"
     np.testing.assert_array_equal(found.laws, [[-1.0, 1.0], [-2.0, 0.5], [1.5, 1.0]])
 
 
 def test_all_variables_of_a_prior_or_none(monkeypatch):
     model = make_model()
-    assert wishart_variables(model, {}) == []
+    assert learned_variables(model, {}) == []
     monkeypatch.setattr(slot_steps, "LEAST_FEATURES", 2)
     with pytest.raises(TypeError, match=r"\['x_share', 'x_kappa'.*Got \['x_share'\]"):
-        nrm.WishartGibbs([model["x_share"]], model=model)
+        nrm.LearnedGibbs([model["x_share"]], model=model)
     with pytest.raises(ValueError, match="n_sweeps must be"):
-        nrm.WishartGibbs(n_sweeps=0, model=model)
+        nrm.LearnedGibbs(n_sweeps=0, model=model)
     with model:
         slices = [pm.Slice([model["x_share"]])]
-    assert [variable.name for variable in wishart_variables(model, {})] == [
+    assert [variable.name for variable in learned_variables(model, {})] == [
         model.rvs_to_values[model[name]].name for name in NAMES
     ]
-    assert wishart_variables(model, {"step": slices}) == wishart_variables(model, {"target_accept": 0.9}) == []
+    assert learned_variables(model, {"step": slices}) == learned_variables(model, {"target_accept": 0.9}) == []
 
 
 @pytest.mark.quick("gaps")
-@pytest.mark.parametrize("kind", ["gaps", "together", "known", "rows", "components", "two priors", "slots", "nested"])
+@pytest.mark.parametrize(
+    "kind", ["gaps", "together", "known", "rows", "components", "two priors", "slots", "nested", "counts"]
+)
 def test_models_of_every_kind_are_sampled(kind):
     values = np.random.default_rng(1).normal(size=(12, 3))
     if kind == "gaps":
@@ -209,9 +319,12 @@ def test_models_of_every_kind_are_sampled(kind):
         nrm.Mixture("x", z, learned("x", values), observed=values, **of_mixture)
         if kind == "two priors":
             nrm.Mixture("y", z, nrm.NormalWishart.learned("y", values[:, :2]), observed=values[:, :2])
-        step = nrm.WishartGibbs(rng=1)
+        if kind == "counts":
+            counts = np.abs(values).round()
+            nrm.Mixture("y", z, nrm.PoissonGamma.learned("y", counts), observed=counts)
+        step = nrm.LearnedGibbs(rng=1)
     point = model.initial_point()
     drawn, _ = step.step(point)
     changed = {name for name in point if not np.array_equal(point[name], drawn[name])}
     assert changed == {variable.name for variable in step.vars}
-    assert len(changed) == (10 if kind == "two priors" else 5)
+    assert len(changed) == {"two priors": 10, "counts": 6}.get(kind, 5)

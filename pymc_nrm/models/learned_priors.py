@@ -1,4 +1,4 @@
-"""The variables that ``NormalWishart.learned`` makes, found in the graph of a model."""
+"""The variables that ``learned`` of some families makes, found in the graph of a model."""
 
 from typing import Any, NamedTuple
 
@@ -6,14 +6,19 @@ import numpy as np
 from pymc.distributions import transforms
 from pytensor.graph.basic import Constant
 from pytensor.graph.traversal import graph_inputs
-from pytensor.scalar import Add, Mul
+from pytensor.raise_op import CheckAndRaise
+from pytensor.scalar import Add, Mul, TrueDiv
+from pytensor.tensor.basic import Alloc
 from pytensor.tensor.elemwise import DimShuffle, Elemwise
 from pytensor.tensor.random.basic import GammaRV, LogNormalRV, NormalRV
 from pytensor.tensor.random.type import RandomType
 
+from pymc_nrm.common.supports import WholeNumber
+from pymc_nrm.families.concentrations import log_marginals_of_feature
 from pymc_nrm.families.normal_wishart import NormalWishart
 from pymc_nrm.families.principal_normal_wishart import PrincipalNormalWishart
 from pymc_nrm.families.scatter import RandomCovariance
+from pymc_nrm.kernels.generic import lacking
 from pymc_nrm.models.mixture import MixtureRV
 from pymc_nrm.models.rvs import depends_on, family_of
 from pymc_nrm.models.values import constant_value
@@ -29,17 +34,66 @@ class LearnedWishart(NamedTuple):
     scale: Any
     # Means and standard deviations of the logarithms of share, kappa and excess, shape (3, 2).
     laws: Any
+    n_features: int
 
 
-def learned_wisharts(model):
+class LearnedConcentrations(NamedTuple):
+    """A mixture and the free variable that multiplies all hyperparameters of its family, feature by feature."""
+
+    mixture: Any
+    variables: Any
+    # Means and standard deviations of the logarithms, shape (2, 1) or (2, d).
+    laws: Any
+    n_features: int
+
+
+def learned_priors(model):
     """The mixtures of a model whose prior is what ``learned`` makes, and whose variables nothing else depends on."""
-    found = [_learned_wishart(model, rv) for rv in model.basic_RVs if _is(rv, MixtureRV)]
+    mixtures = [rv for rv in model.basic_RVs if _is(rv, MixtureRV)]
+    found = [find(model, rv, family_of(rv)) for rv in mixtures for find in (_learned_wishart, _learned_concentrations)]
     return [one for one in found if one is not None]
 
 
-def _learned_wishart(model, mixture):
-    """The prior of a mixture, or None if it differs in anything from what ``learned`` makes."""
-    family = family_of(mixture)
+def _learned_concentrations(model, mixture, family):
+    """The prior of a mixture, or None if its hyperparameters are not constant multiples of a log-normal variable."""
+    if lacking(type(family), [log_marginals_of_feature]):
+        return None
+    specs = zip(family, family.hyperparameters.values(), strict=True)
+    fields = [field for field, spec in specs if not isinstance(spec.support, WholeNumber)]
+    variable, *others = [_multiplied(field) for field in fields]
+    # None if the shape of the data may change.
+    n_features = fields[0].type.shape[0]
+    is_shared = variable.type.shape == (1,) != (n_features,)
+    if variable not in model.free_RVs or variable.ndim != 1 or is_shared or {*others} - {variable}:
+        return None
+    law = _constants(variable, LogNormalRV)
+    is_log = isinstance(model.rvs_to_transforms[variable], transforms.LogTransform)
+    if law is None or not is_log or _are_used_elsewhere(model, mixture, fields, [variable]):
+        return None
+    laws = np.stack(np.broadcast_arrays(*map(np.atleast_1d, law)))
+    return LearnedConcentrations(mixture, [variable], laws, n_features or 0)
+
+
+def _multiplied(field):
+    """The variable that is multiplied or divided by constants, row by row, to give a hyperparameter."""
+    while field.owner is not None:
+        op, inputs = field.owner.op, field.owner.inputs
+        if isinstance(op, DimShuffle) and op.new_order[:1] == (0,) and set(op.new_order[1:]) <= {"x"}:
+            [field] = inputs
+        elif isinstance(op, Alloc | CheckAndRaise) and inputs[0].ndim == field.ndim:
+            field = inputs[0]
+        elif isinstance(op, Elemwise) and isinstance(op.scalar_op, Mul | TrueDiv):
+            rest = [one for one in inputs if not all(isinstance(origin, Constant) for origin in graph_inputs([one]))]
+            if len(rest) != 1 or (isinstance(op.scalar_op, TrueDiv) and rest[0] is not inputs[0]):
+                return field
+            [field] = rest
+        else:
+            return field
+    return field
+
+
+def _learned_wishart(model, mixture, family):
+    """The prior of a mixture, or None if it differs in anything from what ``NormalWishart.learned`` makes."""
     if not isinstance(family, NormalWishart | PrincipalNormalWishart):
         return None
     kappa, factors, terms = family.kappa, _parts(family.Psi, Mul), _parts(family.nu, Add)
@@ -72,10 +126,10 @@ def _learned_wishart(model, mixture):
         not are_logs
         or rest not in ([], [None])
         or not has_usual_laws
-        or _are_used_elsewhere(model, mixture, family, variables)
+        or _are_used_elsewhere(model, mixture, (family.kappa, family.Psi, family.nu), variables)
     ):
         return None
-    return LearnedWishart(mixture, variables, scale.data, np.array(laws, dtype=np.float64))
+    return LearnedWishart(mixture, variables, scale.data, np.array(laws, dtype=np.float64), d)
 
 
 def _is(variable, op_class):
@@ -108,9 +162,8 @@ def _are(parameters, *expected):
     return pairs is not None and all(np.array_equal(*np.broadcast_arrays(one, value)) for one, value in pairs)
 
 
-def _are_used_elsewhere(model, mixture, family, variables):
-    """Whether anything but kappa, Psi and nu of the mixture depends on one of the variables."""
-    fields = (family.kappa, family.Psi, family.nu)
+def _are_used_elsewhere(model, mixture, fields, variables):
+    """Whether anything but these hyperparameters of the mixture depends on one of the variables."""
     others = [one for one in mixture.owner.inputs if not any(one is field for field in fields)]
     for variable in (*model.basic_RVs, *model.potentials):
         parents = (
