@@ -1,31 +1,28 @@
 """What moves and functions need of a family, and the message if a family lacks it."""
 
-from pymc_nrm.families.base import (
-    add_item,
-    cache_size,
-    log_likelihood,
-    log_predictive,
-    prepare_data,
-    refresh_cache,
-    statistics_size,
-)
-from pymc_nrm.families.components import add_component_densities, component_panel, write_component
-from pymc_nrm.families.conjugate import draw_item, draw_parameters, log_parameter_density, parameters_size
-from pymc_nrm.families.moment_split import join_parameters, split_parameters
+from pymc_nrm.families import base, components, conjugate, moment_split
 from pymc_nrm.kernels.generic import lacking
 
 # What every family must define.
-PREDICTIVE = (prepare_data, statistics_size, add_item, cache_size, refresh_cache, log_predictive, log_likelihood)
+PREDICTIVE = (
+    base.prepare_data,
+    base.statistics_size,
+    base.add_item,
+    base.cache_size,
+    base.refresh_cache,
+    base.log_predictive,
+    base.log_likelihood,
+)
 
 # What draws of component parameters need, and what draws of data need.
-PARAMETERS = (parameters_size, draw_parameters)
-ITEMS = (*PARAMETERS, draw_item)
+PARAMETERS = (conjugate.parameters_size, conjugate.draw_parameters)
+ITEMS = (*PARAMETERS, conjugate.draw_item)
 
 # What weighs an item under many components at once.
-COMPONENT_PANEL = (component_panel, write_component, add_component_densities)
+COMPONENT_PANEL = (components.component_panel, components.write_component, components.add_component_densities)
 
 # What splits and merges need if labels are summed out.
-MOMENT_SPLIT = (log_parameter_density, split_parameters, join_parameters)
+MOMENT_SPLIT = (conjugate.log_parameter_density, moment_split.split_parameters, moment_split.join_parameters)
 
 
 def is_family(value):

@@ -131,13 +131,12 @@ class NormalGamma(NamedTuple):
         ['x_share', 'x_kappa', 'x_excess']
         """
         prior = Hyperpriors(name, X)
-        moments = cls.from_data(prior.values)
-        variance = 4.0 * moments.beta
+        mean, variance = feature_moments(cls, prior.values)
         share = prior.log_normal("share", -1.0, 1.0, dims=prior.features())
         kappa = prior.log_normal("kappa", -3.0, 1.0)
         excess = prior.log_normal("excess", 1.0, 1.0)
         # The prior mean of the variance of a cluster is beta / (alpha - 1).
-        return cls(mu=moments.mu, kappa=kappa, alpha=1.0 + excess, beta=share * variance * excess)
+        return cls(mu=mean, kappa=kappa, alpha=1.0 + excess, beta=share * variance * excess)
 
     def prepare_data(self, X):
         return centred(check_matrix(self, X))

@@ -5,15 +5,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from pymc_nrm.families import fast
 from pymc_nrm.families.base import log_predictive
-from pymc_nrm.families.fast import (
-    add_log_predictives,
-    log_predictive_without,
-    panel_shape,
-    update_cache,
-    update_panel,
-    write_panel,
-)
 from pymc_nrm.families.gaps import draw_missing
 from pymc_nrm.kernels.generic import check_signals, kernel
 from pymc_nrm.kernels.lanes import LANES, exp_within
@@ -44,13 +37,13 @@ def new_panel(state, join, family):
     #     column       0   ...   K - 1 |  K  | K + 1 ... width - 1
     #                   K clusters     | new |      padding
     n_blocks = (state.counts.shape[0] + LANES - 1) // LANES
-    n_rows, n_sets, n_lane_rows = panel_shape(family)
+    n_rows, n_sets, n_lane_rows = fast.panel_shape(family)
     rows, lanes = np.empty((n_rows, n_blocks * LANES)), np.empty((n_sets, n_blocks, n_lane_rows, LANES))
     prior = np.full(n_blocks * LANES, -np.inf)
     for column in range(n_blocks * LANES):
         slot = state.active[min(column, state.size[0])]
         if n_rows > 0:
-            write_panel(family, state.cache[slot], rows, lanes, column)
+            fast.write_panel(family, state.cache[slot], rows, lanes, column)
         if column <= state.size[0]:
             prior[column] = join[state.counts[slot]]
     return rows, lanes, prior
@@ -168,7 +161,7 @@ def _sweep_while_room(rng, state, weights, family, data, items, start):
     labels, counts, active, position, size = state.labels, state.counts, state.active, state.position, state.size
     statistics, cache, join = state.statistics, state.cache, weights.join
     capacity = counts.shape[0]
-    has_panel = panel_shape(family)[0] > 0
+    has_panel = fast.panel_shape(family)[0] > 0
     rows, lanes, prior = new_panel(state, join, family)
     values = np.empty(prior.shape[0])
     n_moved = 0
@@ -184,7 +177,7 @@ def _sweep_while_room(rng, state, weights, family, data, items, start):
         alone = not outside and counts[old] == 1
         # Most items stay in their cluster, so do not take them out and put them back.
         taken_out = outside or alone
-        own = math.nan if taken_out else log_predictive_without(family, statistics[old], cache[old], data, item)
+        own = math.nan if taken_out else fast.log_predictive_without(family, statistics[old], cache[old], data, item)
         inside = not math.isnan(own)
         if alone:
             # The last cluster moves into the closed one's column, and its own column becomes that of a new cluster.
@@ -192,20 +185,20 @@ def _sweep_while_room(rng, state, weights, family, data, items, start):
             last = size[0]
             prior[here], prior[last], prior[last + 1] = prior[last], join[0], -np.inf
             if has_panel:
-                write_panel(family, cache[active[here]], rows, lanes, here)
-                write_panel(family, cache[old], rows, lanes, last)
+                fast.write_panel(family, cache[active[here]], rows, lanes, here)
+                fast.write_panel(family, cache[old], rows, lanes, last)
         elif not (inside or outside):
             counts[old] -= 1
-            update_cache(family, statistics[old], cache[old], data, item, -1.0)
+            fast.update_cache(family, statistics[old], cache[old], data, item, -1.0)
             prior[here] = join[counts[old]]
             if has_panel:
-                update_panel(family, cache[old], rows, lanes, here, data, item)
+                fast.update_panel(family, cache[old], rows, lanes, here, data, item)
         n_columns = size[0] + 1
         width = (n_columns + LANES - 1) // LANES * LANES
         if has_panel:
             for k in range(width):
                 values[k] = prior[k]
-            add_log_predictives(family, rows, lanes, data, item, width, values)
+            fast.add_log_predictives(family, rows, lanes, data, item, width, values)
         else:
             for k in range(n_columns):
                 values[k] = prior[k] + log_predictive(family, cache[active[k]], data, item)
@@ -218,10 +211,10 @@ def _sweep_while_room(rng, state, weights, family, data, items, start):
             if chosen == here:
                 continue
             counts[old] -= 1
-            update_cache(family, statistics[old], cache[old], data, item, -1.0)
+            fast.update_cache(family, statistics[old], cache[old], data, item, -1.0)
             prior[here] = join[counts[old]]
             if has_panel:
-                update_panel(family, cache[old], rows, lanes, here, data, item)
+                fast.update_panel(family, cache[old], rows, lanes, here, data, item)
         if new:
             open_slot(state)
             prior[size[0]] = join[0]
@@ -229,7 +222,7 @@ def _sweep_while_room(rng, state, weights, family, data, items, start):
         attach(state, item, slot, family, data)
         prior[chosen] = join[counts[slot]]
         if has_panel:
-            update_panel(family, cache[slot], rows, lanes, chosen, data, item)
+            fast.update_panel(family, cache[slot], rows, lanes, chosen, data, item)
     return items.shape[0], n_moved
 
 
@@ -286,7 +279,7 @@ def _redraw_while_room(rng, state, join, family, data, gaps, start):
         if counts[old] == 0:
             close_slot(state, old)
         else:
-            update_cache(family, statistics[old], cache[old], data, item, -1.0)
+            fast.update_cache(family, statistics[old], cache[old], data, item, -1.0)
         for place in range(starts[k], starts[k + 1]):
             filled[item, columns[place]] = math.nan
         # A cluster that was closed is the first empty slot.

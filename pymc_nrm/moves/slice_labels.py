@@ -15,6 +15,8 @@ from pymc_nrm.partitions.clusters import build_state, cluster_size, stays
 
 # Jumps below are lost to underflow.
 _SMALLEST = 1e-300
+# Tables of weights of Gibbs type, to rounding.
+_LARGEST_DEVIATION = 1e-6
 
 
 class JumpLaw(NamedTuple):
@@ -49,6 +51,15 @@ def largest_deviation(weights):
         if not abs(difference) <= largest:
             largest = abs(difference)
     return largest
+
+
+def check_gibbs_type(measure, weights, user):
+    """Refuse tables that are not of Gibbs type, to rounding, on behalf of a step that needs this."""
+    if not largest_deviation(weights) < _LARGEST_DEVIATION:
+        raise NotImplementedError(
+            f"{type(measure).__name__} does not weigh clusters by their size minus a constant, as priors of Gibbs type "
+            f"do, which {user}"
+        )
 
 
 @kernel

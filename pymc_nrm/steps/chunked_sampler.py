@@ -30,7 +30,7 @@ from pymc_nrm.moves.chunks.exact_sums import Quanta
 from pymc_nrm.moves.chunks.relabel import LEVEL, label_by
 from pymc_nrm.moves.chunks.splits import cluster_weights
 from pymc_nrm.moves.chunks.sweep import draw_law, start, sweep
-from pymc_nrm.moves.slice_labels import expected_proposals, largest_deviation
+from pymc_nrm.moves.slice_labels import check_gibbs_type, expected_proposals
 from pymc_nrm.partitions.chunked import CLUSTER_COUNTS, CLUSTER_SUMS, FOLLOWED_LABELS, Chunked
 from pymc_nrm.partitions.labels import canonical_labels, smallest_type
 from pymc_nrm.steps.base import PartitionStep, PartitionStepState, common_statistics
@@ -38,8 +38,6 @@ from pymc_nrm.steps.base import PartitionStep, PartitionStepState, common_statis
 # What keeps the clusters that the step reports, and asks its ``labels_of_rows`` for the labels of all rows; None for
 # runs that do not.
 keeper_of_clusters = contextvars.ContextVar("keeper_of_clusters", default=None)
-# Tables of weights of Gibbs type, to rounding.
-_LARGEST_DEVIATION = 1e-6
 # More jumps than this above the level take longer than the rows.
 _MOST_JUMPS = 100_000
 
@@ -191,11 +189,7 @@ class ChunkedSampler(BlockedStep):
         """Compile all kernels, by a chain on eight sampled rows; check that the measure is of Gibbs type."""
         measure, families = self._laws.at(point)
         family, rng = product(families), np.random.default_rng(0)
-        if not largest_deviation(weights(measure, min(self._rows.n, 1000), 0.0)) < _LARGEST_DEVIATION:
-            raise NotImplementedError(
-                f"{type(measure).__name__} does not weigh clusters by their size minus a constant, as priors of Gibbs "
-                "type do, which ChunkedSampler needs"
-            )
+        check_gibbs_type(measure, weights(measure, min(self._rows.n, 1000), 0.0), "ChunkedSampler needs")
         values = self._rows.sample_values[:8]
         chain = self._chain_of(Engine([Block(0, len(values), lambda: values)]), family, np.arange(len(values)), values)
         chain.begin_sweep(rng)

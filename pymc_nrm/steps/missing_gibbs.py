@@ -85,18 +85,15 @@ class MissingGibbs(BlockedStep):
         self._draws_labels = type(self._kind) is Ordered and partition in model.free_RVs
         mixtures = mixtures_of(model, partition) if self._draws_labels else [mixture]
         self._place, self._value = mixtures.index(mixture), model.rvs_to_values[mixture]
-        self._read_gaps()
+        # Items with gaps, and where the columns of each begin among those of all.
+        self._rows, self._columns = gaps_of(self._value).rows_and_columns
+        self._items, starts = np.unique(self._rows, return_index=True)
+        self._starts = np.append(starts, len(self._rows))
         with announced_compilation(type(self).__name__, [type(family_of(one)) for one in mixtures], elapsed):
             evaluate = partial(Values.at_points, model, compile_kwargs=compile_kwargs)
             self._labels, self._parts = evaluate([partition]), PartitionParts(partition, mixtures, evaluate)
             arguments, _ = self._arguments(model.initial_point() if initial_point is None else initial_point)
             precompile(missing_entries_sweep, *arguments)
-
-    def _read_gaps(self):
-        """Items with gaps, and where the columns of each begin among those of all."""
-        self._rows, self._columns = gaps_of(self._value).rows_and_columns
-        self._items, starts = np.unique(self._rows, return_index=True)
-        self._starts = np.append(starts, len(self._rows))
 
     def _arguments(self, point):
         """Arguments of the kernel at a point, and the centre of the data of the mixture."""

@@ -7,13 +7,11 @@ from pymc.exceptions import SamplingError
 
 from pymc_nrm.families.conjugate import draw_parameters, parameters_size
 from pymc_nrm.families.needs import COMPONENT_PANEL
-from pymc_nrm.moves.slice_labels import expected_large_jumps, largest_deviation, slice_move
+from pymc_nrm.moves.slice_labels import check_gibbs_type, expected_large_jumps, slice_move
 from pymc_nrm.steps.base import PartitionStep
 
 # A prior with more jumps than this above 1, in units of 1 / (1 + u), puts nearly all items into clusters of their own.
 _MOST_JUMPS = 1_000_000
-# Tables of weights of Gibbs type, to rounding.
-_LARGEST_DEVIATION = 1e-6
 # Jumps that a draw may expect, at least and for each item: more of them take far longer than the items.
 _LEAST_LIMIT, _LIMIT_PER_ITEM = 10_000, 10
 # Parameters of all components together are at most about this many numbers.
@@ -91,11 +89,8 @@ class SliceSampler(PartitionStep):
 
     def check_weights(self, measure, table, at_start):
         """Check that the measure is of Gibbs type, and that not too many jumps are expected."""
-        if at_start and not largest_deviation(table) < _LARGEST_DEVIATION:
-            raise NotImplementedError(
-                f"{type(measure).__name__} does not weigh clusters by their size minus a constant, as priors of Gibbs "
-                "type do, which SliceSampler needs; MarginalGibbs, SplitMerge and TreeGuided do not"
-            )
+        if at_start:
+            check_gibbs_type(measure, table, "SliceSampler needs; MarginalGibbs, SplitMerge and TreeGuided do not")
         expected = expected_large_jumps(table)
         if not expected <= _MOST_JUMPS:
             raise SamplingError(

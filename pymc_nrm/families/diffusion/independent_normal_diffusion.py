@@ -106,12 +106,11 @@ class IndependentNormalDiffusion(NamedTuple):
         ['x_step', 'x_spread', 'x_excess']
         """
         prior = Hyperpriors(name, X)
-        moments = cls.from_data(prior.values, depth)
-        variance = moments.beta * (1.0 + moments.tau[0])
+        mean, variance = feature_moments(cls, prior.values)
         tau, share = learned_steps(prior, depth)
         spread = prior.log_normal("spread", 0.0, 0.5, dims=prior.features())
         excess = prior.log_normal("excess", 1.0, 1.0)
-        return cls(mu=moments.mu, tau=tau, alpha=1.0 + excess, beta=share * spread * variance * excess)
+        return cls(mu=mean, tau=tau, alpha=1.0 + excess, beta=share * spread * variance * excess)
 
     def prepare_data(self, X):
         return centred(check_matrix(self, X))

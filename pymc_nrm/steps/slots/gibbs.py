@@ -142,7 +142,8 @@ class SlotGibbs(PartitionStep):
         weights, log_u, u_term = self._draw_weights(self.rng, measure, labels)
         if self._n_draws == 0:
             self.check_options(len(labels))
-            value = self._log_density(point, labels, weights, family, data)
+            density = self.table.values(point, labels).sum()
+            value = density + self._log_prior_and_mixtures(labels, weights, family, data)
             if not math.isfinite(u_term + value):
                 raise self._not_finite(point, u_term + value)
         log_empty = weights.join[0] - math.log(self.options["mean_empty"]) + self._log_truncation
@@ -204,11 +205,6 @@ class SlotGibbs(PartitionStep):
             new = np.arange(n_occupied, len(slots))
         self.table.fill(point, slots[new], new, table)
         return table
-
-    def _log_density(self, point, labels, weights, family, data):
-        """Log density of data and partition given u at a point."""
-        density = self.table.values(point, labels).sum()
-        return density + self._log_prior_and_mixtures(labels, weights, family, data)
 
     def _log_prior_and_mixtures(self, labels, weights, family, data):
         canonical = canonical_labels(labels)
