@@ -59,9 +59,9 @@ def run_pymc(draws, model, **kwargs):
 def run_chains(storage, checkpoints=None, **kwargs):
     """Sample chains on this machine, and return the record of what they kept."""
     step, token = None, keeper_of_clusters.set(storage)
-    if checkpoints is not None:
-        step, kwargs = checkpointed_step(checkpoints, storage.model, kwargs)
     try:
+        if checkpoints is not None:
+            step, kwargs = checkpointed_step(checkpoints, storage.model, kwargs)
         with warnings.catch_warnings():
             # PyMC's own trace tells which chains are complete after an interruption; users do not see it.
             warnings.filterwarnings("ignore", ".*return_inferencedata", FutureWarning)

@@ -122,7 +122,7 @@ def load(path: str | os.PathLike, *, check_versions: bool = True) -> tuple[xr.Da
         raise FileNotFoundError(f"{str(folder)!r} holds nothing that nrm.save has written{run}")
 
     def lost(name, how):
-        return f"the file {name!r} of {str(folder)!r} is {how}"
+        return f"the file {name!r} of {str(folder)!r}, which nrm.save has written, is {how}"
 
     [then] = read_about(folder / _ABOUT, ["versions"], lost)
     difference = first_difference(then, _versions())

@@ -15,6 +15,7 @@ from same_results import assert_same
 import pymc_nrm as nrm
 from pymc_nrm.run import checkpoint_files, fingerprint
 from pymc_nrm.run.checkpoint_files import ChainFiles
+from pymc_nrm.steps.chunked_sampler import keeper_of_clusters
 
 COUNTS = np.array([0, 1, 8, 9, 20, 22])
 N_TUNE, N_DRAWS = 20, 30
@@ -191,6 +192,8 @@ def test_another_model(half_done, fixed):
         resume(make_model(fixed=True), step=nrm.SplitMerge)
     with pytest.raises(ValueError, match=r"other steps: options of MarginalGibbs of z was .*None.* and is .*3.* now"):
         resume(make_model(fixed=True), n_items=3)
+    # Or else the next pm.sample would seem to be that of this run.
+    assert keeper_of_clusters.get() is None
 
 
 def test_other_versions(half_done, fixed, monkeypatch):
