@@ -33,7 +33,14 @@ from pymc_nrm.models.marginal_likelihood import (
 from pymc_nrm.models.marked_labels import printed_names, register_numba, with_conditions
 from pymc_nrm.models.missing_entries import add_missing_entries, gaps_of
 from pymc_nrm.models.partition import PartitionRV
-from pymc_nrm.models.values import as_observed, kernel_family, kernel_values, sparse_origin, with_present_shape
+from pymc_nrm.models.values import (
+    as_observed,
+    kernel_family,
+    kernel_values,
+    sparse_origin,
+    with_present_shape,
+    without_casts,
+)
 from pymc_nrm.partitions.chunked import Chunked, Rows
 from pymc_nrm.partitions.clusters import draw_data
 from pymc_nrm.partitions.flat import Flat
@@ -402,8 +409,8 @@ def _mixture_logp(op, values, rng, size, labels, *hyperparameters, **kwargs):
         indices = _without_gaps(indices[rows], labels.shape[0])
     if op.kind.takes_trees:
         log_probability = tree_families.symbolic_log_likelihood(family, indices, X)
-    elif isinstance(value, Constant) and has_marginal_likelihood(family):
-        log_probability = marginal_likelihood(family, value.data.reshape(len(value.data), -1), indices)
+    elif isinstance(known := without_casts(value), Constant) and has_marginal_likelihood(family):
+        log_probability = marginal_likelihood(family, known.data.reshape(len(known.data), -1), indices)
     elif (gaps := gaps_of(value)) and gaps.are_fixed and has_marginal_likelihood(family):
         log_probability = likelihood_with_gaps(family, gaps, indices)
     else:

@@ -29,21 +29,24 @@ def as_observed(observed, values):
     return pt.constant(np.asarray(values).astype("float64"))
 
 
+def without_casts(value):
+    """Return what a value is before casts, by which PyMC gives whole numbers their type."""
+    while (
+        value.owner is not None and isinstance(value.owner.op, Elemwise) and isinstance(value.owner.op.scalar_op, Cast)
+    ):
+        [value] = value.owner.inputs
+    return value
+
+
 def sparse_origin(value):
     """Return the sparse constant behind an observed value, or the value itself if there is none."""
     from pytensor.sparse import DenseFromSparse
 
-    origin = value
-    while origin.owner is not None and _is_cast(origin.owner.op):
-        [origin] = origin.owner.inputs
+    origin = without_casts(value)
     if origin.owner is not None and isinstance(origin.owner.op, DenseFromSparse):
         [origin] = origin.owner.inputs
         return origin
     return value
-
-
-def _is_cast(op):
-    return isinstance(op, Elemwise) and isinstance(op.scalar_op, Cast)
 
 
 def constant_value(graph):

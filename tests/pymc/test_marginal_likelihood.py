@@ -1,14 +1,21 @@
 """The kernel of the log-likelihood of observed data and its gradient, against the symbolic log-likelihood."""
 
 import numpy as np
+import pymc as pm
 import pytensor
 import pytensor.tensor as pt
 import pytest
+from pytensor.graph.traversal import ancestors
 
 import pymc_nrm as nrm
 from pymc_nrm.families.base import localise, log_likelihood, prepare_data, statistics_size
 from pymc_nrm.families.principal_normal_wishart import PrincipalNormalWishart, principal_directions
-from pymc_nrm.models.marginal_likelihood import has_marginal_likelihood, likelihood_and_gradient, marginal_likelihood
+from pymc_nrm.models.marginal_likelihood import (
+    MarginalLikelihood,
+    has_marginal_likelihood,
+    likelihood_and_gradient,
+    marginal_likelihood,
+)
 
 LABELS = np.array([0, 0, 1, 1, 0, 2, 2, 1, 0, 1, 2, 0])
 OTHER_LABELS = np.array([0, 1, 0, 1, 2, 3, 2, 1, 0, 3, 2, 0])
@@ -80,6 +87,17 @@ def test_value_and_gradient(case, mode):
                 # The gradients of a symmetric matrix may share the weight of an entry and its mirror image otherwise.
                 value, right = value + value.T, right + right.T
             np.testing.assert_allclose(value, right, rtol=tolerance, atol=1e-8, err_msg=name)
+
+
+@pytest.mark.parametrize("family", [nrm.NormalGamma, nrm.BernoulliBeta, nrm.PoissonGamma, nrm.CategoricalDirichlet])
+@pytest.mark.parametrize("shape", [(12,), (12, 2)])
+def test_models_use_the_kernel(family, shape):
+    with pm.Model() as model:
+        z = nrm.Partition("z", nrm.DirichletProcess(1.0), n=12)
+        X = np.resize([0, 1, 1], shape)
+        nrm.Mixture("x", z, family.learned("x", X), observed=X)
+    ops = [variable.owner.op for variable in ancestors([model.logp()]) if variable.owner]
+    assert any(isinstance(op, MarginalLikelihood) for op in ops)
 
 
 @pytest.mark.parametrize("case", ["NormalGamma", pytest.param("BernoulliBeta", marks=pytest.mark.slow), "shared"])
