@@ -132,9 +132,7 @@ class Hyperpriors:
         return self.variable(label, "LogNormal", mu, sigma, dims=dims)
 
     def concentrations(self):
-        """Add prior numbers of observations behind the common frequencies: below 1 most clusters have one value nearly
-        always, far above 1 all clusters are alike.
-        """
+        # Below 1 most clusters have one value nearly always, far above 1 all clusters are alike.
         return self.log_normal("concentration", 0.0, 1.0, dims=self.features())
 
     def normal_wishart(self, features, covariance):

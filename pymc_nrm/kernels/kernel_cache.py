@@ -53,10 +53,7 @@ def source_fingerprint(layer=None):
 
 
 def class_fingerprint(cls):
-    """Hash of the implementations registered for a type, and of what they reach.
-
-    See :func:`function_fingerprint` for what they reach.
-    """
+    """Hash of the implementations registered for a type, and of what :func:`function_fingerprint` says they reach."""
     name = f"{cls.__module__}.{cls.__qualname__}"
     return _fingerprint([name, *(dispatcher.dispatch(cls) for dispatcher in dispatchers)], cls.__module__)
 

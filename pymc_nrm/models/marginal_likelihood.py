@@ -62,11 +62,8 @@ def shapes_of_fields(family, d):
 
 
 def marginal_likelihood(family, X, labels):
-    """Symbolic log-likelihood of constant data, whose gradient costs no more than itself.
-
-    NUTS evaluates it many times for one partition, so that the sums over the items of each cluster are remembered until
-    the labels change: an evaluation then costs nothing per item. Shapes: ``X`` (n, d), ``labels`` (n,).
-    """
+    """Symbolic log-likelihood of constant data X (n, d), whose gradient costs no more than itself."""
+    # NUTS evaluates it many times for one partition: sums over the items of clusters stay until labels change.
     data = prepare_data(family, X)
     memory = _memory(family, data.values)
     return _likelihood(MarginalLikelihood, localise(family, data), data, labels.astype("int64"), *memory)

@@ -19,9 +19,7 @@ def is_worth_trying(n, d):
 
 
 def better_start(rng, points, labels):
-    """Labels of items, or those of the best cut of a Ward tree if their Gaussian score is higher. Shapes: ``points``
-    (n, d), ``labels`` (n,).
-    """
+    """Labels of items, or those of the best cut of a Ward tree of their points if its Gaussian score is higher."""
     return max((labels, *_cuts(rng, points)), key=lambda one: gaussian_score(points, one))
 
 

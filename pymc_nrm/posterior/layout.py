@@ -325,9 +325,7 @@ def _new_dim(X_new, given, item_dim):
 
 
 def prepare_new_items(family, data, X, argument):
-    """Check new data and prepare them in the coordinates of the prepared data of a mixture. They fit the caches of
-    clusters of ``data``. Shapes: ``X`` (m, d).
-    """
+    """Check new data (m, d) and prepare them in the coordinates of ``data``, for the caches of its clusters."""
     with naming(argument):
         return prepare_alike(family, X, data)
 

@@ -20,9 +20,8 @@ def log_predictive_table(labels, family, data, points, n_points):
 
 
 def log_leave_one_out_table(labels, family, data, points):
-    """Log predictive density of each item in each cluster without it, and in a new one, shape (n, n_clusters + 1).
-
-    ``points`` are the data of which these are densities: the data of the clusters, or the same with gaps.
+    """Log predictive density of each item of ``points``, the data of the clusters or the same with gaps, in each
+    cluster without it and in a new one, shape (n, n_clusters + 1).
     """
     table = np.empty((len(labels), labels.max(initial=-1) + 2))
     _fill_leave_one_out(labels, family, data, points, table)

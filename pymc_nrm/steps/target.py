@@ -40,9 +40,7 @@ class Target:
         self._checked = False
 
     def parts(self, point):
-        """Measure, and name, family in full shape, data and item of each row of each mixture, before they are prepared
-        for kernels.
-        """
+        """Measure, and name, family, data and item of each row of each mixture, not yet prepared for kernels."""
         return self._parts.at(point)
 
     def at(self, point):

@@ -116,10 +116,7 @@ MOST_UNITS = 1000
 
 
 def join_forest(rng, forest, weights, family, data):
-    """Join the trees of a forest, which do not change, into one tree over all items, by greedy clustering.
-
-    More than 1000 roots are joined in groups around random seeds first, so that memory stays linear.
-    """
+    """Join the trees of a forest, which do not change, into one tree over all items, by greedy clustering."""
     return build_tree(*forest_merges(rng, forest, weights, family, data))
 
 

@@ -226,9 +226,8 @@ def _draw_mean(rng, tree, level, slot, mean):
 
 @kernel
 def _log_marginal(tau, precision, squares, d):
-    """Log density of what units say about a common mean given that above, from sums of q and of ``q (b - mean above)``:
-    ``precision``, and the squared length ``squares``; without factors of the units.
-    """
+    """Log density of what units say about a common mean given that above, without factors of the units."""
+    # `precision` is the sum of q, `squares` the squared length of the sum of q (b - mean above).
     growth = 1.0 + tau * precision
     return 0.5 * (tau * squares / growth - d * math.log(growth))
 

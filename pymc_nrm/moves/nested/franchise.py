@@ -215,9 +215,8 @@ def seat_customer(franchise, node, level, joined, at_level, dish):
 
 @kernel
 def redraw_tables(rng, values, gammas):
-    """Redraw weights, then all tables (n, 2 depth + 1), in place: each is a draw from its full conditional, so that the
-    posterior stays invariant.  Alone it is not irreducible: paths and components stay as they are.
-    """
+    """Redraw weights, then all tables, in place, from their full conditionals: the posterior stays invariant."""
+    # Not irreducible alone: paths and components stay as they are.
     n_components = values[:, values.shape[1] - 1].max() + 1
     arrange_tables(rng, values, gammas, _node_weights(rng, values, gammas, n_components))
 

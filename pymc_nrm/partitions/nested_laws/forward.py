@@ -82,10 +82,7 @@ def draw_further_paths(rng, levels, paths, n_new):
 
 @kernel
 def draw_nested(rng, levels, gammas, n):
-    """Draw the paths and the tables of n items, with the columns of ``WeightedNested``.
-
-    Shapes: ``gammas`` (depth + 1,); returns (n, 2 depth + 1).
-    """
+    """Draw the paths and the tables of n items, shape (n, 2 depth + 1), with the columns of ``WeightedNested``."""
     return draw_further_nested(rng, levels, gammas, np.empty((0, 2 * gammas.shape[0] - 1), dtype=np.int64), n)
 
 
