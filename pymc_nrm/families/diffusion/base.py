@@ -26,7 +26,13 @@ from pymc_nrm.kernels.generic import check_signals, describe_fields, generic, ke
 
 @kernel
 def residual_scatter(family, tree, values):
-    """Sums of squares and log determinant, which give the likelihood. Shapes: ``values`` (n, d)."""
+    """The scatter and the log determinant of :func:`scatter_about` of values less mu."""
+    return scatter_about(family, tree, values, np.zeros(values.shape[1]))
+
+
+@kernel
+def scatter_about(family, tree, values, mean):
+    """Sums of squares and log determinant, which give the likelihood, of values (n, d) of prior mean (d,)."""
     n, depth = tree.paths.shape
     d = values.shape[1]
     scatter, row, log_determinant = new_scatter(family), np.empty(d), 0.0
@@ -39,13 +45,13 @@ def residual_scatter(family, tree, values):
     for level in range(depth + 1):
         for k in range(tree.sizes[level]):
             slot = tree.active[level, k]
-            p, growth = tree.precisions[level, slot], 1.0 + tree.tau[level] * tree.precisions[level, slot]
+            p, above = tree.precisions[level, slot], tree.parents[level, slot]
+            growth = 1.0 + tree.tau[level] * p
             for j in range(d):
-                row[j] = tree.totals[level, slot, j] / p
-            if level > 0:
-                above = tree.parents[level, slot]
-                for j in range(d):
-                    row[j] -= tree.totals[level - 1, above, j] / tree.precisions[level - 1, above]
+                center = mean[j]
+                if level > 0:
+                    center = tree.totals[level - 1, above, j] / tree.precisions[level - 1, above]
+                row[j] = tree.totals[level, slot, j] / p - center
             add_square(family, scatter, row, p / growth)
             log_determinant += math.log(growth)
     return scatter, log_determinant

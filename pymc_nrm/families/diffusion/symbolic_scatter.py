@@ -3,7 +3,7 @@
 The graph of the upward pass has a hundred operations, which PyTensor's numba backend compiles for a minute.
 """
 
-import math
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytensor.tensor as pt
@@ -11,6 +11,7 @@ from pytensor.gradient import DisconnectedType, disconnected_grad, disconnected_
 from pytensor.graph.basic import Apply
 
 from pymc_nrm.families.base import segment_sum
+from pymc_nrm.families.diffusion.base import scatter_about
 from pymc_nrm.families.diffusion.node_tree import build_node_tree
 from pymc_nrm.kernels.generic import kernel
 from pymc_nrm.kernels.kernel_op import KernelOp, symbolic_pullback
@@ -29,38 +30,27 @@ def _centred_tree(mu, tau, paths, X):
     return build_node_tree(paths.astype(np.int64), values, tau), values, offset
 
 
-@kernel
-def _add_product(scatter, row, weight):
-    """Add ``weight row row'``, or its diagonal to the only column."""
-    is_full = scatter.shape[1] > 1
-    for i in range(scatter.shape[0]):
-        for j in range(scatter.shape[1]):
-            scatter[i, j] += weight * row[i] * row[j if is_full else i]
+class _Products(NamedTuple):
+    """What takes the place of a family: sums of products of features, or of their squares if there is one column."""
+
+    mu: Any
+    n_columns: Any
+
+    def new_scatter(self):
+        return np.zeros((self.mu.shape[0], self.n_columns))
+
+    def add_square(self, scatter, row, weight):
+        is_full = scatter.shape[1] > 1
+        for i in range(scatter.shape[0]):
+            for j in range(scatter.shape[1]):
+                scatter[i, j] += weight * row[i] * row[j if is_full else i]
 
 
 @kernel
 def _scatter(mu, tau, paths, X, n_columns):
+    """Scatter (d, n_columns) and log determinant."""
     tree, values, offset = _centred_tree(mu, tau, paths, X)
-    n, depth = paths.shape
-    d = values.shape[1]
-    scatter, row, log_determinant = np.zeros((d, n_columns.item())), np.empty(d), 0.0
-    for item in range(n):
-        leaf = tree.paths[item, depth - 1]
-        for j in range(d):
-            row[j] = values[item, j] - tree.totals[depth, leaf, j] / tree.precisions[depth, leaf]
-        _add_product(scatter, row, 1.0)
-    for level in range(depth + 1):
-        for k in range(tree.sizes[level]):
-            slot = tree.active[level, k]
-            p, above = tree.precisions[level, slot], tree.parents[level, slot]
-            growth = 1.0 + tau[level] * p
-            for j in range(d):
-                center = offset[j]
-                if level > 0:
-                    center = tree.totals[level - 1, above, j] / tree.precisions[level - 1, above]
-                row[j] = tree.totals[level, slot, j] / p - center
-            _add_product(scatter, row, p / growth)
-            log_determinant += math.log(growth)
+    scatter, log_determinant = scatter_about(_Products(mu, n_columns.item()), tree, values, offset)
     return scatter, np.array(log_determinant)
 
 
