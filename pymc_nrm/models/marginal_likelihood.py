@@ -63,7 +63,8 @@ def shapes_of_fields(family, d):
 
 def marginal_likelihood(family, X, labels):
     """Symbolic log-likelihood of constant data X (n, d), whose gradient costs no more than itself."""
-    # NUTS evaluates it many times for one partition: sums over the items of clusters stay until labels change.
+    # NUTS evaluates it many times for one partition: sums over the items of clusters stay until labels change, and the
+    # result until hyperparameters do, which another step may sample.
     data = prepare_data(family, X)
     memory = _memory(family, data.values)
     return _likelihood(MarginalLikelihood, localise(family, data), data, labels.astype("int64"), *memory)
@@ -82,11 +83,14 @@ def likelihood_with_gaps(family, gaps, labels):
 
 
 def _memory(family, values):
-    """Labels and sums of the last call: shared variables, since compiled functions may not write to constants."""
+    """Labels, sums, and hyperparameters with value and gradient of the last call."""
+    # Shared variables, since compiled functions may not write to constants.
     n, d = values.shape
-    size = statistics_size(type(family)(*map(np.zeros, shapes_of_fields(family, d))))
+    fields = [np.zeros(shape) for shape in shapes_of_fields(family, d)]
+    size = statistics_size(type(family)(*fields))
     most_clusters = max(1, min(n, _MOST_FLOATS // size))
-    return [pytensor.shared(np.full(n, -1)), pytensor.shared(np.zeros((most_clusters, size)))]
+    last = np.zeros((2, 1 + sum(field.size for field in fields)))
+    return [pytensor.shared(array) for array in (np.full(n, -1), np.zeros((most_clusters, size)), last)]
 
 
 def likelihood_of_sums(family, data, counts, quantum, sums):
@@ -104,8 +108,12 @@ def _likelihood(op_class, family, data, *rest):
 
 
 @kernel
-def likelihood_and_gradient(family, data, labels, remembered, rows, gradient):
-    """Log-likelihood; writes its gradient in the hyperparameters, and labels and sums for the next call."""
+def likelihood_and_gradient(family, data, labels, remembered, rows, last, given, gradient):
+    """Log-likelihood; writes its gradient in the hyperparameters, and what the next call may use.
+
+    ``given`` has the entries of the hyperparameters; rows of ``last`` are a value with its gradient, and 1 with the
+    hyperparameters of these, or 0 if there are none.
+    """
     n_clusters, known = 0, True
     for i in range(labels.shape[0]):
         n_clusters = max(n_clusters, labels[i] + 1)
@@ -117,25 +125,43 @@ def likelihood_and_gradient(family, data, labels, remembered, rows, gradient):
     elif not known:
         copy_row(remembered, labels)
     if not known:
+        last[1, 0] = 0.0
         for k in range(n_clusters):
             rows[k].fill(0.0)
         for i in range(labels.shape[0]):
             add_item(family, rows[labels[i]], data, i, 1.0)
-    gradient.fill(0.0)
-    return log_marginals_with_gradient(family, rows[:n_clusters], gradient)
+    same = last[1, 0] == 1.0
+    for j in range(given.shape[0]):
+        same &= last[1, 1 + j] == given[j]
+    if not same:
+        gradient.fill(0.0)
+        last[0, 0], last[1, 0] = log_marginals_with_gradient(family, rows[:n_clusters], gradient), 1.0
+        copy_row(last[0, 1:], gradient)
+        copy_row(last[1, 1:], given)
+    copy_row(gradient, last[0, 1:])
+    return last[0, 0]
+
+
+@kernel
+def write_entries(given, place, field):
+    """Write the entries of a hyperparameter into a row; return the place behind them."""
+    for value in field.flat:
+        given[place] = value
+        place += 1
+    return place
 
 
 class MarginalLikelihood(Op):
     """Value and gradient of the log-likelihood.
 
-    Inputs are the hyperparameters in the coordinates of the kernel, the arrays of the data, labels, the labels of the
-    last call, and the sums of its clusters.  Outputs are the value and a derivative for each hyperparameter.
+    Inputs are the hyperparameters in the coordinates of the kernel, the arrays of the data, labels, and the labels, the
+    sums of clusters and the result of the last call.  Outputs are the value and a derivative for each hyperparameter.
     """
 
     __props__ = ("family_class", "data_class")
     kernel = likelihood_and_gradient
     # Number of inputs behind the arrays of the data.
-    n_rest = 3
+    n_rest = 4
 
     def __init__(self, family_class, data_class):
         self.family_class, self.data_class = family_class, data_class
@@ -162,8 +188,9 @@ class MarginalLikelihood(Op):
     def perform(self, node, inputs, storage):
         fields = [np.ascontiguousarray(value) if np.ndim(value) else float(value) for value in inputs[: self.n_fields]]
         data = self._data(inputs[self.n_fields : -self.n_rest])
-        gradient = np.empty(sum(np.size(field) for field in fields))
-        value = type(self).kernel(self.family_class(*fields), data, *inputs[-self.n_rest :], gradient)
+        given = np.concatenate([np.ravel(field) for field in fields])
+        gradient = np.empty(len(given))
+        value = type(self).kernel(self.family_class(*fields), data, *inputs[-self.n_rest :], given, gradient)
         storage[0][0] = np.asarray(value)
         place = 0
         for field, output in zip(fields, storage[1:], strict=True):
@@ -196,20 +223,20 @@ class MarginalLikelihood(Op):
 
 
 @kernel
-def likelihood_of_filled(family, data, labels, entries, rows, columns, remembered, sums, gradient):
+def likelihood_of_filled(family, data, labels, entries, rows, columns, remembered, sums, last, given, gradient):
     """:func:`likelihood_and_gradient` of the data, into which missing entries are written first."""
     for j in range(entries.shape[0]):
         if data.values[rows[j], columns[j]] != entries[j]:
             data.values[rows[j], columns[j]] = entries[j]
             remembered[0] = -1
-    return likelihood_and_gradient(family, data, labels, remembered, sums, gradient)
+    return likelihood_and_gradient(family, data, labels, remembered, sums, last, given, gradient)
 
 
 class LikelihoodWithGaps(MarginalLikelihood):
     """Value and gradient for data with missing entries, which are an input behind the labels."""
 
     kernel = likelihood_of_filled
-    n_rest = 6
+    n_rest = 7
 
     def connection_pattern(self, node):
         n = len(node.inputs)
@@ -234,7 +261,7 @@ class LikelihoodWithGaps(MarginalLikelihood):
 
 
 @kernel
-def likelihood_of_clusters(family, data, counts, quantum, sums, gradient):
+def likelihood_of_clusters(family, data, counts, quantum, sums, given, gradient):
     """Log-likelihood of clusters with these sums; writes its gradient in the hyperparameters."""
     gradient.fill(0.0)
     n_clusters = 0
@@ -251,6 +278,7 @@ class LikelihoodOfSums(MarginalLikelihood):
     """Value and gradient for sums that are an input, as :func:`likelihood_of_sums` has them."""
 
     kernel = likelihood_of_clusters
+    n_rest = 3
 
     def pullback(self, inputs, outputs, cotangents):
         if any(not isinstance(cotangent.type, DisconnectedType) for cotangent in cotangents[1:]):
@@ -277,14 +305,16 @@ def _source(op, node):
     names, fields = op.family_class._fields, node.inputs[: op.n_fields]
     n_arrays, rest = len(node.inputs) - op.n_fields - op.n_rest, [f"rest_{i}" for i in range(op.n_rest)]
     arrays = [f"data_{i}" for i in range(n_arrays)]
-    given = ", ".join([*arrays, *["None"] * (len(op.data_class._fields) - n_arrays)])
+    data = ", ".join([*arrays, *["None"] * (len(op.data_class._fields) - n_arrays)])
     values = [
         f"np.ascontiguousarray({name})" if field.ndim else f"{name}.item()"
         for name, field in zip(names, fields, strict=True)
     ]
-    lines = [f"    gradient = np.empty({' + '.join(f'{name}.size' for name in names)})"]
+    lines = [f"    given = np.empty({' + '.join(f'{name}.size' for name in names)})"]
+    lines.append("    gradient, place = np.empty(given.size), 0")
+    lines += [f"    place = write_entries(given, place, {name})" for name in names]
     lines.append(f"    family = Family({', '.join(values)})")
-    lines.append(f"    value = kernel(family, Data({given}), {', '.join(rest)}, gradient)")
+    lines.append(f"    value = kernel(family, Data({data}), {', '.join(rest)}, given, gradient)")
     lines.append("    place = 0")
     for name in names:
         lines.append(f"    {name}_derivative = gradient[place : place + {name}.size].copy().reshape({name}.shape)")
@@ -293,4 +323,4 @@ def _source(op, node):
     source = f"def call({', '.join([*names, *arrays, *rest])}):\n" + "\n".join(lines)
     source += f"\n    return np.asarray(value), {outputs}\n"
     environment = {"np": np, "Family": op.family_class, "Data": op.data_class}
-    return source, environment | {"kernel": type(op).kernel.dispatcher}
+    return source, environment | {"kernel": type(op).kernel.dispatcher, "write_entries": write_entries.dispatcher}

@@ -73,14 +73,15 @@ def test_value_and_gradient(case, mode):
     (family, inputs), labels = as_tensors(values, CONSTANT.get(case, 0)), pt.lvector()
     X = np.asarray(X, dtype="float64")
     given = [np.asarray(value, dtype="float64") for value in values[len(values) - len(inputs) :]]
-    results = []
+    others, results = [1.1 * value for value in given], []
     # Derivatives of the symbolic likelihood lose digits there, more or fewer with the order of sums.
     tolerance = 1e-4 if case == "far away" else 1e-8
     symbolic = log_likelihood(family, pt.constant(X), labels)
     for graph, how in ((marginal_likelihood(family, X, labels), mode), (symbolic, "FAST_COMPILE")):
         function = pytensor.function([*inputs, labels], [graph, *pt.grad(graph, inputs)], mode=how)
-        # A third call sees the labels of the first again.
-        results.append([function(*given, at) for at in (LABELS, LABELS, OTHER_LABELS, LABELS)])
+        # Some calls see the hyperparameters of the last one again, the labels, or both.
+        calls = [(given, LABELS), (given, LABELS), (others, LABELS), (others, OTHER_LABELS), (given, LABELS)]
+        results.append([function(*fields, at) for fields, at in calls])
     for own, expected in zip(*results, strict=True):
         for name, value, right in zip(["value", *values._fields[-len(inputs) :]], own, expected, strict=True):
             if name in ("Psi", "Lambda"):
@@ -134,7 +135,7 @@ def test_levels_that_features_do_not_have(mode):
         value, gradient, expected, slope = function(given, at)
         np.testing.assert_allclose(value, expected, rtol=1e-12)
         np.testing.assert_allclose(gradient[given > 0], slope[given > 0], rtol=1e-9)
-    size = own.owner.inputs[-1].get_value().shape[1]
+    size = own.owner.inputs[-2].get_value().shape[1]
     assert size == statistics_size(nrm.CategoricalDirichlet(given, np.array([2, 5, 2])))
 
 
@@ -150,9 +151,10 @@ def test_more_clusters_than_are_remembered():
     size = statistics_size(family)
     found = []
     for n_rows in (12, 2):
-        remembered, rows, gradient = np.full(12, -1), np.zeros((n_rows, size)), np.empty(12)
+        remembered, rows, last = np.full(12, -1), np.zeros((n_rows, size)), np.zeros((2, 13))
+        given, gradient = np.concatenate(family), np.empty(12)
         for labels in (np.zeros(12, dtype="int64"), OTHER_LABELS, np.zeros(12, dtype="int64"), OTHER_LABELS):
-            value = likelihood_and_gradient(family, data, labels, remembered, rows, gradient)
+            value = likelihood_and_gradient(family, data, labels, remembered, rows, last, given, gradient)
             found.append((value, gradient.copy()))
     for (a, slope_a), (b, slope_b) in zip(found[:4], found[4:], strict=True):
         assert a == b
