@@ -17,7 +17,7 @@ from pymc_nrm.families.base import refresh_cache
 from pymc_nrm.families.conjugate import draw_parameters, parameters_size
 from pymc_nrm.kernels.generic import kernel
 from pymc_nrm.kernels.special import copy_row
-from pymc_nrm.measures.gibbs_type import gibbs_type_weights
+from pymc_nrm.measures.base import Weights
 from pymc_nrm.moves.chunks.chain import Atoms, Changes, Clusters, gather_rows, no_changes, relabel, rounded_rows
 from pymc_nrm.moves.gibbs import gibbs_sweep
 from pymc_nrm.moves.slice_labels import jumps_above
@@ -93,6 +93,16 @@ def state_of(family, labels, counts, statistics):
     return state
 
 
+@kernel
+def joining_weights(law, n):
+    """Table of the log weights of joining clusters of up to n rows, which stands for both to save memory."""
+    join = np.empty(n + 1)
+    join[0] = law.log_scale + math.lgamma(1.0 - law.sigma)
+    for m in range(1, n + 1):
+        join[m] = math.log(m - law.sigma)
+    return Weights(join, join)
+
+
 def redraw_rows(chain, rng, law, n_rows):
     """Redraw the clusters of random rows, one after the other, given those of all others.
 
@@ -105,8 +115,7 @@ def redraw_rows(chain, rng, law, n_rows):
     family, data = chain.preparation.family, chain.preparation(values)
     counts, sums = chain.clusters
     state = state_of(family, labels.copy(), counts, chain.statistics())
-    log_new = law.log_scale + math.lgamma(1.0 - law.sigma)
-    weights = gibbs_type_weights(int(counts.max()) + n_rows + 1, law.sigma, log_new)
+    weights = joining_weights(law, int(counts.max()) + n_rows + 1)
     state, n_moved = gibbs_sweep(rng, state, weights, family, data, rng.permutation(n_rows))
     # Slots of clusters that were closed and opened again hold other clusters, which counts and sums follow row by row.
     capacity = len(state.counts)
