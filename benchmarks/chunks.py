@@ -36,7 +36,7 @@ def run(n, d, n_clusters, separation, sweeps, threads):
     import pymc as pm
 
     import pymc_nrm as nrm
-    from pymc_nrm.moves.chunks.chain import rounded_rows
+    from pymc_nrm.moves.chunks.chain import add_rows
 
     X, truth = gaussian_clusters(n, d, n_clusters, separation=separation)
     measure, family, clock = nrm.DirichletProcess(1.0), family_of(nrm, d), []
@@ -63,9 +63,11 @@ def run(n, d, n_clusters, separation, sweeps, threads):
     for sizes, statistics in zip(clusters["size"].values, clusters["x"].values, strict=True):
         k = np.count_nonzero(sizes)
         joints.append(joint(nrm, rows, measured.preparation, sizes[:k], statistics[:k], measure))
-    rounded = rounded_rows(measured.preparation, measured.preparation(X), n, measured.quanta)
-    sums = np.array([rounded[truth == k].sum(axis=0) for k in range(n_clusters)]) * measured.quanta.quantum
-    of_truth = joint(nrm, rows, measured.preparation, np.bincount(truth, minlength=n_clusters), sums, measure)
+    preparation, quanta = measured.preparation, measured.quanta
+    sums = np.zeros((n_clusters, len(quanta.quantum)), dtype=np.int64)
+    add_rows(truth.astype(np.int32), preparation.family, preparation(X), quanta, sums)
+    sizes_of_truth = np.bincount(truth, minlength=n_clusters)
+    of_truth = joint(nrm, rows, preparation, sizes_of_truth, sums * quanta.quantum, measure)
     reached = np.flatnonzero(np.array(joints) >= of_truth - 50.0)
     estimate = nrm.point_estimate(idata, random_seed=1, progressbar=False)
     begun = time.process_time()

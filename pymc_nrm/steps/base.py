@@ -19,6 +19,7 @@ from pymc_nrm.kernels.compilation import announced_compilation
 from pymc_nrm.kernels.generic import lacking, precompile
 from pymc_nrm.kernels.interrupts import Interrupted
 from pymc_nrm.models.marked_labels import is_default_start
+from pymc_nrm.models.missing_entries import continuous_values
 from pymc_nrm.models.rvs import checked_model, family_of, kind_of, mixtures_of
 from pymc_nrm.moves.gibbs import draw_weights, join_in_turn, weights_of_two
 from pymc_nrm.moves.sampled_start import is_many
@@ -42,6 +43,14 @@ def common_statistics(counts, log_u, log_joint, number):
         "entropy": round(float(abs((proportions * np.log(proportions)).sum())), 12),
         NUMBER: number,
     }
+
+
+def first_values(model, point):
+    """Values of hyperparameters where chains begin.
+
+    When a step first moves, others have drawn them given labels of nobody, at which chains on few items lose clusters.
+    """
+    return {value.name: point[value.name] for value in continuous_values(model)}
 
 
 @dataclass_state
@@ -185,6 +194,7 @@ class PartitionStep(LabelStep):
         labels = self.partition.read(point)
         measure, family, data = self.target.at(point)
         self.check_options(len(labels))
+        self._first_values = first_values(model, point)
         table, _, _ = self._draw_weights(np.random.default_rng(0), measure, labels)
         family, table = self.partition.with_weights(family, table)
         self.check_weights(measure, table, at_start=True)
@@ -219,6 +229,13 @@ class PartitionStep(LabelStep):
         if is_many(len(table.moment) - 1):
             return start_from_samples(self, rng, table, family, data)
         return self.start_of_few(rng, table, family, data)
+
+    def _own_start(self, point, labels, table, family, data):
+        if is_many(len(labels)):
+            measure, family, data = self.target.at(point | self._first_values)
+            table, _, _ = self._draw_weights(self.rng, measure, labels)
+            family, table = self.partition.with_weights(family, table)
+        return self.start(self.rng, table, family, data)
 
     def start_of_few(self, rng, table, family, data):
         """Labels of items that join clusters one after the other."""
@@ -267,7 +284,7 @@ class PartitionStep(LabelStep):
             self.check_options(len(labels))
             self._check_start(point, log_prior, u_term, self._log_target(state, table, family, data))
             if self._starts_from_data(point):
-                state = build_state(self.start(self.rng, table, family, data), family, data)
+                state = build_state(self._own_start(point, labels, table, family, data), family, data)
         try:
             state, stats = self.moves(state, table, family, data)
         except ValueError as error:

@@ -33,7 +33,7 @@ from pymc_nrm.moves.chunks.sweep import draw_law, start, sweep
 from pymc_nrm.moves.slice_labels import check_gibbs_type, expected_proposals
 from pymc_nrm.partitions.chunked import CLUSTER_COUNTS, CLUSTER_SUMS, FOLLOWED_LABELS, Chunked
 from pymc_nrm.partitions.labels import canonical_labels, smallest_type
-from pymc_nrm.steps.base import PartitionStep, PartitionStepState, common_statistics
+from pymc_nrm.steps.base import PartitionStep, PartitionStepState, common_statistics, first_values
 
 # What keeps the clusters that the step reports, and asks its ``labels_of_rows`` for the labels of all rows; None for
 # runs that do not.
@@ -157,6 +157,7 @@ class ChunkedSampler(BlockedStep):
         end_elapsed()
         with announced_compilation(type(self).__name__, family_classes, elapsed):
             point = model.initial_point() if initial_point is None else initial_point
+            self._first_values = first_values(model, point)
             self._compile(point)
 
     def _read(self, vars, model):
@@ -245,7 +246,10 @@ class ChunkedSampler(BlockedStep):
             self._restored = None
         elif self._n_draws == 0:
             self._check_resolution(families)
-            start(chain, self.rng, measure, self.options["n_pairs"])
+            measure_of_start, families = self._laws.at(point | self._first_values)
+            chain.preparation = Preparations(product(families), self._parts)
+            start(chain, self.rng, measure_of_start, self.options["n_pairs"])
+            chain.preparation = Preparations(family, self._parts)
         chain.begin_sweep(self.rng)
         law, log_u, u_term = draw_law(self.rng, measure, chain)
         if expected_proposals(law, LEVEL) > _MOST_JUMPS:

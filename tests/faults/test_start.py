@@ -108,6 +108,29 @@ def test_start_from_a_sample_is_that_of_its_seed_and_leaves_the_step_alone(monke
     assert (step.guides, step.n_steps, step.n_tune, len(step.waiting)) == ([], 0, 10, 0)
 
 
+@pytest.mark.parametrize(("many", "seen"), [(8, 0.0), (N, 5.0)], ids=["many", "few"])
+def test_start_from_a_sample_is_at_the_first_hyperparameters(monkeypatch, many, seen):
+    """Steps before it have moved them given labels of nobody."""
+    monkeypatch.setattr(sampled_start, "START_SIZES", (4, many))
+    with pm.Model() as model:
+        mu = pm.Normal("mu", 75.0, 10.0)
+        z = nrm.Partition("z", nrm.DirichletProcess(3.0), n=N)
+        nrm.Mixture("x", z, nrm.NormalGamma(mu, 1e-3, 2.0, 1.0), observed=X)
+        step = nrm.TreeGuided([z])
+    first, families = model.initial_point(), []
+
+    def start(rng, table, family, data):
+        families.append(family)
+        return np.zeros(N, dtype=np.int64)
+
+    monkeypatch.setattr(step, "start", start)
+    step.setup_chain(np.random.default_rng(1), 10, 10)
+    point, _ = step.step(first | {"mu": first["mu"] + 5.0})
+    _, family, _ = step.target.at(first)
+    np.testing.assert_allclose(families[0].mu - family.mu, seen)
+    assert point["mu"] == first["mu"] + 5.0
+
+
 @pytest.mark.slow
 def test_start_from_a_sample_keeps_known_labels(monkeypatch):
     """Items of known labels are in every chain; those beyond join no cluster of another label."""
