@@ -66,7 +66,7 @@ def marginal_likelihood(family, X, labels):
     # NUTS evaluates it many times for one partition: sums over the items of clusters stay until labels change, and the
     # result until hyperparameters do, which another step may sample.
     data = prepare_data(family, X)
-    memory = _memory(family, data.values)
+    memory = _memory(family, *X.shape)
     return _likelihood(MarginalLikelihood, localise(family, data), data, labels.astype("int64"), *memory)
 
 
@@ -77,15 +77,14 @@ def likelihood_with_gaps(family, gaps, labels):
     # Centred, as the values of the data are.
     entries = gaps.entries - data.center[columns]
     places = pt.constant(rows), pt.constant(columns)
-    memory, family = _memory(family, data.values), localise(family, data)
+    memory, family = _memory(family, *data.values.shape), localise(family, data)
     data = data._replace(values=pytensor.shared(data.values))
     return _likelihood(LikelihoodWithGaps, family, data, labels.astype("int64"), entries, *places, *memory)
 
 
-def _memory(family, values):
+def _memory(family, n, d):
     """Labels, sums, and hyperparameters with value and gradient of the last call."""
     # Shared variables, since compiled functions may not write to constants.
-    n, d = values.shape
     fields = [np.zeros(shape) for shape in shapes_of_fields(family, d)]
     size = statistics_size(type(family)(*fields))
     most_clusters = max(1, min(n, _MOST_FLOATS // size))
@@ -130,6 +129,8 @@ def likelihood_and_gradient(family, data, labels, remembered, rows, last, given,
             rows[k].fill(0.0)
         for i in range(labels.shape[0]):
             add_item(family, rows[labels[i]], data, i, 1.0)
+    if last.shape[1] != 1 + given.shape[0]:
+        raise ValueError("hyperparameters have other shapes than their family and the data say")
     same = last[1, 0] == 1.0
     for j in range(given.shape[0]):
         same &= last[1, 1 + j] == given[j]

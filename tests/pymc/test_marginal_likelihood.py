@@ -60,6 +60,7 @@ def as_tensors(family, n_constant=0):
 @pytest.mark.quick(
     *("NormalWishart-FAST_COMPILE", "far away-FAST_COMPILE", "one feature-FAST_COMPILE", "NormalGamma-FAST_COMPILE"),
     *("BernoulliBeta-FAST_COMPILE", "PoissonGamma-FAST_COMPILE", "NormalRegression-FAST_COMPILE"),
+    "PrincipalNormalWishart-FAST_COMPILE",
 )
 @pytest.mark.parametrize(
     ("case", "mode"),
