@@ -3,8 +3,8 @@
 import math
 from typing import Any, NamedTuple
 
+from pymc_nrm.families.slices import slice_sample
 from pymc_nrm.kernels.generic import generic, kernel
-from pymc_nrm.kernels.slices import slice_sample
 
 
 @generic

@@ -16,9 +16,9 @@ import numpy as np
 
 from pymc_nrm.families.factors import draw_bartlett, factor_in_place, invert_factored, solve_column
 from pymc_nrm.families.scatter import covariance_of
+from pymc_nrm.families.slices import slice_sample
 from pymc_nrm.families.wishart_rows import new_workspace, posterior_factor
 from pymc_nrm.kernels.generic import kernel
-from pymc_nrm.kernels.slices import slice_sample
 from pymc_nrm.kernels.special import cholesky_update, copy_row
 
 

@@ -70,7 +70,7 @@ def _learned_concentrations(model, mixture, family):
     is_log = isinstance(model.rvs_to_transforms[variable], transforms.LogTransform)
     if law is None or not is_log or _are_used_elsewhere(model, mixture, fields, [variable]):
         return None
-    laws = np.stack(np.broadcast_arrays(*map(np.atleast_1d, law)))
+    laws = np.stack(np.broadcast_arrays(*map(np.atleast_1d, law))).astype("float64")
     return LearnedConcentrations(mixture, [variable], laws, n_features or 0)
 
 

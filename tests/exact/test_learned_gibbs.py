@@ -157,7 +157,7 @@ def log_poisson(values, column, c):
 
 
 COUNTS = {
-    "binary": (nrm.BernoulliBeta, [[1, 0], [1, np.nan], [1, 0], [0, 1]], log_binary),
+    "binary": (nrm.BernoulliBeta, [[1, 0], [1, np.nan], [0, 0], [0, 1]], log_binary),
     "categorical": (nrm.CategoricalDirichlet, [[0, 1], [0, 1], [2, 1], [1, 0]], log_categorical),
     "counts": (nrm.PoissonGamma, [[0, 2], [1, 1], [3, 0], [4, 3]], log_poisson),
 }
