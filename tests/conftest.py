@@ -33,13 +33,13 @@ GROUPS = {
         "recipes/test_scikit_learn.py",
         "exact/test_moves.py",
         "exact/test_steps.py",
-        "exact/test_units.py",
+        "exact/test_allocations.py",
         "faults/test_attack.py",
         "faults/test_start.py",
         "pymc/test_model.py",
         "pymc/test_posterior.py",
         "pymc/test_reproducible.py",
-        "pymc/test_tree_guided.py",
+        "pymc/test_steps_of_pymc.py",
         "trees",
     ),
     "PoissonGamma": (
@@ -49,7 +49,6 @@ GROUPS = {
         "pymc/test_diagnostics_groups.py",
         "pymc/test_geweke.py",
         "pymc/test_label_storage.py",
-        "pymc/test_step_methods.py",
         "stats/test_without_labels.py",
     ),
     "nested": (
@@ -64,10 +63,7 @@ GROUPS = {
     "nested kernels": ("nested",),
     "diffusion": (
         "exact/test_diffusion.py",
-        "families/test_check_tree_family.py",
-        "families/test_diffusion_draws.py",
-        "families/test_diffusion_likelihood.py",
-        "families/test_diffusion_start.py",
+        "families/test_tree_families.py",
     ),
     "stats": ("stats",),
 }

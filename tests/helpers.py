@@ -1,10 +1,13 @@
 """What tests of several folders share: models, draws, trees, seeds from names, laws of partitions, densities."""
 
+import contextlib
+import inspect
 import itertools
 import zlib
 
 import numpy as np
 import pymc as pm
+import pytest
 import xarray as xr
 
 import pymc_nrm as nrm
@@ -26,6 +29,25 @@ def measure_of(partition):
     """The measure of a partition; its fields are tensors."""
     op = partition.owner.op
     return op.priors(op.prior_inputs(partition.owner))[0]
+
+
+def refused(call, *rows, error=ValueError, match="{}", within=contextlib.nullcontext):
+    """A test whose rows are arguments that a call must refuse and the message, perhaps with the error before it.
+
+    Arguments of a lambda that rows do not have are fixtures; they come first.
+    """
+
+    @pytest.mark.parametrize("row", rows, ids=lambda row: row[-1][:50])
+    def test(row, request):
+        *arguments, message = row
+        is_own = isinstance(arguments[-1], type) and issubclass(arguments[-1], Exception)
+        kind = arguments.pop() if is_own else error
+        names = list(inspect.signature(call).parameters) if call.__name__ == "<lambda>" else []
+        fixtures = map(request.getfixturevalue, names[: len(names) - len(arguments)])
+        with within(), pytest.raises(kind, match=match.format(message)):
+            call(*fixtures, *arguments)
+
+    return test
 
 
 def result_of(**arrays):
@@ -67,7 +89,6 @@ def refines(below, above):
 
 
 def seeded(*names):
-    """A generator whose seed depends on names."""
     return np.random.default_rng(zlib.crc32(" ".join(map(str, names)).encode()))
 
 

@@ -7,7 +7,6 @@ import shutil
 import subprocess
 import sys
 
-import numpy as np
 import pytest
 
 ROOT = pathlib.Path(__file__).parents[1]
@@ -22,7 +21,6 @@ NAMES = (
 
 @pytest.fixture
 def module(monkeypatch):
-    """Import modules of the benchmarks as their scripts do."""
     monkeypatch.syspath_prepend(str(FOLDER))
     for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
         monkeypatch.setenv(variable, "1")  # scripts set these, which must not affect later tests
@@ -67,55 +65,6 @@ def test_report_has_claims_notes_tables_pictures(report, made_up, tmp_path):
     assert "No results of: accuracy, gibbs_sweep" in text
     made_up[0].found["rows"][0]["value"] = 1.5
     assert "| at least 2 | **no** |" in report.headline(made_up)
-
-
-def test_agreement_and_calibration_of_pairs(module):
-    fits = module("common.real_data_fits")
-    assert fits.adjusted_rand_index([0, 0, 1, 1], [5, 5, 3, 3]) == 1.0
-    # Two partitions that cross: no pair in common, of 2 and 2 pairs among 6, where 2/3 are expected.
-    assert fits.adjusted_rand_index([0, 0, 1, 1], [0, 1, 0, 1]) == pytest.approx((0 - 2 / 3) / (2 - 2 / 3))
-    # Three pairs share a cluster, all of one class, which has six pairs.
-    assert fits.precision_and_recall([0, 0, 0, 1, 2], [0, 0, 0, 0, 1]) == (1.0, 3 / 6)
-    assert fits.precision_and_recall([0, 0, 0, 0], [0, 0, 1, 1]) == (2 / 6, 1.0)
-    classes = np.array([0, 0, 1])
-    similarity = np.array([[1, 0.8, 0.25], [0.8, 1, 0.25], [0.25, 0.25, 1]])
-    assert fits.brier_score(similarity, classes) == pytest.approx((0.2**2 + 2 * 0.25**2) / 3)
-    found = [tuple(line.values()) for line in fits.reliability(similarity, classes)]
-    assert found == [(2, 0.25, 0.0), (1, 0.8, 1.0)]
-    assert fits.brier_score(fits.together(classes), classes) == 0.0
-
-
-def test_chains_agree_only_if_every_quantity_does(module):
-    part = module("agreement_of_chains")
-    values = np.random.default_rng(1).normal(size=(4, 1000, 5))
-    assert part.agree(part.state_after(values, 1000))
-    assert not part.agree(part.state_after(values, 50))
-    values[..., 4] = 0.0
-    assert part.agree(part.state_after(values, 1000))
-    values[0, :, 3] += 0.5
-    found = part.state_after(values, 1000)
-    assert not part.agree(found) and found["worst pair"]["rhat"] > 1.01 > found["log joint"]["rhat"]
-    values[..., 3] = np.arange(4)[:, None]
-    assert not part.agree(part.state_after(values, 1000))
-    [(_, measured, _, met)] = part.headline([{"seconds": 59.0}, {"seconds": 61.0}, {"seconds": None}])
-    assert (measured, met) == ("1 of 3", False)
-
-
-def test_trees_of_items_are_compared_level_by_level(module):
-    part, trees, methods = module("trees_of_items"), module("common.tree_sets"), module("common.tree_methods")
-    truth = np.array([[0, 0, 0, 0, 1, 1], [0, 0, 1, 1, 2, 2]])
-    data = trees.TreeData("six", np.zeros((6, 2)), truth, "made up")
-    heights = [[0, 1, 1, 2], [2, 3, 1, 2], [4, 5, 1, 2], [6, 7, 2, 4], [8, 9, 3, 6]]
-    tree = methods.ItemTree.from_linkage(heights)
-    binary = part.evaluated(data, "Ward", methods.TreeFit(0.5, tree, linkage=np.array(heights, dtype=float)), [2, 4])
-    assert [level["adjusted_rand"] for level in binary["at_truth"]] == [1.0, 1.0]
-    assert [level["n_clusters"] for level in binary["at_ours"]] == [2, 3]  # there is no cut into four
-    assert binary["dendrogram_purity"] == [1.0, 1.0] and binary["triplet_accuracy"] == 1.0
-    ours = part.evaluated(data, part.OURS, methods.TreeFit(1.5, tree, levels=truth[[0, 0]]), None)
-    assert [level["adjusted_rand"] < 1 for level in ours["own"]] == [False, True]
-    assert "| six | **1.00**, " in part.table([ours, binary])
-    [(_, measured, target, met)] = part.headline([ours, binary])
-    assert measured == "1 of 2 levels of 1 sets" and target is None and met is None
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -1,4 +1,4 @@
-"""Imports point downwards only, so that the order of reading is the order of importing."""
+"""Imports point downwards only, so that the order of reading is the order of importing; old names say the new ones."""
 
 import ast
 import pathlib
@@ -8,6 +8,7 @@ import sys
 import pytest
 
 import pymc_nrm
+import pymc_nrm as nrm
 from pymc_nrm.kernels.layers import IMPORTS, WITHOUT_KERNELS, kernel_layers
 
 ROOT = pathlib.Path(pymc_nrm.__file__).parent
@@ -137,3 +138,28 @@ def test_parts_that_are_imported_on_demand_look_like_all_others():
     assert "pymc_nrm.trees" in loaded_by("import pymc_nrm; pymc_nrm.trees.bhc")
     for name in pymc_nrm.__all__:
         assert getattr(pymc_nrm, name) is not None
+
+
+OLD = {
+    "density": "predictive_density",
+    "log_density": "log_predictive_density",
+    "samplers": "steps",
+    "predictions": "posterior",
+    "priors": "the method learned of every family",
+    "tree_families": "families.diffusion",
+    "elicitation": "recipes.elicitation",
+    "estimators": "recipes.estimator",
+    "predict_labels": "cluster_probabilities",
+    "sample_components": "sample_cluster_parameters",
+}
+
+
+@pytest.mark.parametrize("name", OLD)
+def test_old_name(name):
+    with pytest.raises(AttributeError, match=f"{name} is {OLD[name]} now"):
+        getattr(nrm, name)
+
+
+def test_unknown_name():
+    with pytest.raises(AttributeError, match="module 'pymc_nrm' has no attribute 'unknown'"):
+        nrm.unknown  # noqa: B018

@@ -47,13 +47,11 @@ LOG_TOTALS = {
 
 
 def values_of(kind):
-    """Candidates for values."""
     return KINDS[kind][1]
 
 
 @pytest.fixture(scope="module")
 def density():
-    """Log density of the values of a kind."""
     functions = {}
 
     def of(kind, values):

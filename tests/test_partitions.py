@@ -1,16 +1,18 @@
-"""Canonical labels, enumeration, and the state that kernels change."""
+"""Canonical labels, enumeration, orders of scans, and the state that kernels change."""
+
+import itertools
 
 import numpy as np
+import pytensor
+import pytensor.tensor as pt
 import pytest
 
 from pymc_nrm.families import PoissonGamma
 from pymc_nrm.families.base import refresh_cache
-from pymc_nrm.families.conjugate import log_marginal
 from pymc_nrm.families.fast import update_cache
-from pymc_nrm.measures import NormalizedGeneralizedGamma
-from pymc_nrm.measures.base import weights
+from pymc_nrm.moves.gibbs import _MANY, _PIECE, scan_order
 from pymc_nrm.partitions import clusters
-from pymc_nrm.partitions.flat import Ordered
+from pymc_nrm.partitions.flat import Indices, Sizes
 from pymc_nrm.partitions.labels import all_partitions, canonical_labels, is_canonical
 from pymc_nrm.testing import kernel_inputs
 
@@ -130,23 +132,6 @@ def test_state_keeps_its_promises_under_random_operations(rng, poisson):
     assert largest > 12
 
 
-def test_log_target_is_the_sum_over_clusters(rng, poisson):
-    family, data = poisson
-    labels = canonical_labels(rng.integers(0, 5, size=25))
-    state = clusters.build_state(labels, family, data)
-    table = weights(NormalizedGeneralizedGamma(1.2, 0.4), 25, 0.3)
-    expected = sum(table.moment[state.counts[k]] + log_marginal(family, state.statistics[k]) for k in range(5))
-    assert clusters.log_target(state, table, family) == pytest.approx(expected, rel=1e-12)
-
-
-@pytest.mark.parametrize("labels", [np.zeros(3, dtype=np.int64), np.arange(3), np.zeros(1, dtype=np.int64)])
-def test_state_of_one_cluster_and_of_items_alone(labels):
-    family, data = kernel_inputs(PoissonGamma(1.0, 1.0), np.arange(len(labels)))
-    state = clusters.build_state(labels, family, data)
-    check(state, family, data)
-    np.testing.assert_array_equal(clusters.ordered_labels(state), labels)
-
-
 def test_items_of_a_cluster_share_their_parameters(poisson):
     family, _ = poisson
     labels = np.repeat([0, 1, 2], 2000)
@@ -157,13 +142,38 @@ def test_items_of_a_cluster_share_their_parameters(poisson):
     assert (means.std(axis=0) > 10).all()
 
 
-def test_points_are_read_and_written_in_canonical_form():
-    family, data = kernel_inputs(PoissonGamma(1.0, 1.0), [0, 1, 8, 9])
-    value = Ordered().named("z")
-    point = {"z": np.array([7, 3, 3, 0]), "alpha": np.array(1.0)}
-    labels = value.read(point)
-    assert (labels.tolist(), value.n_clusters(labels)) == ([0, 1, 1, 2], 3)
-    written = value.write(point, clusters.build_state(labels, family, data))
-    assert written["z"].tolist() == [0, 1, 1, 2]
-    assert written["alpha"] is point["alpha"]
-    assert point["z"].tolist() == [7, 3, 3, 0]
+@pytest.mark.parametrize("n", [1, 7, _MANY - 1, _MANY, _MANY + 17])
+def test_all_items_once(n):
+    items = scan_order(np.random.default_rng(1), n, n)
+    np.testing.assert_array_equal(np.sort(items), np.arange(n))
+
+
+@pytest.mark.parametrize("n", [50, _MANY + 17])
+def test_some_items_at_most_once(n):
+    items = scan_order(np.random.default_rng(1), n, 33)
+    assert len(np.unique(items)) == len(items) == 33
+    assert items.min() >= 0 and items.max() < n
+
+
+def test_neighbours_stay_together_among_many_items_only():
+    rng = np.random.default_rng(1)
+    n = (_MANY // _PIECE + 1) * _PIECE
+    few, many = scan_order(rng, 100, 100), scan_order(rng, n, n)
+    assert (np.diff(few) == 1).mean() < 0.1
+    pieces = many.reshape(-1, _PIECE)
+    assert (np.diff(pieces, axis=1) == 1).all()
+    assert (np.diff(pieces[:, 0]) == _PIECE).mean() < 0.1
+
+
+@pytest.mark.parametrize("mode", ["FAST_COMPILE", "NUMBA"])
+@pytest.mark.parametrize("n", [3, 2])
+def test_every_vector(mode, n):
+    labels = pt.lvector()
+    read = pytensor.function([labels], [*Sizes()(labels, n), *Indices()(labels, n)], mode=mode)
+    for given in map(np.array, itertools.product(range(-1, 4), repeat=3)):
+        sizes, valid, indices, in_range = read(given)
+        ordered = min(given) >= 0 and np.array_equal(canonical_labels(given), given)
+        assert valid == (ordered and n == 3)
+        np.testing.assert_array_equal(sizes, np.bincount(given) if ordered else [3])
+        assert in_range == (min(given) >= 0 and max(given) < n)
+        np.testing.assert_array_equal(indices, given if in_range else 0)

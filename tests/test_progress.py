@@ -9,7 +9,6 @@ from pymc_nrm.common.progress import elapsed, end_elapsed, progress, tracked
 
 
 def wait():
-    """Give the timer the time that it needs."""
     time.sleep(0.5)
 
 
