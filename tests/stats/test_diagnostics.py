@@ -26,7 +26,6 @@ def entropy(labels):
 
 
 def step_stats(labels, seed):
-    """What the step of a partition would report."""
     rng = np.random.default_rng(seed)
     rows = labels.reshape(-1, labels.shape[-1])
     shape = labels.shape[:2]

@@ -1,4 +1,4 @@
-"""Losses between partitions against other formulas for the same numbers."""
+"""Losses, credible balls and similarity against their definitions."""
 
 import itertools
 import math
@@ -7,10 +7,21 @@ import numpy as np
 import pytest
 import xarray as xr
 from arviz_stats import mcse
+from helpers import in_order, refused
 from scipy.special import comb
 from scipy.stats import entropy
 
 from pymc_nrm import stats
+from pymc_nrm.partitions.labels import all_partitions
+from pymc_nrm.stats import (
+    assignment_uncertainty,
+    binder_loss,
+    credible_ball,
+    point_estimate,
+    similarity,
+    similarity_rows,
+    variation_of_information,
+)
 
 METRICS = [stats.variation_of_information, stats.normalized_variation_of_information, stats.binder_loss]
 ALL = [*METRICS, stats.one_minus_adjusted_rand]
@@ -134,3 +145,157 @@ def test_draws_in_place_of_the_estimate(kind):
     for estimate in (labels, labels.to_dataset(name="labels"), [0, 0, 1]):
         with pytest.raises(TypeError, match=f"estimate must be labels.*; got draws in a {kind.__name__}: .*, idata"):
             stats.expected_loss(draws, estimate)
+
+
+def naive_ball(rows, center, probability, distance):
+    distances = np.array([round(distance(center, row), 9) for row in rows])
+    radius = next(r for r in sorted(set(distances)) if (distances <= r).mean() >= probability - 1e-12)
+    inside = [(d, tuple(row)) for d, row in zip(distances, rows.tolist(), strict=True) if d <= radius]
+
+    def furthest(members):
+        most = max(d for d, _ in members)
+        return {row for d, row in members if d == most}
+
+    fewest, most = (choose(max(row) for _, row in inside) for choose in (min, max))
+    return {
+        "radius": radius,
+        "share": len(inside) / len(rows),
+        "horizontal": furthest(inside),
+        "upper_vertical": furthest([(d, row) for d, row in inside if max(row) == fewest]),
+        "lower_vertical": furthest([(d, row) for d, row in inside if max(row) == most]),
+    }
+
+
+@pytest.mark.parametrize("loss", [variation_of_information, binder_loss])
+def test_ball_equals_the_naive_one(loss, rng):
+    rows = all_partitions(5)
+    n_ties = 0
+    for n_draws, probability in [(1, 0.95), (7, 0.5), (20, 0.95), (20, 0.9), (60, 1.0), (200, 0.6)]:
+        draws = rng.choice(rows, n_draws)
+        center = rng.choice(rows)
+        expected = naive_ball(draws, center, probability, loss)
+        array = xr.DataArray(draws[None], dims=("chain", "draw", "obs"), coords={"obs": list("abcde")})
+        ball = credible_ball(array, center, probability=probability, loss=loss.__name__)
+        assert ball.radius == pytest.approx(expected["radius"], abs=1e-8)
+        assert ball.share == expected["share"] >= probability
+        np.testing.assert_array_equal(ball.center, center)
+        assert ball.attrs["probability"] == probability
+        for name in ("horizontal", "upper_vertical", "lower_vertical"):
+            assert ball[name].dims == (f"{name}_tie", "obs")
+            assert {tuple(row) for row in ball[name].values.tolist()} == expected[name]
+            assert ball.sizes[f"{name}_tie"] == len(expected[name])
+            np.testing.assert_allclose(ball[f"{name}_distance"], loss(center, ball[name].values))
+            np.testing.assert_array_equal(ball[f"{name}_n_clusters"], ball[name].max("obs") + 1)
+            n_ties += len(expected[name]) > 1
+    assert n_ties > 3
+
+
+def test_center_by_default_is_the_point_estimate(rng):
+    draws = xr.DataArray(rng.choice(all_partitions(5), (2, 30)), dims=("chain", "draw", "obs"))
+    costs = {"cost_false_join": 2.0}
+    ball = credible_ball(draws, loss="binder_loss", random_seed=1, **costs)
+    estimate = point_estimate(draws, loss="binder_loss", random_seed=1, **costs)
+    np.testing.assert_array_equal(ball.center, estimate.labels)
+    assert ball.center_n_clusters == estimate.n_clusters
+    xr.testing.assert_identical(ball, credible_ball(draws, estimate, loss="binder_loss", **costs))
+
+
+@pytest.mark.parametrize("n_draws", [55, 56, 95])
+def test_rounding_asks_for_no_further_draw(n_draws):
+    """0.55 * 100 is more than 55 in floating point; 55 draws must suffice."""
+    rows = np.zeros((100, 3), dtype=int)
+    rows[n_draws:, 2] = 1
+    draws = xr.DataArray(rows[None], dims=("chain", "draw", "i"))
+    ball = credible_ball(draws, [0, 0, 0], probability=n_draws / 100)
+    assert ball.radius == 0 and ball.share == n_draws / 100
+    assert credible_ball(draws, [0, 0, 0], probability=n_draws / 100 + 1e-6).share == 1
+
+
+@pytest.mark.parametrize("probability", [0, -0.1, 1.1, "0.9", np.nan])
+def test_errors_of_balls(probability):
+    draws = xr.DataArray(np.zeros((1, 2, 3), dtype=int), dims=("chain", "draw", "i"))
+    with pytest.raises(ValueError, match="probability must be above 0 and at most 1; got"):
+        credible_ball(draws, probability=probability)
+    with pytest.raises(ValueError, match=r"estimate must have shape \(3,\)"):
+        credible_ball(draws, [0, 1])
+
+
+def random_draws(rng, n=30, n_clusters=5, n_draws=40, n_chains=2):
+    values = rng.integers(n_clusters, size=(n_chains, n_draws, n))
+    values = in_order(values)
+    names = [f"g{k}" for k in range(n)]
+    coords = {"gene": names, "length": ("gene", np.arange(n) * 10)}
+    return xr.DataArray(values, dims=("chain", "draw", "gene"), coords=coords, name="z")
+
+
+def naive(draws):
+    rows = draws.values.reshape(-1, draws.shape[2])
+    return (rows[:, :, None] == rows[:, None, :]).mean(axis=0)
+
+
+# Numbers of clusters that do not fit into one byte or two bytes.
+@pytest.mark.parametrize(("n", "n_clusters", "n_draws"), [(30, 5, 40), (400, 390, 9), (70_000, 70_000, 2)])
+def test_similarity_equals_counts(n, n_clusters, n_draws, rng):
+    draws = random_draws(rng, n, n_clusters, n_draws, n_chains=1)
+    few = [f"g{k}" for k in rng.choice(n, 25, replace=False)]
+    chosen = draws.sel(gene=few)
+    part = similarity(draws, items=few)
+    np.testing.assert_allclose(part, naive(chosen))
+    assert part.gene.values.tolist() == part.gene_other.values.tolist() == few
+    if n <= 400:
+        np.testing.assert_allclose(similarity(draws), naive(draws))
+
+
+def test_coordinates_and_blocks(rng):
+    draws = random_draws(rng)
+    whole = similarity(draws)
+    assert whole.dims == ("gene", "gene_other") and whole.name == "similarity"
+    assert set(whole.coords) == {"gene", "length", "gene_other", "length_other"}
+    np.testing.assert_array_equal(whole, whole.T)
+    np.testing.assert_array_equal(np.diag(whole), 1)
+    for block_size in (1, 7, 30, None):
+        blocks = list(similarity_rows(draws, block_size=block_size))
+        assert all(len(block) <= (block_size or 30) for block in blocks)
+        xr.testing.assert_identical(xr.concat(blocks, "gene", data_vars=None), whole)
+    rows = xr.concat(similarity_rows(draws, items=["g7", "g3"], block_size=1), "gene", data_vars=None)
+    xr.testing.assert_identical(rows, whole.sel(gene=["g7", "g3"]))
+
+
+def test_items_without_coordinates_are_positions(rng):
+    draws = random_draws(rng).drop_vars(["gene", "length"])
+    np.testing.assert_allclose(similarity(draws, items=[4, 2]), naive(draws)[np.ix_([4, 2], [4, 2])])
+    assert not similarity(draws).coords
+
+
+test_errors_of_similarity = refused(
+    lambda rng, function, kwargs: function(random_draws(rng), **kwargs),
+    (similarity, {"items": []}, "items must be a sequence of at least one item"),
+    (similarity, {"items": ["g1", "h2"]}, "items must be values of 'gene'; got 'h2'"),
+    (similarity_rows, {"block_size": 0}, "block_size must be a whole number of at least 1; got 0"),
+    (similarity_rows, {"block_size": 1.5}, "block_size must be a whole number of at least 1; got 1.5"),
+    (similarity, {"var_name": "y"}, "var_name must be"),
+)
+
+
+@pytest.mark.parametrize("items", [xr.Dataset(), xr.DataTree(), [["g1"], ["g2", "g3"]]])
+def test_items_that_are_no_array(items, rng):
+    with pytest.raises(TypeError, match="items must be a sequence of values of 'gene'; got"):
+        similarity(random_draws(rng), items=items)
+
+
+def test_assignment_uncertainty(rng):
+    draws = random_draws(rng, n=12)
+    rows = draws.values.reshape(-1, 12)
+    together = naive(draws)
+    for labels in (rng.integers(4, size=12), np.arange(12), np.zeros(12, dtype=int), [0] * 11 + [1]):
+        found = assignment_uncertainty(draws, labels)
+        for item in range(12):
+            others = [j for j in range(12) if labels[j] == labels[item] and j != item]
+            alone = np.mean([np.sum(row == row[item]) == 1 for row in rows])
+            expected = 1 - together[item, others].mean() if others else 1 - alone
+            assert found[item] == pytest.approx(expected, abs=1e-12)
+    assert found.dims == ("gene",) and set(found.coords) == {"gene", "length"}
+    estimate = point_estimate(draws, random_seed=1)
+    xr.testing.assert_identical(assignment_uncertainty(draws, random_seed=1), assignment_uncertainty(draws, estimate))
+    certain = draws.isel(chain=[0], draw=[0] * 3)
+    assert (assignment_uncertainty(certain, certain.values[0, 0]) == 0).all()

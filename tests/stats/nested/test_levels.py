@@ -5,6 +5,7 @@ import itertools
 import numpy as np
 import pytest
 import xarray as xr
+from helpers import refused
 from nested_cases import canonical_levels, random_draws
 
 from pymc_nrm import stats
@@ -53,23 +54,18 @@ def test_columns_of_tables_are_left_out(rng):
         stats.component_draws(draws)
 
 
-@pytest.mark.parametrize(
-    ("change", "name", "error", "message"),
-    [
-        (lambda h: h.isel(column=[2, 0]).drop_vars("column"), None, ValueError, "h must be nested, .* in draw 0"),
-        (lambda h: h.isel(column=0), None, ValueError, "h must have dimensions chain, draw, one of items and one of"),
-        (lambda h: h.astype(float), None, TypeError, "h must hold integers; got float64"),
-        (lambda h: h.isel(animal=[]), None, ValueError, "at least one draw, one item and one level"),
-        (lambda h: xr.Dataset({"x": (("chain", "draw"), [[1]])}), None, ValueError, "idata has no nested partition"),
-        (lambda h: xr.Dataset({"a": h, "b": h}), None, ValueError, "var_name must be given, one of 'a', 'b'"),
-        (result, "y", ValueError, "var_name must be a variable of the posterior; got 'y'"),
-        (lambda h: h, "y", ValueError, "var_name must be the name of the DataArray, 'h'; got 'y'"),
-        (lambda h: [[0]], None, TypeError, "idata must be a DataTree"),
-    ],
+test_errors = refused(
+    lambda rng, change, name: stats.levels(change(random_draws(rng)), name),
+    (lambda h: h.isel(column=[2, 0]).drop_vars("column"), None, ValueError, "h must be nested, .* in draw 0"),
+    (lambda h: h.isel(column=0), None, ValueError, "h must have dimensions chain, draw, one of items and one of"),
+    (lambda h: h.astype(float), None, TypeError, "h must hold integers; got float64"),
+    (lambda h: h.isel(animal=[]), None, ValueError, "at least one draw, one item and one level"),
+    (lambda h: xr.Dataset({"x": (("chain", "draw"), [[1]])}), None, ValueError, "idata has no nested partition"),
+    (lambda h: xr.Dataset({"a": h, "b": h}), None, ValueError, "var_name must be given, one of 'a', 'b'"),
+    (result, "y", ValueError, "var_name must be a variable of the posterior; got 'y'"),
+    (lambda h: h, "y", ValueError, "var_name must be the name of the DataArray, 'h'; got 'y'"),
+    (lambda h: [[0]], None, TypeError, "idata must be a DataTree"),
 )
-def test_errors(rng, change, name, error, message):
-    with pytest.raises(error, match=message):
-        stats.levels(change(random_draws(rng)), name)
 
 
 def test_functions_for_partitions_point_to_those_for_trees(rng):
