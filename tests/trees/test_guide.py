@@ -5,6 +5,7 @@ import pymc as pm
 import pytest
 from scipy import sparse
 from scipy.cluster.hierarchy import fcluster, is_monotonic, is_valid_linkage
+from tree_reference import below, random_tree
 
 import pymc_nrm as nrm
 from pymc_nrm.families.features import features
@@ -13,7 +14,7 @@ from pymc_nrm.measures import DirichletProcess, NormalizedGeneralizedGamma
 from pymc_nrm.measures.base import weights
 from pymc_nrm.moves.guide_trees import guide_tree as guide
 from pymc_nrm.moves.guide_trees.hanging import near_sampled_items
-from pymc_nrm.moves.guide_trees.tree import build_tree, check_tree, cut_tree, leaves
+from pymc_nrm.moves.guide_trees.tree import build_tree, check_tree, cut_tree, leaves, lowest_common_ancestor
 from pymc_nrm.partitions.labels import canonical_labels
 from pymc_nrm.trees import bhc, guide_tree, ibhc
 from pymc_nrm.trees.inputs import family_and_data
@@ -49,26 +50,6 @@ def test_features_separate_what_is_apart(name):
     assert len(set(_half[leaves(tree, tree.right[-1])])) == 1
 
 
-def test_features_of_odd_data():
-    values = np.array([[1.0, np.nan, np.nan], [1.0, 2.0, np.nan], [1.0, 4.0, np.nan]])
-    _, data, _ = family_and_data(GAUSS, values)
-    np.testing.assert_allclose(features(data, None)[:, 1], [0.0, -(1.5**0.5), 1.5**0.5])
-    assert not features(data, None)[:, [0, 2]].any()
-    _, data, _ = family_and_data(nrm.MultinomialDirichlet(1.0), np.zeros((3, 4), dtype=int))
-    assert not features(data, None).any()
-
-
-@pytest.mark.parametrize("kind", ["ibhc", "ward"])
-@pytest.mark.parametrize("n", [1, 2, 3, 40])
-def test_guide_trees(kind, n, rng):
-    family, X = DATA["NormalGamma"]
-    family, data, n = family_and_data(family, X[:n])
-    tree = guide_tree(rng, weights(MEASURE, n, 1.0), family, data, kind)
-    check_tree(tree)
-    if n == 40:
-        assert cut_tree(tree).tolist() == _half.tolist()
-
-
 def test_guide_trees_of_a_sample(monkeypatch, rng):
     monkeypatch.setattr(guide, "MOST_GUIDE_ITEMS", 20)
     monkeypatch.setattr(guide, "GUIDE_SAMPLE", 15)
@@ -97,21 +78,6 @@ def test_guide_tree_without_data(rng):
         guide_tree(rng, weights(MEASURE, 50, 1.0), NoData(0.0), NoRows(0.0), "single")
     for kind in ("ibhc", "ward"):
         check_tree(guide_tree(rng, weights(MEASURE, 50, 1.0), NoData(0.0), NoRows(0.0), kind))
-
-
-@pytest.mark.parametrize("kind", ["spread", "few values", "one value"])
-def test_ward_of_many_points(kind, monkeypatch, rng):
-    monkeypatch.setattr(guide, "MOST_WARD_ITEMS", 100)
-    n = 3_000
-    points = {
-        "spread": rng.normal(size=(n, 2)),
-        "few values": rng.integers(3, size=(n, 1)) / 2.0,
-        "one value": np.ones((n, 1)),
-    }
-    tree = build_tree(guide.ward_merges(rng, points[kind]))
-    check_tree(tree)
-    # The mean depth of a leaf: every node above it counts one.
-    assert tree.size[len(tree.order) :].sum() < 100 * len(tree.order)
 
 
 @pytest.mark.parametrize("algorithm", [bhc, ibhc])
@@ -157,3 +123,49 @@ def test_random_variables_are_refused():
     for family, measure in ((GAUSS, DirichletProcess(alpha)), (nrm.NormalGamma(alpha, 1.0, 1.0, 1.0), MEASURE)):
         with pytest.raises(TypeError, match="must be a number"):
             bhc([1.0, 2.0], family, measure)
+
+
+def caterpillar(n):
+    return np.column_stack([np.concatenate([[0], n + np.arange(n - 2)]), np.arange(1, n)])
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 4, 7, 20, 101])
+def test_random_merges_give_valid_trees(n, rng):
+    for _ in range(5):
+        log_d = rng.normal(size=n - 1)
+        tree = random_tree(rng, n, log_d)
+        check_tree(tree)
+        assert np.array_equal(tree.log_dissimilarity[n:], log_d)
+        assert [set(leaves(tree, v).tolist()) for v in range(2 * n - 1)] == below(tree)
+
+
+def test_lowest_common_ancestor(rng):
+    n = 30
+    tree = random_tree(rng, n)
+    sets = below(tree)
+    for i, j in rng.integers(2 * n - 1, size=(100, 2)):
+        expected = min((v for v in range(2 * n - 1) if sets[i] | sets[j] <= sets[v]), key=lambda v: len(sets[v]))
+        assert lowest_common_ancestor(tree, i, j) == expected
+
+
+def test_deep_caterpillar():
+    n = 100_000
+    tree = build_tree(caterpillar(n))
+    check_tree(tree)
+    assert lowest_common_ancestor(tree, 0, n - 1) == 2 * n - 2
+    assert cut_tree(tree, -1.0).max() == n - 1
+    assert cut_tree(tree).max() == 0
+
+
+def test_cut_is_taken_from_above():
+    tree = build_tree([[0, 1], [2, 3], [4, 5], [6, 7], [8, 9], [10, 11]], [2.0, -1.0, 3.0, -0.5, 1.0, 4.0][:6])
+    # Nodes: 7 = {0, 1} d > 1, 8 = {2, 3}, 9 = {4, 5} d > 1, 10 = {6, 0, 1}, 11 = {2, 3, 4, 5} d > 1, 12 the root.
+    assert cut_tree(tree).tolist() == [0, 0, 1, 1, 2, 3, 0]
+
+
+@pytest.mark.parametrize(
+    "merges", [[[0, 0]], [[0, 1], [0, 2]], [[0, 4], [1, 2]], [[-1, 0]], [[0, 3], [1, 2]], [[0, 1, 2]], [0, 1]]
+)
+def test_bad_merges_are_refused(merges):
+    with pytest.raises(ValueError, match="merge"):
+        build_tree(merges)

@@ -12,7 +12,6 @@ from pymc_nrm.moves.guide_trees import greedy
 from pymc_nrm.moves.guide_trees.greedy import join_forest
 from pymc_nrm.moves.guide_trees.incremental import empty_forest, extend_forest, grow_forest, insert_items, post_order
 from pymc_nrm.moves.guide_trees.tree import check_tree, tree_potentials
-from pymc_nrm.stats import adjusted_rand
 from pymc_nrm.trees import IncrementalClustering, ibhc
 from pymc_nrm.trees.inputs import family_and_data, with_more_rows
 
@@ -93,16 +92,6 @@ def test_forest_is_sound(case):
         assert EXTREMES[case](forests, join_forest(np.random.default_rng(0), forests[0], table, family, data))
 
 
-@pytest.mark.parametrize("n", [1, 2, 3])
-@pytest.mark.parametrize("measure", MEASURES)
-def test_few_items(n, measure):
-    for seed in range(5):
-        result = ibhc(POINTS[:n], GAUSS, MEASURES[measure], random_seed=seed)
-        check_tree(result.tree)
-        assert len(result.labels) == n
-        assert np.isfinite([result.log_evidence, result.log_u]).all()
-
-
 def test_insertion_in_parts():
     family, data, n = family_and_data(GAUSS, POINTS)
     table = weights(MEASURES["NGG"], n, 1.0)
@@ -170,14 +159,3 @@ def test_batches_of_several_data_sets():
     np.testing.assert_array_equal(both[1].toarray(), WORDS[:12].toarray())
     with pytest.raises(ValueError, match="as many data sets"):
         with_more_rows(families, first, POINTS[10:12], "X")
-
-
-def test_streaming_ends_near_the_batch():
-    truth = np.repeat(np.arange(4), 50)[_generator.permutation(200)]
-    X = 20.0 * truth[:, None] + _generator.normal(size=(200, 1))
-    clustering = IncrementalClustering(NormalGamma(30.0, 0.01, 2.0, 1.0), DirichletProcess(1.0), random_seed=2)
-    for start in range(0, 200, 40):
-        clustering.partial_fit(X[start : start + 40])
-    assert adjusted_rand(clustering.dendrogram().labels, truth) == 1.0
-    with pytest.raises(ValueError, match="1 features"):
-        clustering.partial_fit(POINTS[:2])

@@ -4,6 +4,7 @@ import numpy as np
 import pytensor
 import pytensor.tensor as pt
 import pytest
+from helpers import refused
 from pytensor.compile.mode import Mode
 from scipy import sparse
 
@@ -114,17 +115,12 @@ def test_what_does_not_vary_stays():
     assert result.family[:3] == GAUSS[:3] and result.measure.sigma == 0.0 and result.measure.alpha != 1.0
 
 
-@pytest.mark.parametrize(
-    "options, error, message",
-    [
-        ({"n_rounds": 0}, ValueError, "n_rounds"),
-        ({"n_iterations": 1.5}, ValueError, "n_iterations"),
-        ({"family_names": ["nu"]}, ValueError, "nu"),
-        ({"measure_names": ["kappa"]}, ValueError, "kappa"),
-        ({"measure": DirichletProcess(-1.0)}, ValueError, "alpha of DirichletProcess"),
-        ({"family": "gauss"}, TypeError, "must be a family"),
-    ],
+test_bad_arguments = refused(
+    lambda options: optimize_hyperparameters(**({"X": X, "family": GAUSS, "measure": NGG} | options)),
+    ({"n_rounds": 0}, ValueError, "n_rounds"),
+    ({"n_iterations": 1.5}, ValueError, "n_iterations"),
+    ({"family_names": ["nu"]}, ValueError, "nu"),
+    ({"measure_names": ["kappa"]}, ValueError, "kappa"),
+    ({"measure": DirichletProcess(-1.0)}, ValueError, "alpha of DirichletProcess"),
+    ({"family": "gauss"}, TypeError, "must be a family"),
 )
-def test_bad_arguments(options, error, message):
-    with pytest.raises(error, match=message):
-        optimize_hyperparameters(**({"X": X, "family": GAUSS, "measure": NGG} | options))

@@ -40,7 +40,6 @@ ROWS = ["NormalGamma", pytest.param("MultinomialDirichlet", marks=pytest.mark.sl
 
 
 def random_tree(rng, n, log_d=None):
-    """A tree whose merges are drawn at random."""
     return build_tree(random_merges(rng, n), log_d)
 
 
@@ -70,7 +69,6 @@ def greedy(log_p, n, log_kappa):
 
 
 def below(tree):
-    """The set of items below every node."""
     n = len(tree.order)
     sets = [frozenset([i]) for i in range(n)]
     for v in range(n, 2 * n - 1):
@@ -79,7 +77,6 @@ def below(tree):
 
 
 def clusters(labels):
-    """The clusters of a partition as frozensets."""
     return [frozenset(np.flatnonzero(labels == k).tolist()) for k in range(max(labels) + 1)]
 
 
