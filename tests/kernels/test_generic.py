@@ -2,7 +2,6 @@
 
 import importlib
 import pathlib
-import pickle
 import shutil
 import subprocess
 import sys
@@ -13,7 +12,7 @@ import numpy as np
 import pytest
 
 import pymc_nrm
-from pymc_nrm.kernels.generic import generic, kernel, precompile
+from pymc_nrm.kernels.generic import generic, kernel
 from pymc_nrm.kernels.kernel_cache import class_fingerprint, function_fingerprint
 
 
@@ -127,44 +126,6 @@ def test_a_generic_function_may_come_after_the_first_compilation():
     twice_the_area(Square(1.0))
     corners = generic(lambda shape: 4)
     assert count_corners(Square(2.0)) == 4
-
-
-def test_kernels_are_pickled_by_name():
-    assert pickle.loads(pickle.dumps(twice_the_area)) is twice_the_area
-    assert twice_the_area.__doc__ == "Doc of the kernel."
-
-
-def test_precompile_does_not_run():
-    ran = np.zeros(1)
-
-    @kernel
-    def touch(x, shape):
-        x[0] += area(shape)
-
-    precompile(touch, ran, Square(2.0))
-    assert ran[0] == 0.0
-    assert len(touch.dispatcher.signatures) == 1
-    touch(ran, Square(2.0))
-    assert ran[0] == 4.0
-    assert len(touch.dispatcher.signatures) == 1
-
-
-@kernel
-def power_sum(x, power):
-    return x + x**power
-
-
-def test_constant_arguments_do_not_compile_a_part_again(tmp_path, monkeypatch):
-    # What an earlier run has left in the cache needs no parts.
-    monkeypatch.setattr("numba.config.CACHE_DIR", str(tmp_path))
-
-    @kernel
-    def polynomial(x):
-        return power_sum(x, 2) + power_sum(x, 3)
-
-    assert polynomial(2.0) == 16.0
-    assert len(power_sum.part.signatures) == 1
-    assert len(power_sum.dispatcher.signatures) == 0
 
 
 def test_nan_and_infinity_keep_their_meaning():

@@ -1,0 +1,256 @@
+"""Parts of compiled functions, the line about compilation, and kernels with a numba whose internals are not known."""
+
+import contextlib
+import logging
+import os
+import subprocess
+import sys
+from collections import Counter
+
+import pytest
+from numba.core import event
+
+from pymc_nrm.families import NormalGamma, PoissonGamma
+from pymc_nrm.kernels import compilation
+from pymc_nrm.kernels.compilation import announced_compilation, without_announcements
+from pymc_nrm.kernels.generic import kernel, precompile
+from pymc_nrm.kernels.part_compiler import CACHE, COMPILER, are_known, lacking_names
+
+MODULE = """
+import sys
+from pymc_nrm.kernels.generic import kernel
+
+@kernel
+def checked(x):
+    # Both need Python objects that machine code finds by address.
+    print("x is", x)
+    if x > 3.0:
+        raise ValueError("too large", x)
+    return x + 1.0
+
+@kernel
+def double(x):
+    return 2.0 * checked(x)
+
+@kernel
+def triple(x):
+    return 3.0 * checked(x)
+
+for f in [globals()[name] for name in sys.argv[1:]]:
+    print(f(1.0))
+    try:
+        f(5.0)
+    except ValueError as error:
+        print(error.args)
+for f in (checked, double, triple):
+    loaded = [sum(d.stats.cache_hits.values()) for d in (f.dispatcher, f.part)]
+    print(f.__name__, loaded)
+"""
+
+
+@pytest.fixture
+def run(tmp_path):
+    """Run some kernels of the module in a process of its own; the lines that it prints."""
+    path = tmp_path / "kernels_with_a_part.py"
+    path.write_text(MODULE)
+
+    def run(*names):
+        done = subprocess.run([sys.executable, path, *names], capture_output=True, text=True, check=True)
+        return done.stdout.splitlines()
+
+    return run
+
+
+def results(factor):
+    return ["x is 1.0", str(2.0 * factor), "x is 5.0", "('too large', 5.0)"]
+
+
+@pytest.mark.slow
+def test_parts_print_and_raise_wherever_they_come_from(run):
+    compiled = run("double")
+    assert compiled == [*results(2), "checked [0, 0]", "double [0, 0]", "triple [0, 0]"]
+    part_from_disk = run("triple")
+    assert part_from_disk == [*results(3), "checked [0, 1]", "double [0, 0]", "triple [0, 0]"]
+    whole_from_disk = run("double", "triple")
+    assert whole_from_disk == [*results(2), *results(3), "checked [0, 0]", "double [1, 0]", "triple [1, 0]"]
+
+
+# Functions without a file are not kept on disk.
+WITHOUT_FILE = """
+import numpy as np
+from typing import NamedTuple
+from pymc_nrm.kernels.generic import generic, kernel
+
+@generic
+def area(shape):
+    raise NotImplementedError
+
+class Square(NamedTuple):
+    side: float
+
+    def area(self):
+        return np.full(2, self.side).prod()
+
+@kernel
+def half(shape):
+    return 0.5 * area(shape)
+
+@kernel
+def total(shape):
+    return area(shape) + half(shape)
+"""
+
+
+def test_what_parts_and_the_whole_call_is_compiled_once():
+    space = {"__name__": __name__}
+    exec(WITHOUT_FILE, space)
+    with event.install_recorder("numba:compile") as recorder:
+        assert space["total"](space["Square"](3.0)) == 13.5
+    counts = Counter(e.data["dispatcher"].py_func.__name__ for _, e in recorder.buffer if e.is_start)
+    assert counts["area"] == counts["half"] == counts["total"] == 1
+
+
+@pytest.fixture
+def messages(caplog, monkeypatch):
+    monkeypatch.setattr(compilation, "SECONDS_BEFORE_LINE", 0.0)
+    caplog.set_level(logging.INFO, logger="pymc")
+    monkeypatch.setattr(logging.getLogger("pymc"), "propagate", True)
+    return lambda: [record.getMessage() for record in caplog.records]
+
+
+@pytest.fixture
+def compile_two():
+    """Two functions that are compiled anew each time: they have no source file whose cache is used."""
+    first, second = (kernel(eval("lambda x: x + 1.0")) for _ in range(2))
+
+    def compile_them():
+        precompile(first, 1.0)
+        precompile(second, 1.0)
+
+    return compile_them
+
+
+def test_one_line_names_the_step_and_the_families_the_first_time(messages, compile_two):
+    for _ in range(2):
+        with announced_compilation("SplitMerge", [PoissonGamma, NormalGamma, NormalGamma]):
+            compile_two()
+    [line] = messages()
+    assert line.startswith("Compiling SplitMerge for NormalGamma and PoissonGamma")
+
+
+def test_quiet_runs_say_nothing(messages, compile_two):
+    with without_announcements(), announced_compilation("SplitMerge", []):
+        compile_two()
+    assert messages() == []
+    with without_announcements(quiet=False), announced_compilation("SplitMerge", []):
+        precompile(kernel(eval("lambda x: x + 2.0")), 1.0)
+        precompile(kernel(eval("lambda x: x + 3.0")), 1.0)
+    assert len(messages()) == 1
+
+
+@pytest.mark.parametrize(("progressbar", "has_seconds"), [(True, True), (False, False)])
+def test_seconds_are_shown_where_bars_are(messages, compile_two, progressbar, has_seconds):
+    titles = []
+
+    @contextlib.contextmanager
+    def note(title):
+        titles.append(title)
+        yield
+
+    with without_announcements(False, progressbar), announced_compilation("SplitMerge", [PoissonGamma], note):
+        compile_two()
+    assert titles == ["Compiling SplitMerge for PoissonGamma"] * has_seconds
+
+
+KERNELS = """
+import warnings
+from typing import NamedTuple
+from pymc_nrm.kernels import part_compiler as numba_internals
+from pymc_nrm.kernels.generic import generic, kernel
+
+{change}
+
+@generic
+def area(shape):
+    raise NotImplementedError
+
+class Square(NamedTuple):
+    side: float
+    def area(self):
+        return double(self.side) ** 2 / 4.0
+
+@kernel
+def double(x):
+    return x + x
+
+@kernel
+def total(shape, n):
+    result = 0.0
+    for _ in range(n):
+        result += area(shape)
+    return double(result)
+
+with warnings.catch_warnings(record=True) as caught:
+    warnings.simplefilter("always")
+    print(total(Square(3.0), 4) + double(1.0))
+stats = double.dispatcher.stats
+print(sum(stats.cache_hits.values()) if stats.cache_path else "no cache")
+print(*[warning.message for warning in caught], sep="\\n")
+"""
+
+
+def run_changed(tmp_path, change):
+    """What a program prints that changes what is known of numba."""
+    script = tmp_path / "kernels.py"
+    if not script.exists():
+        script.write_text(KERNELS.format(change=change))
+    environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path), "PYTHONPATH": os.pathsep.join(sys.path)}
+    done = subprocess.run([sys.executable, script], capture_output=True, text=True, env=environment)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.splitlines()
+
+
+def test_all_names_are_there():
+    assert lacking_names(CACHE | COMPILER) == []
+    assert are_known()
+
+
+def test_what_is_lacking_is_named():
+    used = {
+        "numba.core.compiler": {"Compiler": ("_compile_core", "_compile_wood")},
+        "numba.core.caching": {"Bank": ("save",)},
+        "numba.core.nowhere": {"Thing": ()},
+    }
+    found = lacking_names(used)
+    assert found == ["numba.core.compiler.Compiler._compile_wood", "numba.core.caching.Bank", "numba.core.nowhere"]
+
+
+@pytest.mark.quick("version")
+@pytest.mark.parametrize(
+    ("change", "hits", "message"),
+    [
+        ("", ["0", "1"], None),
+        ("numba_internals.LAST = (0, 60)", ["0"], "is not among the versions that were tried, 0.61 to 0.60"),
+        (
+            "numba_internals.COMPILER['numba.core.compiler']['Compiler'] = ('_compile_wood',)",
+            ["0", "1"],
+            "lacks numba.core.compiler.Compiler._compile_wood. Kernels are compiled by numba's own compiler, which "
+            "takes longer, and are kept on disk as usual",
+        ),
+        (
+            "numba_internals.CACHE['numba.core.caching']['FunctionCache'] = ('_money',)",
+            ["no cache"],
+            "lacks numba.core.caching.FunctionCache._money. Kernels are compiled by numba's own compiler, which takes "
+            "longer, and are not kept on disk",
+        ),
+    ],
+    ids=["known", "version", "compiler", "cache"],
+)
+def test_kernels_run(tmp_path, change, hits, message):
+    for expected in hits:
+        value, found, *warnings = run_changed(tmp_path, change)
+        assert float(value) == 74.0 and found == expected
+        if message is None:
+            assert warnings == [""] or warnings == []
+        else:
+            assert len(warnings) == 1 and message in warnings[0]
