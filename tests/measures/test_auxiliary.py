@@ -1,15 +1,21 @@
-"""The auxiliary variable u: definitions, tables of weights, exact draws, and the joint density."""
+"""The auxiliary variable, draws from log-concave densities, and quadrature."""
 
 import math
+from typing import NamedTuple
 
 import numpy as np
+import pytensor
+import pytensor.tensor as pt
 import pytest
 from scipy import stats
 from scipy.integrate import quad
 
-from pymc_nrm.measures import DirichletProcess, NormalizedGeneralizedGamma, NormalizedInverseGaussian
+from pymc_nrm.measures import DirichletProcess, NormalizedGeneralizedGamma, NormalizedInverseGaussian, log_concave
 from pymc_nrm.measures.base import draw_log_auxiliary, weights
+from pymc_nrm.measures.generalized_gamma import LogU
 from pymc_nrm.measures.levy import laplace_exponent, log_levy_intensity, log_tilted_moment
+from pymc_nrm.measures.log_concave import log_density, log_density_derivative
+from pymc_nrm.measures.quadrature import log_integral, symbolic_log_integral
 
 
 def integrate_over_jumps(f):
@@ -101,3 +107,162 @@ def test_draws_of_log_u_are_finite_for_extreme_hyperparameters(alpha, sigma, n, 
         math.isfinite(draw_log_auxiliary(NormalizedGeneralizedGamma(alpha, sigma), n, k, rng)) for _ in range(50)
     )
     assert math.isfinite(draw_log_auxiliary(DirichletProcess(alpha), n, k, rng))
+
+
+class Skewed(NamedTuple):
+    """A left edge of the given scale and a right exponential tail: ``x = location + left G + right E`` up to shape."""
+
+    location: float
+    left: float
+    right: float
+
+    def log_density(self, x):
+        z = (x - self.location) / self.left
+        return -(z + math.exp(-z) if z > -700.0 else math.inf) * self.left / self.right - math.exp(min(-z, 700.0))
+
+    def log_density_derivative(self, x):
+        z = (x - self.location) / self.left
+        e = math.exp(min(-z, 700.0))
+        return -(1.0 - e) / self.right + e / self.left
+
+
+class Normal(NamedTuple):
+    mean: float
+    sd: float
+
+    def log_density(self, x):
+        z = (x - self.mean) / self.sd
+        return -0.5 * z * z
+
+    def log_density_derivative(self, x):
+        return -(x - self.mean) / self.sd / self.sd
+
+
+class Laplace(NamedTuple):
+    mean: float
+    scale: float
+
+    def log_density(self, x):
+        return -abs(x - self.mean) / self.scale
+
+    def log_density_derivative(self, x):
+        return (1.0 if x < self.mean else -1.0) / self.scale
+
+
+class Convex(NamedTuple):
+    scale: float
+
+    def log_density(self, x):
+        return self.scale * x * x
+
+    def log_density_derivative(self, x):
+        return 2.0 * self.scale * x + 1.0
+
+
+TARGETS = [
+    (Normal(0.0, 1.0), stats.norm(0.0, 1.0).cdf),
+    (Normal(1e3, 1e-4), stats.norm(1e3, 1e-4).cdf),
+    (Normal(-1e8, 1e3), stats.norm(-1e8, 1e3).cdf),
+    (Normal(1e-12, 1e-15), stats.norm(1e-12, 1e-15).cdf),
+    (Normal(3.0, 1e12), stats.norm(3.0, 1e12).cdf),
+    (Laplace(7.0, 0.01), stats.laplace(7.0, 0.01).cdf),
+    (Laplace(-0.3, 1e5), stats.laplace(-0.3, 1e5).cdf),
+    (Skewed(0.0, 1.0, 1e4), None),
+    (Skewed(-500.0, 1.0, 1e4), None),
+    (Skewed(1e3, 1e-4, 1.0), None),
+    (Skewed(2.0, 1.0, 1.0), None),
+]
+
+
+@pytest.mark.parametrize("target, cdf", TARGETS, ids=[repr(target) for target, _ in TARGETS])
+def test_log_concave_draws_have_the_law(target, cdf):
+    rng = np.random.default_rng(17)
+    n_draws = 4000
+    draws = np.array([log_concave.draw_log_concave(rng, target) for _ in range(n_draws)])
+    if cdf is None:
+        # The distribution function, on a grid that is fine at the left edge.
+        right = target.location + np.geomspace(1e-3 * target.left, 60.0 * target.right, 100_001)
+        grid = np.concatenate([target.location + np.linspace(-60.0 * target.left, 0.0, 20_001), right])
+        log_values = np.array([log_concave.log_density(target, x) for x in grid])
+        values = np.exp(log_values - log_values.max())
+        mass = np.concatenate([[0.0], np.cumsum(0.5 * (values[1:] + values[:-1]) * np.diff(grid))])
+        at = np.interp(draws, grid, mass / mass[-1])
+    else:
+        at = cdf(draws)
+    # Exceeded with probability 0.001.
+    assert stats.kstest(at, "uniform").statistic < 1.95 / math.sqrt(n_draws)
+
+
+@pytest.mark.parametrize(("scale", "message"), [(1.0, "draw_log_concave"), (0.0, "no mode")])
+def test_targets_that_are_not_concave_are_refused(scale, message):
+    with pytest.raises(ValueError, match=message):
+        log_concave.draw_log_concave(np.random.default_rng(1), Convex(scale))
+
+
+CASES = [
+    (n, k, alpha, sigma)
+    for n in (1, 2, 10, 1000, 100_000)
+    for k in sorted({1, max(1, n // 10), n})
+    for alpha in (1e-6, 1e-2, 1.0, 1e3, 1e6)
+    for sigma in (0.0, 1e-10, 1e-3, 0.25, 0.5, 0.9, 1.0 - 1e-6)
+]
+
+
+def growth(sigma, L):
+    """``expm1(sigma L) / sigma``, truncated far beyond the point where the integrand vanishes."""
+    return np.expm1(np.minimum(sigma * L, 500.0)) / sigma if sigma > 0.0 else L
+
+
+def growth_slope(sigma, L):
+    """Derivative of :func:`growth` in sigma, by its series near 0."""
+    x = np.minimum(sigma * L, 500.0)
+    safe = np.where(x > 0.02, x, 1.0)
+    series = 1 / 2 + x / 3 + x**2 / 8 + x**3 / 30 + x**4 / 144 + x**5 / 840
+    return L**2 * np.where(x > 0.02, (np.exp(safe) * safe - np.expm1(safe)) / safe**2, series)
+
+
+def definition(n, k, alpha, sigma):
+    """Log of ``u^(n-1) (1+u)^(k sigma - n) exp(-psi(u)) du/ds`` at ``s = log u``."""
+
+    def f(s):
+        L = np.logaddexp(0.0, s)
+        return -n * np.logaddexp(0.0, -s) + k * sigma * L - alpha * growth(sigma, L)
+
+    return f
+
+
+@pytest.fixture(scope="module")
+def symbolic():
+    n, k = pt.lscalars("n", "k")
+    alpha, sigma = pt.dscalars("alpha", "sigma")
+    value = symbolic_log_integral(n, k, alpha, sigma)
+    return pytensor.function([n, k, alpha, sigma], [value, *pt.grad(value, [alpha, sigma])])
+
+
+def test_integral_and_slopes_on_a_wide_grid(integrate, symbolic):
+    for n, k, alpha, sigma in CASES:
+        case = f"n={n}, k={k}, alpha={alpha}, sigma={sigma}"
+        exact, mean_growth, mean_slope, mean_L = integrate(
+            definition(n, k, alpha, sigma),
+            lambda s, sigma=sigma: growth(sigma, np.logaddexp(0.0, s)),
+            lambda s, sigma=sigma: growth_slope(sigma, np.logaddexp(0.0, s)),
+            lambda s: np.logaddexp(0.0, s),
+        )
+        value, slope_alpha, slope_sigma = symbolic(n, k, alpha, sigma)
+        # Values as large as a million carry the rounding of their terms.
+        assert log_integral(n, k, alpha, sigma) == pytest.approx(exact, abs=1e-9, rel=1e-13), case
+        assert value == pytest.approx(exact, abs=1e-9, rel=1e-13), case
+        assert slope_alpha == pytest.approx(-mean_growth, rel=1e-8), case
+        exact_slope = k * mean_L - alpha * mean_slope
+        assert slope_sigma == pytest.approx(exact_slope, rel=1e-7, abs=1e-8 * k * mean_L), case
+
+
+@pytest.mark.parametrize("sigma", [0.0, 0.3, 0.99])
+@pytest.mark.parametrize("s", [-50.0, -1.0, 0.0, 2.0, 30.0])
+def test_density_of_log_u_is_the_integrand_and_has_the_derivative(sigma, s):
+    target = LogU(20.0, 4.0, 0.8, sigma)
+    f = definition(20, 4, 0.8, sigma)
+    assert log_density(target, s) == pytest.approx(f(s), rel=1e-12)
+    h = 1e-5
+    numeric = (f(s + h) - f(s - h)) / (2 * h)
+    assert log_density_derivative(target, s) == pytest.approx(numeric, rel=1e-5, abs=1e-8)

@@ -132,11 +132,3 @@ def test_jumps_of_clusters_are_gamma_variables():
     for column, count in zip(draws.T, [1, 7], strict=True):
         assert stats.kstest(column, stats.gamma(count - 0.6).cdf).pvalue > 1e-3
     assert abs(stats.spearmanr(*draws.T).statistic) < 4 / math.sqrt(10_000)
-
-
-def test_tails_in_closed_form():
-    for x in [1e-8, 0.3, 0.999, 1.001, 20.0]:
-        assert math.exp(jumps.log_tail(0.0, math.log(x))) == pytest.approx(special.exp1(x), rel=1e-13)
-    for x in [1e-8, 0.3, 0.999, 1.001, 5.0]:
-        half = 2 * (math.exp(-x) / math.sqrt(math.pi * x) - special.erfc(math.sqrt(x)))
-        assert math.exp(jumps.log_tail(0.5, math.log(x))) == pytest.approx(half, rel=1e-11)

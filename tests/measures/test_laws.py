@@ -1,14 +1,38 @@
-"""Rules that the functions of every measure obey, also for hyperparameters at the ends of what doubles hold."""
+"""Laws of partitions and hyperparameters that every measure must have."""
 
 import math
+import pickle
+from fractions import Fraction
 
 import numpy as np
+import pytensor
+import pytensor.tensor as pt
 import pytest
+from helpers import refused
 from scipy import stats
 
-from pymc_nrm.measures import MixtureOfFiniteMixtures, NormalizedGeneralizedGamma, PitmanYorProcess
-from pymc_nrm.measures.base import draw_partition, log_eppf, n_clusters_log_pmf, n_clusters_mean
+import pymc_nrm as nrm
+from pymc_nrm.measures import (
+    DirichletProcess,
+    MixtureOfFiniteMixtures,
+    NormalizedGeneralizedGamma,
+    NormalizedInverseGaussian,
+    PitmanYorProcess,
+)
+from pymc_nrm.measures.base import (
+    check_measure_hyperparameters,
+    draw_log_auxiliary,
+    draw_partition,
+    log_eppf,
+    log_joint_term,
+    n_clusters_log_pmf,
+    n_clusters_mean,
+    symbolic_log_eppf,
+    weights,
+)
+from pymc_nrm.measures.jumps import draw_jumps
 from pymc_nrm.measures.mixture_of_finite_mixtures import LARGEST_GAMMA, LARGEST_RATE
+from pymc_nrm.measures.quadrature import QuadratureNodes
 from pymc_nrm.partitions.labels import all_partitions, label_counts
 from pymc_nrm.partitions.prediction_rule import log_prediction_rule
 
@@ -93,18 +117,6 @@ def test_forward_draws(measure):
     assert np.minimum(stats.binom.cdf(found, n_draws, law), stats.binom.sf(found - 1, n_draws, law)).min() > 1e-6
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("size", [2, 3])
-def test_items_are_together_as_often_as_the_first_ones(measure, size):
-    # By exchangeability each pair or triple is together with the same probability.
-    n, n_draws = 60, 1000
-    rng = np.random.default_rng(6)
-    draws = [np.bincount(draw_partition(measure, n, rng)) for _ in range(n_draws)]
-    together = np.array([sum(math.comb(int(m), size) for m in counts) for counts in draws])
-    expected = math.comb(n, size) * math.exp(log_eppf(measure, np.array([size])))
-    assert abs(together.mean() - expected) < 4.0 * together.std() / math.sqrt(n_draws) + 1e-9
-
-
 @pytest.mark.parametrize("alpha, sigma", [(1e-6, 0.0), (1e-6, 0.999), (1e6, 0.5), (1.0, 1.0 - 1e-9), (1e6, 1e-12)])
 def test_extreme_hyperparameters(alpha, sigma):
     n = 3000
@@ -113,3 +125,199 @@ def test_extreme_hyperparameters(alpha, sigma):
     cdf = np.cumsum(pmf)
     k = labels.max() + 1
     assert cdf[k - 1] > 1e-6 and 1.0 - cdf[k - 1] + pmf[k - 1] > 1e-6
+
+
+@pytest.fixture(scope="module")
+def symbolic():
+    """Value, derivative in alpha and derivative in sigma of the symbolic log EPPF as functions of numbers."""
+    alpha, sigma = pt.dscalars("alpha", "sigma")
+    counts = pt.lvector("counts")
+    value = symbolic_log_eppf(NormalizedGeneralizedGamma(alpha, sigma), counts)
+    return pytensor.function([alpha, sigma, counts], [value, *pt.grad(value, [alpha, sigma])])
+
+
+@pytest.mark.parametrize("alpha", [1e-6, 0.1, 1.0, 300.0, 1e6])
+@pytest.mark.parametrize("counts", [[1], [3], [1, 1, 1, 1], [60, 30, 9, 1], [99_000, 999, 1]])
+@pytest.mark.parametrize("sigma, tolerance", [(0.0, 1e-9), (1e-10, 1e-2)])
+def test_sigma_zero_is_the_dirichlet_process(alpha, counts, sigma, tolerance, symbolic):
+    counts = np.array(counts)
+    exact = len(counts) * math.log(alpha) - math.fsum(np.log(alpha + np.arange(counts.sum())))
+    exact += math.fsum(math.lgamma(m) for m in counts)
+    # With sigma = 1e-10 the first-order term, about sigma k / alpha, is what remains.
+    assert log_eppf(DirichletProcess(alpha), counts) == pytest.approx(exact, abs=1e-9, rel=1e-13)
+    assert log_eppf(NormalizedGeneralizedGamma(alpha, sigma), counts) == pytest.approx(exact, abs=tolerance, rel=1e-13)
+    assert symbolic(alpha, sigma, counts)[0] == pytest.approx(exact, abs=tolerance, rel=1e-13)
+
+
+def test_inverse_gaussian_is_generalized_gamma_with_sigma_one_half():
+    counts = np.array([5, 2, 2, 1])
+    half = log_eppf(NormalizedGeneralizedGamma(0.7, 0.5), counts)
+    assert log_eppf(NormalizedInverseGaussian(0.7), counts) == pytest.approx(half, abs=1e-12)
+
+
+@pytest.mark.parametrize("alpha", [1e-6, 0.05, 1.0, 50.0, 1e6])
+@pytest.mark.parametrize("sigma", [0.0, 1e-10, 1e-4, 0.2, 0.5, 0.9, 1.0 - 1e-6])
+@pytest.mark.parametrize("counts", [[1], [2], [1, 1], [6, 3, 1], [40] * 10, [50_000, 49_998, 1, 1]])
+def test_gradient_is_the_slope(symbolic, alpha, sigma, counts):
+    counts = np.array(counts)
+    _, slope_alpha, slope_sigma = symbolic(alpha, sigma, counts)
+
+    def at(log_factor, shift):
+        return log_eppf(NormalizedGeneralizedGamma(alpha * math.exp(log_factor), sigma + shift), counts)
+
+    # Five-point differences; rounding of values as large as n limits what they can tell.
+    size = abs(at(0.0, 0.0))
+    h = 1e-3
+    numeric = (8 * (at(h, 0) - at(-h, 0)) - at(2 * h, 0) + at(-2 * h, 0)) / (12 * h)
+    assert alpha * slope_alpha == pytest.approx(numeric, rel=1e-7, abs=1e-8 + 1e-11 * size)
+    # The scale of sigma on which the probabilities change, shorter for small alpha: growth by e^(sigma / alpha).
+    h = 1e-3 * min(alpha, 1.0, 1.0 - sigma) / len(counts)
+    if sigma >= 2 * h:
+        numeric = (8 * (at(0, h) - at(0, -h)) - at(0, 2 * h) + at(0, -2 * h)) / (12 * h)
+    else:
+        numeric = (-25 * at(0, 0) + 48 * at(0, h) - 36 * at(0, 2 * h) + 16 * at(0, 3 * h) - 3 * at(0, 4 * h)) / (12 * h)
+    assert slope_sigma == pytest.approx(numeric, rel=1e-5, abs=1e-6 + (1e-14 * size + 1e-13) / h)
+
+
+def test_second_derivatives_are_finite_and_right():
+    alpha = pt.dscalar("alpha")
+    value = symbolic_log_eppf(NormalizedGeneralizedGamma(alpha, 0.3), pt.as_tensor(np.array([5, 3, 1])))
+    slope = pt.grad(value, alpha)
+    first, second = (pytensor.function([alpha], f) for f in (slope, pt.grad(slope, alpha)))
+    assert second(0.8) == pytest.approx((first(0.8 + 1e-5) - first(0.8 - 1e-5)) / 2e-5, rel=1e-6)
+
+
+def test_graph_of_nodes_survives_pickling_and_runs_without_numba():
+    op = pickle.loads(pickle.dumps(QuadratureNodes()))
+    assert op == QuadratureNodes()
+    outputs = op(10, 3, 0.7, 0.2)
+    for python, compiled in zip(
+        pytensor.function([], outputs, mode="FAST_COMPILE")(), pytensor.function([], outputs)(), strict=True
+    ):
+        np.testing.assert_allclose(python, compiled, rtol=1e-12)
+
+
+KINDS = (
+    *(nrm.DirichletProcess, nrm.NormalizedInverseGaussian, nrm.NormalizedGeneralizedGamma),
+    *(nrm.PitmanYorProcess, nrm.MixtureOfFiniteMixtures),
+)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_defaults_are_allowed_and_described(kind):
+    check_measure_hyperparameters(kind())
+    assert set(kind.hyperparameters) == set(kind._fields)
+
+
+def test_numbers_and_scalar_tensors_are_allowed():
+    for value in (1, 0.5, np.float32(0.25), np.array(0.1), pt.dscalar("alpha")):
+        check_measure_hyperparameters(nrm.DirichletProcess(value))
+    for values in ((0.5, -0.499), (0.0, 1), (pt.dscalar("d"), -0.5), (0.5, pt.dscalar("t"))):
+        check_measure_hyperparameters(nrm.PitmanYorProcess(*values))
+
+
+test_other_values_are_refused = refused(
+    check_measure_hyperparameters,
+    (nrm.DirichletProcess(0.0), "alpha of DirichletProcess must be finite and above 0; got 0.0"),
+    (nrm.DirichletProcess(np.inf), "alpha of DirichletProcess must be finite and above 0; got inf"),
+    (nrm.NormalizedInverseGaussian(np.nan), "alpha of NormalizedInverseGaussian must be finite and above 0"),
+    (nrm.DirichletProcess(None), "alpha of DirichletProcess must be finite and above 0; got None"),
+    (nrm.DirichletProcess(True), "alpha of DirichletProcess must be finite and above 0; got True"),
+    (nrm.DirichletProcess(5e-324), "must be .* above 0; got 5e-324, below the smallest normal double"),
+    (nrm.NormalizedInverseGaussian("one"), "alpha of NormalizedInverseGaussian must be .* got text such as 'one'"),
+    (nrm.NormalizedGeneralizedGamma(1.0, 1.0), r"sigma of NormalizedGeneralizedGamma .* in \[0, 1\); got 1.0"),
+    (nrm.NormalizedGeneralizedGamma(1.0, -0.1), r"sigma of NormalizedGeneralizedGamma .* in \[0, 1\); got -0.1"),
+    (nrm.PitmanYorProcess(1.0, 1.0), r"discount of PitmanYorProcess must be in \[0, 1\); got 1.0"),
+    (nrm.PitmanYorProcess(-0.1, 1.0), r"discount of PitmanYorProcess must be in \[0, 1\); got -0.1"),
+    (nrm.PitmanYorProcess(0.3, -0.3), "concentration .* finite and greater than -discount = -0.3; got -0.3"),
+    (nrm.PitmanYorProcess(0.0, 0.0), "concentration .* must be finite and greater than -discount = 0; got 0.0"),
+    (nrm.PitmanYorProcess(0.0, np.inf), "concentration .* must be finite and greater than -discount = 0; got inf"),
+    (nrm.PitmanYorProcess(0.3, np.nan), "concentration .* finite and greater than -discount = -0.3; got nan"),
+    (nrm.PitmanYorProcess(pt.constant(0.3), pt.constant(-0.5)), "greater than -discount = -0.3; got -0.5"),
+    (nrm.PitmanYorProcess(pt.dscalar("d"), -1.0), "concentration .* finite and greater than -discount; got -1.0"),
+    (nrm.PitmanYorProcess(0.3, None), "concentration .* must be finite and greater than -discount; got None"),
+    (nrm.MixtureOfFiniteMixtures(0.0), r"gamma of MixtureOfFiniteMixtures .* above 0 and at most 1e\+08; got 0.0"),
+    (nrm.MixtureOfFiniteMixtures(2e8), r"gamma of MixtureOfFiniteMixtures .* at most 1e\+08; got 2e\+08|200000000"),
+    (nrm.MixtureOfFiniteMixtures(1.0, -1.0), "rate of MixtureOfFiniteMixtures .* at most 100000; got -1.0"),
+    (nrm.MixtureOfFiniteMixtures(1.0, 1e6), "rate of MixtureOfFiniteMixtures .* at most 100000; got 1000000.0"),
+    (nrm.MixtureOfFiniteMixtures(1.0, np.nan), "rate of MixtureOfFiniteMixtures .* at most 100000; got nan"),
+    (nrm.DirichletProcess([1.0, 2.0]), r"alpha of DirichletProcess must be a scalar; got shape \(2,\)"),
+    (nrm.DirichletProcess(pt.dvector("alpha")), "alpha of DirichletProcess must be a scalar; got alpha"),
+)
+
+
+def ewens(alpha, counts):
+    alpha = Fraction(alpha)
+    value = alpha ** len(counts)
+    for m in counts:
+        value *= math.factorial(m - 1)
+    for i in range(sum(counts)):
+        value /= alpha + i
+    return log_of(value)
+
+
+@pytest.fixture(scope="module")
+def symbolic_value():
+    alpha, counts = pt.dscalar("alpha"), pt.lvector("counts")
+    value = symbolic_log_eppf(DirichletProcess(alpha), counts)
+    return pytensor.function([alpha, counts], [value, alpha * pt.grad(value, alpha)], mode="FAST_COMPILE")
+
+
+@pytest.mark.parametrize("alpha", ALPHAS)
+@pytest.mark.parametrize("counts", [[1], [2], [1, 1], [6], [3, 2, 1], [1] * 6, [40, 9, 1]], ids=str)
+def test_dirichlet_process_in_rational_arithmetic(alpha, counts, symbolic_value):
+    exact, sizes = ewens(alpha, counts), np.array(counts)
+    assert log_eppf(DirichletProcess(alpha), sizes) == pytest.approx(exact, rel=1e-13, abs=1e-13)
+    assert log_eppf(NormalizedGeneralizedGamma(alpha, 0.0), sizes) == pytest.approx(exact, rel=1e-13, abs=1e-13)
+    value, slope = symbolic_value(alpha, sizes)
+    assert value == pytest.approx(exact, rel=1e-13, abs=1e-13)
+    exact_slope = len(counts) - float(sum(Fraction(alpha) / (Fraction(alpha) + i) for i in range(sum(counts))))
+    assert slope == pytest.approx(exact_slope, rel=1e-9, abs=1e-9)
+
+
+@pytest.mark.parametrize("measure", GENERALIZED_GAMMA, ids=repr)
+def test_weights_given_u_do_not_cancel(measure):
+    rng = np.random.default_rng(4)
+    alpha, sigma = measure
+    for n_clusters in (1, 3, 50):
+        log_u = draw_log_auxiliary(measure, 50, n_clusters, rng)
+        table = weights(measure, 50, log_u)
+        sizes = np.arange(1, 51)
+        expected = np.log(sizes - sigma)
+        np.testing.assert_allclose(table.join[1:], expected, rtol=1e-14, atol=1e-300)
+        np.testing.assert_allclose(np.diff(table.moment), table.join[:-1], rtol=1e-12, atol=1e-12)
+        if sigma == 0.0:
+            assert table.join[0] == math.log(alpha)
+        assert math.isfinite(log_joint_term(measure, 50, log_u) + table.moment[50])
+
+
+@pytest.mark.parametrize("alpha", [1e-300, 1e-17])
+@pytest.mark.parametrize("sigma, k", [(0.0, 3), (1e-300, 1), (1e-12, 2), (0.5, 1), (0.5, 20), (1.0 - 1e-6, 3)])
+def test_u_has_its_limit_law(alpha, sigma, k):
+    """As alpha tends to 0, psi(u) is gamma, of shape k where sigma is far above alpha and of shape 1 far below."""
+    rng, measure = np.random.default_rng(5), NormalizedGeneralizedGamma(alpha, sigma)
+    log_u = np.array([draw_log_auxiliary(measure, 30, k, rng) for _ in range(2000)])
+    assert np.isfinite(log_u).all()
+    if sigma > 1e4 * alpha:
+        psi = np.exp(math.log(alpha) - math.log(sigma) + sigma * log_u)
+    else:
+        psi = alpha * (np.expm1(sigma * log_u) / sigma if sigma > 0.0 else log_u)
+    assert stats.kstest(psi, stats.gamma(k if sigma > 1e4 * alpha else 1).cdf).pvalue > 1e-3
+
+
+@pytest.mark.parametrize("measure", GENERALIZED_GAMMA, ids=repr)
+def test_jumps_of_the_random_measure(measure):
+    rng, counts = np.random.default_rng(6), np.array([30, 15, 5])
+    drawn = draw_jumps(measure, counts, rng, 0.05, 20)
+    assert np.isfinite(drawn.clusters).all() and np.isfinite(drawn.remaining).all()
+    assert math.isfinite(drawn.log_tail_mass) and math.isfinite(drawn.log_u)
+    if measure.alpha < 1e-7 and measure.sigma == 0.0:
+        assert len(drawn.remaining) == 0
+
+
+def test_shares_of_clusters_are_dirichlet_for_any_alpha():
+    rng, counts = np.random.default_rng(7), np.array([30, 15, 5])
+    shares = np.exp([draw_jumps(DirichletProcess(1e-17), counts, rng, 0.05, 1).clusters for _ in range(4000)])
+    shares /= shares.sum(axis=1, keepdims=True)
+    for share, count in zip(shares.T, counts, strict=True):
+        assert stats.kstest(share, stats.beta(count, 50 - count).cdf).pvalue > 1e-3
