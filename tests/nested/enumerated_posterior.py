@@ -103,7 +103,6 @@ def posterior(family, case):
 
 @kernel
 def draw_chain(rng, values, levels, gammas, family, data, kernels, n_draws):
-    """Values after each sweep."""
     draws = np.empty((n_draws, *values.shape), dtype=np.int64)
     for t in range(n_draws):
         values, _ = sweep(rng, values, levels, gammas, family, data, kernels)
@@ -113,7 +112,6 @@ def draw_chain(rng, values, levels, gammas, family, data, kernels, n_draws):
 
 @kernel
 def ends_of_sweeps(rng, starts, levels, gammas, family, data, kernels):
-    """Values one sweep after each start."""
     found = np.empty_like(starts)
     for t in range(starts.shape[0]):
         found[t], _ = sweep(rng, starts[t].copy(), levels, gammas, family, data, kernels)
@@ -121,13 +119,11 @@ def ends_of_sweeps(rng, starts, levels, gammas, family, data, kernels):
 
 
 def check_draws(draws, index, p):
-    """Assert that values in chains have their probabilities."""
     rows = np.array([index[value.tobytes()] for value in draws.reshape(-1, *draws.shape[-2:])])
     assert_law(rows.reshape(CHAINS, -1, 1), np.arange(len(p))[:, None], p)
 
 
 def check_chain(case, family, kernels, n_draws):
-    """Assert that chains of sweeps have the posterior law."""
     values, index, p = posterior(family, case)
     levels, gammas, n = law(case)
     draws = [

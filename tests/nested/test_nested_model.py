@@ -47,23 +47,7 @@ def test_forward_draws():
     assert pm.draw(with_tree_family()["y"], random_seed=1).shape == (5, 2)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("storage", ["full", "compact"])
-def test_sampling_with_weights_and_with_a_tree_family(storage):
-    options = {"chains": 2, "cores": 1, "random_seed": 1, "quiet": True, "label_storage": storage}
-    idata, of_tree = (nrm.sample(12, tune=12, model=make(), **options) for make in (with_weights, with_tree_family))
-    h, t = idata.posterior["h"], of_tree.posterior["t"]
-    assert (h.shape, t.shape) == ((2, 12, 5, 5), (2, 12, 5, 2))
-    assert h.attrs["nested_partition"] == t.attrs["nested_partition"] == 2
-    assert {"log_joint", "n_nodes", "n_components", "partition_number"} <= set(idata.sample_stats.data_vars)
-    assert "n_components" not in of_tree.sample_stats
-    assert (idata.sample_stats["n_components"] == h[..., -1].max("item") + 1).all()
-    assert (idata.sample_stats["n_nodes"] == idata.posterior["h_n_nodes"].sum("h_n_nodes_dim_0")).all()
-    nrm.summary(idata)
-
-
 def fixed_model(kind, n=5):
-    """A model without hyperparameters that are random."""
     with pm.Model() as model:
         weights = nrm.HierarchicalDirichletProcess([0.4, 0.9], 1.5)
         if kind == "tree family":

@@ -72,7 +72,6 @@ def make_model(case, rows=None, n=3, groups=()):
 
 
 def prior_of(case, n, groups=()):
-    """Log probability of a value without data."""
     with pm.Model() as model:
         add_partition(case, n, groups, n=n + len(groups) if case in GROUPS else n)
     return model.compile_logp(mode=PLAIN)
@@ -86,7 +85,6 @@ def new_items(case):
 
 
 def given(case, items):
-    """Data of new items as arguments of predictions."""
     X, groups = np.array([row for row, _ in items]), [group for _, group in items]
     data = {"x": X[:, :2], "y": X[:, 2]} if case == "two mixtures" else X
     return (data,), ({"new_paths": groups} if case in GROUPS else {})
@@ -227,23 +225,6 @@ def test_components_of_new_items_given_their_groups(case):
     assert nrm.cluster_probabilities(posterior([value]), model, *X, **one_group).probability.sizes["new_item"] == len(
         items
     )
-
-
-@pytest.mark.slow
-def test_labels_of_groups_far_apart():
-    rng = np.random.default_rng(1)
-    X = np.repeat([0.0, 5.0, 100.0, 105.0], 8)[:, None] + rng.normal(scale=0.3, size=(32, 1))
-    paths = np.column_stack([np.repeat([0, 1], 16), np.repeat(range(4), 8)])
-    with pm.Model() as model:
-        t = nrm.NestedPartition("t", nrm.DirichletProcess(0.5), 2, n=32)
-        nrm.Mixture("x", t, nrm.NormalDiffusion(50.0, [25e3, 25e3, 100.0], [[0.3]], 3.0), observed=X)
-    tree = nrm.stats.ItemTree.from_levels(paths.T)
-    predicted = nrm.cluster_probabilities(posterior([paths] * 2), model, [[5.1], [100.0], [-300.0], [107.0]], tree)
-    assert predicted.labels[:2].values.tolist() == [[0, 1], [1, 2]]
-    assert predicted.labels[2].values.tolist() == [-1, -1]
-    assert predicted.labels[3].values.tolist() == [1, -1]
-    by_default = nrm.cluster_probabilities(posterior([paths] * 2), model, [[5.1], [100.0], [-300.0], [107.0]])
-    xr.testing.assert_allclose(by_default, predicted)
 
 
 @pytest.mark.slow

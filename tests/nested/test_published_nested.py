@@ -22,7 +22,6 @@ HDP = nrm.HierarchicalDirichletProcess
 
 @kernel
 def published_chain(rng, values, levels, gammas, family, data, repairs, truncation, n_draws):
-    """Values after each sweep."""
     draws = np.empty((n_draws, *values.shape), dtype=np.int64)
     for t in range(n_draws):
         values, _, _ = published_sweep(rng, values, levels, gammas, family, data, repairs, truncation)

@@ -1,13 +1,25 @@
-"""The law of nested partitions: it sums to one, is the same in graphs and kernels, and is that of forward draws."""
+"""The law of nested partitions in graphs, kernels and forward draws, and kernels against the enumerated posterior."""
 
 import numpy as np
 import pytensor
 import pytensor.tensor as pt
 import pytest
-from enumerated_posterior import PATHS, all_values, values_along
+from enumerated_posterior import (
+    FAMILIES,
+    NO_KERNEL,
+    PATHS,
+    all_values,
+    check_chain,
+    check_invariance,
+    inputs,
+    law,
+    posterior,
+    values_along,
+)
 from pytensor.compile.mode import Mode
 
 from pymc_nrm.measures import DirichletProcess, PitmanYorProcess
+from pymc_nrm.moves.nested.sweep import Sweep, sequential_start
 from pymc_nrm.partitions.nested import Nested, WeightedNested
 from pymc_nrm.partitions.nested_laws.forward import draw_further_nested, draw_nested, draw_paths
 from pymc_nrm.partitions.nested_laws.levels import (
@@ -131,3 +143,58 @@ def test_forward_draws_of_few_and_of_too_many_items():
     assert (draw_paths(np.random.default_rng(1), levels(2), 1) == 0).all()
     with pytest.raises(ValueError, match="known for fewer items"):
         draw_nested(np.random.default_rng(1), KnownPaths(np.zeros((4, 1), dtype=np.int64)), GAMMA[:2].copy(), 5)
+
+
+KERNELS = {
+    "items": NO_KERNEL._replace(items=True),
+    "tables": NO_KERNEL._replace(tables=True),
+    "seats": NO_KERNEL._replace(seats=True),
+    "levels": NO_KERNEL._replace(levels=True),
+    "components": NO_KERNEL._replace(components=1),
+    "arrangement": NO_KERNEL._replace(arrangement=True),
+    # One split or merge of components in a sweep is as exact as many, and takes less time.
+    "all": Sweep(components=1),
+}
+OF_TREES = ("items", "tables", "seats", "levels", "components", "all")
+OF_PATHS = ("items", "seats", "components", "arrangement", "all")
+
+
+SHORT = [
+    (case, name, 10_000)
+    for case in ("3 items, depth 1", "3 items, depth 2, discounts", *PATHS)
+    for name in ("items", "all")
+]
+LONG = [("4 items, depth 2", name, 250_000) for name in OF_TREES]
+LONG += [("groups of groups", name, 250_000) for name in OF_PATHS]
+
+
+@pytest.mark.quick(*(f"{case}-all-10000-BernoulliBeta" for case in ("3 items, depth 2, discounts", "groups of groups")))
+@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize(("case", "name", "n_draws"), SHORT + LONG)
+def test_chain_has_the_posterior_law(case, name, n_draws, family):
+    """The item update alone, and with each of the others."""
+    check_chain(case, family, KERNELS[name]._replace(items=True), n_draws)
+
+
+@pytest.mark.quick("3 items, depth 2, discounts-tables", "3 items, depth 2, discounts-levels")
+@pytest.mark.parametrize(
+    ("case", "name"),
+    [
+        *[(case, name) for case in ("3 items, depth 2, discounts", "4 items, depth 2") for name in OF_TREES[1:5]],
+        *[("4 items, depth 1", name) for name in OF_TREES[1:5]],
+        *[(case, name) for case in ("groups of groups", "two groups of four") for name in OF_PATHS],
+    ],
+)
+def test_kernel_leaves_the_posterior_invariant(case, name):
+    # Few states tell customers from items in the weights of a level.
+    check_invariance(case, "BernoulliBeta", KERNELS[name], 300_000 if name == "levels" else 30_000)
+
+
+@pytest.mark.parametrize("case", PATHS)
+def test_start_keeps_the_paths(case):
+    _, index, _ = posterior("BernoulliBeta", case)
+    known, gammas, n = law(case)
+    rng = np.random.default_rng(1)
+    found = {sequential_start(rng, n, known, gammas, *inputs("BernoulliBeta", n)).tobytes() for _ in range(300)}
+    assert found <= set(index)
+    assert len(found) > 3
