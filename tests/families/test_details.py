@@ -1,4 +1,6 @@
-"""What single families promise beyond the common properties."""
+"""What single families promise beyond the common properties, affinities of components, and operations of PyTensor."""
+
+import itertools
 
 import numpy as np
 import pytensor
@@ -6,10 +8,13 @@ import pytensor.sparse as ps
 import pytensor.tensor as pt
 import pytest
 from scipy import sparse, stats
+from scipy.integrate import quad
 
+import pymc_nrm as nrm
 from pymc_nrm.families import CategoricalDirichlet, MultinomialDirichlet, NormalGamma, PoissonGamma, base
 from pymc_nrm.families.arguments import broadcast_hyperparameters
-from pymc_nrm.families.conjugate import draw_dirichlet, draw_item, draw_parameters, log_marginal
+from pymc_nrm.families.conjugate import draw_dirichlet, draw_item, draw_parameters, log_affinities, log_marginal
+from pymc_nrm.families.scatter import ProductsWithRows, log_determinants, random_covariance, symbolic_covariance
 
 interpreted = pytensor.compile.mode.Mode(linker="py", optimizer="fast_run")
 
@@ -153,3 +158,139 @@ def test_too_many_dimensions_are_refused():
     message = r"alpha of PoissonGamma must be .* shape \(d,\) with d = 2 features; got shape \(2, 2\)"
     with pytest.raises(ValueError, match=message):
         broadcast_hyperparameters(PoissonGamma(np.ones((2, 2)), 1.0), 3, 2)
+
+
+WISHART = nrm.NormalWishart(mu=np.zeros(2), kappa=1.0, Psi=np.eye(2), nu=5.0)
+
+
+def covariances(rng, n, d):
+    factors = rng.normal(size=(n, d, d))
+    return factors @ factors.transpose(0, 2, 1) + 0.3 * np.eye(d)
+
+
+def test_gaussian_affinities_are_integrals():
+    rng = np.random.default_rng(1)
+    mean, covariance = rng.normal(size=(3, 2)), covariances(rng, 3, 2)
+    log_affinity = log_affinities(WISHART, {"mean": mean, "covariance": covariance})
+    grid = np.linspace(-14, 14, 1401)
+    points = np.stack(np.meshgrid(grid, grid), axis=-1)
+    roots = [np.exp(0.5 * stats.multivariate_normal(*p).logpdf(points)) for p in zip(mean, covariance, strict=True)]
+    for a, b in itertools.product(range(3), repeat=2):
+        integral = (roots[a] * roots[b]).sum() * (grid[1] - grid[0]) ** 2
+        assert np.exp(log_affinity[a, b]) == pytest.approx(integral, rel=1e-6)
+
+
+def test_gaussian_affinities_of_independent_features_are_integrals():
+    family = nrm.NormalGamma(mu=np.zeros(2), kappa=1.0, alpha=2.0, beta=1.0)
+    mean, variance = np.array([[0.0, 2.0], [1.5, -1.0]]), np.array([[1.0, 4.0], [0.3, 2.0]])
+    log_affinity = log_affinities(family, {"mean": mean, "variance": variance})
+    product = 1.0
+    for j in range(2):
+        f, g = (stats.norm(mean[k, j], np.sqrt(variance[k, j])).pdf for k in range(2))
+        product *= quad(lambda x, f=f, g=g: np.sqrt(f(x) * g(x)), -20, 20, points=[0, 2])[0]
+    assert np.exp(log_affinity[0, 1]) == pytest.approx(product, rel=1e-7)
+    full = {"mean": mean, "covariance": np.stack([np.diag(v) for v in variance])}
+    np.testing.assert_allclose(log_affinity, log_affinities(WISHART, full), atol=1e-12)
+
+
+def test_affinities_of_counts_and_levels_are_sums():
+    rates, k = np.array([[2.0, 0.5], [7.0, 0.1]]), np.arange(80)
+    log_affinity = log_affinities(nrm.PoissonGamma(1.0, 1.0), {"rate": rates})
+    sums = [np.sqrt(stats.poisson(rates[0, j]).pmf(k) * stats.poisson(rates[1, j]).pmf(k)).sum() for j in range(2)]
+    assert np.exp(log_affinity[0, 1]) == pytest.approx(np.prod(sums), rel=1e-9)
+    p = np.array([[0.2, 0.9], [0.7, 0.0]])
+    two = np.stack([p, 1 - p], axis=2)
+    expected = np.prod(np.sqrt(two[0] * two[1]).sum(axis=1))
+    for family, probability in ((nrm.BernoulliBeta(1.0, 1.0), p), (nrm.CategoricalDirichlet(np.ones(2)), two)):
+        log_affinity = log_affinities(family, {"probability": probability})
+        assert np.exp(log_affinity[0, 1]) == pytest.approx(expected)
+        np.testing.assert_array_equal(np.diag(log_affinity), 0.0)
+    disjoint = log_affinities(nrm.BernoulliBeta(1.0, 1.0), {"probability": np.array([[0.0], [1.0]])})
+    assert np.exp(disjoint).tolist() == [[1.0, 0.0], [0.0, 1.0]]
+
+
+def test_components_that_are_singular_in_doubles():
+    """Components that have shrunk to items with equal values overlap with nothing but each other."""
+    flat = np.diag([1.0, 1e-40, 1.0])
+    flat[0, 2] = flat[2, 0] = 1.0
+    covariance = np.array([flat, flat, np.zeros((3, 3)), np.eye(3)])
+    mean = np.array([[0.0, 1.0, 0.0], [0.0, 1.0, 0.0], [4.0, 1.0, 0.0], [0.0, 1.0, 0.0]])
+    log_affinity = log_affinities(WISHART, {"mean": mean, "covariance": covariance})
+    assert np.isfinite(log_affinity).all()
+    assert log_affinity[0, 1] == pytest.approx(0.0, abs=1e-9)
+    others = log_affinity[[0, 0, 2], [2, 3, 3]]
+    assert (others < -15.0).all(), others
+
+
+LABELS = np.array([1, 0, 1, 2, 1, 0])
+CLUSTERS = [np.flatnonzero(cluster) for cluster in np.arange(3)[:, None] == LABELS]
+
+
+def dense_log_determinants(Psi, rows):
+    return pt.stack([pt.linalg.slogdet(Psi + rows[items].T @ rows[items])[1] for items in CLUSTERS])
+
+
+def case(name, rng):
+    """An operation, the same by products of matrices, and values of its inputs."""
+    if name == "log_determinants":
+        root = rng.normal(size=(3, 4))
+        operation = lambda Psi, rows: log_determinants(Psi, rows, pt.constant(LABELS), pt.constant(3))  # noqa: E731
+        return operation, dense_log_determinants, [root @ root.T, rng.normal(size=(6, 3))]
+    d = int(name[-1])
+    scale = pt.constant(np.linalg.cholesky(np.cov(rng.normal(size=(d, 9))).reshape(d, d)))
+    functions = [lambda *inputs, of=of: of(scale, *inputs) for of in (random_covariance, symbolic_covariance)]
+    return *functions, [rng.chisquare(4.0, size=d), rng.normal(size=d * (d - 1) // 2)]
+
+
+# How often the output is derived, and by how many inputs; the rest of the cotangents are disconnected.
+@pytest.mark.quick("log_determinants-1-2")
+@pytest.mark.parametrize(("order", "n_inputs"), [(1, 2), (2, 2), (2, 1)])
+@pytest.mark.parametrize("name", ["log_determinants", "covariance 1", "covariance 2", "covariance 4"])
+def test_derivatives(name, order, n_inputs, rng):
+    *functions, values = case(name, rng)
+    results = []
+    for function in functions:
+        inputs = [pt.tensor(shape=value.shape, dtype="float64") for value in values]
+        output = function(*inputs)
+        # The cotangent depends on the inputs, too.
+        found = [output, *pt.grad((output**2 * np.linspace(-1.0, 2.0, 3 if output.ndim == 1 else 1)).sum(), inputs)]
+        if order == 2:
+            # Only symmetric matrices are allowed, along which derivatives agree.
+            first = [(g + g.T if g.ndim == 2 and g.type.shape[0] == g.type.shape[1] else g) for g in found[1:]]
+            total = sum((g**2).sum() for g in first[:n_inputs])
+            found = pt.grad(total, inputs, disconnected_inputs="ignore")
+        options = {"mode": "FAST_COMPILE", "on_unused_input": "ignore"}
+        results.append(pytensor.function(inputs, found, **options)(*values))
+    for found, expected in zip(*results, strict=True):
+        found, expected = ((a + a.T if a.shape == (3, 3) else a) for a in (found, expected))
+        np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["log_determinants", "covariance 4"])
+def test_compiled(name, rng):
+    operation, dense, values = case(name, rng)
+    inputs = [pt.tensor(shape=value.shape, dtype="float64") for value in values]
+    found, expected = (
+        pytensor.function(inputs, [f(*inputs), *pt.grad(f(*inputs).sum(), inputs)], mode=mode)(*values)
+        for f, mode in ((operation, "NUMBA"), (dense, "FAST_COMPILE"))
+    )
+    for a, b in zip(found, expected, strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.quick("FAST_COMPILE")
+@pytest.mark.parametrize("mode", ["FAST_COMPILE", "NUMBA"])
+def test_products_with_rows(mode, rng):
+    rows, matrices, weights = rng.normal(size=(6, 3)), rng.normal(size=(3, 3, 3)), rng.normal(size=(6, 3))
+    M, x = pt.tensor3("M"), pt.matrix("x")
+    product = ProductsWithRows()(M, x, pt.constant(LABELS))
+    gradient = pt.grad((product * weights).sum(), [M, x])
+    found = pytensor.function([M, x], [product, *gradient], mode=mode)(matrices, rows)
+    expected = [
+        np.einsum("rij,rj->ri", matrices[LABELS], rows),
+        np.array([weights[items].T @ rows[items] for items in CLUSTERS]),
+        np.einsum("rij,ri->rj", matrices[LABELS], weights),
+    ]
+    for a, b in zip(found, expected, strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-12, atol=1e-12)

@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pymc as pm
 import pytest
+from helpers import refused
 from scipy import sparse, stats
 
 import pymc_nrm as nrm
@@ -142,24 +143,21 @@ def test_a_model_is_needed(family_class):
 STILL = np.column_stack([REAL[:, 0], np.ones(12)])
 
 
-@pytest.mark.parametrize(
-    ("family_class", "name", "X", "words"),
-    [
-        (nrm.NormalGamma, 3, np.ones((4, 2)), "name must be a string"),
-        (nrm.NormalGamma, "x", np.ones((1, 2)), "X must have at least two items"),
-        (nrm.NormalGamma, "x", np.ones((4, 2)), "X must have columns that vary"),
-        (nrm.NormalWishart, "x", np.ones((2, 2)), "X must have more items than features"),
-        (nrm.BernoulliBeta, "x", [[0, 2], [1, 1]], "X: data of BernoulliBeta"),
-        (nrm.PoissonGamma, "x", [[0.5, 2], [1, 1]], "X: data of PoissonGamma"),
-        (nrm.CategoricalDirichlet, "x", [["a"], ["b"]], "X"),
-        (nrm.MultinomialDirichlet, "x", [[-1, 2], [1, 1]], "X: data of MultinomialDirichlet"),
-        *((cls, "x", STILL, r"columns \[1\] are constant") for cls in TREES),
-        *((cls, "x", np.where(REAL > 1.0, np.nan, REAL), "no NaN") for cls in TREES),
-    ],
+test_what_cannot_be_learned_from = refused(
+    learned,
+    (nrm.NormalGamma, 3, np.ones((4, 2)), "name must be a string"),
+    (nrm.NormalGamma, "x", np.ones((1, 2)), "X must have at least two items"),
+    (nrm.NormalGamma, "x", np.ones((4, 2)), "X must have columns that vary"),
+    (nrm.NormalWishart, "x", np.ones((2, 2)), "X must have more items than features"),
+    (nrm.BernoulliBeta, "x", [[0, 2], [1, 1]], "X: data of BernoulliBeta"),
+    (nrm.PoissonGamma, "x", [[0.5, 2], [1, 1]], "X: data of PoissonGamma"),
+    (nrm.CategoricalDirichlet, "x", [["a"], ["b"]], "X"),
+    (nrm.MultinomialDirichlet, "x", [[-1, 2], [1, 1]], "X: data of MultinomialDirichlet"),
+    *((cls, "x", STILL, r"columns \[1\] are constant") for cls in TREES),
+    *((cls, "x", np.where(REAL > 1.0, np.nan, REAL), "no NaN") for cls in TREES),
+    error=(TypeError, ValueError),
+    within=pm.Model,
 )
-def test_what_cannot_be_learned_from(family_class, name, X, words):
-    with pm.Model(), pytest.raises((TypeError, ValueError), match=words):
-        learned(family_class, name, X)
 
 
 @pytest.mark.parametrize("family_class", TREES)
