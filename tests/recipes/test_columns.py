@@ -1,6 +1,7 @@
-"""Jitter of repeated values."""
+"""What recipes say of columns: repeated values, redundant ones, those that are probably not what their type says."""
 
 import logging
+import re
 import warnings
 
 import numpy as np
@@ -8,8 +9,10 @@ import pandas as pd
 import pymc as pm
 import pytest
 import xarray as xr
+from helpers import refused
 
 import pymc_nrm as nrm
+from pymc_nrm.recipes.columns import redundant_columns, warn_of_redundant_columns
 
 ROUNDED = np.random.default_rng(1).normal(size=(60, 3)).round(1) * [1.0, 7.0, 0.01]
 
@@ -80,17 +83,12 @@ def test_labels_of_the_argument_are_kept_and_its_values_too():
     assert array.dims == ("item", "feature")
 
 
-@pytest.mark.parametrize(
-    ("X", "seed", "error", "message"),
-    [
-        (np.zeros((2, 2, 2)), 0, ValueError, r"got shape \(2, 2, 2\)"),
-        (["a", "b"], 0, TypeError, "X must be real numbers"),
-        ([1.0, 1.0, 2.0], -1, ValueError, "random_seed must be"),
-    ],
+test_bad_arguments = refused(
+    lambda X, seed: nrm.jitter_ties(X, random_seed=seed),
+    (np.zeros((2, 2, 2)), 0, ValueError, r"got shape \(2, 2, 2\)"),
+    (["a", "b"], 0, TypeError, "X must be real numbers"),
+    ([1.0, 1.0, 2.0], -1, ValueError, "random_seed must be"),
 )
-def test_bad_arguments(X, seed, error, message):
-    with pytest.raises(error, match=message):
-        nrm.jitter_ties(X, random_seed=seed)
 
 
 @pytest.mark.parametrize("recipe", [nrm.gaussian_mixture, nrm.mixture_model])
@@ -207,3 +205,203 @@ def test_recipes_name_the_column_of_unexplained_ties():
         with warnings.catch_warnings():
             warnings.simplefilter("error")
             recipe(frame, jitter_ties=False)
+
+
+BODY_RNG = np.random.default_rng(1)
+HEIGHT, INDEX, RADIUS, NOISE = (
+    170 + 8 * BODY_RNG.normal(size=60),
+    23 + 2 * BODY_RNG.normal(size=60),
+    5 + BODY_RNG.random(60),
+    1e-3,
+)
+BODY = pd.DataFrame({
+    "height": HEIGHT,
+    "weight": INDEX * (HEIGHT / 100) ** 2,
+    "index": INDEX,
+    "radius": 1e6 * RADIUS,
+    "perimeter": 1e-6 * (2 * np.pi * RADIUS + NOISE * BODY_RNG.normal(size=60)),
+    "area": np.pi * RADIUS**2,
+    "pulse": 60 + 5 * BODY_RNG.normal(size=60),
+})  # fmt: skip
+
+
+def message_of(X):
+    values = np.asarray(X, dtype=float)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        warn_of_redundant_columns(X, values)
+    assert len(caught) <= 1
+    return str(caught[0].message) if caught else None
+
+
+def r_squared(values, column, others):
+    y, Z = values[:, column], np.column_stack([np.ones(len(values)), values[:, others]])
+    rest = y - Z @ np.linalg.lstsq(Z, y, rcond=None)[0]
+    return 1 - rest.var() / y.var()
+
+
+def test_each_column_follows_from_the_others_of_its_set():
+    values = BODY.to_numpy()
+    scaled = (values - values.mean(axis=0)) / values.std(axis=0)
+    found = redundant_columns(values)
+    assert {frozenset([column, *others]) for column, others in found.items()} >= {frozenset([0, 1, 2])}
+    assert len(found) == 3
+    for column, others in found.items():
+        assert r_squared(scaled, column, others) > 0.99
+    left = [k for k in range(7) if k not in found]
+    assert all(r_squared(scaled, k, [j for j in left if j != k]) < 0.99 for k in left)
+    assert len({0, 1, 2} & set(left)) == 2 and len({3, 4, 5} & set(left)) == 1
+
+
+def test_the_message_names_sets_and_what_to_do():
+    message = message_of(BODY)
+    for words in ("R^2 above 0.99", "Leave out", "n_components"):
+        assert words in message
+    assert "'pulse'" not in message and "'weight' from 'height', 'index'" in message
+    gaps = BODY.mask(np.random.default_rng(2).random(BODY.shape) < 0.05)
+    assert "'weight' from 'height', 'index'" in message_of(gaps)
+    assert "4 from" in message_of(BODY.to_numpy()) or "3 from" in message_of(BODY.to_numpy())
+
+
+@pytest.mark.parametrize(
+    "X",
+    [
+        BODY_RNG.normal(size=(5, 5)),  # any column follows from four others of five rows
+        BODY_RNG.normal(size=(6, 5)),
+        BODY_RNG.normal(size=(8, 5)),
+        BODY_RNG.normal(size=(30, 1)),
+        np.full((4, 2), np.nan),
+        np.column_stack([np.ones(20), BODY_RNG.normal(size=20)]),
+        BODY[["height", "index", "radius", "pulse"]],
+        BODY[["height", "index"]].assign(sum=BODY["height"] + BODY["index"]),  # exact, of which others tell
+    ],
+)
+def test_no_message_without_redundancy(X):
+    assert message_of(X) is None
+
+
+@pytest.mark.parametrize("recipe", [nrm.gaussian_mixture, nrm.mixture_model])
+def test_recipes_warn_where_they_are_called(recipe):
+    with pytest.warns(UserWarning, match="'weight' from 'height', 'index'") as caught:
+        recipe(BODY)
+    assert caught[0].filename == __file__
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        recipe(BODY.drop(columns=["weight", "perimeter", "area"]))
+
+
+N = 60
+RANDOM = np.random.default_rng(1)
+LENGTH = RANDOM.normal(size=N)
+NUMBERS = RANDOM.normal(size=N).round(2).astype(str)
+CITIES = np.array([f"city {k}" for k in RANDOM.integers(30, size=N)])
+
+
+def table(**columns):
+    return pd.DataFrame({"length": LENGTH, **columns})
+
+
+TEXT = {
+    "one question mark": (
+        np.where(np.arange(N) == 7, "?", NUMBERS),
+        "holds text, and 59 of 60 values are numbers, others are '?'. Make it numeric by "
+        "pandas.to_numeric(df['b'], errors=\"coerce\"), which makes the others missing; kinds={'b': 'categorical'}",
+    ),
+    "decimal commas": (
+        [number.replace(".", ",") for number in NUMBERS],
+        "60 of 60 values are numbers. Make it numeric by pandas.to_numeric(df['b'].str.replace(',', '.'), "
+        'errors="coerce"); kinds',
+    ),
+    "gaps": (np.where(np.arange(N) < 20, None, NUMBERS), "40 of 40 values are numbers."),
+    "codes": (["1", "2", "3"] * 20, "60 of 60 values are numbers."),
+    "many levels": (CITIES, f"holds {len(set(CITIES))} different strings in 60 rows, so it says little"),
+}
+
+
+@pytest.mark.parametrize("name", TEXT)
+def test_text_that_is_no_category_is_refused_unless_kinds_says_that_it_is(name):
+    values, message = TEXT[name]
+    with pytest.raises(ValueError, match=re.escape(message)):
+        nrm.mixture_model(table(b=values))
+    model = nrm.mixture_model(table(b=values), kinds={"b": "categorical"})
+    assert model.coords["categorical_feature"] == ("b",)
+    nrm.mixture_model(table(b=pd.Categorical(values)))
+
+
+def test_the_remedy_for_numbers_in_text_works():
+    for name, call in (("one question mark", "x"), ("decimal commas", "x.str.replace(',', '.')")):
+        df = table(b=TEXT[name][0])
+        df["b"] = pd.to_numeric(eval(call, {"x": df["b"]}), errors="coerce")
+        model = nrm.mixture_model(df, covariance="diagonal")
+        assert model.coords["numeric_feature"] == ("length", "b")
+
+
+def test_numbers_in_text_of_a_matrix():
+    df = table(b=TEXT["one question mark"][0])
+    for build in (nrm.gaussian_mixture, lambda df: nrm.mixture_model(df, kinds={"b": "numeric"})):
+        with pytest.raises(TypeError, match=re.escape("pandas.to_numeric(df['b'], errors=")):
+            build(df)
+
+
+def test_text_that_repeats_is_a_category():
+    for values in (["red", "blue", "1"] * 20, [f"city {k % 20}" for k in range(N)]):
+        assert nrm.mixture_model(table(b=values)).coords["categorical_feature"] == ("b",)
+
+
+IDENTIFIERS = 1000 + RANDOM.permutation(5 * N)[:N]
+DOUBTFUL = {
+    "codes": (RANDOM.integers(3, size=N), r"column 1 \(3 values\) is taken .* kinds=\{1: 'categorical'\}"),
+    "scaled codes": (RANDOM.integers(3, size=N) / 7.0, r"column 1 \(3 values\) is taken .* as codes"),
+    "ratings": (RANDOM.integers(1, 11, size=N), r"column 1 \(10 values\) is taken"),
+    "identifiers": (IDENTIFIERS, r"column 1 \(60 values\) is taken .* names of rows .* leave them out"),
+    "row numbers": (np.arange(N), "names of rows"),
+}
+
+
+@pytest.mark.parametrize("name", DOUBTFUL)
+def test_a_matrix_of_numbers_that_may_be_codes_or_names_warns(name):
+    values, message = DOUBTFUL[name]
+    data = np.column_stack([LENGTH, values])
+    for X in (data, pd.DataFrame(data)):
+        with pytest.warns(UserWarning, match=message) as caught:
+            nrm.gaussian_mixture(X)
+        assert [warning.filename for warning in caught] == [__file__] * len(caught)
+
+
+def test_identifiers_and_whole_codes_in_a_table_warn_unless_kinds_says_that_they_are_measured():
+    df = table(b=IDENTIFIERS, c=(RANDOM.integers(3, size=N)).astype(float))
+    with pytest.warns(UserWarning) as caught:
+        nrm.mixture_model(df)
+    assert [str(warning.message)[:27] for warning in caught] == [
+        "column 'c' (3 values) is ta",
+        "column 'b' (60 values) is t",
+    ]
+    assert caught[0].filename == __file__
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        nrm.mixture_model(df, kinds={"b": "numeric", "c": "numeric"})
+
+
+def test_measurements_do_not_warn():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        nrm.gaussian_mixture(IDENTIFIERS)
+        nrm.gaussian_mixture(
+            np.column_stack([LENGTH.round(1), 1e20 * RANDOM.normal(size=N), RANDOM.integers(30, size=N)])
+        )
+        nrm.gaussian_mixture([[1.0], [2.0], [3.0]])
+
+
+def test_names_of_columns_that_are_whole_numbers():
+    df = pd.DataFrame({0: LENGTH, 1: [1, 2, 3] * 20, 2: 5.0})
+    with pytest.raises(ValueError, match=r"column 2 has only one value.*df.drop\(columns=2\)"):
+        nrm.mixture_model(df, kinds={1: "count"})
+    df = df.drop(columns=2)
+    with pytest.raises(ValueError, match=r"1 \(3 values from 1 to 3\).*kinds=\{1: \.\.\.\}"):
+        nrm.mixture_model(df)
+    with pytest.raises(ValueError, match=r"kinds must be of columns of df, \[0, 1\]; got \['1'\]"):
+        nrm.mixture_model(df, kinds={"1": "count"})
+    for kind in ("count", "categorical"):
+        model = nrm.mixture_model(df, kinds={1: kind})
+        assert model.coords["numeric_feature"] == ("0",) and model.coords[f"{kind}_feature"] == ("1",)
+        assert nrm.table_data(model, df)[kind].shape == (N, 1)
