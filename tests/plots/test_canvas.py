@@ -13,7 +13,6 @@ from pymc_nrm import plots
 from pymc_nrm.measures import DirichletProcess
 from pymc_nrm.plots import plot_n_clusters
 from pymc_nrm.plots.canvas import Canvas
-from pymc_nrm.plots.visuals import integer_ticks
 
 azp = pytest.importorskip("arviz_plots")
 plt, plotly = ("matplotlib",), ("matplotlib", "plotly")
@@ -127,23 +126,6 @@ def test_arguments_of_the_caller_come_first():
     assert canvas.wants("prior") and canvas.arguments("prior", width=1) == {"width": 1}
 
 
-def test_size_of_the_figure():
-    pc = plot_n_clusters(
-        plot_cases.make_draws(), backend="none", figure_kwargs={"figsize": (300, 200), "figsize_units": "dots"}
-    )
-    assert pc.viz["figure"].item()["figsize"] == (300, 200)
-
-
-def test_integer_ticks(rng):
-    for _ in range(200):
-        low, high = np.sort(rng.integers(0, 10 ** rng.integers(1, 6), size=2))
-        ticks = integer_ticks(low, high)
-        assert len(ticks) <= 12 and (ticks >= low).all() and (ticks <= high).all()
-        if high > low + 2:
-            assert len(ticks) >= 2 or high - low < 12
-        assert len(set(np.diff(ticks))) <= 1
-
-
 @pytest.mark.parametrize(
     "backend", ["matplotlib", *(pytest.param(name, marks=pytest.mark.slow) for name in ("plotly", "bokeh"))]
 )
@@ -170,7 +152,6 @@ def test_picture(name, backend):
 
 
 def check_inside(figure):
-    """Check that no text is cut off."""
     box = figure.get_tightbbox()
     width, height = figure.get_size_inches()
     tolerance = 0.002

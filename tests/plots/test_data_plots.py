@@ -13,7 +13,7 @@ from pymc_nrm.plots.clusters import component_moments, ellipse, empirical_moment
 from pymc_nrm.plots.density import plot_density
 from pymc_nrm.plots.distance import plot_distance
 from pymc_nrm.plots.side_by_side import PALE, plot_credible_ball, plot_point_estimates
-from pymc_nrm.plots.visuals import CLUSTER_COLORS, MARKERS
+from pymc_nrm.plots.visuals import CLUSTER_COLORS
 from pymc_nrm.stats import credible_ball
 
 pytest.importorskip("arviz_plots")
@@ -28,10 +28,6 @@ class TestEstimates:
             assert all(len(np.unique(matched[a == k])) == 1 for k in np.unique(a))
             assert (matched == b).sum() >= (a == b).sum()
 
-    def test_matching_undoes_renaming(self, rng):
-        b = np.unique(rng.integers(6, size=40), return_inverse=True)[1]
-        np.testing.assert_array_equal(cluster_points.matched_labels(rng.permutation(b.max() + 1)[b], b), b)
-
     def test_labels(self, draws):
         assert (cluster_points.estimate_labels(xr.Dataset({"labels": ("item", TRUE + 4)}), N) == TRUE).all()
         for wrong in [TRUE[:-1], TRUE.astype(float), TRUE[:, None]]:
@@ -43,21 +39,8 @@ class TestEstimates:
         with pytest.raises(ValueError, match="same items"):
             cluster_points.estimate_labels(other, N, draws)
 
-    def test_by_size(self):
-        assert np.bincount(cluster_points.by_size(np.array([0, 1, 1, 2, 2, 2, 3]))).tolist() == [3, 2, 1, 1]
-
 
 class TestGroups:
-    def test_more_clusters_than_styles(self):
-        labels = np.repeat(np.arange(40), 5)
-        groups = cluster_points.group_clusters(labels, 2)
-        assert groups.n_groups == 33 and groups.n_others == 8
-        styles = {groups.style(k) for k in range(33)}
-        assert len(styles) == 33 and (cluster_points.OTHERS_COLOR, "x") in styles
-        assert len({groups.style(k)[0] for k in range(16)}) == 16
-        assert groups.style(17) == (CLUSTER_COLORS[1], MARKERS[2])
-        assert groups.names()[-1] == "8 clusters of 5 items" and sum(groups.sizes) == 200
-
     def test_features(self):
         frame = pd.DataFrame({"a": [1.0, 2.0], "b": [3.0, 4.0]})
         assert cluster_points.feature_matrix(frame, 2)[1] == ["a", "b"]
@@ -223,13 +206,6 @@ class TestCredibleBall:
         radius = plot_distance(draws, TRUE, backend="none").viz["radius"]["z"].item()["x"]
         assert radius == float(ball.radius)
 
-    def test_clusters_keep_their_colours(self):
-        pc = plot_credible_ball(make_ball(), make_data(2), backend="none")
-        points = pc.viz["points"]["ball"]
-        upper = points.sel(partition="upper vertical bound").values
-        drawn = [(k, len(group["x"]), group["facecolor"]) for k, group in enumerate(upper) if group is not None]
-        assert drawn == [(0, 12, CLUSTER_COLORS[0]), (1, 15, CLUSTER_COLORS[1])]
-
 
 class TestDensity:
     def test_mean_and_band(self):
@@ -275,12 +251,6 @@ class TestPointEstimates:
             moved = [group for group in points if 1.0 in group["alpha"]]
             assert len(moved) == 1 and moved[0]["facecolor"] == CLUSTER_COLORS[cluster]
             assert sorted(np.concatenate([group["alpha"] for group in points])) == [PALE] * (N - 1) + [1.0]
-
-    def test_names_of_labels_do_not_matter(self):
-        estimates = make_estimates()
-        estimates["labels"][1] = 9 - estimates["labels"][1]
-        titles = plot_point_estimates(estimates, backend="none").viz["title"]["labels"].values
-        assert titles[1]["string"].endswith("4 clusters, 1 item elsewhere")
 
     def test_wrong_estimates(self):
         for wrong in (xr.Dataset({"labels": ("item", TRUE)}), make_ball(), TRUE):

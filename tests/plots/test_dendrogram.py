@@ -79,37 +79,10 @@ def test_names():
     assert ticks[3]["labels"] == ["a"]
 
 
-@pytest.mark.parametrize("backend", ["none", "matplotlib"])
-def test_caterpillar(backend):
-    n = 5000
-    if backend == "matplotlib":
-        pytest.importorskip("matplotlib").use("Agg")
-    pc = plot_dendrogram(caterpillar(n, np.linspace(-5.0, 5.0, n - 1)), backend=backend)
-    lines = lines_of(pc)
-    xy = [line.get_data() if backend == "matplotlib" else (line["x"], line["y"]) for line in lines]
-    feet = np.concatenate([np.asarray(x)[np.asarray(y) == 0] for x, y in xy])
-    assert sorted(feet) == list(range(n))
-    if backend == "matplotlib":
-        from matplotlib import pyplot
-
-        pyplot.close(pc.viz["figure"].item())
-
-
 def test_without_arviz_plots(monkeypatch):
     monkeypatch.setitem(sys.modules, "arviz_plots", None)
     with pytest.raises(ImportError, match=r"requires arviz-plots.*pymc-nrm\[plots\]"):
         plot_dendrogram(caterpillar(3, [-1.0, 1.0]), backend="none")
-
-
-def test_merge_nodes_are_those_of_the_linkage():
-    dendrogram = random_dendrogram(40, np.random.default_rng(8))
-    linkage, nodes = dendrogram.to_linkage(), merge_nodes(dendrogram)
-    assert sorted(nodes) == list(range(40, 79))
-    np.testing.assert_array_equal(dendrogram.tree.size[nodes], linkage[:, 3])
-    # Heights are asinh(log d) up to a constant, unless they are lowered to that of a merge above.
-    levels = np.arcsinh(dendrogram.dissimilarity[nodes])
-    lowered = dendrogram.cut_height + levels - linkage[:, 2]
-    assert (lowered > -1e-9).all() and (np.abs(lowered) < 1e-9).sum() > 10
 
 
 def test_widths_show_merge_probabilities():

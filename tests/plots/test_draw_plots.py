@@ -1,18 +1,24 @@
-"""Pictures of draws: number of clusters, sizes, traces, similarity, distances."""
+"""Pictures of draws and of prior laws."""
 
 import numpy as np
+import pymc as pm
 import pytest
 import xarray as xr
-from plot_cases import TRUE, N, make_draws, make_slot_draws, result
+from plot_cases import PRIORS, TRUE, N, make_draws, make_slot_draws, result
+from scipy import integrate, stats
 
+from pymc_nrm.measures import DirichletProcess, NormalizedGeneralizedGamma
 from pymc_nrm.plots.cluster_parameters import plot_cluster_parameters
 from pymc_nrm.plots.cluster_sizes import plot_cluster_sizes
 from pymc_nrm.plots.distance import plot_distance
 from pymc_nrm.plots.held_out_density import plot_held_out_density
 from pymc_nrm.plots.n_clusters import plot_n_clusters
 from pymc_nrm.plots.partition_trace import plot_partition_trace
+from pymc_nrm.plots.prior_partition import plot_prior_partition
 from pymc_nrm.plots.similarity import plot_similarity
 from pymc_nrm.plots.visuals import CLUSTER_COLORS
+from pymc_nrm.recipes.elicitation import elicit
+from pymc_nrm.recipes.elicitation.laws import drawn_measures, mean_pmf, n_clusters_pmf, sorted_sizes
 from pymc_nrm.stats import cluster_parameters
 
 pytest.importorskip("arviz_plots")
@@ -49,14 +55,6 @@ class TestNClusters:
         prior = law[1:] if group is None else xr.DataTree.from_dict({group: xr.Dataset({"z": before})})
         points = artist(plot_n_clusters(result(draws), prior=prior, backend="none"), "prior")
         np.testing.assert_allclose(points["y"], law[points["x"].astype(int)])
-
-    def test_chains(self, draws):
-        points = artist(plot_n_clusters(draws, by_chain=True, backend="none"), "chains")
-        counts = draws.values.max(axis=2) + 1
-        n_numbers = len(np.unique(counts))
-        expected = [(chain == k).mean() for chain in counts for k in np.unique(counts)]
-        assert len(points["x"]) == 2 * n_numbers
-        np.testing.assert_allclose(points["y"], expected)
 
 
 def test_held_out_density_is_compared_row_by_row():
@@ -122,13 +120,6 @@ class TestClusterSizes:
         assert artist(every, "median")["x"].tolist() == [1, 2, 3, 4]
         assert artist(every, "xlabel")["string"] == "rank of the cluster by size"
 
-    def test_log_scale_keeps_absent_clusters(self, draws):
-        pc = plot_cluster_sizes(draws, log=True, backend="none")
-        y = artist(pc, "interval")["y"]
-        assert np.nanmin(y) == 0.5
-        ticks = [element for element in pc.viz["plot"].item() if element["function"] == "yticks"]
-        assert ticks[0]["labels"][:2] == ["0", "1"] and ticks[0]["ticks"][0] == 0.5
-
 
 class TestPartitionTrace:
     def test_lines_of_chains(self, draws):
@@ -166,13 +157,6 @@ class TestSimilarity:
         within = [image[start:stop, start:stop].mean(axis=1) for start, stop in [(0, 12), (12, 20), (20, 26)]]
         assert all((np.diff(rows) <= 1e-12).all() for rows in within)
 
-    def test_frames(self, draws):
-        line = artist(plot_similarity(draws, estimate=TRUE, backend="none"), "clusters")
-        corners = line["x"].reshape(-1, 6)
-        np.testing.assert_array_equal(corners[:, 0], [-0.5, 11.5, 19.5, 25.5])
-        np.testing.assert_array_equal(corners[:, 1], [11.5, 19.5, 25.5, 26.5])
-        assert np.isnan(corners[:, 5]).all()
-
 
 class TestDistance:
     def test_radius_and_mean(self, draws):
@@ -193,3 +177,60 @@ class TestDistance:
         assert artist(pc, "xlabel")["string"].endswith("(bits)")
         estimate.attrs = {"loss": "one_minus_adjusted_rand"}
         assert "Rand" in artist(plot_distance(draws, estimate, backend="none"), "xlabel")["string"]
+
+
+pytest.importorskip("arviz_plots")
+
+
+def test_numbers_are_exact():
+    pc = plot_prior_partition(PRIORS, 9, n_draws=20, random_seed=1, backend="none")
+    for name in ("DP", "NIG"):
+        bars = pc.viz["bars"]["prior"].sel(measure=name).values
+        measure = PRIORS[name]._replace(alpha=float(PRIORS[name].alpha))
+        law = n_clusters_pmf(measure, 9)
+        numbers = [int((bar["l_e"][0] + bar["r_e"][0]) / 2) for bar in bars]
+        np.testing.assert_allclose([bar["y"][0] for bar in bars], law[np.array(numbers) - 1])
+        mean = pc.viz["mean"]["prior"].sel(measure=name).item()
+        assert mean["x"] == pytest.approx(law @ np.arange(1, 10))
+    title = pc.viz["title"]["prior"].sel(measure="DP").item()["string"]
+    assert title == "DP\nmean 2.83, sd 1.14"
+    own = plot_prior_partition(PRIORS, 9, n_draws=10, backend="none", visuals={"title": {"text": "mine"}})
+    assert {drawn["string"] for drawn in own.viz["title"]["prior"].values} == {"mine"}
+
+
+def test_medians_are_those_of_partitions_of_the_prior():
+    """Among three items, the largest cluster has 1, 2 or 3 of them with probabilities 1/6, 1/2, 1/3 if alpha is 1."""
+    sizes = sorted_sizes([DirichletProcess(1.0)] * 4000, 3, 3, np.random.default_rng(1))
+    found = [(sizes[:, 0] == size).mean() for size in (1, 2, 3)]
+    np.testing.assert_allclose(found, [1 / 6, 1 / 2, 1 / 3], atol=4 * np.sqrt(0.25 / 4000))
+    assert (sizes.sum(axis=1) == 3).all() and (np.diff(sizes, axis=1) <= 0).all()
+    pc = plot_prior_partition(DirichletProcess(1), 3, max_rank=2, random_seed=1, backend="none")
+    dots = pc.viz["median"]["prior"].sel(measure="DirichletProcess").item()
+    assert dots["x"].tolist() == [1, 2] and dots["y"].tolist() == [2, 1]
+
+
+def test_distributions_are_integrated_out():
+    rng = np.random.default_rng(1)
+    measures = drawn_measures(NormalizedGeneralizedGamma(pm.Gamma.dist(2, 1), 0.0), 400, rng)
+    assert {measure.sigma for measure in measures} == {0.0}
+    law = mean_pmf(measures, 5)
+    density = stats.gamma(2).pdf
+    expected = integrate.quad(lambda a: density(a) * n_clusters_pmf(DirichletProcess(a), 5)[1], 0, np.inf)[0]
+    spread = np.std([n_clusters_pmf(measure, 5)[1] for measure in measures]) / 20
+    assert abs(law[1] - expected) < 4 * spread
+    with pm.Model():
+        alpha = pm.Gamma("alpha", 2, 1)
+    again = drawn_measures(DirichletProcess(alpha), 3, np.random.default_rng(2))
+    assert len({measure.alpha for measure in again}) == 3
+    with pytest.raises(ValueError, match="alpha of DirichletProcess must be finite and above 0"):
+        drawn_measures(DirichletProcess(pm.Normal.dist(-9, 1)), 3, rng)
+
+
+def test_elicited_priors_have_their_own_law():
+    prior = elicit(DirichletProcess, 9, 3, sd=2, hyperprior="alpha")
+    pc = plot_prior_partition({"elicited": prior}, 9, n_draws=20, random_seed=1, backend="none")
+    bars = pc.viz["bars"]["prior"].sel(measure="elicited").values
+    np.testing.assert_allclose([bar["y"][0] for bar in bars], prior.pmf[: len(bars)])
+    assert pc.viz["title"]["prior"].item()["string"] == "elicited\nmean 3, sd 2"
+    alone = plot_prior_partition(prior, 9, n_draws=20, random_seed=1, backend="none")
+    assert alone.viz["measure"].values.tolist() == ["DirichletProcess"]
