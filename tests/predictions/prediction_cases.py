@@ -68,7 +68,6 @@ def rows(names):
 
 
 def make_model(measure, case):
-    """Model of a case with fixed hyperparameters."""
     n = case.X.shape[0]
     dims = ("item", "feature") if case.X.ndim == 2 else ("item",)
     coords = {"item": list("abcdef")[:n]}
@@ -96,10 +95,8 @@ def joint_table(measure, family, X):
 
 
 def stack(X, row):
-    """Data with one more item."""
     return sparse.vstack([X, row]) if sparse.issparse(X) else np.concatenate([X, row])
 
 
 def extensions(partitions, labels):
-    """Rows of those partitions that continue the given labels."""
     return np.flatnonzero((partitions[:, : len(labels)] == labels).all(axis=1))

@@ -1,14 +1,18 @@
-"""Probabilities that new items join clusters of an estimate."""
+"""Probabilities and parameters of clusters, against enumeration."""
 
 import numpy as np
 import pymc as pm
 import pytest
 import xarray as xr
+from posterior_means import POSTERIOR_MEANS
 from prediction_cases import CASES, MEASURES, draws_of, extensions, joint_table, make_model, rows, stack
+from scipy import sparse
 
 import pymc_nrm as nrm
+from pymc_nrm.families.arguments import broadcast_hyperparameters
+from pymc_nrm.families.base import complete
 from pymc_nrm.partitions.labels import all_partitions
-from pymc_nrm.posterior import cluster_probabilities
+from pymc_nrm.posterior import cluster_probabilities, sample_cluster_parameters
 from pymc_nrm.stats.point_estimate import point_estimate
 
 ALL = rows(["NormalGamma, missing", "PoissonGamma", "CategoricalDirichlet", "MultinomialDirichlet, sparse"])
@@ -94,3 +98,49 @@ def test_bad_estimates(estimate, message):
     model = make_model(MEASURES["DP"], CASES["PoissonGamma"])
     with pytest.raises(ValueError, match=message):
         cluster_probabilities(draws_of([[0, 0, 0, 0]]), model, [[1, 1]], estimate)
+
+
+LABELS = [0, 1, 0, 0]
+DRAWS = 4000
+
+
+NAMES = (
+    *("NormalGamma, missing", "NormalWishart", "PoissonGamma", "BernoulliBeta, missing"),
+    *("CategoricalDirichlet", "MultinomialDirichlet, sparse"),
+)
+
+
+@pytest.mark.parametrize("name", rows(NAMES))
+def test_posterior_means(name):
+    case = CASES[name]
+    idata = draws_of([LABELS] * DRAWS)
+    found = sample_cluster_parameters(idata, make_model(MEASURES["DP"], case), random_seed=1)
+    assert found["size"].values[0, 0].tolist() == [3, 1]
+    X = case.X.toarray() if sparse.issparse(case.X) else case.X
+    family = broadcast_hyperparameters(complete(case.family, X), *X.shape)
+    for cluster in (0, 1):
+        members = np.array(LABELS) == cluster
+        for parameter, expected in POSTERIOR_MEANS[type(family).__name__](family, X[members]).items():
+            drawn = found[parameter].sel(cluster=cluster)[0].values
+            z = (drawn.mean(axis=0) - expected) / (drawn.std(axis=0) / np.sqrt(DRAWS))
+            assert abs(z).max() < 4.5
+            items = found[f"item_{parameter}"].isel(item=np.flatnonzero(members)[-1])
+            np.testing.assert_array_equal(items[0], drawn)
+
+
+@pytest.mark.slow
+def test_layout():
+    model = make_model(MEASURES["NGG"], CASES["NormalWishart"])
+    idata = draws_of([[0, 0, 0, 0], [0, 1, 2, 1]])
+    found, other = (sample_cluster_parameters(idata, model, random_seed=seed) for seed in (1, 2))
+    assert found["mean"].dims == ("chain", "draw", "cluster", "feature")
+    assert found["covariance"].dims == ("chain", "draw", "cluster", "feature", "feature_other")
+    assert found["item_covariance"].dims == ("chain", "draw", "item", "feature", "feature_other")
+    assert found.item.values.tolist() == list("abcd")
+    assert found.feature_other.values.tolist() == found.feature.values.tolist() == ["feature 0", "feature 1"]
+    assert found["size"].values[0].tolist() == [[4, 0, 0], [1, 2, 1]]
+    assert found["mean"].isnull().any("feature").values[0].tolist() == [[False, True, True], [False] * 3]
+    assert not found["item_mean"].isnull().any() and (found["item_mean"] != other["item_mean"]).all()
+    without = sample_cluster_parameters(idata, model, to_items=False, random_seed=1)
+    assert set(without.data_vars) == {"size", "mean", "covariance"}
+    np.testing.assert_array_equal(without["mean"], found["mean"])

@@ -25,7 +25,6 @@ def make_model(kind, X=X, further=()):
 
 
 def draws(labels):
-    """One posterior draw."""
     return xr.Dataset({"z": (("chain", "draw", "item"), [[labels]])})
 
 

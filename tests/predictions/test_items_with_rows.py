@@ -23,7 +23,6 @@ LINE = nrm.NormalRegression(None, [0.2, 0.5, 0.0], 0.3 * np.eye(3), 2.5, 0.7)
 
 
 def design(age_of_row, time):
-    """Covariates of rows."""
     return pt.stack([pt.ones_like(time), age_of_row, time], axis=1)
 
 
@@ -51,7 +50,6 @@ def log_joint(age, items, time, y):
 
 
 def with_new(age, time, y):
-    """The data with one more item of one row."""
     return np.append(AGE, age), np.append(ITEMS, 4), np.append(TIME, time), np.append(Y, y)
 
 

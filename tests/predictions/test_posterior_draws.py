@@ -5,12 +5,11 @@ import pymc as pm
 import pytest
 import xarray as xr
 from helpers import mixture_of
-from prediction_cases import CASES, draws_of, make_model
+from prediction_cases import draws_of
 from scipy import sparse
 
 import pymc_nrm as nrm
 from pymc_nrm.families import NormalGamma
-from pymc_nrm.families.no_data import NoData
 from pymc_nrm.families.product import Product
 from pymc_nrm.models.parts import joint_data, joint_family
 from pymc_nrm.models.rvs import find_partition
@@ -50,7 +49,6 @@ def posterior():
 
 
 def same(a, b):
-    """Whether two nested named tuples hold the same numbers."""
     if hasattr(a, "_fields"):
         return type(a) is type(b) and all(same(x, y) for x, y in zip(a, b, strict=True))
     return np.allclose(a, b, rtol=1e-12)
@@ -77,12 +75,6 @@ def test_draws_are_what_samplers_see(model, posterior, name):
         assert same(joint_data(draw.data), data)
 
 
-def test_names(model, posterior):
-    draws = posterior_draws(posterior, model, "z")
-    assert (draws.mixtures, draws.item_dim, draws.n_items) == (["effect", "x"], "item", 3)
-    assert posterior_draws(posterior, model, "w").mixtures == ["words", "counts"]
-
-
 def test_data_are_those_of_the_model_now(model, posterior):
     try:
         with model:
@@ -98,16 +90,6 @@ def test_data_are_those_of_the_model_now(model, posterior):
             pm.set_data({"counts_data": np.array([1, 0, 4, 2])})
 
 
-def test_labels_of_other_origin_are_renamed_and_data_need_not_be():
-    model = make_model(nrm.DirichletProcess(1.0), CASES["PoissonGamma"])
-    [draw] = posterior_draws(draws_of([[5, 2, 5, 0]]), model)
-    assert draw.labels.tolist() == [0, 1, 0, 2]
-    with pm.Model() as model:
-        nrm.Partition("z", nrm.DirichletProcess(2.0), n=3)
-    draw, *_ = posterior_draws(draws_of(LABELS), model)
-    assert joint_family(draw.families) == NoData(0.0) and draw.prior == nrm.DirichletProcess(2.0)
-
-
 def test_known_partition():
     with pm.Model(coords={"item": list("abc")}) as model:
         mu = pm.Normal("mu")
@@ -118,16 +100,6 @@ def test_known_partition():
     assert [draw.labels.tolist() for draw in draws] == [[0, 0, 1]] * 2
     assert draws[1].families[0].mu - draws[0].families[0].mu == pytest.approx(1.0)
     assert nrm.sample_cluster_parameters(posterior, model, random_seed=1).item_mean.dims == ("chain", "draw", "item")
-
-
-def test_chains_and_thinned_draws_keep_their_coordinates(model, posterior):
-    several = xr.concat([posterior, posterior.isel(draw=[2, 1, 0])], dim="chain").assign_coords(
-        chain=[3, 5], draw=[10, 20, 30], item=list("abc")
-    )
-    draws = (several, several.isel(draw=[0, 2]))
-    whole, part = (nrm.predictive_density(one, model, np.array([[50.0, 50.0]]), var_name="x") for one in draws)
-    xr.testing.assert_allclose(whole.isel(draw=[0, 2]), part)
-    assert part.chain.values.tolist() == [3, 5] and part.draw.values.tolist() == [10, 30]
 
 
 def test_latent_mixtures_have_components_and_new_items(model, posterior):

@@ -40,7 +40,6 @@ def z_scores(draws, expected):
 
 @pytest.fixture(scope="module", params=MEASURES)
 def sampled(request):
-    """Many measures given one partition."""
     measure = MEASURES[request.param]
     model, idata = make_model(measure, CASES["PoissonGamma"]), draws_of(np.tile(LABELS, (N_DRAWS, 1)))
     options = {"tail_mass": 3e-3, "max_new_atoms": 100_000, "random_seed": 1}
@@ -211,15 +210,6 @@ def test_distribution_functions_of_the_other_families():
     one = measure_mean(draws, model)["mean"].isel(feature=2).values[0]
     cdf = measure_cdf(draws, model, [-0.5, 0.0, 0.5, 1.0], feature=2).cdf.values[0]
     np.testing.assert_allclose(cdf, np.stack([0 * one, 1 - one, 1 - one, 0 * one + 1], axis=1))
-
-
-def test_functionals_take_selected_and_saved_draws(tmp_path):
-    model, draws = few_measures("PoissonGamma")
-    whole = measure_density(draws, model, [[1, 2]])
-    with (tmp_path / "measures.nc").open("wb") as file:
-        file.write(draws.to_netcdf(engine="scipy"))
-    loaded = xr.load_dataset(tmp_path / "measures.nc", engine="scipy")
-    xr.testing.assert_allclose(measure_density(loaded.isel(draw=[2]), model, [[1, 2]]), whole.isel(draw=[2]))
 
 
 def test_mixtures_over_one_partition_share_weights_for_one_seed():

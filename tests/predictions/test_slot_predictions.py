@@ -27,7 +27,6 @@ def log_prior(measure, slots, max_clusters):
 
 
 def draws(**arrays):
-    """A result with one chain of these draws."""
     return result_of(**{name: np.asarray(values)[None] for name, values in arrays.items()})
 
 
