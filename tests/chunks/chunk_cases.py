@@ -30,7 +30,6 @@ MEASURES = {
 
 
 def blocks_of(X, n_chunks, **options):
-    """Blocks of about equal size."""
     parts, first, blocks = np.array_split(X, n_chunks), 0, []
     for part in parts:
         blocks.append(Block(first, len(part), lambda part=part: part, **options))
@@ -39,7 +38,6 @@ def blocks_of(X, n_chunks, **options):
 
 
 def make_chain(family, X, n_chunks=1, n_threads=1, sample=None, **options):
-    """A chain whose sample is all rows."""
     family, data = kernel_inputs(family, X)
     centre = (data.center, data.grid) if hasattr(data, "center") else (None, None)
     sample = np.arange(len(X)) if sample is None else sample

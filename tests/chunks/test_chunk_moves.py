@@ -13,22 +13,18 @@ from pymc_nrm.testing import partition_index
 
 
 def some_births(chain, rng, law):
-    """Redraw two rows."""
     redraw_rows(chain, rng, law, 2)
 
 
 def some_splits(chain, rng, law):
-    """Splits and merges of up to three disjoint pairs."""
     split_and_merge(chain, rng, law, 3)
 
 
 def some_moments(chain, rng, law):
-    """Splits and merges with labels summed out."""
     split_and_merge_by_moments(chain, rng, law, 3)
 
 
 def all_moves(chain, rng, law):
-    """A sweep of all moves."""
     relabel_all(chain, rng, law)
     split_and_merge(chain, rng, law, 3)
     split_and_merge_by_moments(chain, rng, law, 3)
