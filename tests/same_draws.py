@@ -98,7 +98,6 @@ def flat(measure=MEASURES["DP"], *families, observed=True, **partition):
 
 
 def learned_flat(measure="NGG", family="NormalGamma"):
-    """A flat partition whose hyperparameters NUTS samples."""
     with pm.Model(coords=ANIMALS) as model:
         alpha = pm.Gamma("alpha", 2, 1)
         if measure == "NGG":
@@ -237,12 +236,10 @@ def numbers(tree, prefix=""):
 
 
 def of_tree(tree):
-    """Labels of the levels of a tree of items."""
     return {f"level {level}": tree.labels(level) for level in range(3)} | {"common_depth": tree.common_depth()}
 
 
 def everything(kind):
-    """All draws and statistics."""
     # Which step's acceptance rate this is changes from process to process.
     left_out = ("time", "perf_counter", "process", "partition_number", "observed", "constant_data", "acceptance_rate")
     found = numbers(run(kind)[0])
@@ -268,12 +265,10 @@ def paths(kind, number=2):
 
 
 def one(kind):
-    """The name of one of two mixtures."""
     return {"var_name": "x0"} if kind == "two families" else {}
 
 
 def new_rows(kind):
-    """New data of the first mixture."""
     if kind in ("nested", "known paths"):
         return np.array(NEW["BernoulliBeta"])
     if kind in ("flat PoissonGamma", "slots and mixture"):
@@ -282,7 +277,6 @@ def new_rows(kind):
 
 
 def all_rows(kind):
-    """New data of all mixtures."""
     rows = new_rows(kind)
     return {"x0": rows, "x1": np.array(NEW["PoissonGamma"])} if kind == "two families" else rows
 
@@ -293,7 +287,6 @@ def after(function, kind, *arguments, **options):
 
 
 def log_likelihood(kind):
-    """Leave-one-out densities."""
     idata, model = run(kind)
     options = {"var_name": "z"} if kind == "two families" else {}
     result = nrm.compute_log_likelihood(idata.copy(), model, extend_inferencedata=False, progressbar=False, **options)
@@ -310,7 +303,6 @@ def replications(kind):
 
 
 def new_slots(kind):
-    """Labels of new items that index parameters."""
     idata, model = run(kind)
     if "Y" not in model:
         return {}
@@ -339,7 +331,6 @@ def random_measure(kind):
 
 
 def of_draws(function, *arguments, **options):
-    """Case of a function of draws alone."""
     return lambda kind: numbers(function(run(kind)[0], *arguments, **options))
 
 
@@ -380,18 +371,15 @@ def log_densities(model):
 
 
 def forward(model):
-    """Draws of all variables from their prior."""
     variables = [*model.free_RVs, *model.observed_RVs]
     return {f"draw/{rv.name}": pm.draw(rv, draws=4, random_seed=3) for rv in variables}
 
 
 def whole(make):
-    """Densities and forward draws of a model."""
     return log_densities(make()) | forward(make())
 
 
 def tree_of(family, X):
-    """Linkage and evidence of both algorithms."""
     found = [getattr(nrm.trees, name)(X, family, MEASURES["NGG"], random_seed=1) for name in ("bhc", "ibhc")]
     return {f"{k}": np.append(tree.to_linkage(), tree.log_evidence) for k, tree in enumerate(found)}
 
@@ -431,7 +419,6 @@ def results(pattern):
 
 
 def differences(before, now):
-    """Lines that say what differs."""
     for name, old in before.items():
         new = now.get(name)
         if new is None or new.shape != old.shape:

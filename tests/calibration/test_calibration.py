@@ -38,16 +38,6 @@ def test_ranks_are_uniform(kind, step):
     assert min(found.values()) > LEVEL, found
 
 
-@pytest.mark.slow
-def test_a_wrong_step_is_found():
-    class Wrong(nrm.MarginalGibbs):
-        def moves(self, state, table, family, data):
-            table.join[0] += 0.8
-            return super().moves(state, table, family, data)
-
-    assert p_values("NormalGamma", Wrong)["number of clusters"] < LEVEL
-
-
 def test_uniform_ranks_stay_inside_the_band():
     rng = np.random.default_rng(1)
     share, lower, upper = band(REPLICATIONS, KEPT + 1)

@@ -89,7 +89,6 @@ def anchored(z):
 
 
 def by_scan(z):
-    """A recursion over time."""
     decay = pm.Beta("decay", 2, 2, shape=K)[z]
     levels = pytensor.scan(lambda last, rate: rate * last + 1.0, None, pt.ones(N), decay, n_steps=3)
     levels = levels[0] if isinstance(levels, tuple | list) else levels
