@@ -14,21 +14,6 @@ def assert_scores(scores, chains, draws):
     assert max(map(abs, scores.values())) < limit, scores
 
 
-SLOW = (nrm.TreeGuided, nrm.MarginalGibbs, nrm.SliceSampler)
-STEPS = [nrm.SplitMerge, *(pytest.param(step, marks=pytest.mark.slow) for step in SLOW)]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("step", STEPS)
-def test_fixed_hyperparameters(step):
-    with pm.Model() as model:
-        z = nrm.Partition("z", nrm.NormalizedInverseGaussian(0.8), n=6)
-        nrm.Mixture("x", z, nrm.PoissonGamma(1.5, 0.5), shape=(6, 2))
-        scores = geweke(model, draws=800, tune=0, chains=4, step=step([z]), random_seed=1)
-    assert set(scores) == {"z: n_clusters", "z: entropy", "x: size"}
-    assert_scores(scores, 4, 800)
-
-
 @pytest.mark.slow
 def test_a_wrong_step_is_found():
     class Wrong(nrm.MarginalGibbs):
@@ -132,17 +117,3 @@ def test_nested_partition(make_model):
     scores = geweke(make_model(), draws=4000, tune=500, chains=4, random_seed=4)
     assert len(scores) > 8
     assert_scores(scores, 4, 4000)
-
-
-@pytest.mark.slow
-def test_a_wrong_nested_step_is_found():
-    class Wrong(nrm.NestedGibbs):
-        def moves(self, values, prior, family, data):
-            levels, gammas = prior
-            return super().moves(values, (levels, 1.2 * gammas), family, data)
-
-    model = model_with_weights()
-    with model:
-        step = Wrong([model["h"]])
-    scores = geweke(model, draws=4000, tune=500, chains=4, step=step, random_seed=4)
-    assert max(map(abs, scores.values())) > largest_z((4, 4000), len(scores))

@@ -7,6 +7,7 @@ from helpers import mixture_of
 
 import pymc_nrm as nrm
 from pymc_nrm.measures.base import log_eppf
+from pymc_nrm.models import marked_labels
 from pymc_nrm.partitions.labels import is_canonical, label_counts
 
 X = np.array([[0.0, 0.4], [1.1, 1.9], [0.7, 0.6], [-1.6, 1.2], [2.2, 2.4]])
@@ -104,3 +105,40 @@ def test_labels_that_are_no_partition_have_probability_zero(family, label):
     """Steps that know nothing of partitions propose them; arrays must not be indexed with them."""
     model = mixture_of(family, [0, 1, 8])
     assert model.compile_logp()({"z": np.array([0, label, 1])}) == -np.inf
+
+
+LINES = (
+    "z ~ Partition[NormalizedGeneralizedGamma](3, alpha, 0.25)",
+    "x ~ Mixture[NormalGamma](z, 20.8, 0.1, 2, scale)",
+    "y ~ Mixture[NormalWishart](z, <constant>, scale, <constant>, 4)",
+)
+
+
+TERMS = (
+    r"\operatorname{Partition}[\operatorname{NormalizedGeneralizedGamma}](3,~\text{alpha},~0.25)",
+    r"\operatorname{Mixture}[\operatorname{NormalGamma}](\text{z},~20.8,~0.1,~2,~\text{scale})",
+)
+
+
+def test_text_and_graph_show_measure_and_family():
+    with pm.Model() as model:
+        alpha = pm.Gamma("alpha", 2.5, 0.1)
+        scale = pm.HalfNormal("scale")
+        z = nrm.Partition("z", nrm.NormalizedGeneralizedGamma(alpha, 0.25), n=3)
+        nrm.Mixture("x", z, nrm.NormalGamma(mu=20.8, kappa=0.1, alpha=2, beta=scale), observed=[1.0, 2.0, 3.0])
+        nrm.Mixture("y", z, nrm.NormalWishart([0.0, 0.0], scale, np.eye(2), 4.0), observed=np.zeros((3, 2)))
+    printed = [line.strip() for line in model.str_repr().splitlines()]
+    assert set(LINES) <= set(printed) and [model[line[0]].str_repr() for line in LINES] == list(LINES)
+    assert all(term in model.str_repr(formatting="latex") for term in TERMS)
+    pytest.importorskip("graphviz")
+    source = model.to_graphviz().source
+    assert "Partition[NormalizedGeneralizedGamma]" in source and "Mixture[NormalGamma]" in source
+
+
+def test_names_of_a_family_of_a_user():
+    class Waiting:
+        pass
+
+    name, (plain, latex) = marked_labels.printed_names("mixture", Waiting)
+    assert (name, plain) == ("mixture[Waiting]", "Mixture[Waiting]")
+    assert latex == r"\operatorname{Mixture}[\operatorname{Waiting}]"

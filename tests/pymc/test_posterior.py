@@ -46,7 +46,6 @@ def eppf(measure, partitions):
 
 
 def quantiles(law, m):
-    """Points of equal weight."""
     return law.ppf((np.arange(m) + 0.5) / m)
 
 
@@ -194,34 +193,3 @@ def test_two_partitions_that_share_a_hyperparameter():
     assert_means({"alpha": draws["alpha"].values}, {"alpha": weights @ grid})
     for name, partitions, law in (("z", first, law_1), ("w", second, law_2)):
         assert_law(draws[name].values, partitions, law, least=0.01)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("n", [1, 2, 3])
-def test_few_items(n):
-    x = galaxies[:n]
-    partitions, probabilities = exact_posterior(nrm.NormalizedInverseGaussian(1.0), galaxy_family, x)
-    for step in (nrm.TreeGuided, nrm.SplitMerge, nrm.MarginalGibbs):
-        with pm.Model():
-            z = nrm.Partition("z", nrm.NormalizedInverseGaussian(1.0), n=n)
-            nrm.Mixture("x", z, galaxy_family, observed=x)
-            labels = pm.sample(1000, tune=0, chains=2, step=step([z]), random_seed=4, **QUIET).posterior["z"].values
-        assert_law(labels, partitions, probabilities)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "measure",
-    [nrm.DirichletProcess(1.5), nrm.NormalizedInverseGaussian(0.5), nrm.NormalizedGeneralizedGamma(1.0, 0.4)],
-    ids=lambda measure: type(measure).__name__,
-)
-def test_a_partition_alone_has_its_prior(measure):
-    partitions = all_partitions(4)
-    probabilities = eppf(measure, partitions)
-    assert probabilities.sum() == pytest.approx(1.0)
-    with pm.Model():
-        z = nrm.Partition("z", measure, n=4)
-        labels = pm.sample(1500, tune=0, chains=4, random_seed=3, **QUIET).posterior["z"].values
-        forward = pm.draw(z, 20_000, random_seed=1)
-    for draws in (labels, forward.reshape(4, -1, 4)):
-        assert_law(draws, partitions, probabilities)

@@ -10,9 +10,11 @@ import numpy as np
 import pymc as pm
 import pytensor
 import pytest
+from helpers import mixture_of
 
 import pymc_nrm as nrm
 from pymc_nrm.kernels.compilation import same_bits_in_every_process
+from pymc_nrm.run import chains
 
 X = np.array([[0.0, 0.4], [1.1, 1.9], [0.7, 0.6], [-1.6, 1.2], [2.2, 2.4]])
 
@@ -140,3 +142,24 @@ def test_a_step_is_reset_between_chains():
         return [step.step(point)[0]["z"].tolist() for _ in range(10)]
 
     assert run() == run()
+
+
+@pytest.mark.parametrize(
+    ("given", "cores"),
+    [({"chains": 4}, 3), ({"chains": 2}, 2), ({"chains": 4, "cores": 1}, 1), ({"chains": 2, "cores": 8}, 8)],
+    ids=str,
+)
+def test_as_many_chains_at_a_time_as_processors(monkeypatch, given, cores):
+    monkeypatch.setattr(chains, "usable_cores", lambda: 3)
+    assert chains.on_usable_cores(given) == given | {"cores": cores}
+
+
+def test_draws_do_not_depend_on_processors(monkeypatch):
+    model = mixture_of(nrm.PoissonGamma(1.0, 1.0), [0, 1, 8, 9])
+    with model:
+        options = {"step": nrm.MarginalGibbs([model["z"]]), "random_seed": 1, "quiet": True}
+    draws = []
+    for n_cores in (1, 2):
+        monkeypatch.setattr(chains, "usable_cores", lambda n_cores=n_cores: n_cores)
+        draws.append(nrm.sample(20, tune=5, chains=2, model=model, **options).posterior["z"].values)
+    np.testing.assert_array_equal(*draws)

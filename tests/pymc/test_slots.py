@@ -1,18 +1,29 @@
-"""Partitions whose labels index parameters: values, local variables, draws of empty slots, and errors."""
+"""Partitions whose labels index parameters: values, errors, runs, and what results say of them."""
 
 import itertools
 import logging
+import pickle
+import subprocess
+import sys
 
+import cloudpickle
 import numpy as np
 import pymc as pm
 import pytest
+import xarray as xr
+from same_results import assert_same
 from scipy import stats
 
 import pymc_nrm as nrm
 from pymc_nrm.measures import base
 from pymc_nrm.models.itemwise.local_variables import EmptySlots
+from pymc_nrm.models.marginal_likelihood import MarginalLikelihood
+from pymc_nrm.models.marked_labels import OfOwnStep
 from pymc_nrm.partitions.labels import canonical_labels
 from pymc_nrm.recipes.elicitation.laws import suggest_max_clusters
+from pymc_nrm.run.convergence_report import convergence_report
+from pymc_nrm.stats.quantities import partition_quantities
+from pymc_nrm.steps.slots.nuts import MODELS_WITH_SLOT_NUTS
 
 CHEAP = {"mode": "FAST_COMPILE"}
 
@@ -152,3 +163,198 @@ def test_impossible_starts_name_item_and_parameters():
         step = nrm.SlotGibbs([z], compile_kwargs=CHEAP)
     with pytest.raises(pm.exceptions.SamplingError, match=r"'bound' is -inf for item 2, whose slot has top_log__\[0\]"):
         step.step(model.initial_point())
+
+
+SAMPLE = ("chain", "draw")
+
+
+@pytest.fixture(scope="module")
+def result():
+    """Draws of two partitions with 2 and 3 slots, between which another one without slots has its step."""
+    with pm.Model(coords={"site": list("abcde"), "cluster": range(2)}) as model:
+        z = nrm.Partition("z", nrm.DirichletProcess(2.0), dims="site", max_clusters="cluster")
+        v = nrm.Partition("v", nrm.DirichletProcess(2.0), n=4)
+        w = nrm.Partition("w", nrm.DirichletProcess(2.0), n=3, max_clusters=3)
+        spread = pm.HalfNormal("spread")
+        mean = pm.Normal("mean", 0, 1 + spread, dims="cluster")
+        scale = pm.LogNormal("scale", 0, 1, dims="cluster")
+        pm.Deterministic("double", 2 * mean)
+        pm.Deterministic("named", mean**2, dims="cluster")
+        pm.Deterministic("of_items", mean[z], dims="site")
+        nrm.Mixture("counts", v, nrm.PoissonGamma(1.0, 0.1), observed=[0, 9, 0, 9])
+        level = pm.Normal("level", 0, 1, shape=3)
+        other = pm.Normal("other", 0, 1, shape=4)
+        pm.Normal("x", mean[z] + other.sum(), scale[z], observed=np.arange(5.0), dims="site")
+        pm.Normal("y", level[w], 1, observed=np.arange(3.0))
+        steps = [nrm.SlotGibbs([w]), nrm.MarginalGibbs([v]), nrm.SlotGibbs([z])]
+        options = {"tune": 10, "chains": 2, "cores": 1, "random_seed": 1, "progressbar": False}
+        options["nuts"] = {"max_treedepth": 3}
+        idata = nrm.sample(20, step=steps, compute_convergence_checks=False, **options)
+    return model, idata
+
+
+@pytest.mark.slow
+def test_parameters_of_slots_are_marked(result):
+    _, idata = result
+    arrays = idata["posterior"].data_vars
+    marks = {name: array.attrs["slots_of"] for name, array in arrays.items() if "slots_of" in array.attrs}
+    assert marks == {"mean": "z", "scale": "z", "double": "z", "named": "z", "level": "w"}
+
+
+@pytest.mark.slow
+def test_shares_of_draws_with_all_slots(result):
+    _, idata = result
+    posterior = idata["posterior"]
+    for name, n_slots in (("z", 2), ("w", 3)):
+        share = float((posterior[f"{name}_n_clusters"] == n_slots).mean())
+        assert 0 < share < 1
+        used = partition_quantities(idata, name)["all_slots_used"]
+        assert float(used.mean()) == share
+        np.testing.assert_array_equal(idata["sample_stats"]["all_slots_used"].sel(partition=name), used)
+        assert float(nrm.summary(idata, name, round_to="none").loc[f"{name}[all slots used]", "mean"]) == share
+    assert not partition_quantities(idata, "v")["all_slots_used"].any()
+
+
+def test_summary_leaves_out_what_switches_labels(result):
+    _, idata = result
+    rows = {row.split("[")[0] for row in nrm.summary(idata).index}
+    assert rows == {"z", "v", "w", "spread", "other", "of_items"}
+    assert "mean[0]" in nrm.summary(idata, ["mean"]).index
+    assert "v[all slots used]" not in nrm.summary(idata).index
+    assert {"mean", "double"}.isdisjoint(nrm.without_labels(idata)["posterior"].data_vars)
+
+
+def test_report_judges_no_slots_and_warns_of_overflow(result):
+    _, idata = result
+    trees = {name: idata[f"partition_stats/{name}"] for name in ("z", "v", "w")}
+    report = convergence_report(idata, trees)
+    assert "  mean" not in report and "  level" not in report and "  scale" not in report
+    share = 100 * float((idata["posterior"]["z_n_clusters"] == 2).mean())
+    assert report.splitlines()[0] == (
+        f"z used all 2 slots in {share:.3g}% of draws: this is the posterior given at most 2 clusters. "
+        "Raise max_clusters."
+    )
+    # Three clusters of three items are no restriction.
+    assert "w used all" not in report
+
+
+def test_pymc_replicates_data_from_the_clusters_found(result):
+    model, idata = result
+    posterior = idata["posterior"].to_dataset().copy()
+    posterior["scale"] = xr.full_like(posterior["scale"], 1e-9)
+    drawn = pm.sample_posterior_predictive(
+        xr.DataTree.from_dict({"posterior": posterior}), model=model, var_names=["x"], progressbar=False, random_seed=1
+    )["posterior_predictive"]["x"]
+    means = np.take_along_axis(posterior["mean"].values, posterior["z"].values, axis=2)
+    np.testing.assert_allclose(drawn, means + posterior["other"].values.sum(axis=2, keepdims=True), atol=1e-7)
+
+
+def test_loo_of_a_run(result):
+    model, idata = result
+    values = nrm.compute_log_likelihood(idata.copy(), model, var_name="z")["log_likelihood"]["x"]
+    assert values.dims == (*SAMPLE, "site") and values["site"].values.tolist() == list("abcde")
+    assert np.isfinite(values).all()
+    assert values.var(SAMPLE).max() > 0
+
+
+@pytest.mark.parametrize(("n_full", "warns"), [(0, False), (1, False), (2, True)])
+def test_warning_from_one_draw_in_a_thousand_on(n_full, warns):
+    full = np.zeros((2, 1000), dtype=bool)
+    full[0, :n_full] = True
+    quantities = {
+        "n_clusters": (SAMPLE, np.where(full, 4, 3)),
+        "largest_cluster": (SAMPLE, np.full(full.shape, 5)),
+        "all_slots_used": (SAMPLE, full),
+    }
+    tree = xr.DataTree(xr.Dataset(quantities))
+    tree["convergence"] = xr.DataTree(xr.Dataset(coords={"quantity": []}).assign(constant=("quantity", [])))
+    x = np.random.default_rng(1).normal(size=full.shape)
+    idata = xr.DataTree.from_dict({"posterior": xr.Dataset({"x": (SAMPLE, x)})})
+    report = convergence_report(idata, {"z": tree})
+    assert report.startswith("z used all 4 slots in 0.1% of draws") if warns else report == ""
+
+
+def test_labels_that_are_not_kept_still_tell_of_overflow(caplog):
+    with pm.Model():
+        z = nrm.Partition("z", nrm.DirichletProcess(2.0), n=5, max_clusters=2)
+        mean = pm.Normal("mean", 0, 1, shape=2)
+        pm.Normal("x", mean[z], 1, observed=np.arange(5.0))
+        nrm.sample(110, tune=5, chains=1, cores=1, random_seed=1, progressbar=False, label_storage="none")
+    assert "z used all 2 slots in" in caplog.text
+
+
+CHEAP_RUN = {"compile_kwargs": {"mode": "FAST_COMPILE"}}
+OPTIONS = {"tune": 8, "chains": 2, "random_seed": 5, "quiet": True, "progressbar": False, **CHEAP_RUN}
+SUBJECT = np.array([0, 0, 1, 1, 2, 2, 3, 3, 3])
+X_OF_ROWS, SLOPES = np.linspace(-1, 1, 9), np.array([2, 1, -1, 0, 1, 1, 0, -2, 1])
+
+
+def make_subjects(n=4, K=5):
+    with pm.Model(coords={"cluster": range(K)}) as model:
+        subject, x = pm.Data("subject", SUBJECT), pm.Data("x", X_OF_ROWS)
+        alpha = pm.Gamma("alpha", 2, 2)
+        z = nrm.Partition("z", nrm.DirichletProcess(alpha), n=n, max_clusters="cluster")
+        tau = pm.HalfNormal("tau", 1)
+        slope = pm.Normal("slope", 0, tau, dims="cluster")
+        pm.Normal("y", slope[z][subject] * x, 0.5, observed=SLOPES * X_OF_ROWS, shape=x.shape)
+    return model
+
+
+@pytest.fixture(scope="module")
+def reference():
+    return nrm.sample(20, model=make_subjects(), cores=1, **OPTIONS)
+
+
+@pytest.mark.slow
+def test_unpickled_steps_are_known():
+    """So that workers of a client warn of nothing."""
+    step = cloudpickle.loads(cloudpickle.dumps(nrm.SlotNUTS(model=make_subjects())))
+    assert step._model in MODELS_WITH_SLOT_NUTS
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "op", [OfOwnStep("z"), MarginalLikelihood(nrm.PoissonGamma, np.ndarray)], ids=lambda op: type(op).__name__
+)
+def test_unpickled_operations_are_compiled(op):
+    """In a process that is not forked; PyTensor would call them as Python functions, which is slow, and warn."""
+    module = f"sys.modules[{type(op).__module__!r}]"
+    code = f"import sys, pickle; pickle.load(sys.stdin.buffer); print({module}._register_numba.cache_info())"
+    found = subprocess.run([sys.executable, "-c", code], input=pickle.dumps(op), capture_output=True)
+    assert b"currsize=1" in found.stdout, found.stderr.decode()
+
+
+@pytest.mark.slow
+def test_a_run_that_was_stopped_goes_on(reference, tmp_path):
+    def stop(trace, draw):
+        if draw.chain == 1 and draw.draw_idx == 22:
+            raise KeyboardInterrupt
+
+    settings = {"checkpoint": tmp_path / "run", "seconds_between_checkpoints": 0}
+    part = nrm.sample(20, model=make_subjects(), cores=1, callback=stop, **settings, **OPTIONS)
+    assert part.posterior.sizes["chain"] * part.posterior.sizes["draw"] < 40
+    assert_same(reference, nrm.resume(tmp_path / "run", model=make_subjects(), cores=1, quiet=True))
+
+
+def test_options_of_nuts_reach_its_step():
+    idata = nrm.sample(3, model=make_subjects(), cores=1, target_accept=0.95, nuts={"max_treedepth": 2}, **OPTIONS)
+    assert int(idata.sample_stats["tree_depth"].max()) <= 2
+    with pytest.raises(ValueError, match="target_accept was given twice"):
+        nrm.sample(3, model=make_subjects(), target_accept=0.95, nuts={"target_accept": 0.9}, **OPTIONS)
+
+
+def test_other_rows_of_the_same_items():
+    model = make_subjects()
+    rng = np.random.default_rng(1)
+    with model:
+        step = pm.step_methods.CompoundStep([nrm.SlotNUTS(), nrm.SlotGibbs([model["z"]])])
+    other = np.array([0, 1, 2, 3, 3, 2, 1, 0, 0])
+    model.set_data("subject", other)
+    step.setup_chain(rng, 5, 5)
+    point, stats = step.step(model.initial_point())
+    observed = SLOPES * X_OF_ROWS
+    mean = point["slope"][point["z"]][other] * X_OF_ROWS
+    expected = (-0.5 * ((observed - mean) / 0.5) ** 2 - np.log(0.5 * np.sqrt(2 * np.pi))).sum()
+    table = step.methods[1].table
+    assert table.values(point, point["z"]).sum() == pytest.approx(expected)
+    assert np.isfinite(stats[1]["log_joint"])

@@ -15,7 +15,6 @@ from pymc_nrm.run.watch import Watch, watched
 
 @pytest.fixture
 def clock(monkeypatch):
-    """Seconds of a clock that tests set."""
     now = SimpleNamespace(seconds=0.0)
     monkeypatch.setattr(watch.time, "monotonic", lambda: now.seconds)
     return now
@@ -26,7 +25,6 @@ def lines_of(caplog):
 
 
 def run(watcher, clock, seconds, chains=(0,)):
-    """Draws of chains that take so many seconds each."""
     for time in seconds:
         clock.seconds += time
         for chain in chains:
