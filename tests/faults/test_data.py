@@ -8,6 +8,7 @@ import pymc as pm
 import pytensor.tensor as pt
 import pytest
 import xarray as xr
+from helpers import refused
 
 import pymc_nrm as nrm
 
@@ -54,25 +55,21 @@ def test_data_of_functions_of_matrices(function, data, kind, message):
         FROM_MATRICES[function](data)
 
 
-@pytest.mark.parametrize(
-    ("data", "message"),
-    [
-        (np.eye(3), r"more items than features; got n = 3, d = 3\. Give Psi .*NormalGamma\.from_data"),
-        (np.ones((2, 5)), "more items than features; got n = 2, d = 5"),
-        (np.c_[np.arange(6.0), np.ones(6)], r"columns that vary; columns \[1\] are constant"),
-        (np.c_[np.full(6, 0.1), np.arange(6.0)], r"columns that vary; columns \[0\] are constant"),
-        (np.c_[np.arange(6.0), np.arange(6.0) ** 2, 0.1 * np.arange(6.0)], "not linear combinations .* columns "),
-        (
-            np.random.default_rng(22).normal(size=(5, 3)) + 8e8 * (np.arange(5) % 2)[:, None],
-            r"not linear combinations of others; got such columns \[1, 2\]",
-        ),
-        (np.c_[[1e200], [2e200], [-1e300]].T, r"variances from 2\.2e-308 to 1\.8e308; got inf in column 0"),
-        (np.c_[[1e-200], [2e-200], [-1e-300]].T, r"variances from .*; got 0\.0 in column 0"),
-    ],
+test_covariance_of_from_data = refused(
+    nrm.NormalWishart.from_data,
+    (np.eye(3), r"more items than features; got n = 3, d = 3\. Give Psi .*NormalGamma\.from_data"),
+    (np.ones((2, 5)), "more items than features; got n = 2, d = 5"),
+    (np.c_[np.arange(6.0), np.ones(6)], r"columns that vary; columns \[1\] are constant"),
+    (np.c_[np.full(6, 0.1), np.arange(6.0)], r"columns that vary; columns \[0\] are constant"),
+    (np.c_[np.arange(6.0), np.arange(6.0) ** 2, 0.1 * np.arange(6.0)], "not linear combinations .* columns "),
+    (
+        np.random.default_rng(22).normal(size=(5, 3)) + 8e8 * (np.arange(5) % 2)[:, None],
+        r"not linear combinations of others; got such columns \[1, 2\]",
+    ),
+    (np.c_[[1e200], [2e200], [-1e300]].T, r"variances from 2\.2e-308 to 1\.8e308; got inf in column 0"),
+    (np.c_[[1e-200], [2e-200], [-1e-300]].T, r"variances from .*; got 0\.0 in column 0"),
+    match="^X must have .*{}",
 )
-def test_covariance_of_from_data(data, message):
-    with pytest.raises(ValueError, match=f"^X must have .*{message}"):
-        nrm.NormalWishart.from_data(data)
 
 
 @pytest.mark.parametrize("offset", [0.0, 1e8])

@@ -109,7 +109,6 @@ def test_a_long_kernel_ends():
 
 @pytest.fixture
 def gentle_handler():
-    """A handler of SIGINT that raises nothing."""
     received = []
     before = signal.signal(signal.SIGINT, lambda number, frame: received.append(number))
     yield received
@@ -144,7 +143,6 @@ def test_an_interrupt_waits_for_a_conversion_and_not_for_compilation(name, expec
 
 @pytest.fixture
 def counted():
-    """Options of a run over four counts."""
     model = mixture_of(nrm.PoissonGamma(1.0, 1.0), [0, 1, 8, 9])
     return {"model": model, "step": nrm.MarginalGibbs([model["z"]], model=model), "cores": 1, "quiet": True}
 

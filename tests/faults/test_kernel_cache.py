@@ -52,13 +52,11 @@ class Folder:
         return hits, [str(warning.message) for warning in caught]
 
     def files(self, ending):
-        """Files of compiled kernels."""
         return sorted(self.cache.glob(f"some_kernels.*.{ending}"))
 
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
-    """A folder whose kernels have been compiled."""
     monkeypatch.setattr("numba.config.CACHE_DIR", "")
     folder = Folder(tmp_path)
     assert folder.run() == (0, [])

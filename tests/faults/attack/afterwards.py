@@ -8,83 +8,65 @@ from .case import Case, Text, names_of, pieces
 from .inputs import VALUES, data, families, measures
 from .values import WRONG_ANYTHING, choose, options
 
-SEED = ["1", "0", "None", "np.random.default_rng(3)"]
-LOSS = ["'variation_of_information'", "'binder'", "'normalized_variation_of_information'", "'one_minus_adjusted_rand'"]
-ESTIMATE = pieces("""
-    None | labels[0] | np.zeros(n, dtype=int) | np.arange(n) | [5] * n | labels[0].tolist()
-    xr.DataArray(labels[0], dims='z_dim_0')
-""")
+NAMED = {
+    "SEED": ["1", "0", "None", "np.random.default_rng(3)"],
+    "LOSS": pieces("""
+        'variation_of_information' | 'binder' | 'normalized_variation_of_information' | 'one_minus_adjusted_rand'
+    """),
+    "ESTIMATE": pieces("""
+        None | labels[0] | np.zeros(n, dtype=int) | np.arange(n) | [5] * n | labels[0].tolist()
+        xr.DataArray(labels[0], dims='z_dim_0')
+    """),
+}
+
+
+def table(text):
+    """Values of arguments by function and name; those in capitals are lists of ``NAMED``."""
+    found = {}
+    for line in filter(None, map(str.strip, text.split("\n"))):
+        function, arguments = line.split(": ", 1) if ": " in line else (line, "")
+        for argument in filter(None, arguments.split("; ")):
+            name, values = argument.split(" = ", 1)
+            choices = [NAMED.get(value, [value]) for value in values.split(" | ")]
+            found.setdefault(function, {})[name] = [value for values in choices for value in values]
+        found.setdefault(function, {})
+    return found
+
 
 # Functions of draws alone, with ordinary arguments; all of them are also given wrong ones.
-STATISTICS = {
-    "summary": {
-        "var_names": ["None", "'z'", "['z']"],
-        "n_sizes": ["0", "1", "3"],
-        "n_pairs": ["0", "1", "10"],
-        "random_seed": ["0"],
-    },
-    "point_estimate": {
-        "loss": LOSS,
-        "max_clusters": ["None", "1", "3"],
-        "n_restarts": ["1", "2"],
-        "max_sweeps": ["1", "5"],
-        "max_zealous": ["0", "2"],
-        "max_draws": ["1000", "None", "1", "7"],
-        "progressbar": ["False"],
-        "random_seed": SEED,
-        "var_name": ["None", "'z'"],
-    },
-    "point_estimates": {
-        "n": ["3", "1", "2", "5"],
-        "min_share": ["0.05", "0", "0.5"],
-        "loss": LOSS,
-        "max_draws": ["1000", "None", "1", "7"],
-        "progressbar": ["False"],
-        "random_seed": SEED,
-        "var_name": ["None", "'z'"],
-    },
-    "similarity": {"items": ["None", "[0]", "[0, n - 1]", "slice(0, 2)", "[-1]", "[n]"], "var_name": ["None", "'z'"]},
-    "credible_ball": {"estimate": ESTIMATE, "probability": ["0.95", "0.5", "1.0"], "loss": LOSS, "random_seed": SEED},
-    "assignment_uncertainty": {"estimate": ESTIMATE, "loss": LOSS, "random_seed": SEED},
-    "partition_convergence": {"n_pairs": ["0", "1", "500"], "random_seed": ["0"], "var_name": ["None", "'z'"]},
-    "add_diagnostics": {"n_pairs": ["0", "5"], "random_seed": ["0"], "var_name": ["None", "'z'"]},
-    "without_labels": {},
-}
-PREDICTIONS = {
-    "sample_cluster_parameters": {"to_items": ["True", "False"], "random_seed": SEED, "var_name": ["None", "'x'"]},
-    "compute_log_likelihood": {"var_name": ["None", "'x'"], "extend_inferencedata": ["True", "False"]},
-    "sample_posterior_predictive": {
-        "new_items": ["0", "1", "3"],
-        "var_names": ["None", "'x'", "['x']"],
-        "random_seed": SEED,
-    },
-    "sample_random_measure": {
-        "tail_mass": ["1e-3", "0.5"],
-        "max_new_atoms": ["1000", "1", "0"],
-        "random_seed": SEED,
-        "var_name": ["None", "'x'"],
-    },
-    "predictive_density": {"var_name": ["None", "'x'"]},
-    "cluster_probabilities": {"estimate": ESTIMATE, "var_name": ["None", "'z'"]},
-}
-PLOTS = {
-    "plot_similarity": {
-        "order": ["'estimate'", "None", "np.arange(n)", "'data'"],
-        "estimate": ESTIMATE,
-        "names": ["None", "list(range(n))"],
-    },
-    "plot_n_clusters": {"prior": ["None", "nrm.DirichletProcess(1.0)"], "by_chain": ["True", "False"]},
-    "plot_cluster_sizes": {"ci_prob": ["None", "0.5"], "log": ["True", "False"], "max_rank": ["None", "1", "40"]},
-    "plot_partition_trace": {"var_name": ["None", "'z'"]},
-    "plot_distance": {"estimate": ESTIMATE, "loss": ["None", *LOSS], "probability": ["0.9"]},
-    "plot_clusters": {
-        "estimate": ESTIMATE,
-        "uncertainty": ["True", "False"],
-        "features": ["None", "[0]"],
-        "min_size": ["None", "1"],
-        "probability": ["0.9"],
-    },
-}
+STATISTICS = table("""
+    summary: var_names = None | 'z' | ['z']; n_sizes = 0 | 1 | 3; n_pairs = 0 | 1 | 10; random_seed = 0
+    point_estimate: loss = LOSS; max_clusters = None | 1 | 3; n_restarts = 1 | 2; max_sweeps = 1 | 5
+    point_estimate: max_zealous = 0 | 2; max_draws = 1000 | None | 1 | 7; progressbar = False
+    point_estimate: random_seed = SEED; var_name = None | 'z'
+    point_estimates: n = 3 | 1 | 2 | 5; min_share = 0.05 | 0 | 0.5; loss = LOSS; max_draws = 1000 | None | 1 | 7
+    point_estimates: progressbar = False; random_seed = SEED; var_name = None | 'z'
+    similarity: items = None | [0] | [0, n - 1] | slice(0, 2) | [-1] | [n]; var_name = None | 'z'
+    credible_ball: estimate = ESTIMATE; probability = 0.95 | 0.5 | 1.0; loss = LOSS; random_seed = SEED
+    assignment_uncertainty: estimate = ESTIMATE; loss = LOSS; random_seed = SEED
+    partition_convergence: n_pairs = 0 | 1 | 500; random_seed = 0; var_name = None | 'z'
+    add_diagnostics: n_pairs = 0 | 5; random_seed = 0; var_name = None | 'z'
+    without_labels
+""")
+PREDICTIONS = table("""
+    sample_cluster_parameters: to_items = True | False; random_seed = SEED; var_name = None | 'x'
+    compute_log_likelihood: var_name = None | 'x'; extend_inferencedata = True | False
+    sample_posterior_predictive: new_items = 0 | 1 | 3; var_names = None | 'x' | ['x']; random_seed = SEED
+    sample_random_measure: tail_mass = 1e-3 | 0.5; max_new_atoms = 1000 | 1 | 0; random_seed = SEED
+    sample_random_measure: var_name = None | 'x'
+    predictive_density: var_name = None | 'x'
+    cluster_probabilities: estimate = ESTIMATE; var_name = None | 'z'
+""")
+PLOTS = table("""
+    plot_similarity: order = 'estimate' | None | np.arange(n) | 'data'; estimate = ESTIMATE
+    plot_similarity: names = None | list(range(n))
+    plot_n_clusters: prior = None | nrm.DirichletProcess(1.0); by_chain = True | False
+    plot_cluster_sizes: ci_prob = None | 0.5; log = True | False; max_rank = None | 1 | 40
+    plot_partition_trace: var_name = None | 'z'
+    plot_distance: estimate = ESTIMATE; loss = None | LOSS; probability = 0.9
+    plot_clusters: estimate = ESTIMATE; uncertainty = True | False; features = None | [0]
+    plot_clusters: min_size = None | 1; probability = 0.9
+""")
 VISUALS = ["None", "{}", "{'title': False}", "{'lines': {'color': 'red'}}"]
 
 # How a posterior may be changed before it is passed.
