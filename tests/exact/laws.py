@@ -42,7 +42,6 @@ def posterior(measure, family):
 
 @functools.cache
 def law_given_u(measure, family, u):
-    """Probabilities of all partitions given their data and u."""
     partitions, probabilities = posterior(measure, family)
     measure, n = MEASURES[measure], partitions.shape[1]
     if lacking(type(measure), [log_tilted_moment]):

@@ -34,7 +34,6 @@ def log_prior(paths, levels):
 
 @kernel
 def _write_firsts(paths, draw):
-    """Name every node by its first item."""
     for level in range(paths.shape[1]):
         for i in range(paths.shape[0]):
             first = 0

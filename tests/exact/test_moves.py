@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from cases import MEASURES, TREE_MOVES, rows
 from helpers import assert_law, log_marginal_of, random_merges, seeded
-from laws import CHAINS, inputs, law_given_u, posterior
+from laws import CHAINS, inputs, law_given_u
 
 from pymc_nrm.measures.base import weights
 from pymc_nrm.moves.gibbs import gibbs_sweep, join_in_turn, scan_order
@@ -17,7 +17,6 @@ from pymc_nrm.moves.slice_labels import slice_move
 from pymc_nrm.moves.split_merge import SplitMergeOptions, split_merge_moves
 from pymc_nrm.moves.tree_guided.cycle import Cycle, MovesPerCycle, tree_guided_cycle
 from pymc_nrm.partitions.clusters import build_state, ordered_labels
-from pymc_nrm.testing import largest_z, total_variation, z_scores
 
 U = 2.5
 N_STARTS, N_DRAWS = 24_000, 8_000
@@ -55,16 +54,9 @@ MOVES = {
 
 
 def move_once(rng, start, table, family, data, guide, move):
-    """Labels after one call of a kernel."""
     kernel, options = MOVES[move]
     state, _ = kernel(rng, build_state(start, family, data), table, family, data, options(rng, guide))
     return ordered_labels(state)
-
-
-def test_posterior_is_spread_out(family, measure):
-    _, probabilities = posterior(measure, family)
-    assert probabilities.max() < 0.5
-    assert probabilities.min() > 1e-6
 
 
 QUICK = ("gibbs", "tree_split_merge", "subtree_gibbs", "sequential", "1 scans")
@@ -130,24 +122,3 @@ def test_items_join_in_turn(family):
     rng = seeded(family, "in turn")
     draws = [join_in_turn(rng, table, *inputs(family)) for _ in range(N_DRAWS)]
     assert_law(np.reshape(draws, (CHAINS, -1, n)), partitions, np.array(probabilities))
-
-
-@pytest.mark.slow
-def test_test_has_power():
-    """A guide tree that depends on the partition biases the moves, and the z-scores detect it."""
-    family, n = "NormalWishart", 5
-    partitions, probabilities = law_given_u("NGG", family, U)
-    table = weights(MEASURES["NGG"], n, np.log(U))
-    rng = np.random.default_rng(3)
-    labels, draws = np.zeros(n, dtype=np.int64), []
-    for _ in range(20_000):
-        # Join the items of the current clusters first.
-        order = sorted(range(n), key=lambda i: labels[i])
-        merges = [(order[0], order[1])] + [(n + k - 1, order[k + 1]) for k in range(1, n - 1)]
-        guide = make_guide(build_tree(merges, np.zeros(n - 1)), *inputs(family))
-        labels = move_once(rng, labels, table, *inputs(family), guide, "subtree_gibbs")
-        draws.append(labels)
-    scores = z_scores(np.array(draws)[None], partitions, probabilities)
-    assert np.abs(scores).max() > largest_z((1, len(draws), n), scores.size)
-    frequencies = [(np.array(draws) == row).all(axis=1).mean() for row in partitions]
-    assert total_variation(np.array(frequencies), probabilities) > 0.02

@@ -183,28 +183,3 @@ def test_slots_in_order():
         idata = nrm.sample(10_000, random_seed=5, **OPTIONS)
     posterior = idata["posterior"]
     check_slots(posterior["z"].values, posterior["mu"].values, *law_of_slots(len(y), measure, log_joint))
-
-
-def test_new_data_are_those_of_a_new_model():
-    """Slots of vectors with a common covariance: ``pm.set_data`` gives the draws of a model built for the new data."""
-    rng = np.random.default_rng(6)
-    first, second = rng.normal(size=(2, 12, 2)) + 3 * rng.integers(0, 2, size=(2, 12, 1))
-
-    def make_model(data):
-        with pm.Model() as model:
-            X = pm.Data("X", data)
-            z = nrm.Partition("z", nrm.DirichletProcess(1.0), n=12, max_clusters=4)
-            chol, _, _ = pm.LKJCholeskyCov("chol", n=2, eta=2.0, sd_dist=pm.HalfNormal.dist(1.0), compute_corr=True)
-            mu = pm.Normal("mu", 0.0, 3.0, shape=(4, 2))
-            pm.MvNormal("x", mu[z], chol=chol, observed=X)
-        return model
-
-    model = make_model(first)
-    # A second compilation of the Cholesky factor's graph has other last bits, which many draws would amplify.
-    options = {"draws": 4, "tune": 4, "chains": 2, "cores": 1, "quiet": True, "random_seed": 7}
-    before = nrm.sample(model=model, **options)
-    model.set_data("X", second)
-    after, expected = (nrm.sample(model=one, **options) for one in (model, make_model(second)))
-    for name in ("z", "mu", "chol"):
-        np.testing.assert_allclose(after["posterior"][name], expected["posterior"][name], rtol=1e-6)
-        assert (after["posterior"][name] != before["posterior"][name]).any()

@@ -39,7 +39,6 @@ def table_of(log_a, sigma, n, log_unit=0.0):
 
 
 def law_given_table(family, table):
-    """Probabilities of all partitions given data and weights."""
     partitions, probabilities = posterior("DP", family)
     log_p = np.log(probabilities)
     for row, labels in enumerate(partitions):

@@ -120,23 +120,6 @@ def test_steps_have_the_posterior_law(measure, K, options, draws):
 
 
 @pytest.mark.slow
-def test_stale_parameters_of_empty_slots_are_seen():
-    class Stale(nrm.SlotNUTS):
-        def step(self, point):
-            redraws = [empty.redraw for _, _, empty in self._slots]
-            for _, _, empty in self._slots:
-                empty.redraw = lambda point, empty: point
-            try:
-                return super().step(point)
-            finally:
-                for (_, _, empty), redraw in zip(self._slots, redraws, strict=True):
-                    empty.redraw = redraw
-
-    with pytest.raises(AssertionError):
-        check("DP", 6, 3_000, nuts=Stale)
-
-
-@pytest.mark.slow
 def test_slots_tied_by_a_potential():
     """A hinge that is flat where sampling starts: neither slot has its prior, even if it is empty."""
     y, measure, sd = np.array([-1.0, 0.3, 0.5, 2.0]), nrm.PitmanYorProcess(0.3, 0.8), 0.8

@@ -8,7 +8,7 @@ from helpers import assert_law, mixture_of
 from laws import posterior
 from models import check_step, make_model, run
 
-from pymc_nrm.families import NormalGamma
+from pymc_nrm.families import NormalGamma, NormalWishart
 from pymc_nrm.measures import DirichletProcess
 from pymc_nrm.measures.base import log_eppf, log_joint_term, weights
 from pymc_nrm.models.partition import Partition
@@ -95,3 +95,29 @@ def test_log_joint_is_that_of_the_draw_and_its_u(measure):
         assert stats["log_joint"] == pytest.approx(log_p, rel=1e-10)
         shares = label_counts(point["z"]) / 5
         assert stats["entropy"] == pytest.approx(-(shares * np.log(shares)).sum(), abs=1e-12)
+
+
+BULK = np.random.default_rng(3).normal(size=12)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("distance", [1e8, 1e9])
+@pytest.mark.parametrize("d", [1, 2])
+def test_far_groups_are_never_mixed(distance, d):
+    X = BULK[:, None] + np.zeros(d)
+    X[:, -1] = BULK[::-1]
+    X += distance * (np.arange(12) % 2)[:, None]
+    family = NormalGamma(0.0, 0.1, 2.0, 1.0) if d == 1 else NormalWishart(np.zeros(2), 0.1, np.eye(2), 6.0)
+    with mixture_of(family, X) as model:
+        step = SAMPLERS["gibbs"][0]([model["z"]], rng=1)
+    labels, statistics = run(step, 12, np.random.default_rng(7), 200)
+    assert np.isfinite([stats["log_joint"] for stats in statistics]).all()
+    settled = labels[:, 20:]
+    for first in range(0, 12, 2):
+        assert (settled[..., first, None] != settled[..., 1::2]).all()
+
+
+def test_values_beyond_doubles_stop_the_step():
+    model = mixture_of(NormalGamma(0.0, 0.1, 2.0, 1.0), np.append(BULK[:5], 1e12))
+    with model, pytest.raises(ValueError, match=r"data of 'x': item 5, feature 0 .*1e\+12"):
+        SAMPLERS["gibbs"][0]([model["z"]], rng=1)
