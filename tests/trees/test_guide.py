@@ -50,6 +50,15 @@ def test_features_separate_what_is_apart(name):
     assert len(set(_half[leaves(tree, tree.right[-1])])) == 1
 
 
+def test_features_of_odd_data():
+    values = np.array([[1.0, np.nan, np.nan], [1.0, 2.0, np.nan], [1.0, 4.0, np.nan]])
+    _, data, _ = family_and_data(GAUSS, values)
+    np.testing.assert_allclose(features(data, None)[:, 1], [0.0, -(1.5**0.5), 1.5**0.5])
+    assert not features(data, None)[:, [0, 2]].any()
+    _, data, _ = family_and_data(nrm.MultinomialDirichlet(1.0), np.zeros((3, 4), dtype=int))
+    assert not features(data, None).any()
+
+
 def test_guide_trees_of_a_sample(monkeypatch, rng):
     monkeypatch.setattr(guide, "MOST_GUIDE_ITEMS", 20)
     monkeypatch.setattr(guide, "GUIDE_SAMPLE", 15)
@@ -78,6 +87,21 @@ def test_guide_tree_without_data(rng):
         guide_tree(rng, weights(MEASURE, 50, 1.0), NoData(0.0), NoRows(0.0), "single")
     for kind in ("ibhc", "ward"):
         check_tree(guide_tree(rng, weights(MEASURE, 50, 1.0), NoData(0.0), NoRows(0.0), kind))
+
+
+@pytest.mark.parametrize("kind", ["spread", "few values", "one value"])
+def test_ward_of_many_points(kind, monkeypatch, rng):
+    monkeypatch.setattr(guide, "MOST_WARD_ITEMS", 100)
+    n = 3_000
+    points = {
+        "spread": rng.normal(size=(n, 2)),
+        "few values": rng.integers(3, size=(n, 1)) / 2.0,
+        "one value": np.ones((n, 1)),
+    }
+    tree = build_tree(guide.ward_merges(rng, points[kind]))
+    check_tree(tree)
+    # The mean depth of a leaf: every node above it counts one.
+    assert tree.size[len(tree.order) :].sum() < 100 * len(tree.order)
 
 
 @pytest.mark.parametrize("algorithm", [bhc, ibhc])
