@@ -178,3 +178,25 @@ def test_a_feature_given_the_others_of_its_mixture(name):
         nrm.conditional_quantiles(idata, model, {"x": [[0.0, 0.7]]}, var_name="x")
     with pytest.raises(ValueError, match=r"feature must be one of those of 'x', .* got 'area'"):
         nrm.conditional_quantiles(idata, model, {"x": [[0.0, 0.7]]}, var_name="x", feature="area")
+
+
+@pytest.mark.slow
+def test_one_cluster_is_the_conjugate_linear_model():
+    """With a single cluster and no Mixture of covariates, which are data of the model."""
+    with pm.Model() as model:
+        z = nrm.Partition("z", nrm.DirichletProcess(1e-12), n=5)
+        x = pm.Data("x", W)
+        nrm.Mixture("y", z, LINE._replace(covariates=design(x)), observed=Y)
+    idata = draws_of([[0, 0, 0, 0, 0]])
+    D, D_new = np.column_stack([np.ones(5), W]), np.column_stack([np.ones(3), W_NEW])
+    precision = LINE.Lambda + D.T @ D
+    mean = np.linalg.solve(precision, LINE.Lambda @ LINE.mu + D.T @ Y)
+    beta_n = LINE.beta + (Y @ Y + LINE.mu @ (LINE.Lambda @ LINE.mu) - mean @ precision @ mean) / 2
+    alpha_n = LINE.alpha + 2.5
+    leverage = np.einsum("ij,ij->i", D_new @ np.linalg.inv(precision), D_new)
+    law = stats.t(2 * alpha_n, D_new @ mean, np.sqrt(beta_n / alpha_n * (1 + leverage)))
+    density = nrm.predictive_density(idata, model, Y_NEW, given={"x": W_NEW}).density.values[0, 0]
+    np.testing.assert_allclose(density.T, [law.pdf(y) for y in Y_NEW], rtol=1e-8)
+    curves = nrm.conditional_quantiles(idata, model, {"x": W_NEW}, [0.1, 0.5])
+    np.testing.assert_allclose(curves["quantile"].values[0, 0].T, [law.ppf(0.1), law.ppf(0.5)], rtol=1e-8)
+    np.testing.assert_allclose(curves["mean"].values[0, 0], law.mean(), rtol=1e-8)
