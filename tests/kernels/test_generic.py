@@ -2,6 +2,7 @@
 
 import importlib
 import pathlib
+import pickle
 import shutil
 import subprocess
 import sys
@@ -126,6 +127,11 @@ def test_a_generic_function_may_come_after_the_first_compilation():
     twice_the_area(Square(1.0))
     corners = generic(lambda shape: 4)
     assert count_corners(Square(2.0)) == 4
+
+
+def test_kernels_are_pickled_by_name():
+    assert pickle.loads(pickle.dumps(twice_the_area)) is twice_the_area
+    assert twice_the_area.__doc__ == "Doc of the kernel."
 
 
 def test_nan_and_infinity_keep_their_meaning():

@@ -8,6 +8,7 @@ import subprocess
 import sys
 
 import cloudpickle
+import numpy as np
 import pymc as pm
 import pytest
 from helpers import mixture_of
@@ -15,7 +16,7 @@ from helpers import mixture_of
 import pymc_nrm as nrm
 from pymc_nrm.kernels import compilation
 from pymc_nrm.run import gradient_beside
-from pymc_nrm.run.gradient_beside import with_gradient_beside
+from pymc_nrm.run.gradient_beside import compile_gradient, with_gradient_beside
 
 SAMPLE = """
 import pymc as pm
@@ -127,6 +128,23 @@ def test_a_model_that_cannot_be_pickled_is_left_to_the_chains(model, monkeypatch
     monkeypatch.setattr(cloudpickle, "dumps", fail)
     with gradient_beside._other_process(model, [], {}) as has_started:
         assert not has_started
+
+
+def test_the_other_process_calls_the_gradient(model, tmp_path, monkeypatch):
+    called = []
+    call = pm.model.core.ValueGradFunction.__call__
+
+    def record(self, *arguments, **options):
+        called.append(call(self, *arguments, **options))
+        return called[-1]
+
+    monkeypatch.setattr(pm.model.core.ValueGradFunction, "__call__", record)
+    path = tmp_path / "model.pickle"
+    path.write_bytes(cloudpickle.dumps((model, ["alpha_log__"], {})))
+    compile_gradient(path)
+    [(log_density, gradient)] = called
+    assert np.isfinite(log_density)
+    assert gradient.shape == (1,)
 
 
 @pytest.mark.slow
