@@ -46,10 +46,8 @@ def common_statistics(counts, log_u, log_joint, number):
 
 
 def first_values(model, point):
-    """Values of hyperparameters where chains begin.
-
-    When a step first moves, others have drawn them given labels of nobody, at which chains on few items lose clusters.
-    """
+    """Values of hyperparameters where chains begin."""
+    # Later ones are drawn given the default labels, a single cluster, and make chains on few items lose clusters.
     return {value.name: point[value.name] for value in continuous_values(model)}
 
 
