@@ -39,9 +39,10 @@ def describe_model(model):
     names = {value: f"value of {rv.name}" for rv, value in model.rvs_to_values.items()}
     description = {}
     for variable, term in zip(terms, model.logp(terms, sum=False), strict=True):
-        description[f"variable {variable.name!r}"] = _short(_graph_digest(term, names))
+        # Before the term, which may hold them.
         if variable in model.observed_RVs:
             description[f"data of {variable.name!r}"] = _short(_graph_digest(model.rvs_to_values[variable], {}))
+        description[f"variable {variable.name!r}"] = _short(_graph_digest(term, names))
         for cls in _foreign_classes(variable):
             description[f"kernels of {cls.__qualname__} for {variable.name!r}"] = class_fingerprint(cls)[:16]
     for name, coordinates in model.coords.items():

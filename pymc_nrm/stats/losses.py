@@ -283,7 +283,7 @@ def read_estimate(estimate, draws=None, n=None):
     """Labels of an estimate in order of appearance, shape (n,), and what the estimate itself calls these clusters."""
     if isinstance(estimate, xr.Dataset):
         if "labels" not in estimate:
-            raise ValueError(f"estimate must have a variable labels; got variables {', '.join(map(str, estimate))}")
+            raise ValueError(f"estimate must have the variable labels; got variables {', '.join(map(str, estimate))}")
         estimate = estimate["labels"]
     if draws is not None:
         dim = item_dimension(draws)

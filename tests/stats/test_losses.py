@@ -127,7 +127,7 @@ def test_errors(a, b, error, message):
     [
         ([0, 1], r"estimate must have shape \(3,\); got shape \(2,\)"),
         (xr.DataArray([0, 0, 0], dims="item", coords={"item": list("abd")}), "estimate must be of the same items"),
-        (xr.Dataset({"x": 0}), "estimate must have a variable labels; got variables x"),
+        (xr.Dataset({"x": 0}), "estimate must have the variable labels; got variables x"),
     ],
 )
 def test_errors_of_expected_loss(estimate, message):
