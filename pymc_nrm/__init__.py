@@ -182,6 +182,7 @@ _RENAMED = {
     "estimators": "recipes.estimator",
     "predict_labels": "cluster_probabilities",
     "sample_components": "sample_cluster_parameters",
+    "WishartGibbs": "LearnedGibbs",
 }
 
 if TYPE_CHECKING:
