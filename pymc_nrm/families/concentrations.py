@@ -32,7 +32,7 @@ class ConcentrationTarget(NamedTuple):
 
 
 @kernel
-def draw_concentrations(rng, family, rows, laws, logs, n_sweeps):
+def draw_concentrations(rng, family, rows, laws, logs):
     """Draw logarithms of concentrations given the statistics of clusters, and change them in place.
 
     Given the partition, features are independent, and each draw leaves the law of its feature invariant.  The family is
@@ -40,7 +40,6 @@ def draw_concentrations(rng, family, rows, laws, logs, n_sweeps):
     """
     # The more clusters, the narrower the law.
     width = min(1.5, 6.0 / math.sqrt(rows.shape[0]))
-    for _ in range(n_sweeps):
-        for j in range(logs.shape[0]):
-            target = ConcentrationTarget(family, rows, j, laws[0, j], laws[1, j])
-            logs[j] = slice_sample(rng, target, logs[j], width)
+    for j in range(logs.shape[0]):
+        target = ConcentrationTarget(family, rows, j, laws[0, j], laws[1, j])
+        logs[j] = slice_sample(rng, target, logs[j], width)

@@ -7,9 +7,10 @@ divide it.
 
 import numpy as np
 
-# From so many features on; with fewer, guide trees find clusters.
+# With fewer features, guide trees find the clusters.
 _LEAST_FEATURES = 8
-# Distances are those of so many items, at least so many for each feature, in at most so many clusters.
+# The Ward tree has at most `_MOST_ITEMS` items, at least `_ITEMS_PER_FEATURE` for each feature, and is cut into at most
+# `_MOST_CLUSTERS` clusters.
 _MOST_ITEMS, _ITEMS_PER_FEATURE, _MOST_CLUSTERS = 1000, 5, 20
 
 

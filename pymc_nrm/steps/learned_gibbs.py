@@ -178,11 +178,11 @@ class _Concentrations(_Prior):
         logs = np.array(point[name], dtype="float64")
         family, rows = self.clusters(point | {name: np.zeros_like(logs)})
         laws = np.ascontiguousarray(np.broadcast_to(self._learned.laws, (2, len(logs))))
-        # Features are independent, so that one sweep draws all.
-        return rng, family, rows, laws, logs, 1
+        # Features are independent, so that further sweeps would earn little.
+        return rng, family, rows, laws, logs
 
     def values(self, arguments):
-        return [arguments[-2]]
+        return [arguments[-1]]
 
 
 def _chosen(vars, model):
