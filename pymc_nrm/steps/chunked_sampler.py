@@ -28,8 +28,7 @@ from pymc_nrm.moves.chunks.chain import Block, Chain, Preparations
 from pymc_nrm.moves.chunks.engine import Engine
 from pymc_nrm.moves.chunks.exact_sums import Quanta
 from pymc_nrm.moves.chunks.relabel import LEVEL, label_by
-from pymc_nrm.moves.chunks.splits import cluster_weights
-from pymc_nrm.moves.chunks.sweep import draw_law, start, sweep
+from pymc_nrm.moves.chunks.sweep import draw_law, log_joint, start, sweep
 from pymc_nrm.moves.slice_labels import check_gibbs_type, expected_proposals
 from pymc_nrm.partitions.chunked import CLUSTER_COUNTS, CLUSTER_SUMS, FOLLOWED_LABELS, Chunked
 from pymc_nrm.partitions.labels import canonical_labels, smallest_type
@@ -194,10 +193,10 @@ class ChunkedSampler(BlockedStep):
         values = self._rows.sample_values[:8]
         chain = self._chain_of(Engine([Block(0, len(values), lambda: values)]), family, np.arange(len(values)), values)
         chain.begin_sweep(rng)
-        law, _, _ = draw_law(rng, measure, chain)
+        law, _, u_term = draw_law(rng, measure, chain)
         label_by(chain, chain, rng, law)
         sweep(chain, rng, law, self.options["n_pairs"], self.options["n_redrawn"])
-        cluster_weights(law, family, chain.clusters.counts, chain.statistics())
+        log_joint(chain, law, u_term)
 
     def _check_resolution(self, families):
         """Check that doubles resolve clusters among the least and largest values of the columns."""
@@ -260,11 +259,11 @@ class ChunkedSampler(BlockedStep):
             )
         moves = sweep(chain, self.rng, law, **self.options)
         counts, sums = chain.clusters
-        log_joint = u_term + float(cluster_weights(law, family, counts, chain.statistics()).sum())
-        if not np.isfinite(log_joint):
+        log_density = log_joint(chain, law, u_term)
+        if not np.isfinite(log_density):
             raise SamplingError(
                 f"the log joint density of partition {self._partition!r} and its data is not finite in draw "
-                f"{self._n_draws + 1}: {log_joint}, given {measure} and {family}. Rescale the data, or change "
+                f"{self._n_draws + 1}: {log_density}, given {measure} and {family}. Rescale the data, or change "
                 "hyperparameters, or priors that allow such values of them"
             )
         value = self._padded(counts)
@@ -279,7 +278,7 @@ class ChunkedSampler(BlockedStep):
         self._names = np.argsort(order)
         stats = dict(zip(("n_splits", "n_merges", "n_moved"), moves, strict=True))
         kept = {CLUSTER_COUNTS: counts[order], CLUSTER_SUMS: sums[order], FOLLOWED_LABELS: followed}
-        return point, [stats | kept | common_statistics(counts, log_u, log_joint, self._number)]
+        return point, [stats | kept | common_statistics(counts, log_u, log_density, self._number)]
 
     def _padded(self, clusters):
         """An array of clusters with zeros behind them, as values have them."""

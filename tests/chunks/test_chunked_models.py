@@ -12,7 +12,7 @@ from chunk_cases import FAMILIES, MEASURES
 from helpers import assert_law, mixture_of, refused
 
 import pymc_nrm as nrm
-from pymc_nrm.moves.chunks import engine
+from pymc_nrm.moves.chunks import engine, sweep
 from pymc_nrm.moves.chunks.chain import rounded_rows
 from pymc_nrm.partitions.labels import all_partitions, canonical_labels
 from pymc_nrm.testing import exact_posterior
@@ -103,8 +103,9 @@ def test_law_of_two_mixtures():
     assert idata["clusters"]["x"].shape[:2] == idata["clusters"]["y"].shape[:2] == (2, 3000)
 
 
-@pytest.mark.parametrize(("block_rows", "n_threads"), [(100, 1), (37, 2)])
-def test_draws_do_not_depend_on_blocks_or_threads(block_rows, n_threads):
+@pytest.mark.parametrize(("block_rows", "n_threads", "many_rows"), [(100, 1, 200_000), (37, 2, 140)])
+def test_draws_do_not_depend_on_blocks_or_threads(block_rows, n_threads, many_rows, monkeypatch):
+    monkeypatch.setattr(sweep, "_MANY_ROWS", many_rows)
     X = in_four_places()
     family = nrm.NormalGamma.from_data(X)
     results = [
@@ -291,6 +292,7 @@ def test_rows_of_parquet_files(tmp_path):
 @SLOW
 def test_a_cluster_gives_the_same_draws_though_a_worker_is_killed(monkeypatch):
     monkeypatch.setattr(engine, "_PASSES_BETWEEN_RESTARTS", 7)
+    monkeypatch.setattr(sweep, "_MANY_ROWS", 140)
     distributed, dask_array = pytest.importorskip("distributed"), pytest.importorskip("dask.array")
     X = in_four_places()
     family = nrm.NormalGamma.from_data(X)

@@ -24,7 +24,7 @@ class Engine:
 
     def __init__(self, blocks, n_threads=1):
         self.blocks = [block for block in blocks if block.n]
-        self.n_rows, self.n_blocks = sum(block.n for block in self.blocks), len(self.blocks)
+        self.n_rows, self.n_blocks, self.n_threads = sum(block.n for block in self.blocks), len(self.blocks), n_threads
         self._pool = ThreadPoolExecutor(n_threads) if n_threads > 1 and self.n_blocks > 1 else None
 
     def each(self, one_pass, message):
@@ -64,13 +64,14 @@ class ClusterEngine:
     """Runs the same passes as tasks of a ``distributed.Client``; labels stay with the workers.
 
     Tasks are functions of their inputs, and random numbers are those of rows: what a dead worker had is computed again,
-    with the same result.  ``sources`` are, for each block, a future of its values or a function that reads them.
+    with the same result.  ``sources`` are, for each block, a future of its values or a function that reads them;
+    ``n_threads`` is for chains on some of the rows, which this process runs.
     """
 
-    def __init__(self, client, blocks, sources):
+    def __init__(self, client, blocks, sources, n_threads=1):
         self._client, self._sources = client, sources
         self._first_blocks, self.n_blocks = blocks, len(blocks)
-        self.n_rows = sum(block.n for block in blocks)
+        self.n_rows, self.n_threads = sum(block.n for block in blocks), n_threads
         self.reset()
 
     def reset(self):

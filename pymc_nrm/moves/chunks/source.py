@@ -58,6 +58,12 @@ def read_source(X, client=None, block_rows=None):
     return Source([str(place) for place in range(d)] if names is None else names, lengths, reads)
 
 
+def blocks_of(source, kept=True):
+    """Blocks of the rows of a source."""
+    firsts = np.cumsum([0, *source.lengths[:-1]]).tolist()
+    return [Block(*each, kept) for each in zip(firsts, source.lengths, source.reads, strict=True)]
+
+
 class _Rows:
     """Rows of what gives them for slices."""
 
@@ -178,7 +184,7 @@ class Chunks(Columns):
     max_clusters : int
         Number of clusters that a draw may have; more of them end a run with an error.
     n_threads : int, optional
-        Number of threads; by default all processors that the process may use.
+        Number of threads of this process; by default all processors that it may use.
     client : distributed.Client, optional
         Runs all passes over the rows as tasks of a Dask cluster, which keeps partitions of a Dask array or DataFrame,
         and otherwise reads files: X must then be one of these, a memory map, or an array of Zarr.  Draws are those
@@ -238,14 +244,13 @@ class Chunks(Columns):
         source = read_source(X, client, block_rows)
         self.columns, self.d, self.max_clusters = source.columns, len(source.columns), max_clusters
         self._chunks, self._places = self, list(range(self.d))
-        firsts = np.concatenate([[0], np.cumsum(source.lengths)]).tolist()
-        self.n = firsts.pop()
-        kept = client is None and 8 * self.n * self.d <= _MOST_BYTES_KEPT
-        blocks = [Block(*each, kept) for each in zip(firsts, source.lengths, source.reads, strict=True)]
+        self.n = sum(source.lengths)
+        blocks = blocks_of(source, client is None and 8 * self.n * self.d <= _MOST_BYTES_KEPT)
+        n_threads = usable_cores() if n_threads is None else n_threads
         if client is None:
-            self.engine = Engine(blocks, usable_cores() if n_threads is None else n_threads)
+            self.engine = Engine(blocks, n_threads)
         else:
-            self.engine = ClusterEngine(client, [block.unread() for block in blocks], source.reads)
+            self.engine = ClusterEngine(client, [block.unread() for block in blocks], source.reads, n_threads)
         self.extremes = self._ranges()
         rng = np.random.default_rng(seed)
         n_sampled = min(self.n, max(n_sampled, n_followed))

@@ -207,9 +207,10 @@ def log_ratio_without_rows(law, family, n, statistics, log_weights, parameters):
 
 
 def draw_probes(rng, points):
-    """Some of the nearest rows of a row, of random numbers, from the data alone."""
+    """Some of the nearest rows of a row, of random numbers, from the data alone; two in half of the cases."""
     n = len(points)
     pivot, n_near, n_probes = int(rng.integers(n)), *(2 + np.sort(n ** rng.random(2) - 1.0)[::-1]).astype(int)
+    n_probes = n_probes if rng.random() < 0.5 else 2
     return rng.choice(nearest(points, pivot, n_near), min(n_probes, n), replace=False, shuffle=False)
 
 

@@ -1,15 +1,23 @@
 """One sweep of all moves over rows in chunks, and starts from chains on some of the rows."""
 
+import math
+
 import numpy as np
 
 from pymc_nrm.kernels.generic import kernel
 from pymc_nrm.measures.base import draw_log_auxiliary, log_joint_term, weights
-from pymc_nrm.moves.chunks.chain import Block, Chain
+from pymc_nrm.moves.chunks.chain import Chain
 from pymc_nrm.moves.chunks.engine import Engine
 from pymc_nrm.moves.chunks.relabel import label_by, redraw_rows, relabel_all
-from pymc_nrm.moves.chunks.splits import split_and_merge, split_and_merge_by_moments
+from pymc_nrm.moves.chunks.source import blocks_of, read_source
+from pymc_nrm.moves.chunks.splits import cluster_weights, split_and_merge, split_and_merge_by_moments
 from pymc_nrm.moves.sampled_start import climb
 from pymc_nrm.moves.slice_labels import jump_law
+
+# Clusters that overlap take many sweeps to find their shapes, among few rows as among many. With at least _TIMES_MORE
+# times _MANY_ROWS rows, a chain on _MANY_ROWS of them therefore makes up to _MOST_SEGMENTS segments of _SEGMENT sweeps.
+_MANY_ROWS, _TIMES_MORE = 200_000, 5
+_SEGMENT, _MOST_SEGMENTS = 20, 6
 
 
 @kernel
@@ -37,13 +45,21 @@ def sweep(chain, rng, law, n_pairs, n_redrawn):
     return n_splits, n_merges, redraw_rows(chain, rng, law, n_redrawn) if n_redrawn else 0
 
 
-def start(chain, rng, measure, n_pairs):
-    """Bring a chain to the clusters of chains on some of the sampled rows."""
+def log_joint(chain, law, u_term):
+    """Log joint density of the partition, its data and u."""
+    family = chain.preparation.family
+    return u_term + float(cluster_weights(law, family, chain.clusters.counts, chain.statistics()).sum())
 
-    def begin(rows, previous):
-        values = chain.sample_values[rows]
-        engine = Engine([Block(0, len(rows), lambda: values)])
-        current = Chain(engine, chain.preparation, np.arange(len(rows)), values, chain.quanta)
+
+def start(chain, rng, measure, n_pairs):
+    """Bring a chain to the clusters of chains on some of the rows."""
+
+    def begin(values, previous):
+        n_sampled, sample = len(chain.sample), np.arange(len(values))
+        if len(values) > n_sampled:
+            sample = np.sort(rng.choice(sample, n_sampled, replace=False))
+        engine = Engine(blocks_of(read_source(values)), chain.engine.n_threads)
+        current = Chain(engine, chain.preparation, sample, values[sample], chain.quanta)
         current.begin_sweep(rng)
         if previous is not None:
             label_by(current, previous, rng, draw_law(rng, measure, previous)[0])
@@ -51,8 +67,33 @@ def start(chain, rng, measure, n_pairs):
 
     def advance(current):
         current.begin_sweep(rng)
-        sweep(current, rng, draw_law(rng, measure, current)[0], n_pairs, 1000)
+        law, _, u_term = draw_law(rng, measure, current)
+        sweep(current, rng, law, n_pairs, 1000)
+        return log_joint(current, law, u_term)
 
-    last, _ = climb(rng, len(chain.sample), begin, advance)
+    def begin_on_sample(rows, previous):
+        return begin(chain.sample_values[rows], previous)
+
+    last, _ = climb(rng, len(chain.sample), begin_on_sample, advance)
+    if chain.n >= _TIMES_MORE * _MANY_ROWS:
+        rows = np.sort(rng.choice(chain.n, _MANY_ROWS, replace=False, shuffle=False))
+        last = begin(np.concatenate(list(chain.engine.each(rows_of, rows))), last)
+        settle(advance, last)
     chain.begin_sweep(rng)
     label_by(chain, last, rng, draw_law(rng, measure, last)[0])
+
+
+def rows_of(block, rows):
+    """Values (m, d) of those of increasing row numbers that are in a block; a pass."""
+    return block.read()[rows[block.own(rows)] - block.first]
+
+
+def settle(advance, chain):
+    """Make sweeps of a chain until its log joint density does not rise beyond its scatter in two segments."""
+    means, variances = [], []
+    while len(means) < _MOST_SEGMENTS:
+        joints = np.array([advance(chain) for _ in range(_SEGMENT)])
+        means.append(joints.mean())
+        variances.append(joints.var() / _SEGMENT)
+        if len(means) > 2 and means[-1] - means[-3] < 2.0 * math.sqrt(variances[-1] + variances[-3]):
+            break
