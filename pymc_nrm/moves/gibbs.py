@@ -50,8 +50,8 @@ def new_panel(state, join, family):
 
 
 @kernel(inner_loop=True)
-def draw_column(rng, values, n_columns, likely):
-    """Draw a column with probabilities proportional to the exponentials of the values, which are overwritten.
+def column_at(uniform, values, n_columns, likely):
+    """The column of a uniform variable, with probabilities proportional to exponentials of the values, overwritten.
 
     Weights are relative to that of the likely column, or to the highest if that is far larger.  Rounding would lose
     relative weights below exp(-40) in any case.  A NaN weight makes the total NaN. Shapes: ``values`` (at least
@@ -75,7 +75,7 @@ def draw_column(rng, values, n_columns, likely):
         total += weight
     if not 0.0 < total < np.inf:
         raise ValueError("an item cannot be drawn into a cluster: all weights are 0, or one is not finite")
-    threshold = rng.random() * total
+    threshold = uniform * total
     if threshold < values[likely]:
         return likely
     threshold -= values[likely]
@@ -87,6 +87,12 @@ def draw_column(rng, values, n_columns, likely):
                 break
             threshold -= values[k]
     return chosen
+
+
+@kernel(inner_loop=True)
+def draw_column(rng, values, n_columns, likely):
+    """Draw a column, as :func:`column_at`."""
+    return column_at(rng.random(), values, n_columns, likely)
 
 
 # With at least `_MANY` items, sweeps visit blocks of `_PIECE` neighbours.

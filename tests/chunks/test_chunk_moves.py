@@ -7,6 +7,7 @@ from helpers import assert_law
 
 import pymc_nrm as nrm
 from pymc_nrm.measures.base import weights
+from pymc_nrm.moves.chunks import splits
 from pymc_nrm.moves.chunks.relabel import redraw_rows, relabel_all
 from pymc_nrm.moves.chunks.splits import split_and_merge, split_and_merge_by_moments
 from pymc_nrm.testing import partition_index
@@ -42,7 +43,7 @@ N_SWEEPS = {"labels": 16_000, "births": 4000, "splits": 6000, "all": 4000}
 @pytest.mark.parametrize("move", MOVES)
 def test_law_of_partitions(move, measure, family):
     chain = make_chain(*FAMILIES[family], n_chunks=2)
-    labels = run(chain, MEASURES[measure], MOVES[move], N_SWEEPS[move], seed=1)
+    labels = run(chain, MEASURES[measure], MOVES[move], N_SWEEPS[move], seed=2)
     assert_law(labels, *posterior(measure, family))
 
 
@@ -57,6 +58,17 @@ def flows_from_exact_draws(move, measure, family, n_steps):
     flows = np.zeros((len(partitions),) * 2)
     np.add.at(flows, (starts, partition_index(np.array(ends), partitions)), 1)
     return flows, partitions, probabilities
+
+
+def assert_balance(flows, expected):
+    """The law of ends is that of starts, with these expected numbers, and flows between partitions are equal."""
+    common = expected > 20
+    law_z = (flows.sum(axis=0) - expected)[common] / np.sqrt((expected * (1.0 - expected / expected.sum()))[common])
+    total = flows + flows.T
+    pairs = np.triu(total, 1) > 20
+    balance_z = (flows - flows.T)[pairs] / np.sqrt(total[pairs])
+    assert len(balance_z) > 3
+    assert max(np.abs(law_z).max(), np.abs(balance_z).max()) < 4.5
 
 
 @pytest.mark.quick("some_moments-ngg-gamma-6000")
@@ -75,19 +87,19 @@ def flows_from_exact_draws(move, measure, family, n_steps):
 )
 def test_moves_from_exact_draws_keep_the_law_and_balance(move, measure, family, n_steps):
     flows, partitions, probabilities = flows_from_exact_draws(move, measure, family, n_steps)
-    expected = n_steps * probabilities
-    # Frequencies of independent draws, and flows between pairs of partitions.
-    common = expected > 20
-    law_z = (flows.sum(axis=0) - expected)[common] / np.sqrt((expected * (1.0 - probabilities))[common])
-    total = flows + flows.T
-    pairs = np.triu(total, 1) > 20
-    balance_z = (flows - flows.T)[pairs] / np.sqrt(total[pairs])
-    assert len(balance_z) > 3
-    assert max(np.abs(law_z).max(), np.abs(balance_z).max()) < 4.5
+    assert_balance(flows, n_steps * probabilities)
     n_clusters = partitions.max(axis=1)
     up = flows[n_clusters[:, None] < n_clusters].sum()
     down = flows[n_clusters[:, None] > n_clusters].sum()
     assert abs(up - down) < 4.5 * np.sqrt(up + down) < 0.25 * (up + down)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("move", [some_splits, some_moments])
+def test_sets_of_too_many_rows_are_left_alone_in_both_directions(move, monkeypatch):
+    monkeypatch.setattr(splits, "_FEW_ROWS", 3)
+    flows, _, probabilities = flows_from_exact_draws(move, "ngg", "gamma", 40_000)
+    assert_balance(flows, 40_000 * probabilities)
 
 
 @pytest.mark.parametrize(("n_chunks", "n_threads", "kept"), [(3, 1, True), (7, 1, False), (7, 2, True)])
@@ -115,6 +127,7 @@ def test_weights_given_u_do_not_depend_on_the_number_of_items(measure):
 def test_statistics_above_those_first_read_are_an_error():
     X = np.arange(8.0)[:, None]
     chain = make_chain(FAMILIES["gamma"][0], X, n_chunks=2, kept=False)
-    X[6] = 1e6
+    set_labels(chain, np.repeat([0, 1], 4))
+    X[4:] = 1e6
     with pytest.raises(ValueError, match="rows 4 to 7 have larger statistics.*the data have changed"):
         run(chain, nrm.DirichletProcess(1.0), relabel_all, 1, seed=1)

@@ -11,8 +11,8 @@ from pymc_nrm.families.gaps import check_filled
 from pymc_nrm.families.product import product_data
 from pymc_nrm.kernels.generic import kernel
 from pymc_nrm.kernels.lanes import LANES
-from pymc_nrm.kernels.special import exponentiate, index_at
 from pymc_nrm.moves.chunks.exact_sums import add_rounded, quanta_of, round_statistics
+from pymc_nrm.moves.gibbs import column_at
 
 _LOW, _HALF = np.uint64(0xFFFFFFFF), np.uint64(32)
 _FIRST_FACTOR, _SECOND_FACTOR = np.uint64(0xD2511F53), np.uint64(0xCD9E8D57)
@@ -154,20 +154,22 @@ def make_changes(labels, sides, target):
 
 
 class Atoms(NamedTuple):
-    """Atoms above the level: ``names[k]`` is the new label of the rows of cluster k, or -1 if they draw one of the
-    atoms, of which there are parameters (n_atoms, size) and logarithms of jumps (n_atoms,).
+    """Atoms above the level: parameters (n_atoms, size) and logarithms of jumps (n_atoms,).
+
+    ``names[k]`` is the new label of the rows of cluster k, or -1 if they draw one of the atoms; ``own[k]`` is then the
+    atom of the cluster, or -1 if it has none.
     """
 
     names: Any
+    own: Any
     parameters: Any
     log_jumps: Any
 
 
 @kernel(inner_loop=True, threaded=True)
 def relabel_rows(labels, first, family, data, atoms, seed, call, quanta, counts, sums):
-    """Draw the labels of the rows whose atoms are above the level, and sum their statistics; False if one is too large.
-
-    Shapes: ``labels`` (n,), ``counts`` (n_atoms,), ``sums`` (n_atoms, size).
+    """Draw the labels of the rows whose atoms are above the level, and sum statistics of rows that leave their atoms or
+    come; False if one is too large.  Shapes: ``labels`` (n,), ``counts`` (n_atoms,), ``sums`` (n_atoms, size).
     """
     n_atoms = atoms.log_jumps.shape[0]
     width = (n_atoms + LANES - 1) // LANES * LANES
@@ -179,22 +181,26 @@ def relabel_rows(labels, first, family, data, atoms, seed, call, quanta, counts,
     for i in range(labels.shape[0]):
         name = atoms.names[labels[i]]
         if name < 0:
-            name = 0
+            before = atoms.own[labels[i]]
+            name = max(before, 0)
             if n_atoms > 1:
                 for k in range(n_atoms):
                     values[k] = atoms.log_jumps[k]
                 add_component_densities(family, panel, data, i, width, values)
-                _, total = exponentiate(values, n_atoms)
-                name = index_at(values, n_atoms, row_uniform(seed, call, 0, first + i) * total)
-            counts[name] += 1
-            right &= round_statistics(family, data, i, quanta, memory, rounded)
-            add_rounded(rounded, sums[name])
+                name = column_at(row_uniform(seed, call, 0, first + i), values, n_atoms, name)
+            if name != before:
+                right &= round_statistics(family, data, i, quanta, memory, rounded)
+                counts[name] += 1
+                add_rounded(rounded, sums[name], 1)
+                if before >= 0:
+                    counts[before] -= 1
+                    add_rounded(rounded, sums[before], -1)
         labels[i] = name
     return right
 
 
 def relabel(block, message):
-    """Draw labels given atoms; return counts and sums of the atoms, and the labels of the sample."""
+    """Draw labels given atoms; return what their counts and sums gain, and the labels of the sample."""
     changes, preparation, quanta, atoms, seed, call, sample = message
     block.begin(changes)
     n_atoms, size = len(atoms.log_jumps), len(quanta.quantum)
@@ -238,7 +244,7 @@ def add_rows(labels, family, data, quanta, sums):
     right = True
     for i in range(labels.shape[0]):
         right &= round_statistics(family, data, i, quanta, memory, rounded)
-        add_rounded(rounded, sums[labels[i]])
+        add_rounded(rounded, sums[labels[i]], 1)
     return right
 
 

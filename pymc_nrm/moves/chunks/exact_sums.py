@@ -59,10 +59,10 @@ def round_statistics(family, data, item, quanta, memory, rounded):
 
 
 @exact_kernel
-def add_rounded(rounded, sums):
-    """Add the numbers of quanta of a row to sums, both int64 (size,)."""
+def add_rounded(rounded, sums, sign):
+    """Add the numbers of quanta of a row, times a sign, to sums, both int64 (size,)."""
     for j in range(rounded.shape[0]):
-        sums[j] += rounded[j]
+        sums[j] += sign * rounded[j]
 
 
 @exact_kernel

@@ -59,20 +59,25 @@ def label_by(chain, other, rng, law):
     jumps, parameters = draw_atoms(rng, law, other.preparation.family, counts, other.statistics(), LEVEL)
     chain.reset()
     if (jumps > LEVEL).any():
-        draw_labels(chain, jumps > LEVEL, jumps, parameters, np.empty(0, dtype=np.int64))
+        draw_labels(chain, jumps > LEVEL, jumps, parameters, have_atoms=False)
 
 
-def draw_labels(chain, above, jumps, parameters, staying=None):
-    """Draw the labels of rows whose atoms are above the level among these; clusters of others stay as they are."""
+def draw_labels(chain, above, jumps, parameters, have_atoms=True):
+    """Draw the labels of rows whose atoms are above the level among these; clusters of others stay as they are.
+
+    If the clusters of the chain have no atoms, all rows draw one.
+    """
     counts, sums = chain.clusters
-    staying = np.flatnonzero(~above[: len(counts)]) if staying is None else staying
-    n_atoms = int(above.sum())
-    names = np.full(len(counts), -1)
-    names[staying] = n_atoms + np.arange(len(staying))
-    atoms = Atoms(names, parameters[above], np.log(jumps[above]))
+    n_atoms, own, names = int(above.sum()), np.full(len(counts), -1), np.full(len(counts), -1)
+    drawing = np.flatnonzero(above[: len(counts)]) if have_atoms else own[:0]
+    staying = np.flatnonzero(~above[: len(counts)]) if have_atoms else own[:0]
+    own[drawing], names[staying] = np.arange(len(drawing)), n_atoms + np.arange(len(staying))
+    atoms = Atoms(names, own, parameters[above], np.log(jumps[above]))
     seed, call = chain.next_call()
     message = (chain.take_changes(), chain.preparation, chain.quanta, atoms, seed, call, chain.sample)
     new_counts, new_sums, sample_labels = chain.engine.run(relabel, message)
+    new_counts[: len(drawing)] += counts[drawing]
+    new_sums[: len(drawing)] += sums[drawing]
     new_counts, new_sums = np.append(new_counts, counts[staying]), np.concatenate([new_sums, sums[staying]])
     kept = new_counts > 0
     new_names = np.cumsum(kept) - 1

@@ -42,8 +42,8 @@ def scan_rows(labels, sides, first, family, data, parts, n_clusters, draw, quant
     """Draw the parts of the rows of disjoint sets of clusters, or weigh them; False if a statistic is too large.
 
     Anchors belong to their parts.  For other rows the sum has the logarithm of the density under all parts if labels
-    are summed out, otherwise of the probability of the part.  Shapes: ``counts`` (m, k), ``sums`` (m, k, size),
-    ``words`` (m, 3); ``draw`` is the seed and the call of the numbers of rows.
+    are summed out, otherwise of the probability of the part.  Shapes: ``counts`` (m, k), ``sums`` (m, k, size), of all
+    parts but the first, ``words`` (m, 3); ``draw`` is the seed and the call of the numbers of rows.
     """
     seed, call = draw
     starts, order = members(labels, n_clusters)
@@ -81,14 +81,17 @@ def scan_rows(labels, sides, first, family, data, parts, n_clusters, draw, quant
                         add_logarithm(values[side] if is_anchor else mix, digits, words[m])
                 if draws:
                     sides[i] = side
-                    counts[m, side] += 1
-                    right &= round_statistics(family, data, i, quanta, memory, rounded)
-                    add_rounded(rounded, sums[m, side])
+                    if side > 0:
+                        counts[m, side] += 1
+                        right &= round_statistics(family, data, i, quanta, memory, rounded)
+                        add_rounded(rounded, sums[m, side], 1)
     return right
 
 
 def scan_parts(block, message):
-    """Draw or weigh parts; return counts and sums of those drawn, words of sums of logarithms, and parts of rows."""
+    """Draw or weigh parts; return counts and sums of those drawn, but the first of a set, words of sums of logarithms,
+    and parts of rows.
+    """
     changes, preparation, quanta, parts, n_clusters, draw, digits, asked = message
     block.begin(changes)
     shape, size = parts.log_weights.shape, len(quanta.quantum)
@@ -107,11 +110,20 @@ def scan(chain, parts, asked):
     """One pass: counts (m, k) and sums (m, k, size) of parts that were drawn, sums of logarithms (m,), and the parts
     of rows, which are asked for by increasing numbers.
     """
+    # The first part of a set has what is not in the others.
+    first_counts, first_sums = (of_sets(parts.clusters, of_clusters) for of_clusters in chain.clusters)
     n_clusters, digits = len(chain.clusters.counts), logarithm_digits(chain.n)
     preparation, quanta, call = chain.preparation, chain.quanta, chain.next_call()
     message = (chain.take_changes(), preparation, quanta, parts, n_clusters, call, digits, asked)
     counts, sums, words, sides = chain.engine.run(scan_parts, message)
+    counts[:, 0], sums[:, 0] = first_counts - counts.sum(axis=1), first_sums - sums.sum(axis=1)
     return counts, sums, logarithm_value(words, digits), sides
+
+
+def of_sets(clusters, of_clusters):
+    """Sums (m, ...) over sets of clusters (m, k), -1 behind the last one of a set, of numbers of clusters."""
+    none = np.zeros_like(of_clusters[:1])
+    return np.concatenate([of_clusters, none])[clusters].sum(axis=1)
 
 
 def nearest(points, row, n_near):

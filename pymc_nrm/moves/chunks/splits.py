@@ -17,6 +17,8 @@ from pymc_nrm.moves.chunks.scan import Parts, divide, nearest, scan
 
 # Steps of the launch on the rows of the sample.
 N_STEPS = 8
+# Sets of so few rows are all tried in each draw.
+_FEW_ROWS = 50_000
 
 
 @kernel
@@ -61,9 +63,14 @@ def launch(rng, law, family, data, labels, first, second, anchors, n_steps, para
             write_component(family, parameters[half], panel, half)
 
 
-def disjoint_pairs(rng, points, labels, n_pairs):
+def most_rows(counts):
+    """How many rows disjoint sets may have together, if the first does not have more: a pass over many takes long."""
+    return max(counts.sum() // 4, _FEW_ROWS)
+
+
+def disjoint_pairs(rng, points, labels, counts, n_pairs):
     """Anchors (m, 2), places in the sample, and their clusters (m, 2); the second is -1 if it is the first."""
-    anchors, clusters, taken = [], [], set()
+    anchors, clusters, taken, n_rows, most = [], [], set(), 0, most_rows(counts)
     for _ in range(n_pairs):
         # Near rows more often than distant ones, from the data alone: most pairs of the latter are in two clusters.
         pivot, n_near = int(rng.integers(len(labels))), int(1.0 + len(labels) ** rng.random())
@@ -71,9 +78,13 @@ def disjoint_pairs(rng, points, labels, n_pairs):
         pair = rng.permutation(np.array([pivot, rng.choice(near[near != pivot])]))
         first, second = int(labels[pair[0]]), int(labels[pair[1]])
         if not taken & {first, second}:
+            # Pairs of too many rows are left alone in both directions, too.
             taken |= {first, second}
-            anchors.append(pair)
-            clusters.append((first, second if second != first else -1))
+            size = sum(counts[cluster] for cluster in {first, second})
+            if n_rows + size <= most or not anchors:
+                n_rows += size
+                anchors.append(pair)
+                clusters.append((first, second if second != first else -1))
     return np.array(anchors), np.array(clusters)
 
 
@@ -85,7 +96,7 @@ def split_and_merge(chain, rng, law, n_pairs):
     labels, (counts, sums) = chain.sample_labels(), chain.clusters
     if len(labels) < 2:
         return 0, 0
-    anchors, clusters = disjoint_pairs(rng, chain.points, labels, n_pairs)
+    anchors, clusters = disjoint_pairs(rng, chain.points, labels, counts, n_pairs)
     log_uniforms = -rng.standard_exponential(len(anchors))
     apart = clusters[:, 1] >= 0
     whole_counts, whole_sums = counts[clusters[:, 0]], sums[clusters[:, 0]]
@@ -214,17 +225,18 @@ def draw_probes(rng, points):
     return rng.choice(nearest(points, pivot, n_near), min(n_probes, n), replace=False, shuffle=False)
 
 
-def disjoint_sets(rng, points, labels, n_sets):
+def disjoint_sets(rng, points, labels, counts, n_sets):
     """Probes, arrays of places in the sample; clusters (m, k) in random order, -1 behind the last; numbers of parts."""
-    probes, clusters, n_parts, taken = [], [], [], set()
+    probes, clusters, n_parts, taken, n_rows, most = [], [], [], set(), 0, most_rows(counts)
     for _ in range(n_sets):
         rows, size = draw_probes(rng, points), 1 + rng.geometric(_STOP)
         different = rng.permutation(np.unique(labels[rows]))
         if not taken.intersection(different.tolist()):
-            # Sets of too many clusters are left alone in both directions.
+            # Sets of too many clusters or rows are left alone in both directions.
             taken.update(different.tolist())
-            size = size if len(different) == 1 else len(different)
-            if size <= min(LANES, len(rows)):
+            size, n_here = size if len(different) == 1 else len(different), counts[different].sum()
+            if size <= min(LANES, len(rows)) and (n_rows + n_here <= most or not probes):
+                n_rows += n_here
                 probes.append(rows)
                 clusters.append(np.append(different, np.full(LANES - len(different), -1)))
                 n_parts.append(size)
@@ -240,7 +252,7 @@ def split_and_merge_by_moments(chain, rng, law, n_sets):
     labels, (counts, sums), family = chain.sample_labels(), chain.clusters, chain.preparation.family
     if len(labels) < 2 or any(lacking(type(one), MOMENT_SPLIT) for one in unfolded(family)):
         return 0, 0
-    probes, clusters, n_parts = disjoint_sets(rng, chain.points, labels, n_sets)
+    probes, clusters, n_parts = disjoint_sets(rng, chain.points, labels, counts, n_sets)
     if not probes:
         return 0, 0
     log_uniforms, apart = -rng.standard_exponential(len(probes)), clusters[:, 1] >= 0
