@@ -21,10 +21,9 @@ from pymc_nrm.stats.draws import (
     slot_variables,
     variable_names,
 )
-from pymc_nrm.stats.losses import read_estimate
 from pymc_nrm.stats.nested.levels import draws_of
 from pymc_nrm.stats.partition_convergence import N_PAIRS, convergence_of, not_told_apart, pair_depths, pair_name
-from pymc_nrm.stats.point_estimate import point_estimate
+from pymc_nrm.stats.point_estimate import chosen_estimate
 from pymc_nrm.stats.quantities import SCALARS, quantities_of, scalars_of, warn_of_foreign_steps
 
 
@@ -87,8 +86,7 @@ def cluster_parameters(
     posterior = posterior_of(idata, by_chain=True)
     names, partition = _names(idata, posterior, var_names, var_name)
     draws = partition_draws(posterior, partition)
-    estimate = point_estimate(draws, random_seed=0) if estimate is None else estimate
-    clusters, labels = read_estimate(estimate, draws)
+    clusters, labels = chosen_estimate(estimate, draws, random_seed=0)
     sizes = np.bincount(clusters)
     order = np.argsort(-sizes, kind="stable")
     slots = posterior[partition].transpose("chain", "draw", item_dimension(draws)).values
