@@ -11,7 +11,7 @@ from common.part import describe, markdown
 
 import pymc_nrm as nrm
 from pymc_nrm.measures.base import weights
-from pymc_nrm.published.chang_fisher.published_sweep import (
+from pymc_nrm.published.chang_fisher_sweep import (
     CHANG_FISHER,
     DPMM_JL,
     DPMM_SUBCLUSTERS,
