@@ -5,19 +5,17 @@ from functools import partial
 
 import numpy as np
 import xarray as xr
-from common.chains import first_draw, run_chain
 from common.data import plane
 from common.part import Part, columns, rows_to_keep, skipping, spread
 from common.pictures import COLORS, LINES, MARKERS, RED, legend, picture
 from matplotlib.ticker import FuncFormatter, NullFormatter
 from peers import pyrichlet_gibbs, scikit_learn, stick_breaking, stock_steps
-from peers.stock_steps import ALPHA, FAMILY, N_COMPONENTS, draw_labels, labels_of, marginal_model, model_and_step
+from peers.stock_steps import ALPHA, FAMILY, N_COMPONENTS, NUTPIE
 
 import pymc_nrm as nrm
 
 TREE = "TreeGuided"
 NUTS = "PyMC: NUTS, labels summed out"
-NUTPIE = "nutpie, labels summed out"
 LABELS = "PyMC: labels by Gibbs, NUTS"
 PYRICHLET = "pyrichlet, slice sampler"
 FITS = ("scikit-learn, variational", "scikit-learn, EM and BIC")
@@ -112,21 +110,18 @@ def places_near(X):
 
 def chains_of_steps(X, test, name, n_chains, seconds):
     """Times, numbers of clusters, shape (draws,), and predictive densities, shape (draws, points), of each chain."""
-    model, step, starts = model_and_step(X, name, n_chains)
-    state = step.sampling_state
-    first_draw(step, starts[0])
     limits = {"tune": N_TUNE, "seconds": seconds, "tuning_seconds": seconds, "all_draws": True}
-    for seed, start in enumerate(starts):
-        chain = run_chain(step, state, start, np.random.default_rng(seed + 1), **limits)
+    model, chains, _ = stock_steps.chains_of(X, name, n_chains, **limits)
+    for seed, chain in enumerate(chains):
         places = np.unique(np.linspace(0, len(chain.points) - 1, MOST_DRAWS).astype(int))
         points, times = [chain.points[place] for place in places], chain.seconds[places]
-        labels = labels_of(X, model, points, seed)
+        labels = stock_steps.labels_of(X, model, points, seed)
         if name in PACKAGE:
             draws = xr.Dataset({"z": (("chain", "draw", "item"), labels[None])})
             density = nrm.predictive_density(draws, model, test).density.values[0]
             yield times, labels.max(axis=1) + 1.0, density
         else:
-            yield times, n_clusters(labels), of_parameters(test, stick_breaking.values_of(model, points))
+            yield times, n_clusters(labels), of_parameters(test, stock_steps.values_of(model, points))
 
 
 def n_clusters(labels):
@@ -139,21 +134,9 @@ def of_parameters(test, values):
     return np.array([np.exp(stick_breaking.log_joint_table(test, *p)).sum(axis=1) for p in found])
 
 
-def nutpie_chains(X, test, name, n_chains, seconds):
-    program, _ = stock_steps.compiled(marginal_model(X))
-    for seed in range(n_chains):
-        points, times = stock_steps.follow(program, tune=N_TUNE, seconds=seconds, seed=seed + 1)
-        places = np.unique(np.linspace(0, len(points) - 1, MOST_DRAWS).astype(int))
-        points = [points[place] for place in places]
-        yield times[places], n_clusters(draw_labels(X, points, seed)), of_parameters(test, points)
-
-
 def pyrichlet_chains(X, test, name, n_chains, seconds):
     for seed in range(n_chains):
         yield pyrichlet_gibbs.follow(X, test, FAMILY, ALPHA, seconds=seconds, seed=seed + 1)
-
-
-PEERS = {NUTPIE: nutpie_chains, PYRICHLET: pyrichlet_chains}
 
 
 def checkpoints(seconds):
@@ -215,7 +198,8 @@ def measure(quick, note, methods=None):
     reference = np.mean([density[len(density) // 10 :].mean(axis=0) for _, _, density in long], axis=0)
     for name, (n_chains, seconds) in limits.items():
         with skipping(name, note):
-            chains = list(PEERS.get(name, chains_of_steps)(X, test, name, n_chains, seconds))
+            follow = pyrichlet_chains if name == PYRICHLET else chains_of_steps
+            chains = list(follow(X, test, name, n_chains, seconds))
             rows.append(row(name, chains, reference, seconds))
             print(f"{name}: {rows[-1]['clusters'][-1]:.3g}, {rows[-1]['density'][-1]:.3g}", flush=True)
     if not quick and (not methods or set(methods) & set(FITS)):

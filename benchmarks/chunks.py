@@ -1,4 +1,4 @@
-"""Rows in chunks: from nothing to the log joint density of the truth, sweeps, threads, and scikit-learn beside it.
+"""Rows in chunks: from nothing to the log joint density of the truth, sweeps, threads.
 
 Every run is a separate process.
 """
@@ -18,7 +18,6 @@ FULL = {
     "1,000,000 x 30": (1_000_000, 30, 6, 12.0, 5),
 }
 QUICK = {"20,000 x 5": (20_000, 5, 10, 12.0, 10)}
-PEERS = ("MiniBatchKMeans", "BayesianGaussianMixture")
 
 
 def joint(nrm, rows, preparation, sizes, statistics, measure):
@@ -80,23 +79,6 @@ def run(n, d, n_clusters, separation, sweeps, threads):
     return row | {"peak": resident() / 2**20}
 
 
-def run_peer(n, d, n_clusters, separation, peer):
-    """A program of scikit-learn, which is told the number of clusters."""
-    import sklearn.cluster
-    import sklearn.mixture
-
-    import pymc_nrm as nrm
-
-    X, truth = gaussian_clusters(n, d, n_clusters, separation=separation)
-    begun = time.process_time()
-    if peer == "MiniBatchKMeans":
-        model = sklearn.cluster.MiniBatchKMeans(n_clusters, random_state=1)
-    else:
-        model = sklearn.mixture.BayesianGaussianMixture(n_components=n_clusters, random_state=1)
-    labels = model.fit_predict(X)
-    return {"total": time.process_time() - begun, "rand": float(nrm.stats.adjusted_rand(truth, labels))}
-
-
 def measure(quick, note, sets=None):
     rows = []
     for name, (n, d, n_clusters, separation, sweeps) in (QUICK if quick else FULL).items():
@@ -104,10 +86,7 @@ def measure(quick, note, sets=None):
             continue
         size = {"n": n, "d": d, "n_clusters": n_clusters, "separation": separation}
         for threads in (1, 2):
-            rows.append({"set": name, "method": "chunks"} | size | call(run, sweeps=sweeps, threads=threads, **size))
-            print(rows[-1], flush=True)
-        for peer in PEERS if d < 30 else ():
-            rows.append({"set": name, "method": peer} | size | call(run_peer, peer=peer, **size))
+            rows.append({"set": name} | size | call(run, sweeps=sweeps, threads=threads, **size))
             print(rows[-1], flush=True)
     return rows
 
@@ -120,33 +99,30 @@ def both(seconds):
 def table(rows):
     shown = {
         "Set": "set",
-        "Method": lambda row: f"{row['method']}, {row['threads']} threads" if "threads" in row else row["method"],
-        "until the first draw, s": lambda row: both(row.get("start")),
-        "per sweep, s": lambda row: both(row.get("sweep")),
-        "until as dense as the truth, s": lambda row: both(row.get("until_truth")),
-        "in all, CPU s": lambda row: row.get("total"),
-        "log joint less that of the truth": lambda row: row.get("joint"),
-        "large clusters": lambda row: row.get("clusters"),
-        "labelling, CPU s": lambda row: row.get("labelling"),
+        "threads": "threads",
+        "until the first draw, s": lambda row: both(row["start"]),
+        "per sweep, s": lambda row: both(row["sweep"]),
+        "until as dense as the truth, s": lambda row: both(row["until_truth"]),
+        "log joint less that of the truth": "joint",
+        "large clusters": "clusters",
+        "labelling, CPU s": "labelling",
         "adjusted Rand index": lambda row: f"{row['rand']:.4f}",
-        "peak, MB": lambda row: row.get("peak"),
+        "peak, MB": "peak",
     }
     return (
         "Gaussian clusters of general shape, `NormalWishart(0, 0.001, (d + 6) I, d + 6)`, DP(1), one chain over "
         "`Chunks(X, n_threads=...)`, from one cluster and with its own start.  *CPU / wall* seconds of a single run; "
         "compilation does not count.  *As dense as the truth*: within 50 nats of the log joint density of the true "
-        "labels, u integrated out.  *Large clusters* have over a thousandth of the rows.  The programs of "
-        "scikit-learn are given the true number of clusters.\n\n" + columns(rows, shown)
+        "labels, u integrated out.  *Large clusters* have over a thousandth of the rows.\n\n" + columns(rows, shown)
     )
 
 
 def headline(rows):
     lines = []
     for row in rows:
-        if row["method"] == "chunks":
-            what = f"{row['set']} in chunks, {row['threads']} threads"
-            lines.append((f"A sweep of {what}", f"{both(row['sweep'])} s (CPU / wall)", None, None))
-            lines.append((f"From nothing to the truth, {what}", f"{both(row['until_truth'])} s", None, None))
+        what = f"{row['set']} in chunks, {row['threads']} threads"
+        lines.append((f"A sweep of {what}", f"{both(row['sweep'])} s (CPU / wall)", None, None))
+        lines.append((f"From nothing to the truth, {what}", f"{both(row['until_truth'])} s", None, None))
     return lines
 
 

@@ -1,13 +1,13 @@
 """A mixture of three regressions: coefficients integrated out, against coefficients as parameters of slots."""
 
-import time
 import warnings
+from functools import partial
 
 import numpy as np
 import pymc as pm
 import pytensor.tensor as pt
-from common.chains import first_draw, run_chain
-from common.functionals import convergence, uncertain_pairs
+from common.chains import run_chains
+from common.functionals import rates, uncertain_pairs
 from common.part import Part, columns, where
 from peers.stick_breaking import stick_log_weights
 from pymc.step_methods import CompoundStep
@@ -18,6 +18,7 @@ from pymc_nrm.partitions.labels import canonical_labels
 INTEGRATED, SLOTS, SUMMED = "NormalRegression", "slots", "stock PyMC: NUTS, labels summed out"
 ALPHA, N_SLOTS, N_CHAINS, TUNE = 1.0, 20, 2, 300
 PRECISION, SHAPE, SCALE = 0.1, 2.5, 0.4
+NAMES = {"clusters": "number of clusters", "pair": "a pair"}
 
 
 def data(n, seed=1):
@@ -29,13 +30,13 @@ def data(n, seed=1):
 
 
 def integrated_model(x, y):
-    """The mixture with parameters integrated out, and its step."""
+    """The mixture with parameters integrated out, its step, and starts."""
     design = np.column_stack([np.ones(len(x)), x])
     with pm.Model() as model:
         z = nrm.Partition("z", nrm.DirichletProcess(ALPHA), n=len(x))
         family = nrm.NormalRegression(design, 0.0, PRECISION * np.eye(2), SHAPE, SCALE)
         nrm.Mixture("y", z, family, observed=y)
-        return model, nrm.TreeGuided([z])
+        return model, nrm.TreeGuided([z]), [model.initial_point()] * N_CHAINS
 
 
 def slot_model(x, y):
@@ -44,7 +45,7 @@ def slot_model(x, y):
         z = nrm.Partition("z", nrm.DirichletProcess(ALPHA), n=len(x), max_clusters=N_SLOTS)
         intercept, slope, width = _parameters()
         pm.Normal("y", intercept[z] + slope[z] * x, width[z], observed=y)
-        return model, CompoundStep([nrm.SlotNUTS(), nrm.SlotGibbs([z])])
+        return model, CompoundStep([nrm.SlotNUTS(), nrm.SlotGibbs([z])]), [model.initial_point()] * N_CHAINS
 
 
 def summed_model(x, y):
@@ -55,7 +56,7 @@ def summed_model(x, y):
         law = pm.Normal.dist(intercept + slope * x[:, None], width)
         log_p = pm.Deterministic("log_p", log_weights + pm.logp(law, y[:, None]))
         pm.Potential("y", pt.logsumexp(log_p, axis=1).sum())
-        return model, pm.NUTS()
+        return model, pm.NUTS(), [model.initial_point()] * N_CHAINS
 
 
 def _parameters():
@@ -83,35 +84,17 @@ def measure(quick, note):
     x, y = data(200 if quick else 1000)
     rows, pairs = [], None
     for method, seconds in (QUICK if quick else FULL).items():
-        start = time.process_time()
-        model, step = MODELS[method](x, y)
-        point, state = model.initial_point(), step.sampling_state
-        first_draw(step, point)
-        compilation = time.process_time() - start
-        chains = [
-            run_chain(step, state, point, np.random.default_rng(seed), tune=TUNE, seconds=seconds)
-            for seed in range(N_CHAINS)
-        ]
+        model, chains, compilation = run_chains(partial(MODELS[method], x, y), tune=TUNE, seconds=seconds)
+        chains = list(chains)
         labels = [labels_of(model, chain.points, seed) for seed, chain in enumerate(chains)]
         if pairs is None:
             # Of a probability between 0.2 and 0.8 in the first run.
             pairs = uncertain_pairs(labels[0], 1, np.random.default_rng(1))
-        values = [np.column_stack([z.max(axis=1), z[:, pairs[0, 0]] == z[:, pairs[0, 1]]]) for z in labels]
-        rows.append({"method": method, "n": len(x), "compilation": compilation} | rates(values, chains))
+        first, second = pairs[0]
+        values = [np.column_stack([z.max(axis=1) + 1, z[:, first] == z[:, second]]) for z in labels]
+        rows.append({"method": method, "n": len(x), "compilation": compilation} | rates(values, chains, NAMES))
         print(rows[-1], flush=True)
     return rows
-
-
-def rates(values, chains):
-    """Means, effective samples per CPU second and R-hat of the number of clusters and of the pair."""
-    found = convergence([one.astype(float) for one in values])
-    shortest = min(len(chain.points) for chain in chains)
-    seconds = sum(chain.seconds[-1] * shortest / len(chain.points) for chain in chains)
-    row = {"milliseconds": float(1e3 * seconds / (shortest * len(chains)))}
-    for j, (name, shift) in enumerate({"clusters": 1.0, "pair": 0.0}.items()):
-        row |= {name: float(found["mean"][j] + shift), f"error_{name}": float(found["mcse"][j])}
-        row |= {f"rate_{name}": float(found["ess"][j] / seconds), f"r_hat_{name}": float(found["r_hat"][j])}
-    return row
 
 
 def table(rows):
@@ -124,10 +107,10 @@ def table(rows):
         "pair of items shares one.\n\n"
     )
     shown = {"Method": "method", "ms/draw": "milliseconds"}
-    for name, title in {"clusters": "clusters", "pair": "pair"}.items():
-        shown[title] = lambda row, name=name: f"{row[name]:.3f} ± {row[f'error_{name}']:.3f}"
-        shown[f"{title}, per CPU s"] = f"rate_{name}"
-        shown[f"{title}, R-hat"] = lambda row, name=name: f"{row[f'r_hat_{name}']:.3f}"
+    for name in NAMES:
+        shown[name] = lambda row, name=name: f"{row[name]:.3f} ± {row[f'{name}_mcse']:.3f}"
+        shown[f"{name}, per CPU s"] = f"rate_{name}"
+        shown[f"{name}, R-hat"] = lambda row, name=name: f"{row[f'r_hat_{name}']:.3f}"
     return text + columns(rows, shown)
 
 
@@ -136,7 +119,7 @@ def headline(rows):
     claims = []
     for ours in where(rows, method=INTEGRATED):
         for peer in rows:
-            for name, title in {"clusters": "number of clusters", "pair": "a pair"}.items() if peer is not ours else ():
+            for name, title in NAMES.items() if peer is not ours else ():
                 gain = ours[f"rate_{name}"] / peer[f"rate_{name}"]
                 text = f"{gain:.3g} times" + (", at least: chains disagree" if peer[f"r_hat_{name}"] > 1.1 else "")
                 claim = f"Mixture of regressions, {title}: effective samples per CPU second over {peer['method']}"

@@ -14,9 +14,7 @@ from pathlib import Path
 import numpy as np
 from common.data import gaussian_clusters, plane, simulated_families
 from common.part import Part, columns, groups, markdown, spread, where
-from common.pictures import BLUE, GREEN, PINK, RED, errors_of, picture
 from common.sweeps import Sweeps, compile_sweeps, gaussian_family, problem, spaced_clusters, timed_sweeps
-from matplotlib.lines import Line2D
 
 PROGRAMS = Path(__file__).resolve().parent / "programs"
 OPTIONS = ("-O3", "-march=native", "-ffast-math", "-w")
@@ -255,55 +253,6 @@ def cell_table(rows):
     return markdown([*titles, "items moved: kernels / C++", "clusters on average", "sweeps x repeats"], lines)
 
 
-def pictures(rows, folder):
-    sizes, families = "gibbs_sweep_sizes.png", "gibbs_sweep_families.png"
-    size_picture(where(rows, kind="cell"), folder / sizes)
-    family_picture(where(rows, kind="family")[::-1], folder / families)
-    return {
-        sizes: "Time of a Gibbs update per item against the number of clusters",
-        families: "Time of a Gibbs update per item and cluster, by family",
-    }
-
-
-def size_picture(rows, path):
-    """Nanoseconds per item against the number of clusters, with a panel for each dimension."""
-    lines = {KERNELS: "-", BESIDE: "--", AFTER: ":"}
-    dimensions, ticks = sorted(groups(rows, "d")), sorted(groups(rows, "true_clusters"))
-    styles = list(zip(sorted(groups(rows, "n")), (BLUE, RED, GREEN, PINK), "os^D", strict=False))
-    shared = {"figsize": (11, 4.4), "sharex": True, "sharey": True, "squeeze": False}
-    with picture(path, 1, len(dimensions), **shared) as (figure, [axes]):
-        for axis, d in zip(axes, dimensions, strict=True):
-            for n, color, marker in styles:
-                for program, line in lines.items():
-                    chosen = where(rows, n=n, d=d, program=program)
-                    if chosen:
-                        x, y = [row["true_clusters"] for row in chosen], [row["median"] for row in chosen]
-                        style = {"color": color, "marker": marker, "markerfacecolor": color if line == "-" else "white"}
-                        axis.errorbar(x, y, errors_of(chosen), linestyle=line, **style)
-            axis.set(xscale="log", yscale="log", xlabel="clusters", title=f"d = {d}")
-            axis.set_xticks(ticks, [str(tick) for tick in ticks])
-            axis.set_xticks([], minor=True)
-            axis.grid(alpha=0.3)
-        axes[0].set_ylabel("CPU time per item of a sweep (ns)")
-        shown = groups(rows, "program")
-        handles = [Line2D([], [], color="black", linestyle=line, label=p) for p, line in lines.items() if p in shown]
-        for n, color, marker in styles:
-            handles.append(Line2D([], [], color=color, marker=marker, linestyle="", label=f"n = {n:,}"))
-        figure.legend(handles=handles, loc="outside lower center", ncols=len(handles), fontsize=9)
-
-
-def family_picture(rows, path):
-    """Bars: nanoseconds per item and cluster of every family, with ranges."""
-    with picture(path, figsize=(8.5, 3.2)) as (_, axis):
-        names, middle = [row["family"] for row in rows], [row["median"] for row in rows]
-        axis.barh(names, middle, xerr=errors_of(rows), color=BLUE, height=0.6)
-        for k, row in enumerate(rows):
-            style = {"textcoords": "offset points", "va": "center", "fontsize": 9}
-            axis.annotate(f"{row['median']:.3g}", (row["most"], k), xytext=(5, 0), **style)
-        axis.set(xlabel="CPU time per item and cluster (ns)")
-        axis.margins(x=0.1)
-
-
 def headline(rows):
     plane_times = {row["program"]: row for row in where(rows, kind="plane")}
     kernels = plane_times[KERNELS]
@@ -331,4 +280,4 @@ def ratios_to(cells, name):
     return [times[KERNELS, *size] / time for (program, *size), time in times.items() if program == name]
 
 
-PART = Part("gibbs_sweep", measure, table, pictures, headline=headline)
+PART = Part("gibbs_sweep", measure, table, headline=headline)

@@ -3,40 +3,21 @@
 import time
 
 import numpy as np
-import pymc as pm
 import xarray as xr
-from common.chains import first_draw, run_chain
-from common.data import beside, plane
-from common.part import Part, columns, groups, interval, markdown, skipping, spread, where
-from common.pictures import BLUE, GREEN, ORANGE, PINK, RED, SKY, picture
+from common.chains import run_chains
+from common.data import beside, dirichlet_process, plane
+from common.part import Part, columns, groups, interval, skipping, spread, where
 from common.real_data_sets import load, load_all, without_ties
-from matplotlib.ticker import NullFormatter
 from peers import pyrichlet_gibbs, scikit_learn
-from pymc.step_methods import CompoundStep
 
 import pymc_nrm as nrm
 from pymc_nrm.trees import bhc, predictive_log_density
 
 ALPHA = 1.0
-OURS, HYPER = "TreeGuided", "TreeGuided and NUTS, hyperpriors"
-TREE, VARIATIONAL = "bhc", "variational"
+OURS, TREE, VARIATIONAL = "TreeGuided", "bhc", "variational"
 
 # Smaller differences, in nats per item, are ties, since averages over draws are no more precise.
 TIE = 0.002
-
-# Peers from the package index that were tried with Python 3.13 but are not measured, and why.
-NOT_MEASURED = (
-    ("bnpy 0.1.7", "pins scikit-learn 1.0.2; import fails: configparser.SafeConfigParser was removed in Python 3.12"),
-    ("pybasicbayes 0.2.2, pyhsmm 0.1.7", "no wheels; builds fail (numpy.distutils hooks, undeclared build needs)"),
-    ("bayespy 0.6.6", "installs; a language for models without a Dirichlet process, finite mixtures only"),
-    ("dpmix 0.3", "no wheel; build fails (Cython undeclared, last release 2013)"),
-    ("dpmmpython 0.1.10", "installs, but is a wrapper of a Julia package: needs Julia"),
-    ("dpgmm 0.2.0", "needs torch and triton, gigabytes with GPU libraries; not tried"),
-    ("dirichletprocess 0.2.0", "installs; draws from Dirichlet processes, no mixtures"),
-    ("dphmix 0.2.0", "installs; diagonal normal-gamma components only, another model"),
-    ("dpmmlearn 0.0.1b1", "installs; keeps one draw and has no predictive density"),
-    ("pyrichlet 0.0.9, variational", "installs; its update divides the scatter by the count; only its sampler is run"),
-)
 
 
 def at_time(row, seconds):
@@ -64,7 +45,7 @@ def summary(rows):
         if method != OURS:
             equal = [at_time(ours[row["seed"]], row["seconds"]) for row in found]
             gains = [value - best(row) for value, row in zip(equal, found, strict=True) if value is not None]
-            line["equal"] = spread(gains) if gains and method != HYPER else None
+            line["equal"] = spread(gains) if gains else None
             line["end"] = spread([ours[row["seed"]]["ships"] - best(row) for row in found])
         lines.append(line)
     return lines
@@ -109,9 +90,8 @@ def table(rows):
         "logarithms and is below a density, so that *Student t*, the predictive of the same variational posterior, is "
         "computed as well.  The package is compared with the better of both.  CPU seconds of one core: fitting for "
         "peers; for the package sampling from the first draw, trees and tuning and prediction included, kernels warm. "
-        "Its density at a time averages the second half of the draws so far.  *Hyperpriors*: alpha ~ Gamma(2, 1), "
-        "kappa and a factor of Psi log-normal about the values above, sampled by NUTS, first split of small "
-        "sets only.  Medians over splits, range in brackets.\n"
+        "Its density at a time averages the second half of the draws so far.  Medians over splits, range in "
+        "brackets.\n"
     )
     shown = {
         "Method": "method",
@@ -120,9 +100,7 @@ def table(rows):
         "converged": "converged",
         "as it ships": lambda line: f"{line['ships']:.3f}",
         "Student t": lambda line: None if line["student"] is None else f"{line['student']:.3f}",
-        "TreeGuided minus method, equal time": lambda line: (
-            None if line["method"] in (OURS, HYPER) else _range(line["equal"])
-        ),
+        "TreeGuided minus method, equal time": lambda line: None if line["method"] == OURS else _range(line["equal"]),
         "TreeGuided at its end minus method": lambda line: None if line["method"] == OURS else _range(line["end"]),
     }
     for name, here in groups(lines, "set").items():
@@ -136,105 +114,33 @@ def table(rows):
     )
     milliseconds = [row["prediction_milliseconds"] for row in where(rows, method=OURS)]
     text += f"Prediction takes {min(milliseconds):.2g} to {max(milliseconds):.2g} ms per draw of the package.\n"
-    text += "\nTried with Python 3.13 and not measured:\n\n" + markdown(("Peer", "Why not"), NOT_MEASURED)
     return text
-
-
-STYLES = (
-    ("variational with", PINK, "v", "variational, default priors"),
-    (VARIATIONAL, ORANGE, "o", "variational, same priors"),
-    ("EM", GREEN, "s", "EM, K by BIC"),
-    ("pyrichlet", BLUE, "D", "pyrichlet, slice sampler"),
-    (TREE, SKY, "^", "package, bhc"),
-)
-
-
-def pictures(rows, folder):
-    sets, file = groups(where(rows, seed=1), "set"), "held_out_density.png"
-    n_columns = min(4, len(sets))
-    n_rows = -(-len(sets) // n_columns)
-    handles = {}
-    with picture(folder / file, n_rows, n_columns, figsize=(11, 2.9 * n_rows + 0.7)) as (figure, axes):
-        for axis in axes.flat[len(sets) :]:
-            axis.set_visible(False)
-        for (name, here), axis in zip(sets.items(), axes.flat, strict=False):
-            draw_set(axis, name, here, handles)
-        for axis in axes.flat[max(len(sets) - n_columns, 0) : len(sets)]:
-            axis.set_xlabel("CPU time (s)", fontsize=9)
-        figure.supylabel("held-out log density (nats per item)", fontsize=10)
-        figure.legend(handles.values(), handles.keys(), loc="outside lower center", ncols=3, fontsize=9)
-    return {
-        file: "Held-out log predictive density against CPU time, first split of each set; points at the lower edge "
-        "with a number are below it."
-    }
-
-
-def draw_set(axis, name, here, handles):
-    """The density of the package against time, and the other methods as points."""
-    [ours] = where(here, method=OURS)
-    [handles[f"package, {OURS}"]] = axis.plot(ours["times"], ours["density"], color=RED, linewidth=2)
-    for row in where(here, method=HYPER):
-        [handles["package, hyperpriors"]] = axis.plot(row["times"], row["density"], "k--", linewidth=1.2)
-    ends = np.array([best(row) for row in here])
-    n_below = 0
-    floor = max(ends.min(), ends.max() - 3 * (ends.max() - np.median(ends)) - 0.02)
-    for row in here:
-        style = next((style for style in STYLES if row["method"].startswith(style[0])), None)
-        if style:
-            _, color, marker, label = style
-            place = row["seconds"], max(best(row), floor)
-            handles[label] = axis.scatter(*place, color=color, marker=marker, s=34, zorder=3)
-            if best(row) < floor:
-                above = {"xytext": (0, 6 + 8 * (n_below % 2)), "textcoords": "offset points"}
-                axis.annotate(f"{best(row):.2f}", place, fontsize=7, ha="center", **above)
-                n_below += 1
-    margin = 0.06 * (ends.max() - floor) + 1e-3
-    axis.set_ylim(floor - margin, max(axis.get_ylim()[1], ends.max() + margin))
-    axis.set(xscale="log", title=f"{name} ({ours['n']} x {ours['d']})")
-    axis.title.set_fontsize(10)
-    axis.tick_params(labelsize=8, which="both")
-    axis.xaxis.set_minor_formatter(NullFormatter())
 
 
 N_TUNE = 200
 
 
-def model_and_step(train, family, hyperpriors):
-    """The model and its step; NUTS samples alpha, kappa and the scale of Psi if they have hyperpriors."""
-    with pm.Model() as model:
-        alpha = ALPHA
-        if hyperpriors:
-            alpha, kappa = pm.Gamma("alpha", 2, 1), pm.LogNormal("kappa", np.log(0.1), 1)
-            family = family._replace(kappa=kappa, Psi=pm.LogNormal("scale", 0, 1) * family.Psi)
-        z = nrm.Partition("z", nrm.DirichletProcess(alpha), n=len(train))
-        nrm.Mixture("x", z, family, observed=train)
-        step = nrm.TreeGuided([z])
-        if hyperpriors:
-            step = CompoundStep([pm.NUTS([alpha, kappa, model["scale"]]), step])
-    return model, step
-
-
-def chain(train, family, hyperpriors, seconds, seed):
+def chain(train, family, seconds, seed):
     """Draws of one chain, including tuning, and CPU seconds since its start, including the growth of trees."""
-    model, step = model_and_step(train, family, hyperpriors)
-    point, state = model.initial_point(), step.sampling_state
-    first_draw(step, point)
+
+    def make():
+        with dirichlet_process(train, family, nrm.DirichletProcess(ALPHA)) as model:
+            step = nrm.TreeGuided([model["z"]])
+        return model, step, [model.initial_point()]
+
     limits = {"tune": N_TUNE, "seconds": seconds, "tuning_seconds": seconds, "all_draws": True}
-    found = run_chain(step, state, point, np.random.default_rng(seed), **limits)
-    points = found.points
-    draws = {"z": (("chain", "draw", "item"), np.array([point["z"] for point in points])[None])}
-    for name in ("alpha", "kappa", "scale") if hyperpriors else ():
-        draws[name] = (("chain", "draw"), np.exp([[point[f"{name}_log__"] for point in points]]))
-    return model, xr.Dataset(draws), found.seconds
+    model, (found,), _ = run_chains(make, first_seed=seed, **limits)
+    labels = np.array([point["z"] for point in found.points])
+    return model, xr.Dataset({"z": (("chain", "draw", "item"), labels[None])}), found.seconds
 
 
-def package(train, test, family, seconds, seed, hyperpriors=False):
+def package(train, test, family, seconds, seed):
     """Held-out density of the package against CPU time, including prediction.
 
     At each time it is the log of a mean over the second half of the draws so far.  The mean is that of the predictive
     density given the partition, with parameters integrated out.
     """
-    model, draws, times = chain(train, family, hyperpriors, seconds, seed)
+    model, draws, times = chain(train, family, seconds, seed)
     nrm.predictive_density(draws.isel(draw=slice(0, 1)), model, test[:2])
     start = time.process_time()
     density = nrm.predictive_density(draws, model, test).density.values[0]
@@ -310,9 +216,7 @@ def split(X, seed, share=0.7):
 
 
 def measure(quick, note):
-    rows, absent = [], set()
-    for peer, reason in NOT_MEASURED:
-        note(f"not measured: {peer}: {reason}")
+    rows = []
     # The first tree compiles the kernels.
     tree(*[np.random.default_rng(1).normal(size=(20, 2))] * 2, nrm.NormalWishart(0.0, 0.1, np.eye(2), 8.0), 1)
     for name, X in load_all(QUICK_SETS if quick else SETS, note, lambda name: SETS[name]()).items():
@@ -323,20 +227,15 @@ def measure(quick, note):
             same = {"set": name, "n": len(train), "d": train.shape[1], "n_test": len(test), "seed": seed}
             longest = 0.5
             for method, call in contenders(train, test, family, quick, seed).items():
-                with skipping(method, note if method not in absent else absent.add):
-                    absent.add(method)
+                with skipping(method, note):
                     found = call()
                     found.pop("log_p", None)
-                    absent.remove(method)
                     longest = max(longest, found["seconds"])
                     rows.append(same | {"method": method} | found)
             seconds = min(1.2 * longest, 1.5) if quick else min(1.2 * longest, 12.0 if len(X) > 2000 else 4.0)
             rows.append(same | {"method": OURS} | package(train, test, family, seconds, seed))
-            # NUTS is compiled for each data set, so run one split of the small ones only.
-            if seed == 1 and not quick and len(X) <= 500:
-                rows.append(same | {"method": HYPER} | package(train, test, family, seconds, seed, hyperpriors=True))
             print(f"{name}, split {seed} of {n_splits}", flush=True)
     return rows
 
 
-PART = Part("held_out", measure, table, pictures, headline=headline)
+PART = Part("held_out", measure, table, headline=headline)

@@ -1,6 +1,5 @@
 """Mixtures with any likelihood: labels that index parameters, against stick-breaking with labels summed out."""
 
-import time
 import warnings
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -8,8 +7,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import pymc as pm
 import pytensor.tensor as pt
-from common.chains import first_draw, run_chain
-from common.functionals import convergence
+from common.chains import run_chains
+from common.functionals import rates
 from common.part import Part, groups, interval, markdown, skipping, spread, where
 from peers import stock_steps
 from peers.stick_breaking import log_weights_of, stick_log_weights, values_of
@@ -127,11 +126,12 @@ def table(rows):
     shown = {"Data": "problem", "K": "n_slots", "Method": "method"}
     lines = []
     for key, chosen in groups(rows, *shown.values()).items():
-        rates = [
-            f"{_range([row[f'rate_{name}'] for row in chosen])} ({max(row[f'r_hat_{name}'] for row in chosen):.2f})"
-            for name in RATES
-        ]
-        lines.append((*key, _range([row["milliseconds"] for row in chosen]), *rates))
+        cells = []
+        for name in RATES:
+            # A quantity that never changed has no rate and no R-hat.
+            found = [(row[f"rate_{name}"] or 0.0, row[f"r_hat_{name}"] or 9.0) for row in chosen]
+            cells.append(f"{_range([rate for rate, _ in found])} ({max(r_hat for _, r_hat in found):.2f})")
+        lines.append((*key, _range([row["milliseconds"] for row in chosen]), *cells))
     text += markdown((*shown, "ms/draw", *RATES.values()), lines)
     for n_slots, ratios in gains(rows).items():
         text += f"\nK = {n_slots}: the package over nutpie, "
@@ -147,7 +147,7 @@ def gains(rows):
             for name in RATES:
                 if peer[f"rate_{name}"]:
                     ratios = found.setdefault(row["n_slots"], {}).setdefault(name, [])
-                    ratios.append(row[f"rate_{name}"] / peer[f"rate_{name}"])
+                    ratios.append((row[f"rate_{name}"] or 0.0) / peer[f"rate_{name}"])
     return found
 
 
@@ -171,36 +171,30 @@ N_ITEMS, TUNE = 1000, 500
 
 
 def package_chains(problem, n_slots, seconds):
-    """Functionals of the draws of each chain, CPU seconds after tuning and of tuning, and those of compilation."""
-    model = slot_model(problem, ALPHA, n_slots)
-    start = time.perf_counter()
-    with model:
-        step = CompoundStep([nrm.SlotNUTS(), nrm.SlotGibbs([model["z"]])])
-    point, state = model.initial_point(), step.sampling_state
-    first_draw(step, point)
-    compilation = time.perf_counter() - start
-    chains = []
-    for seed in range(N_CHAINS):
-        chain = run_chain(step, state, point, np.random.default_rng(seed + 1), tune=TUNE, seconds=seconds)
-        labels = [point["z"] for point in chain.points]
-        drawn = [
-            functionals(problem, z, values) for z, values in zip(labels, values_of(model, chain.points), strict=True)
-        ]
-        chains.append((drawn, chain.seconds[-1], chain.tuning_seconds))
-    return chains, compilation
+    """Functionals of the draws of each chain, the chains, and wall seconds of compilation."""
+
+    def make():
+        with slot_model(problem, ALPHA, n_slots) as model:
+            step = CompoundStep([nrm.SlotNUTS(), nrm.SlotGibbs([model["z"]])])
+        return model, step, [model.initial_point()] * N_CHAINS
+
+    model, chains, compilation = run_chains(make, tune=TUNE, seconds=seconds)
+    chains, drawn = list(chains), []
+    for chain in chains:
+        pairs = zip(chain.points, values_of(model, chain.points), strict=True)
+        drawn.append([functionals(problem, point["z"], values) for point, values in pairs])
+    return drawn, chains, compilation
 
 
 def nutpie_chains(problem, n_sticks, seconds):
     """The same with nutpie; labels are drawn afterwards for each draw, at no charge."""
-    program, compilation = stock_steps.compiled(stick_model(problem, ALPHA, n_sticks))
-    chains = []
-    for seed in range(N_CHAINS):
-        # Tuning takes as many draws; its seconds are not counted.
-        points, spent, tuning, *_ = stock_steps.run(program, tune=TUNE, seconds=seconds, seed=seed + 1)
-        rng = np.random.default_rng(100 + seed)
-        drawn = [functionals(problem, stick_labels(problem, point, rng), point) for point in points]
-        chains.append((drawn, spent, tuning))
-    return chains, compilation
+    model = stick_model(problem, ALPHA, n_sticks)
+    chains, compilation = stock_steps.nutpie_chains(model, N_CHAINS, tune=TUNE, seconds=seconds)
+    chains, drawn = list(chains), []
+    for seed, chain in enumerate(chains, 100):
+        rng = np.random.default_rng(seed)
+        drawn.append([functionals(problem, stick_labels(problem, point, rng), point) for point in chain.points])
+    return drawn, chains, compilation
 
 
 def measure(quick, note):
@@ -216,27 +210,14 @@ def measure(quick, note):
                 )
                 for method, run in {PACKAGE: package_chains, NUTPIE: nutpie_chains}.items():
                     with skipping(method, note):
-                        chains, compilation = run(problem, n_slots, seconds[method])
-                        if any(len(drawn) < 10 for drawn, *_ in chains):
+                        drawn, chains, compilation = run(problem, n_slots, seconds[method])
+                        if min(map(len, drawn)) < 10:
                             note(f"{method}, {name}, K = {n_slots}: tuning took the time given; no draws")
                             continue
-                        rows.append(row(name, repeat, method, n_slots, chains, compilation))
+                        rows.append({"problem": name, "repeat": repeat, "method": method, "n_slots": n_slots})
+                        rows[-1] |= {"compilation": compilation} | rates(drawn, chains, RATES)
                         print(rows[-1], flush=True)
     return rows
-
-
-def row(name, repeat, method, n_slots, chains, compilation):
-    found = convergence([np.array(drawn, dtype=float) for drawn, *_ in chains])
-    shortest = min(len(drawn) for drawn, *_ in chains)
-    seconds = sum(spent * shortest / len(drawn) for drawn, spent, _ in chains)
-    values = {"problem": name, "repeat": repeat, "method": method, "n_slots": n_slots, "draws": shortest}
-    values |= {"milliseconds": float(1e3 * seconds / (shortest * len(chains))), "compilation": compilation}
-    values["tuning_seconds"] = float(sum(tuning for *_, tuning in chains))
-    for j, functional in enumerate(("clusters", "log_likelihood", "largest")):
-        values[functional] = float(found["mean"][j])
-        values[f"rate_{functional}"] = float(np.nan_to_num(found["ess"][j] / seconds))
-        values[f"r_hat_{functional}"] = float(np.nan_to_num(found["r_hat"][j], nan=9.0))
-    return values
 
 
 PART = Part("labels_as_index", measure, table, headline=headline)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 from common.data import gaussian_clusters
-from common.part import Part, columns, groups
+from common.part import Part, columns
 from common.processes import call, resident
 from scipy.stats import multivariate_normal
 
@@ -163,24 +163,6 @@ def per_draw(row):
     return f"{row['per_draw']:.3f} ({row['least']:.3f} to {row['most']:.3f})"
 
 
-def pictures(rows, folder):
-    from common.pictures import BLUE, GREEN, RED, picture
-
-    name, sets = "large_traces.png", groups(rows, "set")
-    styles = dict(zip(METHODS, ((BLUE, "-", "o"), (RED, "--", "s"), (GREEN, "-.", "^")), strict=True))
-    with picture(folder / name, 2, len(sets), figsize=(10, 6), sharex="col", squeeze=False) as (_, axes):
-        for (above, below), (title, (_, *chosen)) in zip(axes.T, sets.items(), strict=True):
-            for row in chosen:
-                color, line, marker = styles[row["method"]]
-                style = {"color": color, "linestyle": line, "marker": marker, "markevery": 0.1, "label": row["method"]}
-                above.plot(row["times"], (np.array(row["log_joint"]) - chosen[0]["log_joint"][0]) / 1000, **style)
-                below.plot(row["times"], row["clusters"], **style)
-            above.set(title=title, ylabel="change of log joint (thousand nats)")
-            below.set(xlabel="CPU time (seconds)", ylabel="number of clusters")
-            above.legend()
-    return {name: "Log joint density less that of the first draw of Gibbs, and number of clusters."}
-
-
 def headline(rows):
     lines = []
     for row in rows:
@@ -190,4 +172,4 @@ def headline(rows):
     return lines
 
 
-PART = Part("large", measure, table, pictures, headline=headline)
+PART = Part("large", measure, table, headline=headline)

@@ -7,11 +7,11 @@ Run with ``python benchmarks/published_subclusters.py``, or with ``--draws 20000
 import argparse
 
 import numpy as np
-from common.part import describe
+from common.part import describe, markdown
 
 import pymc_nrm as nrm
 from pymc_nrm.measures.base import weights
-from pymc_nrm.published.chang_fisher.published_sweep import (
+from pymc_nrm.published.chang_fisher_sweep import (
     CHANG_FISHER,
     DPMM_JL,
     DPMM_SUBCLUSTERS,
@@ -56,8 +56,7 @@ def draw(X, prior_variance, row, n_draws, seed):
 
 
 def enumerated(rows, n_draws):
-    print("| | " + " | ".join(f"{name}: total variation | error of E[K]" for name in SETS) + " |")
-    print("| --- |" + " --- |" * 2 * len(SETS))
+    lines = []
     for title, row in rows.items():
         cells = []
         for X, variance in SETS.values():
@@ -67,21 +66,21 @@ def enumerated(rows, n_draws):
             sizes = partitions.max(axis=1) + 1
             _, error, _ = mean_and_error(draws.max(axis=1)[None] + 1.0)
             cells += [f"{total_variation(found, exact):.3f}", f"{(found - exact) @ sizes:+.2f} ± {error:.2f}"]
-        print("| " + " | ".join([title, *cells]) + " |", flush=True)
+        lines.append([title, *cells])
+    print(markdown(["", *(title for name in SETS for title in (f"{name}: total variation", "error of E[K]"))], lines))
 
 
 def components(n_draws):
-    print("\n| n | " + " | ".join(PROGRAMS) + " |")
-    print("| --- |" + " --- |" * len(PROGRAMS))
+    lines = []
     for n in (30, 300, 3000):
         rng = np.random.default_rng(n)
         X = rng.normal(np.array([-6.0, 0.0, 6.0])[np.arange(n) % 3], 1.0)
-        cells = []
+        lines.append([n])
         for row in PROGRAMS.values():
             draws = draw(X, 36.0, row, n_draws, 2)[n_draws // 4 :]
             mean, error, _ = mean_and_error(draws.max(axis=1)[None] + 1.0)
-            cells.append(f"{mean:.2f} ± {error:.2f}")
-        print("| " + " | ".join([str(n), *cells]) + " |", flush=True)
+            lines[-1].append(f"{mean:.2f} ± {error:.2f}")
+    print(markdown(["n", *PROGRAMS], lines))
 
 
 def main():

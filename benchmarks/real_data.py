@@ -52,21 +52,18 @@ def on_all_items(data, method, seed=1):
 def measure(quick, note, sets=None, methods=None):
     chosen = sets or (QUICK_SETS if quick else CATALOGUE)
     rows = rows_to_keep("real_data", quick, note, sets, methods, origin)
-    absent = set()
     for name, data in load_all(chosen, note).items():
         n, d = data.X.shape
         same = {"set": name, "kind": data.kind, "n": n, "d": d, "classes": len(data.class_names), "about": data.about}
         for label in methods or METHODS:
             method, kinds, with_density = METHODS[label]
-            if label in absent or (kinds is not None and data.kind not in kinds):
+            if kinds is not None and data.kind not in kinds:
                 continue
-            absent.add(label)
             with skipping(label, note):
                 found = [same | {"method": label} | row for row in on_all_items(data, method)]
                 if data.kind in with_density:
                     found[0]["held_out"] = held_out(data, ours.fit_for_density if label == ours.NAME else method)
                 rows += found
-                absent.remove(label)
                 print(f"{name}: {label}: {found[0]}", flush=True)
     if not quick:
         note_absent(rows, note)

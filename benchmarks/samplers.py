@@ -7,7 +7,7 @@ from common.part import Part, where
 from common.real_data_sets import load_all
 from common.sampler_runs import SEQUENTIAL, TREE, Sampler, measure_set
 from common.sampler_sets import SETS
-from common.sampler_tables import efficiency_picture, sampler_headline, sampler_tables, trace_picture
+from common.sampler_tables import sampler_headline, sampler_tables, trace_picture
 
 import pymc_nrm as nrm
 
@@ -43,7 +43,7 @@ def pictures(rows, folder):
     found = {}
     for row in where(rows, kind="reference"):
         found |= trace_picture(rows, row, folder / f"samplers_{row['set']}.png")
-    return found | efficiency_picture(rows, folder / "samplers_efficiency.png")
+    return found
 
 
 OPTIONS = {"sets": SETS, "methods": SAMPLERS}

@@ -12,7 +12,7 @@ import numpy as np
 from common.part import describe
 from common.pictures import BLACK, BLUE, GREEN, RED, legend, picture
 from common.real_data_sets import load_all
-from peers import collapsed
+from peers import collapsed, scikit_learn
 
 import pymc_nrm as nrm
 from pymc_nrm.testing import log_evidence
@@ -173,11 +173,8 @@ def others(train, test, family, rng):
     best, seconds = timed(optimize_hyperparameters, train, family, DP, **options)
     held_out = predictive_log_density(best.dendrogram, train, test, best.family, best.measure).mean()
     yield "groups, optimised", best.log_bounds[-1], None, best.dendrogram.n_clusters, seconds, held_out
-    from sklearn.mixture import BayesianGaussianMixture  # these sets come with it
-
-    options = {"weight_concentration_prior": 1.0, "max_iter": 500, "random_state": 1, "n_init": 3}
-    model = BayesianGaussianMixture(n_components=TRUNCATION, **options)
-    _, seconds = timed(model.fit, train)
+    options = {"weight_concentration_prior": 1.0, "n_components": TRUNCATION, "n_init": 3}
+    model, seconds = scikit_learn.variational_fit(train, 1, **options)
     yield "BayesianGaussianMixture", None, None, len(np.unique(model.predict(train))), seconds, model.score(test)
 
 

@@ -135,15 +135,10 @@ MEASURES = ("purity", "normalized_mutual_information", "adjusted_rand", "f_measu
 def measure(quick, note, sets=None, methods=None):
     chosen = sets or (QUICK_SETS if quick else SETS)
     rows = rows_to_keep("trees_of_items", quick, note, sets, methods)
-    absent = set()
     for name, data in load_all(chosen, note, lambda name: SETS[name]()).items():
         for label in methods or METHODS:
-            if label in absent:
-                continue
-            absent.add(label)
             with skipping(label, note):
                 found = METHODS[label](data, 1)
-                absent.remove(label)
                 ours = where(rows, set=name, method=OURS)
                 counts = [level["n_clusters"] for level in ours[0]["own"]] if ours else None
                 rows.append(evaluated(data, label, found, counts))

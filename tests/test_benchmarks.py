@@ -12,10 +12,9 @@ import pytest
 ROOT = pathlib.Path(__file__).parents[1]
 FOLDER = ROOT / "benchmarks"
 NAMES = (
-    *("accuracy", "gibbs_sweep", "samplers", "samplers_published", "ablation", "stock_pymc", "labels_as_index"),
+    *("accuracy", "gibbs_sweep", "samplers", "ablation", "stock_pymc", "labels_as_index"),
     *("collapsed_regressions", "regression", "held_out", "real_data", "tables", "agreement_of_chains"),
-    *("documents", "trees_of_items", "nested_sweeps"),
-    *("first_minutes", "latency", "memory", "scaling", "large", "chunks", "equal_time"),
+    *("documents", "trees_of_items", "first_minutes", "latency", "scaling", "large", "chunks", "equal_time"),
 )
 
 

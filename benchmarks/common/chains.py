@@ -47,6 +47,20 @@ def first_draw(step, point):
     step.step(point)
 
 
+def run_chains(make, *, first_seed=1, **limits):
+    """The model of ``make()``, which returns it with a step and starts; its chains, of which each runs when it is asked
+    for; and wall seconds until the first draw of another chain, which compiles.
+    """
+    begin = time.perf_counter()
+    model, step, starts = make()
+    state = step.sampling_state
+    first_draw(step, starts[0])
+    compilation = time.perf_counter() - begin
+    seeds = enumerate(starts, first_seed)
+    chains = (run_chain(step, state, start, np.random.default_rng(seed), **limits) for seed, start in seeds)
+    return model, chains, compilation
+
+
 def time_draws(step, point, target, repeats=3):
     """CPU seconds per draw: several means over as many draws as fill a time; all kernels must be compiled before."""
     start = time.process_time()

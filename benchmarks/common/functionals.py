@@ -69,3 +69,20 @@ def convergence(chains):
     ess, r_hat, mean_ess = (np.where(constant, math.nan, x) for x in (ess, r_hat, mean_ess))
     mcse = values.std(axis=(0, 1), ddof=1) / np.sqrt(mean_ess)
     return {"mean": values.mean(axis=(0, 1)), "mcse": mcse, "ess": ess, "r_hat": r_hat}
+
+
+def rates(values, chains, names):
+    """Entries of a row: for each functional mean, Monte Carlo error, R-hat and effective samples per CPU second after
+    tuning, of all chains together; what is not known is None.
+    """
+    found = convergence([np.asarray(one, dtype=float) for one in values])
+    shortest = min(len(one) for one in values)
+    # CPU seconds of the draws that are used.
+    seconds = sum(chain.seconds[-1] * shortest / len(one) for chain, one in zip(chains, values, strict=True))
+    row = {"draws": shortest, "n_tune": min(chain.n_tune for chain in chains), "seconds": seconds}
+    row |= {"milliseconds": 1e3 * seconds / (shortest * len(chains))}
+    row["tuning_seconds"] = sum(chain.tuning_seconds for chain in chains)
+    for j, name in enumerate(names):
+        row |= {name: found["mean"][j], f"{name}_mcse": found["mcse"][j]}
+        row |= {f"r_hat_{name}": found["r_hat"][j], f"rate_{name}": found["ess"][j] / seconds}
+    return {key: None if math.isnan(value) else np.asarray(value).item() for key, value in row.items()}

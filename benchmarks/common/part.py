@@ -43,8 +43,10 @@ class Part(NamedTuple):
         notes = []
 
         def note(text):
-            print(text, flush=True)
-            notes.append(text)
+            # What is not installed is missing from every set.
+            if text not in notes:
+                print(text, flush=True)
+                notes.append(text)
 
         machine = describe()
         print(machine, flush=True)

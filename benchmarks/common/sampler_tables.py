@@ -3,7 +3,7 @@
 import numpy as np
 
 from common.part import columns, groups, interval, markdown, spread, where
-from common.pictures import COLORS, LINES, MARKERS, RED, picture
+from common.pictures import COLORS, LINES, RED, picture
 from common.sampler_runs import TREE
 
 STARTS = {"one": "one cluster", "alone": "all items alone"}
@@ -50,42 +50,6 @@ def trace_picture(rows, reference, path):
     }
 
 
-def efficiency_picture(rows, path):
-    """ESS per second of the number of clusters by sampler and set; markers of biased samplers are hollow."""
-    stationary = [row for row in where(rows, kind="stationary") if row.get("clusters_median")]
-    if not stationary:
-        return {}
-    sets, samplers = list(groups(stationary, "set")), groups(stationary, "sampler")
-    style = styles(samplers)
-    with picture(path, figsize=(11, 5)) as (figure, axis):
-        for k, (sampler, chosen) in enumerate(samplers.items()):
-            places = [sets.index(row["set"]) + (k - (len(samplers) - 1) / 2) * 0.1 for row in chosen]
-            median, *ends = (
-                np.array([row[f"clusters_{key}"] for row in chosen]) for key in ("median", "least", "most")
-            )
-            color = style[sampler]["color"]
-            axis.errorbar(
-                places,
-                median,
-                yerr=[median - ends[0], ends[1] - median],
-                fmt=MARKERS[k % len(MARKERS)],
-                color=color,
-                markerfacecolor=color if chosen[0]["exact"] else "white",
-                markersize=8,
-                capsize=2,
-                label=sampler,
-            )
-        axis.set(yscale="log", ylabel="ESS per CPU second of the number of clusters")
-        axis.set_xticks(range(len(sets)), sets)
-        for k in range(1, len(sets)):
-            axis.axvline(k - 0.5, color="#DDDDDD", linewidth=0.8, zorder=0)
-        figure.legend(loc="outside lower center", ncols=4, fontsize=8)
-    return {
-        path.name: "ESS per CPU second of the number of clusters, median and range over chains; hollow: biased; "
-        "samplers under which it never changed are absent"
-    }
-
-
 TEXT = """\
 Every step is called directly, without PyMC around it, on one core; times are CPU seconds, compilation excluded.
 
@@ -105,13 +69,6 @@ alone gives to a correct sampler of that effective sample size, roughly.  An err
 itself a guess, and so is z: that of the slice sampler on 10k is from 13, see `NOTES.md`.
 
 The published sampler is **biased**: its effective sample size, in parentheses, says nothing about the posterior.
-"""
-
-PUBLISHED = """\
-The sampler of Lee & Choi (2015) with G global moves and D levels of local moves per draw; D = 0 stands for Gibbs
-updates of all items.  It is **biased** whatever they are: z and TV say how far from the posterior; effective sample
-sizes, in parentheses, say nothing about it.  Columns are those of the part `samplers`, where they are explained; one
-chain each.
 """
 
 ABLATION = """\
@@ -138,10 +95,6 @@ def sampler_tables(rows):
     """Markdown tables of all sets, and of the factors between the tree-guided sampler and its rivals."""
     margins = " or ".join(f"{margin:g} nats" for margin in sorted(groups(where(rows, kind="reference"), "margin")))
     return "\n".join([_tables(TEXT.format(margins=margins), rows), *_factors(rows)])
-
-
-def published_table(rows):
-    return _tables(PUBLISHED, rows)
 
 
 def ablation_table(rows):

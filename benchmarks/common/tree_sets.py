@@ -80,14 +80,6 @@ def diffusion(n, d=6, depth=3, alpha=1.0, steps=STEPS, seed=1):
     return TreeData(f"diffusion, {n}", X, truth, about)
 
 
-def balanced(n, d=6, branches=(4, 3, 3), seed=1):
-    """Normal data from a tree of equal branches with leaves of one size and shape."""
-    rng = np.random.default_rng([n, d, seed, 3])
-    truth = equal_branches(n, branches, rng)
-    X = diffused_means(truth, STEPS, d, rng) + rng.normal(size=(n, d))
-    return TreeData(f"balanced, {n}", X, truth, f"{truth[-1].max() + 1} leaves of one size; normal steps and noise")
-
-
 def heavy_tails(n, d=6, branches=(4, 3, 3), seed=1):
     """The same with leaves of different shapes, and t tails with 3 degrees of freedom."""
     rng = np.random.default_rng([n, d, seed, 3])

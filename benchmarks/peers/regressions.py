@@ -8,6 +8,8 @@ import pymc as pm
 from scipy import stats
 from scipy.special import logsumexp
 
+from peers.scikit_learn import best_em
+
 LEVELS = np.array([0.05, 0.25, 0.75, 0.95])
 
 
@@ -26,14 +28,9 @@ def linear(train, test, quick, seed):
 
 def gaussian_mixture(train, test, quick, seed):
     """scikit-learn's mixture of all columns, its number of components by BIC, conditioned on the covariates."""
-    from sklearn.mixture import GaussianMixture
-
     (X, y), (X_new, y_new) = train, test
-    joint, new = np.column_stack([X, y]), np.asarray(X_new)
-    fits = [
-        GaussianMixture(k, n_init=2, random_state=seed, reg_covar=1e-4).fit(joint) for k in range(1, 4 if quick else 11)
-    ]
-    best = min(fits, key=lambda fit: fit.bic(joint))
+    new = np.asarray(X_new)
+    best = best_em(np.column_stack([X, y]), 3 if quick else 10, 2, seed, reg_covar=1e-4)
     log_w, location, scale = [], [], []
     for weight, mean, covariance in zip(best.weights_, best.means_, best.covariances_, strict=True):
         of_x = stats.multivariate_normal(mean[:-1], covariance[:-1, :-1])

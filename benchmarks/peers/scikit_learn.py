@@ -61,7 +61,7 @@ def student_mixture(model, points):
     return logsumexp(log_p, axis=1, b=model.weights_)
 
 
-def best_em(X, most, n_init, seed, patience=np.inf):
+def best_em(X, most, n_init, seed, patience=np.inf, **options):
     """Gaussian mixture by EM: 1 to ``most`` components by BIC, until so many in a row have not lowered it."""
     from sklearn.mixture import GaussianMixture
 
@@ -69,7 +69,7 @@ def best_em(X, most, n_init, seed, patience=np.inf):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for k in range(1, most + 1):
-            model = GaussianMixture(k, n_init=n_init, random_state=seed, max_iter=1000).fit(X)
+            model = GaussianMixture(k, n_init=n_init, random_state=seed, max_iter=1000, **options).fit(X)
             criterion = model.bic(X)
             if criterion < least:
                 best, least = model, criterion

@@ -1,9 +1,11 @@
 """The same Dirichlet process mixture of Gaussians under steps of the package, and in stock PyMC under those of PyMC."""
 
 import time
+from functools import partial
 
 import numpy as np
 import pymc as pm
+from common.chains import Chain, run_chains
 from common.data import dirichlet_process
 from pymc.step_methods import CompoundStep
 
@@ -11,18 +13,21 @@ import pymc_nrm as nrm
 from peers import stick_breaking
 
 
-def compiled(model):
-    """Compile the model with nutpie; return it and the seconds this took, including first evaluations."""
+def nutpie_chains(model, n_chains, *, tune, seconds, all_draws=False):
+    """Chains of nutpie that end after a number of CPU seconds, tuning included, and wall seconds of compilation. Points
+    are values of the random variables.
+    """
     import nutpie
 
-    start = time.perf_counter()
+    begin = time.perf_counter()
     program = nutpie.compile_pymc_model(model)
     nutpie.sample(program, draws=2, tune=2, chains=1, cores=1, seed=1, progress_bar=False)
-    return program, time.perf_counter() - start
+    compilation = time.perf_counter() - begin
+    return (_nutpie_chain(program, tune, seconds, seed + 1, all_draws) for seed in range(n_chains)), compilation
 
 
-def _trace(program, tune, seconds, seed):
-    """The trace of one chain that is stopped after a number of CPU seconds, and the seconds that it took."""
+def _nutpie_chain(program, tune, seconds, seed, all_draws):
+    """One chain, whose CPU seconds are divided among its draws by their leapfrog steps."""
     import nutpie
 
     begin = time.process_time()
@@ -30,7 +35,17 @@ def _trace(program, tune, seconds, seed):
     sampler = nutpie.sample(program, draws=100_000, tune=tune, blocking=False, **options)
     while time.process_time() - begin < seconds:
         time.sleep(0.1)
-    return sampler.abort(), time.process_time() - begin
+    trace, elapsed = sampler.abort(), time.process_time() - begin
+    parts = [(trace.warmup_posterior, trace.warmup_sample_stats)]
+    if "posterior" in trace.children and trace.posterior.sizes["draw"] > 0:
+        parts.append((trace.posterior, trace.sample_stats))
+    points = [point for draws, _ in parts for point in _points(draws)]
+    steps = np.concatenate([stats.n_steps.values[0] for _, stats in parts]).astype(float)
+    times, n_tune = elapsed * np.cumsum(steps) / steps.sum(), parts[0][0].sizes["draw"]
+    stats = [[{"diverging": one}] for _, found in parts[1:] for one in found.diverging.values[0]]
+    if all_draws:
+        return Chain(points, times, times[n_tune - 1], n_tune, stats)
+    return Chain(points[n_tune:], times[n_tune:] - times[n_tune - 1], times[n_tune - 1], n_tune, stats)
 
 
 def _points(draws):
@@ -39,36 +54,9 @@ def _points(draws):
     return [{name: x[s] for name, x in values.items()} for s in range(draws.sizes["draw"])]
 
 
-def _has_draws(trace):
-    return "posterior" in trace.children and trace.posterior.sizes["draw"] > 0
-
-
-def run(program, *, tune, seconds, seed):
-    """Draws of one chain that is stopped after a number of CPU seconds, including tuning."""
-    trace, elapsed = _trace(program, tune, seconds, seed)
-    steps = float(trace.warmup_sample_stats.n_steps.sum())
-    n_tune = trace.warmup_sample_stats.sizes["draw"]
-    if not _has_draws(trace):
-        return [], 0.0, elapsed, n_tune, 0
-    share = steps / (steps + float(trace.sample_stats.n_steps.sum()))
-    divergences = int(np.sum(trace.sample_stats.diverging.values))
-    return _points(trace.posterior), elapsed * (1 - share), elapsed * share, n_tune, divergences
-
-
-def follow(program, *, tune, seconds, seed):
-    """All draws of one chain, those of tuning included, and the CPU seconds to each by its leapfrog steps."""
-    trace, elapsed = _trace(program, tune, seconds, seed)
-    points = _points(trace.warmup_posterior)
-    steps = trace.warmup_sample_stats.n_steps.values[0].astype(float)
-    if _has_draws(trace):
-        points += _points(trace.posterior)
-        steps = np.concatenate([steps, trace.sample_stats.n_steps.values[0]])
-    return points, elapsed * np.cumsum(steps) / steps.sum()
-
-
 ALPHA, N_COMPONENTS = 1.0, 30
 FAMILY = nrm.NormalWishart(mu=0.0, kappa=0.1, Psi=5.0 * np.eye(2), nu=8.0)
-SUMMED_OUT = "NUTS, labels summed out"
+SUMMED_OUT, NUTPIE = "NUTS, labels summed out", "nutpie, labels summed out"
 
 
 def marginal_model(X):
@@ -94,16 +82,23 @@ def model_and_step(X, name, n_chains):
     return model, step, [model.initial_point() | {"labels": start} for start in labels]
 
 
-def draw_labels(X, values, seed):
-    """Labels given each draw of the other variables, shape (draws, n)."""
-    rng = np.random.default_rng(100 + seed)
-    draws = [stick_breaking.draw_labels(X, point, FAMILY, rng) for point in values]
-    return np.array(draws, dtype=np.int64).reshape(len(draws), len(X))
+def chains_of(X, name, n_chains, *, tuning_seconds=np.inf, **limits):
+    """Model, chains and wall seconds of compilation of a method; no model where points are values of variables."""
+    if name.endswith(NUTPIE):
+        return None, *nutpie_chains(marginal_model(X), n_chains, **limits)
+    return run_chains(partial(model_and_step, X, name, n_chains), tuning_seconds=tuning_seconds, **limits)
+
+
+def values_of(model, points):
+    """Values of the random variables for each point of a chain."""
+    return points if model is None else stick_breaking.values_of(model, points)
 
 
 def labels_of(X, model, points, seed):
-    """Labels of the draws of a chain, shape (draws, n): from the points, or drawn for each."""
+    """Labels of the draws of a chain, shape (draws, n): from the points, or drawn given the variables of each."""
     for name in ("z", "labels"):
-        if name in points[0]:
+        if points and name in points[0]:
             return np.array([point[name] for point in points])
-    return draw_labels(X, stick_breaking.values_of(model, points), seed)
+    rng = np.random.default_rng(100 + seed)
+    draws = [stick_breaking.draw_labels(X, point, FAMILY, rng) for point in values_of(model, points)]
+    return np.array(draws, dtype=np.int64).reshape(len(draws), len(X))

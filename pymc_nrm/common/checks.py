@@ -70,6 +70,16 @@ def check_probability(value, least=0.0, name="probability"):
     check_number(name, value, lambda p: least < p < 1, f"between {least:g} and 1")
 
 
+def interval_probability(ci_prob, least=0.0):
+    """The argument ``ci_prob``, the probability of an interval; None is the setting of ArviZ."""
+    if ci_prob is None:
+        from arviz_base import rcParams
+
+        return max(rcParams["stats.ci_prob"], least)
+    check_probability(ci_prob, least, name="ci_prob")
+    return ci_prob
+
+
 def random_generator(random_seed, argument="random_seed"):
     """Make a random generator from an argument ``random_seed``. A Generator is returned as it is."""
     try:

@@ -202,6 +202,6 @@ class Canvas:
         """Place of a visual among the others, for matplotlib, which has its own idea of it."""
         return {"zorder": zorder} if self.backend == "matplotlib" else {}
 
-    def dashes(self, k=1):
-        """Name of the k-th line style of the backend; 0 is solid."""
-        return self.module.get_default_aes("linestyle", k + 1)[k]
+    def dashes(self):
+        """Name of the first line style of the backend that is not solid."""
+        return self.module.get_default_aes("linestyle", 2)[1]

@@ -2,22 +2,11 @@
 
 import numpy as np
 
-from pymc_nrm.common.checks import check_probability
 from pymc_nrm.plots.visuals import hollow, integer_ticks, legend_key, whiskers
 
 OUTER, INNER = {"width": 1.2}, {"width": 4.0, "alpha": 0.45}
 # Height on a log scale of clusters that a partition does not have.
 NONE = 0.5
-
-
-def interval_probability(ci_prob, least=0.5):
-    """The argument ``ci_prob`` of a plot; None is the setting of ArviZ."""
-    if ci_prob is None:
-        from arviz_base import rcParams
-
-        return max(rcParams["stats.ci_prob"], least)
-    check_probability(ci_prob, least, name="ci_prob")
-    return ci_prob
 
 
 def interval_tails(ci_prob):

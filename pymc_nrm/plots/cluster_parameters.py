@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from pymc_nrm.common.checks import check_count
+from pymc_nrm.common.checks import check_count, interval_probability
 from pymc_nrm.plots.canvas import Canvas
-from pymc_nrm.plots.cluster_axes import INNER, OUTER, interval_entries, interval_probability, interval_tails
+from pymc_nrm.plots.cluster_axes import INNER, OUTER, interval_entries, interval_tails
 from pymc_nrm.plots.cluster_points import Groups, grouped_points
 from pymc_nrm.plots.options import LEGEND, LINE, OF_BACKEND, PlotCollection, options_of_plots
 from pymc_nrm.plots.visuals import GREY, cluster_style, grouped_lines
@@ -73,7 +73,7 @@ def plot_cluster_parameters(
     """
     check_count("min_size", min_size, 1)
     canvas = Canvas(plot_cluster_parameters, options)
-    ci_prob = interval_probability(ci_prob)
+    ci_prob = interval_probability(ci_prob, 0.5)
     parameters = cluster_parameters(idata, estimate, var_names, var_name=var_name)
     sizes = parameters["size"].values
     n_shown = min(int((sizes >= min_size).sum()), MAX_CLUSTERS)

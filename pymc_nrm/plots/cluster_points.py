@@ -13,7 +13,7 @@ from pymc_nrm.common.checks import check_count, numeric_array
 from pymc_nrm.plots.visuals import CLUSTER_COLORS, MARKERS, backend_marker, backend_of, cluster_style
 from pymc_nrm.stats.contingency import contingency_table
 from pymc_nrm.stats.losses import read_estimate
-from pymc_nrm.stats.point_estimate import point_estimate
+from pymc_nrm.stats.point_estimate import chosen_estimate
 
 
 def distance_unit(attrs):
@@ -175,8 +175,7 @@ def group_clusters(labels, min_size, numbers=None):
 def grouped_estimate(draws, estimate, n, min_size):
     """Labels of an estimate, by default that of the draws, as places of clusters by size (n,), and their groups."""
     check_count("min_size", min_size, 1, optional=True)
-    estimate = point_estimate(draws, random_seed=0) if estimate is None else estimate
-    given, names = read_estimate(estimate, draws, n)
+    given, names = read_estimate(estimate, n=n) if draws is None else chosen_estimate(estimate, draws, random_seed=0)
     labels, numbers = by_size(given), np.empty_like(names)
     numbers[labels] = names[given]
     return labels, group_clusters(labels, max(2, -(-n // 100)) if min_size is None else min_size, numbers)

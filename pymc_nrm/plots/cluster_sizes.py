@@ -5,11 +5,10 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from pymc_nrm.common.checks import check_count, check_flag
+from pymc_nrm.common.checks import check_count, check_flag, interval_probability
 from pymc_nrm.plots.canvas import Canvas
 from pymc_nrm.plots.cluster_axes import (
     draw_intervals,
-    interval_probability,
     interval_tails,
     log_size_axis,
     on_log_scale,
@@ -69,7 +68,7 @@ def plot_cluster_sizes(
     check_count("max_rank", max_rank, 1, optional=True)
     check_flag("log", log)
     canvas = Canvas(plot_cluster_sizes, options)
-    ci_prob = interval_probability(ci_prob)
+    ci_prob = interval_probability(ci_prob, 0.5)
     draws = partition_draws(idata, var_name)
     sizes = cluster_sizes(stack_draws(draws))
     quantiles = np.quantile(sizes, interval_tails(ci_prob), axis=0, method="inverted_cdf")

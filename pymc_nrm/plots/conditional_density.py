@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
+from pymc_nrm.common.checks import interval_probability
 from pymc_nrm.plots.canvas import Canvas
-from pymc_nrm.plots.cluster_axes import interval_probability
 from pymc_nrm.plots.cluster_points import feature_matrix
 from pymc_nrm.plots.options import LABELS, LEGEND, LINE_XY, SCATTER, PlotCollection, options_of_plots
 from pymc_nrm.plots.visuals import CLUSTER_COLORS, GREY, band, points_dataset
@@ -71,7 +71,7 @@ def plot_conditional_density(
     if not isinstance(curves, xr.Dataset) or "quantile" not in curves:
         raise ValueError(f"curves must be a Dataset with the variable quantile; got {type(curves).__name__}")
     canvas = Canvas(plot_conditional_density, options)
-    ci_prob = interval_probability(ci_prob, 0.0)
+    ci_prob = interval_probability(ci_prob)
     array = curves["quantile"]
     x, at = _covariate(array, x)
     matrix = None if data is None else feature_matrix(data, len(data))[0]

@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
+from pymc_nrm.common.checks import interval_probability
 from pymc_nrm.plots.canvas import Canvas
-from pymc_nrm.plots.cluster_axes import interval_probability
 from pymc_nrm.plots.cluster_points import feature_matrix
 from pymc_nrm.plots.options import HIST, LABELS, LEGEND, SCATTER, PlotCollection, options_of_plots
 from pymc_nrm.plots.visuals import CLUSTER_COLORS, GREY, band, bins_dataset, contour, hollow, points_dataset, whiskers
@@ -76,7 +76,7 @@ def plot_density(
     if not isinstance(density, xr.Dataset) or "density" not in density:
         raise ValueError(f"density must be a Dataset with the variable density; got {type(density).__name__}")
     canvas = Canvas(plot_density, options)
-    ci_prob = interval_probability(ci_prob, 0.0)
+    ci_prob = interval_probability(ci_prob)
     array = density["density"]
     if set(array.dims) != {"chain", "draw", "point"}:
         raise ValueError(f"density must have dimensions chain, draw and point; got {', '.join(map(str, array.dims))}")

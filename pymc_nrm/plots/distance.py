@@ -12,8 +12,8 @@ from pymc_nrm.plots.cluster_points import distance_unit
 from pymc_nrm.plots.options import HIST, LABELS, LEGEND, VLINE, PlotCollection, options_of_plots
 from pymc_nrm.plots.visuals import CLUSTER_COLORS, bins_dataset
 from pymc_nrm.stats.draws import partition_draws
-from pymc_nrm.stats.losses import complete_costs, draw_losses, read_estimate
-from pymc_nrm.stats.point_estimate import point_estimate
+from pymc_nrm.stats.losses import complete_costs, draw_losses
+from pymc_nrm.stats.point_estimate import chosen_estimate
 from pymc_nrm.stats.uncertainty import ball_radius
 
 NAMES = {
@@ -88,9 +88,8 @@ def plot_distance(
     check_probability(probability)
     canvas = Canvas(plot_distance, options)
     draws = partition_draws(idata, var_name)
-    if estimate is None:
-        estimate = point_estimate(draws, loss=loss, random_seed=0, **costs)
-    distance = draw_losses(read_estimate(estimate, draws)[0], draws, loss, costs).values.ravel()
+    labels, _ = chosen_estimate(estimate, draws, loss=loss, random_seed=0, **costs)
+    distance = draw_losses(labels, draws, loss, costs).values.ravel()
     mean, radius = float(distance.mean()), ball_radius(distance, probability)
     bins = min(max(len(np.histogram_bin_edges(distance, "auto")) - 1, 10), MAX_BINS)
     top = max(float(distance.max()), 1e-12)

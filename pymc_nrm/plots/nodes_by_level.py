@@ -5,9 +5,9 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from pymc_nrm.common.checks import check_flag
+from pymc_nrm.common.checks import check_flag, interval_probability
 from pymc_nrm.plots.canvas import Canvas
-from pymc_nrm.plots.cluster_axes import OUTER, draw_intervals, interval_probability, interval_tails
+from pymc_nrm.plots.cluster_axes import OUTER, draw_intervals, interval_tails
 from pymc_nrm.plots.cluster_points import prior_draws
 from pymc_nrm.plots.options import LABELS, LEGEND, LINE, SCATTER, PlotCollection, options_of_plots
 from pymc_nrm.plots.visuals import CLUSTER_COLORS, CROSS, PRIOR_COLOR, hollow, integer_ticks, whiskers
@@ -65,7 +65,7 @@ def plot_nodes_by_level(
     """
     check_flag("by_chain", by_chain)
     canvas = Canvas(plot_nodes_by_level, options)
-    ci_prob = interval_probability(ci_prob)
+    ci_prob = interval_probability(ci_prob, 0.5)
     draws = levels(idata, var_name)
     counts = label_quantities(draws)["n_nodes"].values
     quantiles = _quantiles(counts, ci_prob)

@@ -12,9 +12,8 @@ from pymc_nrm.plots.cluster_points import by_size
 from pymc_nrm.plots.options import IMSHOW, LABELS, LINE_XY, PlotCollection, options_of_plots
 from pymc_nrm.plots.visuals import IMAGE_BACKENDS, color_bar, image, set_yticks, with_gaps
 from pymc_nrm.stats.draws import partition_draws
-from pymc_nrm.stats.losses import read_estimate
 from pymc_nrm.stats.nested.levels import levels
-from pymc_nrm.stats.point_estimate import point_estimate
+from pymc_nrm.stats.point_estimate import chosen_estimate
 from pymc_nrm.stats.similarity import similarity
 
 MAX_NAMES = 50
@@ -99,9 +98,9 @@ def plot_similarity(
     if n > MAX_ITEMS:
         raise ValueError(f"idata must have at most {MAX_ITEMS} items for a picture of all pairs; got {n}: select some")
     check_names(names, n)
-    if estimate is None and order == "estimate":
-        estimate = point_estimate(draws, random_seed=0)
-    labels = None if estimate is None else by_size(read_estimate(estimate, draws)[0])
+    labels = None
+    if estimate is not None or order == "estimate":
+        labels = by_size(chosen_estimate(estimate, draws, random_seed=0)[0])
     matrix = similarity(draws).values
     place = linkage_order(matrix) if order == "dendrogram" else cluster_order(matrix, labels)
 

@@ -7,15 +7,14 @@ import pandas as pd
 import xarray as xr
 from pymc.model import Model
 
-from pymc_nrm.common.checks import check_probability
+from pymc_nrm.common.checks import interval_probability
 from pymc_nrm.models.rvs import checked_model, find_partition
 from pymc_nrm.posterior.cluster_description import ClusterDescription
 from pymc_nrm.posterior.described_columns import columns_of_model, columns_of_table, describe_column
 from pymc_nrm.posterior.draws import check_same_model
 from pymc_nrm.stats.contingency import contingency_table
 from pymc_nrm.stats.draws import partition_draws, posterior_of, stack_draws
-from pymc_nrm.stats.losses import read_estimate
-from pymc_nrm.stats.point_estimate import point_estimate
+from pymc_nrm.stats.point_estimate import chosen_estimate
 from pymc_nrm.stats.uncertainty import assignment_uncertainty
 
 # A cluster is set apart by at most so many columns; beside the first, they differ by so many standard deviations.
@@ -99,18 +98,12 @@ def describe_clusters(
     >>> description.cells["colour"].tolist()
     ['blue 100 % (1 missing)', 'red 100 %']
     """
-    from arviz_base import rcParams
-
-    if ci_prob is None:
-        ci_prob = rcParams["stats.ci_prob"]
-    check_probability(ci_prob, name="ci_prob")
+    ci_prob = interval_probability(ci_prob)
     model = checked_model(model)
     partition = find_partition(model, var_name)
     draws = partition_draws(posterior_of(idata), partition.name)
     check_same_model(idata, model, partition.name)
-    if estimate is None:
-        estimate = point_estimate(draws, random_seed=0)
-    labels, names = read_estimate(estimate, draws)
+    labels, names = chosen_estimate(estimate, draws, random_seed=0)
     counts = np.bincount(labels)
     order = np.argsort(-counts, kind="stable")
     partitions, tails = stack_draws(draws), [(1 - ci_prob) / 2, (1 + ci_prob) / 2]

@@ -19,8 +19,8 @@ from pymc_nrm.posterior.any_draws import draws_of
 from pymc_nrm.posterior.tables import draw_cluster_rows
 from pymc_nrm.stats.contingency import contingency_table
 from pymc_nrm.stats.draws import item_coords, item_dimension, partition_draws
-from pymc_nrm.stats.losses import complete_costs, draw_losses, read_estimate, summarise_losses
-from pymc_nrm.stats.point_estimate import evenly_spaced, point_estimate
+from pymc_nrm.stats.losses import complete_costs, draw_losses, summarise_losses
+from pymc_nrm.stats.point_estimate import chosen_estimate, evenly_spaced
 
 # Parameters of components are means of so many draws: the noise of one draw makes components look further apart.
 _PARAMETER_DRAWS = 20
@@ -146,9 +146,8 @@ def fused_estimate(
     draws = draws_of(idata, model, partition)
     _check_families(draws)
     labels = partition_draws(draws.posterior, partition)
-    if estimate is None:
-        estimate = point_estimate(labels, loss=loss, random_seed=random_seed, progressbar=progressbar, **costs)
-    components, _ = read_estimate(estimate, labels)
+    options = {"loss": loss, "random_seed": random_seed, "progressbar": progressbar}
+    components, _ = chosen_estimate(estimate, labels, **options, **costs)
     m = int(components.max()) + 1
     if n_clusters is not None and n_clusters > m:
         raise ValueError(f"n_clusters must be at most {m}, the number of components of the estimate; got {n_clusters}")

@@ -270,7 +270,8 @@ class NewItems:
             if not self.prepared or any(map(draws.varies, names)):
                 for family, prepared, name in zip(families, data, names, strict=True):
                     own = self._covariates[name].at(family, self.rows)
-                    self.prepared[name] = prepare_new_items(own, prepared, self.rows[name], self._titles[name])
+                    with naming(self._titles[name]):
+                        self.prepared[name] = prepare_alike(own, self.rows[name], prepared)
             n_points = next(iter(self.rows.values())).shape[0]
             points = list(self.prepared.values())
             yield draw, draws.log_weights(draw, families, data, points, n_points)
@@ -322,12 +323,6 @@ def _new_dim(X_new, given, item_dim):
             dim = next(iter(X.dims))
             return dim, {dim: X[dim]} if dim in X.coords else {}
     return f"new_{item_dim}", {}
-
-
-def prepare_new_items(family, data, X, argument):
-    """Check new data (m, d) and prepare them in the coordinates of ``data``, for the caches of its clusters."""
-    with naming(argument):
-        return prepare_alike(family, X, data)
 
 
 def as_rows(X, n_features, argument, names=None):

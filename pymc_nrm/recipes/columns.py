@@ -75,7 +75,7 @@ def column_kinds(df, kinds=None):
             f"categories, counts or measurements: {', '.join(described)}. Say what each is, kinds={{{example}}}: "
             "'categorical' if its numbers are codes, 'count' if they count something, 'numeric' if they measure"
         )
-    warn_of_doubtful_numbers(doubtful, len(found), stacklevel=4)
+    warn_of_doubtful_numbers(doubtful, len(found))
     return found
 
 
@@ -267,7 +267,17 @@ def numbers_in_text(name, column):
     return f'{text}. Make it numeric by pandas.to_numeric(df[{name!r}]{how}, errors="coerce"){gone}'
 
 
-def warn_of_doubtful_numbers(columns, n_columns, stacklevel):
+def warn_user(text):
+    """Warn at the line of the user that calls a recipe."""
+    warnings.warn(text, skip_file_prefixes=(os.path.dirname(__file__),))
+
+
+def first_few(texts, most=6):
+    """The first few of some texts, and how many more there are."""
+    return ", ".join(texts[:most]) + (f" and {len(texts) - most} more" if len(texts) > most else "")
+
+
+def warn_of_doubtful_numbers(columns, n_columns):
     """Warn of columns taken as measurements that look like codes, or like names of the rows."""
     codes, names = {}, {}
     for name, values in columns.items():
@@ -286,29 +296,25 @@ def warn_of_doubtful_numbers(columns, n_columns, stacklevel):
             f"are codes, say so by kinds={{{next(iter(codes))!r}: 'categorical'}} {where}; 'numeric' there says that a "
             "column measures something"
         )
-        warnings.warn(text, stacklevel=stacklevel)
+        warn_user(text)
     if names:
         text = (
             f"{_listed(names)} taken as measurements, with a different whole number in every row, as names of rows "
             f"are. If they are names, leave them out; otherwise kinds={{{next(iter(names))!r}: 'numeric'}} {where}, "
             "says that a column measures something"
         )
-        warnings.warn(text, stacklevel=stacklevel)
+        warn_user(text)
 
 
-def _listed(columns, most=6):
-    shown = [f"{name!r} ({n} values)" for name, n in list(columns.items())[:most]]
-    more = f" and {len(columns) - most} more" if len(columns) > most else ""
-    return f"column{'s' * (len(shown) > 1)} {', '.join(shown)}{more} {'are' if len(shown) > 1 else 'is'}"
+def _listed(columns):
+    shown = first_few([f"{name!r} ({n} values)" for name, n in columns.items()])
+    return f"column{'s' * (len(columns) > 1)} {shown} {'are' if len(columns) > 1 else 'is'}"
 
 
 # A column is redundant if others leave less than this share of its variance unexplained.
 _LEAST_SHARE = 0.01
 
 _DIRECTIONS = "; or try n_components, which takes the thinnest directions for noise that all clusters share"
-
-# Warnings point to the line of the user that calls a recipe.
-_HERE = (os.path.dirname(__file__),)
 
 
 def warn_of_redundant_columns(X, values, in_chunks=False):
@@ -328,11 +334,10 @@ def warn_of_redundant_columns(X, values, in_chunks=False):
         return
     name = {k: repr(name_of_column(X, place)) for k, place in enumerate(places)}
     sets = [f"{name[column]} from {', '.join(name[k] for k in others)}" for column, others in found.items()]
-    warnings.warn(
+    warn_user(
         f"Columns that follow from others, with R^2 above {1 - _LEAST_SHARE:g}: {'; '.join(sets)}. Rows then lie near "
         f"a thin sheet, which is cut into many clusters. Leave out {', '.join(name[column] for column in found)}, or "
-        f"as many others of these sets{'' if in_chunks else _DIRECTIONS}",
-        skip_file_prefixes=_HERE,
+        f"as many others of these sets{'' if in_chunks else _DIRECTIONS}"
     )
 
 

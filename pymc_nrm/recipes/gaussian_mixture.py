@@ -148,7 +148,7 @@ def gaussian_mixture(
             )
         items = item_names(X, "X") if isinstance(X, pd.Series) else range(len(values))
     table = values if isinstance(values, pd.DataFrame) else pd.DataFrame(values, dtype="float64")
-    warn_of_doubtful_numbers({name: table[name].to_numpy() for name in table}, table.shape[1], stacklevel=3)
+    warn_of_doubtful_numbers({name: table[name].to_numpy() for name in table}, table.shape[1])
     with pm.Model(coords={"item": items}, model=None) as model:
         z = add_partition(measure, together=together, known=known)
         add_numeric_block("x", z, values, covariance, jitter_ties, n_components)

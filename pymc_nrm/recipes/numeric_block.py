@@ -1,8 +1,6 @@
 """Gaussian clusters for columns of numbers: which family, how many principal directions, and the data of the items."""
 
 import logging
-import os
-import warnings
 from functools import partial
 
 import numpy as np
@@ -13,7 +11,7 @@ from pymc_nrm.families import NormalGamma, NormalWishart
 from pymc_nrm.families.principal_normal_wishart import PrincipalNormalWishart, principal_directions
 from pymc_nrm.families.sample_covariance import check_full_rank, check_two_values, dependent_columns
 from pymc_nrm.models.mixture import Mixture
-from pymc_nrm.recipes.columns import name_of_column, warn_of_redundant_columns
+from pymc_nrm.recipes.columns import first_few, name_of_column, warn_of_redundant_columns, warn_user
 from pymc_nrm.recipes.ties import with_jittered_ties
 
 # A child of PyMC's logger, which shows messages of level INFO.
@@ -57,15 +55,11 @@ def chosen_n_components(X, n_components, names):
 
 COVARIANCES = ("full", "diagonal")
 
-# Warnings point to the line of the user that calls a recipe.
-_HERE = (os.path.dirname(__file__),)
 
 # A column warns if one value has more than this share of at least so many items, unless jitter makes it wider than this
 # share of the standard deviation of the column.
 _LARGEST_SHARE, _ENOUGH_ITEMS, _WIDE = 1 / 4, 20, 0.01
 
-# A message names at most so many columns.
-_MOST_NAMES = 6
 
 # A learned full covariance of d features has d (d + 1) / 2 variables, which NUTS draws with every partition.
 _MOST_FULL_FEATURES = 30
@@ -147,10 +141,9 @@ def _chosen_covariance(X, recorded, covariance):
 
 
 def _warn_of_independence(obstacle):
-    warnings.warn(
+    warn_user(
         f"{obstacle}. As it is, numeric columns are independent within clusters, which cuts a correlated cloud "
-        "into many; covariance='diagonal' says that this is wanted",
-        skip_file_prefixes=_HERE,
+        "into many; covariance='diagonal' says that this is wanted"
     )
 
 
@@ -207,12 +200,9 @@ def _check_complete(X, values):
 def _tell_of_jitter(X, widths):
     columns = np.flatnonzero(widths)
     if len(columns):
-        shown = [f"{name_of_column(X, k)} (by at most {widths[k] / 2:.2g})" for k in columns[:_MOST_NAMES]]
-        more = f" and {len(columns) - _MOST_NAMES} more" if len(columns) > _MOST_NAMES else ""
+        shown = first_few([f"{name_of_column(X, k)} (by at most {widths[k] / 2:.2g})" for k in columns])
         what = "column" if len(columns) == 1 else "columns"
-        _log.info(
-            f"Jittered repeated values of {what} {', '.join(shown)}{more}. jitter_ties=False leaves them as they are"
-        )
+        _log.info(f"Jittered repeated values of {what} {shown}. jitter_ties=False leaves them as they are")
 
 
 def _warn_of_repeated_values(X, recorded, widths, spread="jitter_ties=True spreads such values"):
@@ -225,14 +215,12 @@ def _warn_of_repeated_values(X, recorded, widths, spread="jitter_ties=True sprea
         remedy = "Make it two columns, whether it has this value and the others with NaN for it, or leave it out"
         if not widths[k]:
             remedy = f"{spread} over the width of the rounding"
-        warnings.warn(
+        warn_user(
             f"column {name_of_column(X, k)!r} has the value {known[counts.argmax()]:g} in {largest:.0%} of its items: "
-            f"Gaussian components shrink to such values, and there may be many. {remedy}",
-            skip_file_prefixes=_HERE,
+            f"Gaussian components shrink to such values, and there may be many. {remedy}"
         )
 
 
 def _names(X, places):
     """The first few of some columns, as a user would write them."""
-    shown = ", ".join(repr(name_of_column(X, k)) for k in places[:_MOST_NAMES])
-    return shown + (f" and {len(places) - _MOST_NAMES} more" if len(places) > _MOST_NAMES else "")
+    return first_few([repr(name_of_column(X, k)) for k in places])

@@ -1,8 +1,6 @@
 """Jitter of repeated values of numbers: uniform over the width to which a column is rounded."""
 
 import math
-import os
-import warnings
 from typing import Any
 
 import numpy as np
@@ -10,7 +8,7 @@ import pandas as pd
 import xarray as xr
 
 from pymc_nrm.common.checks import numeric_array, random_generator
-from pymc_nrm.recipes.columns import name_of_column
+from pymc_nrm.recipes.columns import name_of_column, warn_user
 
 # Values are the same but for errors of arithmetic if their distance is a smaller share of the range of their column
 # or of its largest value.
@@ -100,11 +98,10 @@ def with_jittered_ties(X, random_seed=0):
         if enough > _EXCESS * width:
             step, name = _round_step(enough), repr(name_of_column(X, k))
             rounded = "x.round()" if step == 1 else f"{step:g} * (x / {step:g}).round()"
-            warnings.warn(
+            warn_user(
                 f"column {name} repeats values as if it were rounded to steps of about {enough:.2g}, but other values "
                 f"lie only {width:.2g} apart: jitter over this gap is too narrow, and Gaussian components shrink to "
-                f"repeated values. Round the column first: {rounded}",
-                skip_file_prefixes=(os.path.dirname(__file__),),
+                f"repeated values. Round the column first: {rounded}"
             )
     if isinstance(X, pd.DataFrame):
         jittered = pd.DataFrame(jittered, index=X.index, columns=X.columns)

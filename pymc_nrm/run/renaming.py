@@ -72,7 +72,7 @@ def _role(node, roles):
         return first if first.kind == "labels" or op.new_order[:1] == (0,) else changed
     if isinstance(op, Subtensor | AdvancedSubtensor):
         index = unflatten_index_variables(node.inputs[1:], op.idx_list)
-        return _of_entries(node.inputs[0], first, index, dict(zip(node.inputs, roles, strict=True)), changed)
+        return _of_entries(first, index, dict(zip(node.inputs, roles, strict=True)), changed)
     return changed
 
 
@@ -90,8 +90,8 @@ def _of_elementwise(scalar_op, inputs, roles, changed):
     return Role("slots", changed.of) if alike else changed
 
 
-def _of_entries(base, role, index, roles, changed):
-    """The role of ``base[index]``."""
+def _of_entries(role, index, roles, changed):
+    """The role of some entries of a variable, given its own."""
     rest = [
         part for one in index[1:] for part in ([one.start, one.stop, one.step] if isinstance(one, slice) else [one])
     ]

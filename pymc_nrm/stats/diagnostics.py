@@ -9,7 +9,7 @@ import xarray as xr
 from pymc_nrm.common.marks import ALL_SLOTS_USED
 from pymc_nrm.stats.convergence import convergence_table
 from pymc_nrm.stats.draws import SAMPLE_DIMS, nested_names, partition_names, posterior_of
-from pymc_nrm.stats.nested.levels import draws_of
+from pymc_nrm.stats.nested.levels import flat_or_nested_draws
 from pymc_nrm.stats.partition_convergence import N_PAIRS, convergence_of
 from pymc_nrm.stats.quantities import (
     n_columns,
@@ -67,7 +67,7 @@ def diagnose(idata, var_name=None, *, n_pairs=N_PAIRS, random_seed=0):
     if var_name is not None and var_name not in posterior_of(idata):
         quantities = reported_quantities(idata, var_name)
     if quantities is None:
-        draws = draws_of(idata, var_name)
+        draws = flat_or_nested_draws(idata, var_name)
         quantities = quantities_of(draws, idata)
     tree = xr.DataTree(quantities)
     tree["convergence"] = xr.DataTree(convergence_table(scalars_of(quantities)))

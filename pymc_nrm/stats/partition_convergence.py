@@ -10,7 +10,7 @@ import xarray as xr
 
 from pymc_nrm.common.checks import check_count, random_generator
 from pymc_nrm.stats.convergence import halves, sampling_diagnostic
-from pymc_nrm.stats.nested.levels import draws_of
+from pymc_nrm.stats.nested.levels import flat_or_nested_draws
 
 # Labels drawn given two Gaussians of equal weight agree by this much at 1.7 standard deviations between them; up to 2,
 # their density has a single peak.  Draws from models of one Gaussian, or of two in 20 dimensions, agree by .01, of
@@ -165,11 +165,11 @@ def partition_convergence(
     >>> result.sizes["pair"], bool(result.max_rhat < 1.05)
     (3, True)
     """
-    return convergence_of(draws_of(idata, var_name), n_pairs, random_seed)
+    return convergence_of(flat_or_nested_draws(idata, var_name), n_pairs, random_seed)
 
 
 def convergence_of(draws, n_pairs, random_seed):
-    """Convergence of draws that :func:`~pymc_nrm.stats.nested.levels.draws_of` has read."""
+    """Convergence of draws that :func:`~pymc_nrm.stats.nested.levels.flat_or_nested_draws` has read."""
     pairs = random_pairs(draws.shape[-1], n_pairs, random_seed)
     depth = pair_depths(draws.values, pairs)
     several, nested = len(depth) > 1, draws.ndim == 4

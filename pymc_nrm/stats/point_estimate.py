@@ -144,11 +144,9 @@ def point_estimate(
     )
 
 
-def labels_of_estimate(estimate, draws, **options):
-    """Labels of an estimate, by default of the point estimate with the options."""
-    if estimate is None:
-        estimate = point_estimate(draws, **options)
-    return read_estimate(estimate, draws)[0]
+def chosen_estimate(estimate, draws, **options):
+    """:func:`read_estimate` of an estimate, by default of the point estimate with the options."""
+    return read_estimate(point_estimate(draws, **options) if estimate is None else estimate, draws)
 
 
 def evenly_spaced(draws, max_draws):

@@ -9,7 +9,7 @@ import xarray as xr
 from pymc_nrm.common.marks import ALL_SLOTS_USED, NUMBER, ROWS, partition_number
 from pymc_nrm.stats.contingency import cluster_sizes
 from pymc_nrm.stats.draws import SAMPLE_DIMS, sampled_numbers, with_chains
-from pymc_nrm.stats.nested.levels import components_of, draws_of
+from pymc_nrm.stats.nested.levels import components_of, flat_or_nested_draws
 
 # Numbers of each draw, in the order in which they are shown, where they are known.
 SCALARS = ("n_clusters", "n_nodes", "entropy", "largest_cluster", "mean_common_depth", "n_components", "log_joint")
@@ -68,11 +68,11 @@ def partition_quantities(idata: xr.DataTree | xr.Dataset | xr.DataArray, var_nam
     >>> quantities.n_nodes.values.tolist(), quantities.mean_common_depth.round(3).values.tolist()
     ([[[2, 3]]], [[0.333]])
     """
-    return quantities_of(draws_of(idata, var_name), idata)
+    return quantities_of(flat_or_nested_draws(idata, var_name), idata)
 
 
 def quantities_of(draws, idata):
-    """Quantities of draws that :func:`~pymc_nrm.stats.nested.levels.draws_of` has read."""
+    """Quantities of draws that :func:`~pymc_nrm.stats.nested.levels.flat_or_nested_draws` has read."""
     result = label_quantities(draws)
     if draws.ndim == 3:
         if ROWS in draws.attrs:

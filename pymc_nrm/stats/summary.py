@@ -21,10 +21,9 @@ from pymc_nrm.stats.draws import (
     slot_variables,
     variable_names,
 )
-from pymc_nrm.stats.losses import read_estimate
-from pymc_nrm.stats.nested.levels import draws_of
+from pymc_nrm.stats.nested.levels import flat_or_nested_draws
 from pymc_nrm.stats.partition_convergence import N_PAIRS, convergence_of, not_told_apart, pair_depths, pair_name
-from pymc_nrm.stats.point_estimate import point_estimate
+from pymc_nrm.stats.point_estimate import chosen_estimate
 from pymc_nrm.stats.quantities import SCALARS, quantities_of, scalars_of, warn_of_foreign_steps
 
 
@@ -87,8 +86,7 @@ def cluster_parameters(
     posterior = posterior_of(idata, by_chain=True)
     names, partition = _names(idata, posterior, var_names, var_name)
     draws = partition_draws(posterior, partition)
-    estimate = point_estimate(draws, random_seed=0) if estimate is None else estimate
-    clusters, labels = read_estimate(estimate, draws)
+    clusters, labels = chosen_estimate(estimate, draws, random_seed=0)
     sizes = np.bincount(clusters)
     order = np.argsort(-sizes, kind="stable")
     slots = posterior[partition].transpose("chain", "draw", item_dimension(draws)).values
@@ -266,7 +264,7 @@ def summary(
 
 def _rows(idata, name, n_sizes, n_pairs, random_seed):
     """Scalars of each draw of a partition, keyed by the names of their rows."""
-    draws = draws_of(idata, name)
+    draws = flat_or_nested_draws(idata, name)
     quantities = quantities_of(draws, idata)
     rows = {row: array for row, array in scalars_of(quantities).items() if row != "largest_cluster"}
     # Statistics have this for all partitions if one of them has slots.
@@ -345,7 +343,7 @@ def without_labels[Result: (xr.DataTree, xr.Dataset)](idata: Result) -> Result:
         if name not in names:
             shown[name] = as_number(array)
             continue
-        quantities = quantities_of(draws_of(idata, name), idata)
+        quantities = quantities_of(flat_or_nested_draws(idata, name), idata)
         for quantity in SCALARS:
             if quantity in quantities and f"{name}_{quantity}" not in posterior:
                 values = quantities[quantity] if "chain" in posterior.dims else quantities[quantity].isel(chain=0)

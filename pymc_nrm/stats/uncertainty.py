@@ -9,7 +9,7 @@ import xarray as xr
 from pymc_nrm.common.checks import check_number
 from pymc_nrm.stats.draws import item_coords, item_dimension, partition_draws
 from pymc_nrm.stats.losses import complete_costs, draw_losses
-from pymc_nrm.stats.point_estimate import labels_of_estimate
+from pymc_nrm.stats.point_estimate import chosen_estimate
 
 # Distances that differ by less are equal up to rounding.
 TOLERANCE = 1e-9
@@ -86,7 +86,7 @@ def credible_ball(
     check_number("probability", probability, lambda p: 0 < p <= 1, "above 0 and at most 1")
     draws = partition_draws(idata, var_name)
     options = {"loss": loss, "random_seed": random_seed, "progressbar": progressbar}
-    center = labels_of_estimate(estimate, draws, **options, **costs)
+    center, _ = chosen_estimate(estimate, draws, **options, **costs)
     distances = draw_losses(center, draws, loss, costs).values.ravel()
     partitions = draws.values.reshape(-1, draws.shape[2])
 
@@ -187,7 +187,7 @@ def assignment_uncertainty(
     """
     draws = partition_draws(idata, var_name)
     options = {"loss": loss, "random_seed": random_seed, "progressbar": progressbar}
-    labels = labels_of_estimate(estimate, draws, **options, **costs)
+    labels, _ = chosen_estimate(estimate, draws, **options, **costs)
     partitions = draws.values.reshape(-1, draws.shape[2])
     kept, accompanied = companions(labels, partitions)
     others = np.bincount(labels)[labels] - 1

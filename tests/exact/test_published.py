@@ -17,9 +17,9 @@ from pymc_nrm.moves.gibbs import gibbs_sweep
 from pymc_nrm.moves.guide_trees.tree import build_tree
 from pymc_nrm.partitions.clusters import build_state, ordered_labels
 from pymc_nrm.partitions.labels import rename_in_order
-from pymc_nrm.published.lee_choi import published_moves
-from pymc_nrm.published.lee_choi.canonical_split_merge import canonical_items, canonical_moves
-from pymc_nrm.published.lee_choi.step import PublishedTreeGuided
+from pymc_nrm.published import lee_choi_moves
+from pymc_nrm.published.lee_choi import PublishedTreeGuided
+from pymc_nrm.published.lee_choi_canonical import canonical_items, canonical_moves
 from pymc_nrm.testing import exact_posterior, kernel_inputs, largest_z, total_variation, z_scores
 from pymc_nrm.testing.scores import partition_frequencies
 
@@ -82,9 +82,9 @@ def published_chain(rng, forest, tables, family, data, n_global, n_levels, n_dra
     for t in range(n_draws):
         k = forest.n_roots[0] - 1
         table = Weights(tables.join[k, t], tables.moment[k, t])
-        published_moves.refresh_forest(forest, table, family, data)
-        published_moves.published_cycle(rng, forest, table, family, data, n_global, n_levels)
-        draws[t] = published_moves.forest_labels(forest)
+        lee_choi_moves.refresh_forest(forest, table, family, data)
+        lee_choi_moves.published_cycle(rng, forest, table, family, data, n_global, n_levels)
+        draws[t] = lee_choi_moves.forest_labels(forest)
         rename_in_order(draws[t], n)
     return draws
 
@@ -114,7 +114,7 @@ def test_published_chain_is_found_wrong(case, measure):
     draws = [
         published_chain(
             rng,
-            published_moves.plant_forest(rng, start, table, *inputs(case)),
+            lee_choi_moves.plant_forest(rng, start, table, *inputs(case)),
             u,
             *inputs(case),
             20,

@@ -9,7 +9,7 @@ from helpers import mixture_of, seeded
 
 import pymc_nrm as nrm
 from pymc_nrm.measures.base import weights
-from pymc_nrm.published.chang_fisher.published_sweep import (
+from pymc_nrm.published.chang_fisher_sweep import (
     CHANG_FISHER,
     DPMM_JL,
     DPMM_SUBCLUSTERS,

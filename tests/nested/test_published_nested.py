@@ -12,7 +12,7 @@ from test_nested_model import X
 
 import pymc_nrm as nrm
 from pymc_nrm.kernels.generic import kernel
-from pymc_nrm.published.huang.published_sweep import Repairs, published_sweep
+from pymc_nrm.published.huang_sweep import Repairs, published_sweep
 from pymc_nrm.testing import largest_z, total_variation, z_scores
 
 PUBLISHED, CORRECTED = Repairs(), Repairs(True, True, True)

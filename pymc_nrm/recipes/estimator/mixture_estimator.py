@@ -1,8 +1,6 @@
 """A mixture with the interface of scikit-learn."""
 
 import dataclasses
-import os
-import warnings
 from collections.abc import Mapping
 from typing import Any, Self
 
@@ -17,7 +15,7 @@ from pymc_nrm.posterior.cluster_probabilities import cluster_probabilities
 from pymc_nrm.posterior.conditional_laws import conditional_quantiles
 from pymc_nrm.posterior.fused_estimate import fused_estimate
 from pymc_nrm.posterior.predictive_density import log_predictive_density
-from pymc_nrm.recipes.columns import NUMERIC
+from pymc_nrm.recipes.columns import NUMERIC, warn_user
 from pymc_nrm.recipes.estimator.inputs import (
     Parameters,
     as_array,
@@ -363,10 +361,10 @@ class MixtureEstimator(Parameters):
             X = pd.DataFrame(values.astype(object) if values.ndim == 2 else as_matrix(X))
             check_n_features(self, X.shape[1])
             X.columns = names
-            _warn(f"X does not have valid feature names, but {type(self).__name__} was fitted with feature names")
+            warn_user(f"X does not have valid feature names, but {type(self).__name__} was fitted with feature names")
         if names is None:
             if isinstance(X, pd.DataFrame):
-                _warn(f"X has feature names, but {type(self).__name__} was fitted without feature names")
+                warn_user(f"X has feature names, but {type(self).__name__} was fitted without feature names")
             X = as_matrix(X)
             check_n_features(self, X.shape[1])
             return X
@@ -408,8 +406,3 @@ def _check_sample_options(options):
             raise ValueError(f"sample_options must not have {name!r}, which the estimator chooses")
     if options.get("label_storage") == "none":
         raise ValueError("sample_options must not have label_storage='none': the estimator needs the labels of draws")
-
-
-def _warn(message):
-    """Warn as scikit-learn does, at the line that calls a public method."""
-    warnings.warn(message, UserWarning, skip_file_prefixes=(os.path.dirname(__file__),))

@@ -133,7 +133,7 @@ def components_of(idata, var_name):
     return column.copy(data=labels.reshape(values.shape)).drop_attrs()
 
 
-def draws_of(idata, var_name=None):
+def flat_or_nested_draws(idata, var_name=None):
     """Draws of a partition as :func:`~pymc_nrm.stats.draws.partition_draws` reads them, or of a nested one as
     :func:`levels` does.  Labels in order of appearance keep their type, which may be of one byte.
     """

@@ -325,7 +325,8 @@ def nested_point_estimate(
 
 def minimise_nested(labels, loss, costs, n_restarts, max_sweeps, rng, advance=lambda: None):
     """Labels (L, n) with the least expected loss for draws (S, L, n) that local searches from the best draws find."""
-    losses = chain_losses(labels, reference_draws(labels, rng), loss, costs)
+    references = np.sort(rng.choice(len(labels), min(N_REFERENCES, len(labels)), replace=False))
+    losses = chain_losses(labels, labels[references], loss, costs)
     order = np.argsort(losses, kind="stable")
     starts = list({labels[s].tobytes(): labels[s] for s in order}.values())[:n_restarts]
     advance()
@@ -337,11 +338,6 @@ def minimise_nested(labels, loss, costs, n_restarts, max_sweeps, rng, advance=la
         found.append(search.labels())
         advance()
     return found[int(chain_losses(np.stack(found), labels, loss, costs).argmin())]
-
-
-def reference_draws(labels, rng):
-    """At most ``N_REFERENCES`` of the draws, at random."""
-    return labels[np.sort(rng.choice(len(labels), min(N_REFERENCES, len(labels)), replace=False))]
 
 
 def chain_losses(chains, draws, loss, costs):

@@ -16,8 +16,8 @@ from pymc_nrm.moves.guide_trees.tree import cut_tree
 from pymc_nrm.moves.split_merge import SPLIT_MERGE_STATS, split_merge_statistics
 from pymc_nrm.partitions.clusters import build_state
 from pymc_nrm.partitions.labels import canonical_labels
-from pymc_nrm.published.lee_choi.canonical_split_merge import canonical_items, canonical_moves
-from pymc_nrm.published.lee_choi.published_moves import forest_labels, plant_forest, published_cycle, refresh_forest
+from pymc_nrm.published.lee_choi_canonical import canonical_items, canonical_moves
+from pymc_nrm.published.lee_choi_moves import forest_labels, plant_forest, published_cycle, refresh_forest
 from pymc_nrm.steps.base import PartitionStep, PartitionStepState
 
 _WARNING = (

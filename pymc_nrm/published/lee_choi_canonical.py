@@ -8,7 +8,7 @@ from pymc_nrm.kernels.generic import check_signals, kernel
 from pymc_nrm.moves.guide_trees.incremental import add_root, empty_forest, give_row, weigh_item
 from pymc_nrm.moves.guide_trees.tree import leaves, tops_of_cut
 from pymc_nrm.moves.split_merge import accept, empty_tally
-from pymc_nrm.published.lee_choi.published_moves import (
+from pymc_nrm.published.lee_choi_moves import (
     draw_nested_subtree,
     draw_subtree,
     draw_trees,

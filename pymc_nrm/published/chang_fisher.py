@@ -13,7 +13,7 @@ from pymc_nrm.kernels.generic import precompile
 from pymc_nrm.measures.generalized_gamma_measures import DirichletProcess
 from pymc_nrm.partitions.clusters import build_state
 from pymc_nrm.partitions.labels import canonical_labels
-from pymc_nrm.published.chang_fisher.published_sweep import (
+from pymc_nrm.published.chang_fisher_sweep import (
     CHANG_FISHER,
     DPMM_JL,
     DPMM_SUBCLUSTERS,
