@@ -5,7 +5,7 @@ import pymc as pm
 import pytest
 import xarray as xr
 from posterior_means import POSTERIOR_MEANS
-from prediction_cases import CASES, MEASURES, draws_of, extensions, joint_table, make_model, rows, stack
+from prediction_cases import CASES, MEASURES, draws_of, make_model, rows
 from scipy import sparse
 
 import pymc_nrm as nrm
@@ -14,31 +14,6 @@ from pymc_nrm.families.base import complete
 from pymc_nrm.partitions.labels import all_partitions
 from pymc_nrm.posterior import cluster_probabilities, sample_cluster_parameters
 from pymc_nrm.stats.point_estimate import point_estimate
-
-ALL = rows(["NormalGamma, missing", "PoissonGamma", "CategoricalDirichlet", "MultinomialDirichlet, sparse"])
-
-
-@pytest.mark.parametrize("name", ALL)
-def test_probabilities_are_those_of_a_random_cluster_mate(name):
-    case = CASES[name]
-    measure, estimate = MEASURES["NGG"], np.array([0, 1, 1, 0])
-    draws = all_partitions(4)[[0, 3, 3, 9, 14]]
-    predicted = cluster_probabilities(draws_of(draws), make_model(measure, case), case.new, estimate)
-    for j in range(case.new.shape[0]):
-        longer, log_p = joint_table(measure, case.family, stack(case.X, case.new[j : j + 1]))
-        expected = np.zeros(3)
-        for labels in draws:
-            rows = extensions(longer, labels)
-            p = np.exp(log_p[rows] - log_p[rows].max())
-            for row, probability in zip(rows, p / p.sum(), strict=True):
-                mates = np.flatnonzero(longer[row, :4] == longer[row, 4])
-                for mate in mates:
-                    expected[estimate[mate]] += probability / len(mates) / len(draws)
-                if not len(mates):
-                    expected[2] += probability / len(draws)
-        np.testing.assert_allclose(predicted.probability[j], expected[:2], atol=1e-10)
-        assert predicted.new_cluster_probability[j].item() == pytest.approx(expected[2])
-        assert predicted.labels[j] == (0, 1, -1)[np.argmax(expected)]
 
 
 def test_estimates_of_all_kinds():
