@@ -5,7 +5,7 @@ import numpy as np
 import pymc as pm
 import pytest
 import xarray as xr
-from helpers import mixture_of
+from helpers import mixture_of, refused
 from prediction_cases import CASES, MEASURES, draws_of, make_model
 from scipy import stats
 from scipy.special import logsumexp
@@ -37,21 +37,17 @@ def test_grids_of_all_kinds_are_the_same():
     xr.testing.assert_equal(one, nrm.predictive_density(idata["posterior"].to_dataset(), model, vector.new[:, None]))
 
 
-@pytest.mark.parametrize(
-    ("grid", "error", "message"),
-    [
-        ([["a", "b"]], TypeError, "grid must be real numbers"),
-        ([[1.0]], ValueError, r"grid must have shape \(m, 2\), one column per feature; got shape \(1, 1\)"),
-        ([1.0, 2.0], ValueError, r"got shape \(2,\)"),
-        (np.empty((0, 2)), ValueError, "at least one row"),
-        ([[0.5, 1]], ValueError, "whole numbers"),
-        ([[-1, 1]], ValueError, "at least 0"),
-    ],
+test_bad_grids = refused(
+    lambda grid: nrm.predictive_density(
+        draws_of(all_partitions(4)), make_model(MEASURES["DP"], CASES["PoissonGamma"]), grid
+    ),
+    ([["a", "b"]], TypeError, "grid must be real numbers"),
+    ([[1.0]], ValueError, r"grid must have shape \(m, 2\), one column per feature; got shape \(1, 1\)"),
+    ([1.0, 2.0], ValueError, r"got shape \(2,\)"),
+    (np.empty((0, 2)), ValueError, "at least one row"),
+    ([[0.5, 1]], ValueError, "whole numbers"),
+    ([[-1, 1]], ValueError, "at least 0"),
 )
-def test_bad_grids(grid, error, message):
-    model = make_model(MEASURES["DP"], CASES["PoissonGamma"])
-    with pytest.raises(error, match=message):
-        nrm.predictive_density(draws_of(all_partitions(4)), model, grid)
 
 
 def test_mixtures_of_one_feature_each_are_one_of_all_features():
