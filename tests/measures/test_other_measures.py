@@ -12,7 +12,7 @@ import pytest
 from attack.reference import LOG_EPPFS, digits
 from pymc.logprob.utils import ParameterValueError
 from pytest import approx
-from scipy import special, stats
+from scipy import special
 from test_laws import ALPHAS, FINITE, LONG, PITMAN_YOR
 
 from pymc_nrm.measures import (
@@ -22,7 +22,7 @@ from pymc_nrm.measures import (
     PitmanYorProcess,
     base,
 )
-from pymc_nrm.measures.base import draw_log_auxiliary, log_eppf, symbolic_log_eppf, weights
+from pymc_nrm.measures.base import log_eppf, symbolic_log_eppf
 from pymc_nrm.measures.jumps import draw_jumps
 from pymc_nrm.measures.mixture_of_finite_mixtures import LARGEST_RATE
 from pymc_nrm.models.partition import Partition
@@ -93,13 +93,6 @@ def test_small_discounts_are_near_the_dirichlet_process(d):
     np.testing.assert_allclose(logs, math.log(0.7), atol=7.0 * math.sqrt(d) + 1e-15)
 
 
-@pytest.mark.parametrize("d, t, k", [(0.3, 1.0, 3), (0.5, -0.3, 1), (0.9, -0.8, 1), (0.2, 0.0, 9), (1e-3, 4.0, 2)])
-def test_the_auxiliary_variable_is_a_gamma_variable(d, t, k):
-    rng = np.random.default_rng(3)
-    draws = np.array([base.draw_log_auxiliary(PitmanYorProcess(d, t), 10, k, rng) for _ in range(4000)])
-    assert stats.kstest(np.exp(draws) / d, stats.gamma(t / d + k).cdf).pvalue > 1e-3
-
-
 @pytest.mark.parametrize("ratio", [1e-6, 1.0, 99.999, 100.001, 1e4, 1e9, 1e14])
 @pytest.mark.parametrize("k", [1, 4])
 def test_the_joint_density_integrates_to_the_probability(ratio, k):
@@ -131,42 +124,6 @@ def test_coordinates_of_both_parameters_keep_the_bound():
     moved = block.at(block.start - np.array([1.0, 30.0]))
     assert moved.concentration > -moved.discount
     assert moved.discount == pytest.approx(special.expit(-1.0))
-
-
-@pytest.mark.parametrize(
-    "gamma, rate, n, k",
-    [
-        (1.0, 3.0, 1, 1),
-        (0.5, 1.0, 10, 3),
-        (0.1, 40.0, 10, 3),
-        (0.02, 300.0, 1000, 2),
-        (0.3, 1e-8, 5, 2),
-        (3.0, 20.0, 5, 5),
-        (1e3, 5.0, 1000, 4),
-        # Two modes: few components, or as many as the prior expects.
-        (100.0, 30.0, 10, 1),
-        # The sums have a hundred thousand terms.
-        pytest.param(1.0, 1e5, 100, 30, marks=pytest.mark.slow),
-    ],
-)
-def test_log_u_has_the_conditional_law(gamma, rate, n, k):
-    measure, rng, n_draws = MixtureOfFiniteMixtures(gamma, rate), np.random.default_rng(41), 4000
-    draws = np.array([draw_log_auxiliary(measure, n, k, rng) for _ in range(n_draws)])
-    s = np.linspace(draws.min() - 20.0 - 3.0 * np.ptp(draws), draws.max() + 20.0 + 3.0 * np.ptp(draws), 1_000_001)
-    L = np.logaddexp(0.0, s)
-    log_density = n * (s - L) - gamma * k * L + rate * np.exp(-gamma * L)
-    cdf = np.cumsum(np.exp(log_density - log_density.max()))
-    assert stats.kstest(np.interp(draws, s, cdf / cdf[-1]), "uniform").pvalue > 1e-3
-
-
-@pytest.mark.parametrize("measure", [row for row in ROWS if isinstance(row.values[0], MixtureOfFiniteMixtures)])
-@pytest.mark.parametrize("n, k", [(1, 1), (100_000, 1), (100_000, 1000)])
-def test_draws_of_log_u_and_weights_are_finite_for_extreme_hyperparameters(measure, n, k):
-    rng = np.random.default_rng(3)
-    for _ in range(5):
-        log_u = draw_log_auxiliary(measure, n, k, rng)
-        assert math.isfinite(log_u)
-        assert all(np.isfinite(table).all() for table in weights(measure, 20, log_u))
 
 
 @pytest.mark.parametrize("rate", [-1.0, 0.0, 2.0 * LARGEST_RATE, math.inf, math.nan])
