@@ -14,7 +14,7 @@ import pymc_nrm as nrm
 from pymc_nrm.families.base import add_item, statistics_size
 from pymc_nrm.families.conjugate import log_marginal
 from pymc_nrm.partitions.labels import all_partitions, canonical_labels
-from pymc_nrm.testing import largest_z, z_scores
+from pymc_nrm.testing import largest_z, mean_and_error, z_scores
 
 
 def mixture_of(family, observed, measure=None, **partition):
@@ -66,6 +66,14 @@ def assert_law(labels, partitions, probabilities, **options):
     """Assert that chains of labels, shape (chains, draws, n), have the given law."""
     scores = z_scores(labels, partitions, probabilities, **options)
     assert np.abs(scores).max() < largest_z(labels.shape, max(scores.size, 1))
+
+
+def assert_means(values, expected):
+    """Assert that functionals by name, each of shape (chains, draws), have the given means."""
+    shape = next(iter(values.values())).shape
+    for name, draws in values.items():
+        mean, error, _ = mean_and_error(draws)
+        assert abs(mean - expected[name]) / error < largest_z(shape, len(values)), (name, mean, expected[name], error)
 
 
 def random_merges(rng, n):

@@ -11,9 +11,9 @@ from scipy import sparse, stats
 from scipy.integrate import quad
 
 import pymc_nrm as nrm
-from pymc_nrm.families import CategoricalDirichlet, MultinomialDirichlet, NormalGamma, PoissonGamma, base
+from pymc_nrm.families import CategoricalDirichlet, MultinomialDirichlet, NormalGamma, base
 from pymc_nrm.families.arguments import broadcast_hyperparameters
-from pymc_nrm.families.conjugate import draw_dirichlet, draw_item, draw_parameters, log_affinities, log_marginal
+from pymc_nrm.families.conjugate import draw_dirichlet, log_affinities, log_marginal
 from pymc_nrm.families.scatter import ProductsWithRows, log_determinants, random_covariance, symbolic_covariance
 
 interpreted = pytensor.compile.mode.Mode(linker="py", optimizer="fast_run")
@@ -52,17 +52,6 @@ def test_normal_gamma_from_data_follows_the_units():
 def test_normal_gamma_from_data_refuses_constant_features(X):
     with pytest.raises(ValueError, match="^X must have (columns that vary|at least two values in every column)"):
         NormalGamma.from_data(X)
-
-
-def test_poisson_predictive_is_negative_binomial_for_large_counts():
-    alpha, beta = 0.3, 1e-3
-    X = np.array([[0], [1], [8], [9], [10_000_000]])
-    family = broadcast_hyperparameters(PoissonGamma(alpha, beta), *X.shape)
-    data = base.prepare_data(family, X)
-    cache = np.zeros(4)
-    base.refresh_cache(family, np.zeros(3), cache)
-    expected = stats.nbinom.logpmf(X[:, 0], alpha, beta / (1 + beta))
-    np.testing.assert_allclose([base.log_predictive(family, cache, data, i) for i in range(5)], expected, rtol=1e-9)
 
 
 def test_n_levels_come_from_the_data():
@@ -132,16 +121,6 @@ def test_n_levels_of_a_family_of_tensors_are_read():
         base.prepare_data(family, [[2, 2]])
 
 
-def test_drawn_counts_add_up_to_the_total():
-    family = broadcast_hyperparameters(MultinomialDirichlet(0.1, [7, 40]), 2, 50)
-    rng = np.random.default_rng(7)
-    probabilities, values = np.zeros(50), np.zeros(50)
-    for item, total in ((0, 7), (1, 40)):
-        draw_parameters(family, np.zeros(52), rng, probabilities)
-        draw_item(family, probabilities, rng, item, values)
-        assert values.sum() == total
-
-
 def test_dirichlet_draws_of_tiny_concentration_are_corners():
     rng = np.random.default_rng(8)
     probabilities = np.zeros(4)
@@ -152,12 +131,6 @@ def test_dirichlet_draws_of_tiny_concentration_are_corners():
         assert probabilities[2] == 0.0
         corners.append(probabilities.argmax())
     assert set(corners) == {0, 1, 3}
-
-
-def test_too_many_dimensions_are_refused():
-    message = r"alpha of PoissonGamma must be .* shape \(d,\) with d = 2 features; got shape \(2, 2\)"
-    with pytest.raises(ValueError, match=message):
-        broadcast_hyperparameters(PoissonGamma(np.ones((2, 2)), 1.0), 3, 2)
 
 
 WISHART = nrm.NormalWishart(mu=np.zeros(2), kappa=1.0, Psi=np.eye(2), nu=5.0)

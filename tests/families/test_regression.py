@@ -7,6 +7,7 @@ import pymc as pm
 import pytensor.tensor as pt
 import pytest
 from attack.reference import LOG_MARGINALS
+from helpers import mixture_of, refused
 
 import pymc_nrm as nrm
 from pymc_nrm.families.arguments import broadcast_hyperparameters
@@ -116,20 +117,13 @@ def test_forward_draws_read_covariates():
     np.testing.assert_allclose(response, 1.0 + 5.0 * drawn, atol=0.1)
 
 
-@pytest.mark.parametrize(
-    ("covariates", "y", "message"),
-    [
-        (COVARIATES[:5], RESPONSE, "covariates of NormalRegression"),
-        (np.where(np.isnan(RESPONSE)[:, None], np.nan, COVARIATES), RESPONSE, "covariates of NormalRegression"),
-        (COVARIATES, RESPONSE[:, None], "must be a vector"),
-        (COVARIATES[:, :2], RESPONSE, "p = 2 as in covariates"),
-    ],
+test_bad_input_is_refused = refused(
+    lambda covariates, y: mixture_of(FAMILY._replace(covariates=covariates), y),
+    (COVARIATES[:5], RESPONSE, "covariates of NormalRegression"),
+    (np.where(np.isnan(RESPONSE)[:, None], np.nan, COVARIATES), RESPONSE, "covariates of NormalRegression"),
+    (COVARIATES, RESPONSE[:, None], "must be a vector"),
+    (COVARIATES[:, :2], RESPONSE, "p = 2 as in covariates"),
 )
-def test_bad_input_is_refused(covariates, y, message):
-    with pm.Model():
-        z = nrm.Partition("z", nrm.DirichletProcess(1.0), n=12)
-        with pytest.raises(ValueError, match=message):
-            nrm.Mixture("y", z, FAMILY._replace(covariates=covariates), observed=y)
 
 
 def learned_density(y, w, seed=1):

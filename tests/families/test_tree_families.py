@@ -1,7 +1,6 @@
 """Tree families against dense matrix algebra: likelihoods, gradients, draws of data and of node means, and starts."""
 
 import numpy as np
-import pytensor
 import pytensor.tensor as pt
 import pytest
 from dense_trees import dense_log_likelihood, families, item_covariance, random_paths
@@ -40,34 +39,6 @@ def test_kernel_and_graph_are_the_dense_law(kind, n, d, depth):
     tensors = type(family)(*[pt.as_tensor(value) for value in family])
     graph = symbolic_log_likelihood(tensors, pt.constant(paths), pt.constant(X))
     np.testing.assert_allclose(graph.eval(mode=PYTHON), dense, rtol=1e-9)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("kind", ["full", "independent"])
-def test_gradients_are_those_of_finite_differences(kind):
-    rng = np.random.default_rng(2)
-    n, d, depth = 9, 2, 3
-    family, paths = families(d, depth)[kind], random_paths(rng, n, depth)
-    X = rng.normal(size=(n, d)) + paths[:, :1]
-    # All hyperparameters and data are functions of one vector; Psi has to stay symmetric.
-    shapes = [np.shape(value) for value in (*family, X)]
-    values = np.concatenate([np.ravel(value) for value in (*family, X)])
-    line = pt.dvector()
-    parts, start = [], 0
-    for shape in shapes:
-        size = int(np.prod(shape))
-        part = line[start : start + size].reshape(shape) if shape else line[start]
-        parts.append((part + part.T) / 2 if shape == (d, d) else part)
-        start += size
-    graph = symbolic_log_likelihood(type(family)(*parts[:-1]), pt.constant(paths), parts[-1])
-    value, gradient = (pytensor.function([line], output, mode=PYTHON) for output in (graph, pt.grad(graph, line)))
-    step = 1e-5
-    numeric = [(value(values + step * e) - value(values - step * e)) / (2 * step) for e in np.eye(len(values))]
-    np.testing.assert_allclose(gradient(values), numeric, rtol=1e-6, atol=1e-7)
-    weights = rng.normal(size=len(values))
-    second = pytensor.function([line], pt.grad((pt.grad(graph, line) * weights).sum(), line), mode=PYTHON)
-    numeric = (gradient(values + step * weights) - gradient(values - step * weights)) / (2 * step)
-    np.testing.assert_allclose(second(values), numeric, rtol=1e-5, atol=1e-6)
 
 
 def test_labels_with_gaps_give_no_nan():

@@ -228,23 +228,22 @@ test_argument_with_a_model = refused(
 )
 
 
-@pytest.mark.parametrize(
-    ("observed", "dims", "message"),
-    [
-        (None, ("item", "absent"), r"dims of Mixture 'x' must be dimensions of the model, \['feature', 'item'\]"),
-        (None, (), "dims of Mixture 'x' must be one name for a vector, two for a matrix; got"),
-        (np.zeros((4, 0)), None, r"observed data of Mixture 'x': .* at least one column; got shape \(4, 0\)"),
-        (X, "item", r"dims of Mixture 'x' must be one name .* got 'item' for shape \(4, 2\)"),
-        (X, ("item", 3), "dims of Mixture 'x' must be a name, or a tuple of names; got"),
-        (X, ("feature", "item"), r"dims of Mixture 'x' must be of lengths \(4, 2\); got 'feature', which has length 2"),
-    ],
+def with_dims(observed, dims):
+    z = nrm.Partition("z", MEASURE, dims="item")
+    nrm.Mixture("x", z, FAMILY, observed=observed if observed is None else pm.Data("X", observed), dims=dims)
+
+
+test_dimensions_of_a_mixture = refused(
+    with_dims,
+    (None, ("item", "absent"), r"dims of Mixture 'x' must be dimensions of the model, \['feature', 'item'\]"),
+    (None, (), "dims of Mixture 'x' must be one name for a vector, two for a matrix; got"),
+    (np.zeros((4, 0)), None, r"observed data of Mixture 'x': .* at least one column; got shape \(4, 0\)"),
+    (X, "item", r"dims of Mixture 'x' must be one name .* got 'item' for shape \(4, 2\)"),
+    (X, ("item", 3), "dims of Mixture 'x' must be a name, or a tuple of names; got"),
+    (X, ("feature", "item"), r"dims of Mixture 'x' must be of lengths \(4, 2\); got 'feature', which has length 2"),
+    error=(TypeError, ValueError),
+    within=lambda: pm.Model(coords={"item": range(4), "feature": range(2)}),
 )
-def test_dimensions_of_a_mixture(observed, dims, message):
-    with pm.Model(coords={"item": range(4), "feature": range(2)}):
-        z = nrm.Partition("z", MEASURE, dims="item")
-        with pytest.raises((TypeError, ValueError), match=message):
-            observed = observed if observed is None else pm.Data("X", observed)
-            nrm.Mixture("x", z, FAMILY, observed=observed, dims=dims)
 
 
 @pytest.mark.parametrize("make", [nrm.Partition.dist, lambda measure, n: nrm.Partition("z", measure, n=n)])

@@ -125,15 +125,8 @@ def test_a_split_or_merge_without_a_law_is_rejected(merging):
 # Kernels against the graph
 
 
-FAMILIES = [
-    (normal, X),
-    (nrm.NormalWishart(mu=np.zeros(2), kappa=0.5, nu=4.0, Psi=np.eye(2)), X.reshape(6, 2)),
-    (nrm.PoissonGamma(1.0, 2.0), np.arange(12)),
-    (nrm.BernoulliBeta(1.0, 2.0), np.arange(12).reshape(6, 2) % 2),
-    (nrm.CategoricalDirichlet(1.0, n_levels=3), np.arange(12).reshape(6, 2) % 3),
-    (nrm.MultinomialDirichlet(0.5), np.arange(12).reshape(4, 3)),
-    (nrm.MultinomialDirichlet(0.5), sparse.csr_array(np.arange(12).reshape(4, 3))),
-]
+COUNTS = np.arange(12).reshape(4, 3)
+FAMILIES = [(normal, X), *((nrm.MultinomialDirichlet(0.5), data) for data in (COUNTS, sparse.csr_array(COUNTS)))]
 
 
 @pytest.mark.parametrize(("family", "data"), FAMILIES, ids=lambda value: type(value).__name__)

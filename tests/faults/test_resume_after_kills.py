@@ -2,11 +2,7 @@
 
 import multiprocessing
 import os
-import pathlib
 import signal
-import subprocess
-import sys
-import textwrap
 import time
 
 import numpy as np
@@ -104,51 +100,6 @@ def test_kills_at_random_moments(tmp_path):
             assert_same(dict(found), expected[kind])
         n_runs += 1
     print(f"{n_kills} kills and {n_interrupts} interruptions in {n_runs} runs, all of them identical")
-
-
-SCRIPT = """
-    import os, pathlib, signal, sys
-    import pymc as pm
-    import pymc_nrm as nrm
-
-    def kill(trace, draw):
-        if draw.draw_idx == int(sys.argv[2]):
-            os.kill(os.getpid(), signal.SIGKILL)
-
-    if __name__ == "__main__":
-        folder = pathlib.Path(sys.argv[1])
-        with pm.Model():
-            alpha = pm.Gamma("alpha", 2, 1)
-            z = nrm.Partition("z", nrm.DirichletProcess(alpha), n=4)
-            nrm.Mixture("x", z, nrm.PoissonGamma(1.0, 1.0), observed=[0, 1, 8, 9])
-            options = {"cores": int(sys.argv[3]), "quiet": True, "callback": kill, "seconds_between_checkpoints": 0}
-            if folder.exists():
-                idata = nrm.resume(folder, mp_ctx=sys.argv[4], **options)
-            else:
-                idata = nrm.sample(30, tune=30, chains=2, random_seed=3, checkpoint=folder, **options)
-        print(idata.posterior["z"].values.ravel().tolist(), idata.posterior["alpha"].values.sum().hex())
-"""
-
-
-def test_new_processes(tmp_path):
-    """A folder is understood by every process that makes the same model, and draws are the same there."""
-    script = tmp_path / "script.py"
-    script.write_text(textwrap.dedent(SCRIPT))
-    paths = [str(pathlib.Path(nrm.__file__).parents[1]), *filter(None, [os.environ.get("PYTHONPATH")])]
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join(paths)}
-
-    def run(*arguments):
-        command = [sys.executable, script, *map(str, arguments)]
-        return subprocess.run(command, capture_output=True, text=True, env=environment)
-
-    peace = run(tmp_path / "peace", -1, 1, "fork")
-    assert peace.returncode == 0, peace.stderr
-    for stop, cores, context in ((12, 1, "fork"), (30, 2, "spawn"), (45, 2, "forkserver")):
-        killed = run(tmp_path / "run", stop, cores, context)
-        assert killed.returncode == -signal.SIGKILL, killed.stderr
-    resumed = run(tmp_path / "run", -1, 2, "spawn")
-    assert resumed.returncode == 0, resumed.stderr
-    assert resumed.stdout == peace.stdout
 
 
 def test_steps_of_pymc(tmp_path):

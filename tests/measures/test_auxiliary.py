@@ -9,10 +9,18 @@ import pytensor.tensor as pt
 import pytest
 from scipy import stats
 from scipy.integrate import quad
+from test_laws import FINITE, LONG
 
-from pymc_nrm.measures import DirichletProcess, NormalizedGeneralizedGamma, NormalizedInverseGaussian, log_concave
+from pymc_nrm.measures import (
+    DirichletProcess,
+    MixtureOfFiniteMixtures,
+    NormalizedGeneralizedGamma,
+    NormalizedInverseGaussian,
+    PitmanYorProcess,
+    log_concave,
+)
 from pymc_nrm.measures.base import draw_log_auxiliary, weights
-from pymc_nrm.measures.generalized_gamma import LogU
+from pymc_nrm.measures.generalized_gamma import LogU, stable_parameters
 from pymc_nrm.measures.levy import laplace_exponent, log_levy_intensity, log_tilted_moment
 from pymc_nrm.measures.log_concave import log_density, log_density_derivative
 from pymc_nrm.measures.quadrature import log_integral, symbolic_log_integral
@@ -63,50 +71,64 @@ def test_weights_are_finite_where_u_overflows(measure):
     assert np.isfinite(table.join).all() and np.isfinite(table.moment).all()
 
 
-@pytest.mark.parametrize(
-    "n, k, alpha, sigma",
-    [
-        (1, 1, 1.0, 0.5),
-        (10, 3, 1.0, 0.0),
-        (10, 3, 1.0, 1e-9),
-        (10, 10, 0.01, 0.25),
-        (1000, 40, 5.0, 0.5),
-        (1000, 1, 1e-6, 0.0),
-        (1000, 1, 1e-6, 0.9),
-        (100_000, 200, 1.0, 0.25),
-        (5, 2, 1e6, 0.5),
-        (100_000, 99_999, 1e-6, 0.999),
-    ],
-)
-def test_log_u_has_the_conditional_law(n, k, alpha, sigma):
+def log_density_of_log_u(measure, n, k):
+    """Log density of s = log u given n items in k clusters."""
+
     def f(s):
         L = np.logaddexp(0.0, s)
-        growth = np.expm1(np.minimum(sigma * L, 500.0)) / sigma if sigma > 0.0 else L
-        return -n * np.logaddexp(0.0, -s) + k * sigma * L - alpha * growth
+        if isinstance(measure, PitmanYorProcess):
+            # u is a gamma variable.
+            d, t = measure
+            return (t / d + k) * s - np.exp(np.minimum(s, 700.0)) / d
+        if isinstance(measure, MixtureOfFiniteMixtures):
+            gamma, rate = measure
+            return n * (s - L) - gamma * k * L + rate * np.exp(-gamma * L)
+        return definition(n, k, *map(float, stable_parameters(measure)))(s)
 
-    rng = np.random.default_rng(41)
-    n_draws = 4000
-    coarse = np.concatenate([-np.geomspace(200, 1e-3, 20001), np.geomspace(1e-3, 1e10, 40001)])
+    return f
+
+
+NGG, MFM, PY = NormalizedGeneralizedGamma, MixtureOfFiniteMixtures, PitmanYorProcess
+OF_LOG_U = [
+    *((NGG(1.0, 0.5), 1, 1), (NormalizedInverseGaussian(1.0), 1, 1), (NGG(1.0, 0.0), 10, 3), (NGG(1.0, 1e-9), 10, 3)),
+    *((DirichletProcess(1.0), 10, 3), (NGG(0.01, 0.25), 10, 10), (NGG(5.0, 0.5), 1000, 40), (NGG(1e6, 0.5), 5, 2)),
+    *((NGG(1e-6, 0.0), 1000, 1), (DirichletProcess(1e-6), 1000, 1), (NGG(1e-6, 0.9), 1000, 1)),
+    *((NGG(1.0, 0.25), 100_000, 200), (NGG(1e-6, 0.999), 100_000, 99_999)),
+    *((PY(0.3, 1.0), 10, 3), (PY(0.5, -0.3), 10, 1), (PY(0.9, -0.8), 10, 1), (PY(0.2, 0.0), 10, 9)),
+    *((PY(1e-3, 4.0), 10, 2), (MFM(1.0, 3.0), 1, 1), (MFM(0.5, 1.0), 10, 3), (MFM(0.1, 40.0), 10, 3)),
+    *((MFM(0.02, 300.0), 1000, 2), (MFM(0.3, 1e-8), 5, 2), (MFM(3.0, 20.0), 5, 5)),
+    # Two modes: few components, or as many as the prior expects.
+    *((MFM(1e3, 5.0), 1000, 4), (MFM(100.0, 30.0), 10, 1)),
+    # The sums have a hundred thousand terms.
+    pytest.param(MFM(1.0, 1e5), 100, 30, marks=pytest.mark.slow),
+]
+
+
+@pytest.mark.parametrize(("measure", "n", "k"), OF_LOG_U)
+def test_log_u_has_the_conditional_law(measure, n, k):
+    f, rng, n_draws = log_density_of_log_u(measure, n, k), np.random.default_rng(41), 4000
+    coarse = np.concatenate([-np.geomspace(1e6, 1e-3, 30001), np.geomspace(1e-3, 1e10, 40001)])
     kept = coarse[f(coarse) > f(coarse).max() - 40.0]
     grid = np.linspace(kept[0], kept[-1], 400_001)
     cdf = np.cumsum(np.exp(f(grid) - f(grid).max()))
-    targets = [NormalizedGeneralizedGamma(alpha, sigma)]
-    targets += [DirichletProcess(alpha)] if sigma == 0.0 else []
-    targets += [NormalizedInverseGaussian(alpha)] if sigma == 0.5 else []
-    for measure in targets:
-        draws = np.array([draw_log_auxiliary(measure, n, k, rng) for _ in range(n_draws)])
-        assert stats.kstest(np.interp(draws, grid, cdf / cdf[-1]), "uniform").pvalue > 1e-3
+    draws = np.array([draw_log_auxiliary(measure, n, k, rng) for _ in range(n_draws)])
+    assert stats.kstest(np.interp(draws, grid, cdf / cdf[-1]), "uniform").pvalue > 1e-3
 
 
-@pytest.mark.parametrize("alpha", [1e-6, 1e-2, 1.0, 1e6])
-@pytest.mark.parametrize("sigma", [0.0, 1e-12, 1e-5, 0.5, 1.0 - 1e-6])
-@pytest.mark.parametrize("n, k", [(1, 1), (2, 2), (100_000, 1), (100_000, 100_000)])
-def test_draws_of_log_u_are_finite_for_extreme_hyperparameters(alpha, sigma, n, k):
+EXTREMES = [
+    *(NGG(alpha, sigma) for alpha in (1e-6, 1e-2, 1.0, 1e6) for sigma in (0.0, 1e-12, 1e-5, 0.5, 1.0 - 1e-6)),
+    *map(DirichletProcess, (1e-6, 1e-2, 1.0, 1e6)),
+]
+EXTREMES = [*EXTREMES, *FINITE, *(pytest.param(row, marks=pytest.mark.slow) for row in LONG)]
+
+
+@pytest.mark.parametrize("measure", EXTREMES, ids=str)
+@pytest.mark.parametrize("n, k", [(1, 1), (2, 2), (100_000, 1), (100_000, 1000), (100_000, 100_000)])
+def test_draws_of_log_u_and_weights_are_finite_for_extreme_hyperparameters(measure, n, k):
     rng = np.random.default_rng(3)
-    assert all(
-        math.isfinite(draw_log_auxiliary(NormalizedGeneralizedGamma(alpha, sigma), n, k, rng)) for _ in range(50)
-    )
-    assert math.isfinite(draw_log_auxiliary(DirichletProcess(alpha), n, k, rng))
+    log_u = np.array([draw_log_auxiliary(measure, n, k, rng) for _ in range(50)])
+    assert np.isfinite(log_u).all()
+    assert all(np.isfinite(table).all() for one in log_u[:5] for table in weights(measure, 20, one))
 
 
 class Skewed(NamedTuple):

@@ -2,7 +2,6 @@
 
 import math
 import pickle
-from fractions import Fraction
 
 import numpy as np
 import pytensor
@@ -62,11 +61,6 @@ FINITE += [MixtureOfFiniteMixtures(g, rate) for g, rate in ((LARGEST_GAMMA, 5.0)
 LONG = [MixtureOfFiniteMixtures(gamma, LARGEST_RATE) for gamma in (1e-6, 1.0, 1e3)]
 ROWS = [pytest.param(row, id=repr(row)) for row in [*GENERALIZED_GAMMA, *PITMAN_YOR, *FINITE]]
 ROWS += [pytest.param(row, id=repr(row), marks=pytest.mark.slow) for row in LONG]
-
-
-def log_of(fraction):
-    """Logarithm of a Fraction whose parts doubles may not hold."""
-    return math.log(fraction.numerator) - math.log(fraction.denominator)
 
 
 def log_extensions(measure, counts):
@@ -244,35 +238,6 @@ test_other_values_are_refused = refused(
     (nrm.DirichletProcess([1.0, 2.0]), r"alpha of DirichletProcess must be a scalar; got shape \(2,\)"),
     (nrm.DirichletProcess(pt.dvector("alpha")), "alpha of DirichletProcess must be a scalar; got alpha"),
 )
-
-
-def ewens(alpha, counts):
-    alpha = Fraction(alpha)
-    value = alpha ** len(counts)
-    for m in counts:
-        value *= math.factorial(m - 1)
-    for i in range(sum(counts)):
-        value /= alpha + i
-    return log_of(value)
-
-
-@pytest.fixture(scope="module")
-def symbolic_value():
-    alpha, counts = pt.dscalar("alpha"), pt.lvector("counts")
-    value = symbolic_log_eppf(DirichletProcess(alpha), counts)
-    return pytensor.function([alpha, counts], [value, alpha * pt.grad(value, alpha)], mode="FAST_COMPILE")
-
-
-@pytest.mark.parametrize("alpha", ALPHAS)
-@pytest.mark.parametrize("counts", [[1], [2], [1, 1], [6], [3, 2, 1], [1] * 6, [40, 9, 1]], ids=str)
-def test_dirichlet_process_in_rational_arithmetic(alpha, counts, symbolic_value):
-    exact, sizes = ewens(alpha, counts), np.array(counts)
-    assert log_eppf(DirichletProcess(alpha), sizes) == pytest.approx(exact, rel=1e-13, abs=1e-13)
-    assert log_eppf(NormalizedGeneralizedGamma(alpha, 0.0), sizes) == pytest.approx(exact, rel=1e-13, abs=1e-13)
-    value, slope = symbolic_value(alpha, sizes)
-    assert value == pytest.approx(exact, rel=1e-13, abs=1e-13)
-    exact_slope = len(counts) - float(sum(Fraction(alpha) / (Fraction(alpha) + i) for i in range(sum(counts))))
-    assert slope == pytest.approx(exact_slope, rel=1e-9, abs=1e-9)
 
 
 @pytest.mark.parametrize("measure", GENERALIZED_GAMMA, ids=repr)

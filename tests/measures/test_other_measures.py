@@ -1,60 +1,72 @@
-"""Pitman-Yor processes and mixtures of finite mixtures against their own formulas."""
+"""Measures whose laws have formulas of their own, against these in many digits."""
 
+import functools
 import math
-from decimal import Decimal, localcontext
-from fractions import Fraction
+from decimal import Decimal
 
 import numpy as np
 import pymc as pm
 import pytensor
 import pytensor.tensor as pt
 import pytest
+from attack.reference import LOG_EPPFS, digits
 from pymc.logprob.utils import ParameterValueError
-from scipy import special, stats
-from test_laws import FINITE, LONG, PITMAN_YOR, log_of
+from pytest import approx
+from scipy import special
+from test_laws import ALPHAS, FINITE, LONG, PITMAN_YOR
 
-from pymc_nrm.measures import DirichletProcess, MixtureOfFiniteMixtures, PitmanYorProcess, base
-from pymc_nrm.measures.base import draw_log_auxiliary, log_eppf, symbolic_log_eppf, weights
+from pymc_nrm.measures import (
+    DirichletProcess,
+    MixtureOfFiniteMixtures,
+    NormalizedGeneralizedGamma,
+    PitmanYorProcess,
+    base,
+)
+from pymc_nrm.measures.base import log_eppf, symbolic_log_eppf
 from pymc_nrm.measures.jumps import draw_jumps
 from pymc_nrm.measures.mixture_of_finite_mixtures import LARGEST_RATE
 from pymc_nrm.models.partition import Partition
 from pymc_nrm.trees.bound_gradient import Block
 
-COUNTS = [[1], [4], [1, 1, 1], [3, 2, 1], [30, 20, 5, 1, 1, 1]]
-
-
-def exact_log_eppf(d, t, counts):
-    d, t = Fraction(d), Fraction(t)
-    value = Fraction(1)
-    for i in range(1, len(counts)):
-        value *= t + i * d
-    for i in range(1, sum(counts)):
-        value /= t + i
-    for m in counts:
-        for j in range(1, m):
-            value *= j - d
-    return log_of(value)
+SIZES = [[1], [2], [1, 1], [6], [3, 2, 1], [1] * 6, [40, 9, 1]]
+STEP = Decimal("1e-25")
+EXACT = [*map(DirichletProcess, ALPHAS), *(NormalizedGeneralizedGamma(alpha, 0.0) for alpha in ALPHAS), *PITMAN_YOR]
+ROWS = [pytest.param(row, id=repr(row)) for row in [*EXACT, *FINITE]]
+ROWS += [pytest.param(row, id=repr(row), marks=pytest.mark.slow) for row in LONG]
 
 
 @pytest.fixture(scope="module")
 def symbolic():
-    d, t, counts = pt.dscalar("d"), pt.dscalar("t"), pt.lvector("counts")
-    value = base.symbolic_log_eppf(PitmanYorProcess(d, t), counts)
-    return pytensor.function([d, t, counts], [value, *pt.grad(value, [d, t])], mode="FAST_COMPILE")
+    """Values of symbolic log EPPFs, and their derivatives in each parameter."""
+
+    @functools.cache
+    def compiled(measure_class):
+        parameters, counts = [pt.dscalar(name) for name in measure_class._fields], pt.lvector("counts")
+        value = symbolic_log_eppf(measure_class(*parameters), counts)
+        return pytensor.function([*parameters, counts], [value, *pt.grad(value, parameters)], mode="FAST_COMPILE")
+
+    return lambda measure, counts: compiled(type(measure))(*measure, counts)
 
 
-@pytest.mark.parametrize(("d", "t"), PITMAN_YOR)
-@pytest.mark.parametrize("counts", COUNTS, ids=str)
-def test_probabilities_and_gradients_in_rational_arithmetic(d, t, counts, symbolic):
-    exact, sizes = exact_log_eppf(d, t, counts), np.array(counts)
-    assert base.log_eppf(PitmanYorProcess(d, t), sizes) == pytest.approx(exact, rel=1e-12, abs=1e-12)
-    value, slope_d, slope_t = symbolic(d, t, sizes)
-    assert value == pytest.approx(exact, rel=1e-12, abs=1e-12)
-    D, T, k, n = Fraction(d), Fraction(t), len(counts), sum(counts)
-    in_d = sum(i / (T + i * D) for i in range(1, k)) - sum(1 / (j - D) for m in counts for j in range(1, m))
-    in_t = sum(1 / (T + i * D) for i in range(1, k)) - sum(1 / (T + i) for i in range(1, n))
-    assert slope_d == pytest.approx(float(in_d), rel=1e-9, abs=1e-9)
-    assert slope_t == pytest.approx(float(in_t), rel=1e-9, abs=1e-9)
+@pytest.mark.parametrize("measure", ROWS)
+def test_probabilities_and_gradients_in_many_digits(measure, symbolic):
+    """Slopes of the exact function are central differences in 60 digits."""
+    # A generalized gamma process without a discount, of which the slope in sigma is another test.
+    name = type(measure).__name__.replace("NormalizedGeneralizedGamma", "DirichletProcess")
+    exact, parameters = LOG_EPPFS[name], [Decimal(x) for x in measure][: 1 if "Dirichlet" in name else 2]
+    is_long, tolerance = getattr(measure, "rate", 0.0) == LARGEST_RATE, 1e-13 if "Dirichlet" in name else 1e-12
+    for counts in SIZES if not is_long else ([1], [1, 1], [3, 2, 1]):
+        sizes, expected = np.array(counts), float(exact(*parameters, counts))
+        assert log_eppf(measure, sizes) == approx(expected, rel=tolerance, abs=1e-10 if is_long else tolerance), counts
+        value, *slopes = symbolic(measure, sizes)
+        assert value == approx(expected, rel=1e-12, abs=1e-10 if is_long else 1e-12), counts
+        for k, x in enumerate(parameters):
+            # Discounts and their concentrations may be 0.
+            scale = Decimal(1) if isinstance(measure, PitmanYorProcess) else x
+            with digits(*measure):
+                ends = [[*parameters[:k], x + sign * STEP * scale, *parameters[k + 1 :]] for sign in (1, -1)]
+                slope = (exact(*ends[0], counts) - exact(*ends[1], counts)) / (2 * STEP)
+            assert float(scale) * slopes[k] == approx(float(slope), rel=1e-9, abs=1e-9), counts
 
 
 def test_discount_zero_is_the_dirichlet_process_in_every_function():
@@ -81,13 +93,6 @@ def test_small_discounts_are_near_the_dirichlet_process(d):
     np.testing.assert_allclose(logs, math.log(0.7), atol=7.0 * math.sqrt(d) + 1e-15)
 
 
-@pytest.mark.parametrize("d, t, k", [(0.3, 1.0, 3), (0.5, -0.3, 1), (0.9, -0.8, 1), (0.2, 0.0, 9), (1e-3, 4.0, 2)])
-def test_the_auxiliary_variable_is_a_gamma_variable(d, t, k):
-    rng = np.random.default_rng(3)
-    draws = np.array([base.draw_log_auxiliary(PitmanYorProcess(d, t), 10, k, rng) for _ in range(4000)])
-    assert stats.kstest(np.exp(draws) / d, stats.gamma(t / d + k).cdf).pvalue > 1e-3
-
-
 @pytest.mark.parametrize("ratio", [1e-6, 1.0, 99.999, 100.001, 1e4, 1e9, 1e14])
 @pytest.mark.parametrize("k", [1, 4])
 def test_the_joint_density_integrates_to_the_probability(ratio, k):
@@ -106,7 +111,9 @@ def test_concentrations_outside_have_no_log_probability(bad):
     d, t = pt.dscalar("d"), pt.dscalar("t")
     labels = np.array([0, 0, 1])
     log_p = pm.logp(Partition.dist(PitmanYorProcess(d, t), 3), labels)
-    assert log_p.eval({d: 0.3, t: -0.2}, mode="FAST_COMPILE") == pytest.approx(exact_log_eppf(0.3, -0.2, [2, 1]))
+    assert log_p.eval({d: 0.3, t: -0.2}, mode="FAST_COMPILE") == approx(
+        float(LOG_EPPFS["PitmanYorProcess"](0.3, -0.2, [2, 1]))
+    )
     with pytest.raises(ParameterValueError, match="concentration finite and greater than -discount"):
         log_p.eval({d: 0.3, t: bad}, mode="FAST_COMPILE")
 
@@ -119,94 +126,7 @@ def test_coordinates_of_both_parameters_keep_the_bound():
     assert moved.discount == pytest.approx(special.expit(-1.0))
 
 
-ROWS = [pytest.param(*row, id=repr(row)) for row in FINITE]
-ROWS += [pytest.param(*row, id=repr(row), marks=pytest.mark.slow) for row in LONG]
-SIZES = [[1], [2], [1, 1], [6], [3, 2, 1], [1] * 6, [20, 9, 1]]
-
-
-class Exact:
-    """Log EPPF and its derivatives in log gamma and log rate."""
-
-    def __init__(self, gamma, rate, counts):
-        with localcontext() as context:
-            # As many digits more as exp(rate) - 1 loses.
-            context.prec = 60 + max(0, -int(math.log10(rate)))
-            gamma, rate, n, k = Decimal(gamma), Decimal(rate), sum(counts), len(counts)
-            term, total, mean, slope = rate**k, Decimal(0), Decimal(0), Decimal(0)
-            for m in range(int(float(rate) + 12.0 * math.sqrt(rate)) + 80):
-                if m > 0:
-                    term *= rate / m
-                factors = [gamma * (k + m) + i for i in range(n)]
-                share = term / math.prod(factors)
-                total += share
-                mean += share * (k + m)
-                slope += share * sum(gamma * (k + m) / factor for factor in factors)
-            sizes = math.prod(gamma + i for size in counts for i in range(size))
-            self.log_eppf = float((sizes * total / (rate.exp() - 1)).ln())
-            self.slope_gamma = float(sum(gamma / (gamma + i) for size in counts for i in range(size)) - slope / total)
-            self.slope_rate = float(mean / total - rate / (1 - (-rate).exp()))
-
-
-@pytest.fixture(scope="module")
-def symbolic_mfm():
-    """Value of the symbolic_mfm log EPPF, and its derivatives in log gamma and log rate."""
-    gamma, rate = pt.dscalars("gamma", "rate")
-    counts = pt.lvector("counts")
-    value = symbolic_log_eppf(MixtureOfFiniteMixtures(gamma, rate), counts)
-    slopes = pt.grad(value, [gamma, rate])
-    return pytensor.function([gamma, rate, counts], [value, gamma * slopes[0], rate * slopes[1]])
-
-
-@pytest.mark.parametrize("gamma, rate", ROWS)
-def test_log_eppf_and_its_gradient_in_many_digits(gamma, rate, symbolic_mfm):
-    for counts in SIZES if rate < LARGEST_RATE else ([1], [1, 1], [3, 2, 1]):
-        exact = Exact(gamma, rate, counts)
-        tolerance = {"rel": 1e-12, "abs": 1e-10 if rate == LARGEST_RATE else 1e-12}
-        sizes = np.array(counts)
-        assert log_eppf(MixtureOfFiniteMixtures(gamma, rate), sizes) == pytest.approx(exact.log_eppf, **tolerance)
-        value, slope_gamma, slope_rate = symbolic_mfm(gamma, rate, sizes)
-        assert value == pytest.approx(exact.log_eppf, **tolerance)
-        assert slope_gamma == pytest.approx(exact.slope_gamma, rel=1e-9, abs=1e-9), counts
-        assert slope_rate == pytest.approx(exact.slope_rate, rel=1e-9, abs=1e-9), counts
-
-
-@pytest.mark.parametrize(
-    "gamma, rate, n, k",
-    [
-        (1.0, 3.0, 1, 1),
-        (0.5, 1.0, 10, 3),
-        (0.1, 40.0, 10, 3),
-        (0.02, 300.0, 1000, 2),
-        (0.3, 1e-8, 5, 2),
-        (3.0, 20.0, 5, 5),
-        (1e3, 5.0, 1000, 4),
-        # Two modes: few components, or as many as the prior expects.
-        (100.0, 30.0, 10, 1),
-        # The sums have a hundred thousand terms.
-        pytest.param(1.0, 1e5, 100, 30, marks=pytest.mark.slow),
-    ],
-)
-def test_log_u_has_the_conditional_law(gamma, rate, n, k):
-    measure, rng, n_draws = MixtureOfFiniteMixtures(gamma, rate), np.random.default_rng(41), 4000
-    draws = np.array([draw_log_auxiliary(measure, n, k, rng) for _ in range(n_draws)])
-    s = np.linspace(draws.min() - 20.0 - 3.0 * np.ptp(draws), draws.max() + 20.0 + 3.0 * np.ptp(draws), 1_000_001)
-    L = np.logaddexp(0.0, s)
-    log_density = n * (s - L) - gamma * k * L + rate * np.exp(-gamma * L)
-    cdf = np.cumsum(np.exp(log_density - log_density.max()))
-    assert stats.kstest(np.interp(draws, s, cdf / cdf[-1]), "uniform").pvalue > 1e-3
-
-
-@pytest.mark.parametrize("gamma, rate", ROWS)
-@pytest.mark.parametrize("n, k", [(1, 1), (100_000, 1), (100_000, 1000)])
-def test_draws_of_log_u_and_weights_are_finite_for_extreme_hyperparameters(gamma, rate, n, k):
-    measure, rng = MixtureOfFiniteMixtures(gamma, rate), np.random.default_rng(3)
-    for _ in range(5):
-        log_u = draw_log_auxiliary(measure, n, k, rng)
-        assert math.isfinite(log_u)
-        assert all(np.isfinite(table).all() for table in weights(measure, 20, log_u))
-
-
 @pytest.mark.parametrize("rate", [-1.0, 0.0, 2.0 * LARGEST_RATE, math.inf, math.nan])
-def test_graph_takes_values_outside_the_support(symbolic_mfm, rate):
+def test_graph_takes_values_outside_the_support(symbolic, rate):
     """A sampler may try them: the condition on the support then refuses them, at the cost of few terms."""
-    assert len(symbolic_mfm(1.0, rate, np.array([2, 1]))) == 3
+    assert len(symbolic(MixtureOfFiniteMixtures(1.0, rate), np.array([2, 1]))) == 3

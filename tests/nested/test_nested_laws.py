@@ -21,7 +21,7 @@ from pytensor.compile.mode import Mode
 from pymc_nrm.measures import DirichletProcess, PitmanYorProcess
 from pymc_nrm.moves.nested.sweep import Sweep, sequential_start
 from pymc_nrm.partitions.nested import Nested, WeightedNested
-from pymc_nrm.partitions.nested_laws.forward import draw_further_nested, draw_nested, draw_paths
+from pymc_nrm.partitions.nested_laws.forward import draw_nested, draw_paths
 from pymc_nrm.partitions.nested_laws.levels import (
     KnownPaths,
     Levels,
@@ -59,16 +59,6 @@ def symbolic(law, depth, has_weights):
     mode = Mode(linker="py", optimizer="fast_compile")
     compiled = pytensor.function([alpha, sigma, gamma, labels], [log_p, *gradient], on_unused_input="ignore", mode=mode)
     return lambda labels, shift=0.0: compiled(a + shift, s, GAMMA[: depth + 1] + shift, labels)
-
-
-@pytest.mark.parametrize("has_discount", [False, True])
-@pytest.mark.parametrize("n, depth, has_weights, n_values", [(3, 1, True, 25), (4, 2, True, 900), (4, 3, False, 155)])
-def test_probabilities_sum_to_one(n, depth, has_weights, n_values, has_discount):
-    values = all_values(n, depth, has_weights)
-    if n_values != 155:
-        assert len({(*value[:, :depth].ravel(), *value[:, -1]) for value in values}) == n_values
-    total = sum(np.exp(log_prior(levels(depth, has_discount), value)) for value in values)
-    assert total == pytest.approx(1.0, abs=1e-12)
 
 
 @pytest.mark.parametrize("case", PATHS)
@@ -118,25 +108,6 @@ def test_other_values_are_impossible():
     gap[3, 1], negative[3, 1], large[3, 1] = 3, -1, 9
     for wrong in (renamed, crossing, across, gap, negative, large, value[:3]):
         assert function(wrong)[0] == -np.inf
-
-
-@pytest.mark.parametrize("law", [levels(2), levels(2, True), KnownPaths(np.array(PATHS["groups of groups"]))])
-def test_forward_draws_have_the_law(law):
-    """All items at once, and the others given the first two."""
-    n_draws, rng, gammas = 20_000, np.random.default_rng(1), GAMMA[:3].copy()
-    values = values_along(law.paths) if isinstance(law, KnownPaths) else all_values(3, 2, True)
-    index = {value.tobytes(): k for k, value in enumerate(values)}
-    p = np.exp([log_prior(law, value) for value in values])
-    old = values[-1, :2].copy()
-    given = (values[:, :2] == old).all(axis=(1, 2))
-    for start, weights in ((old[:0], p), (old, p * given / p[given].sum())):
-        counts = np.zeros(len(values))
-        for _ in range(n_draws):
-            counts[index[draw_further_nested(rng, law, gammas, start, values.shape[1] - len(start)).tobytes()]] += 1
-        assert (counts[weights == 0] == 0).all()
-        used = weights > 0
-        scores = (counts / n_draws - weights)[used] / np.sqrt(weights * (1 - weights) / n_draws)[used]
-        assert np.abs(scores).max() < 4.5
 
 
 def test_forward_draws_of_few_and_of_too_many_items():

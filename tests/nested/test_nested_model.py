@@ -4,6 +4,7 @@ import numpy as np
 import pymc as pm
 import pytest
 from enumerated_posterior import all_values, values_along
+from helpers import refused
 
 import pymc_nrm as nrm
 from pymc_nrm.models.marked_labels import is_default_start
@@ -132,48 +133,44 @@ TREE = {"measure": nrm.DirichletProcess(1.0), "depth": 2, "n": 3}
 PATHS = {"paths": ["b", "a", "b", "c", "a"], "weights": nrm.HierarchicalDirichletProcess(1.0, 1.0)}
 
 
-@pytest.mark.parametrize(
-    ("arguments", "kind", "message"),
-    [
-        # With a random tree.
-        ({"depth": 0}, ValueError, "depth of NestedPartition 'h' must be a whole number between 1 and 100; got 0"),
-        ({"depth": 1.5}, ValueError, "depth of NestedPartition 'h' must be a whole number"),
-        ({"measure": nrm.NormalizedInverseGaussian(1.0)}, TypeError, "must be DirichletProcess"),
-        ({"measure": 0.3}, TypeError, "must be DirichletProcess"),
-        ({"measure": nrm.DirichletProcess([0.3, 0.2, 0.1])}, ValueError, r"shape \(2,\); got shape \(3,\)"),
-        ({"measure": nrm.DirichletProcess([0.3, -0.2])}, ValueError, r"above 0; got -0.2 at position \(1,\)"),
-        ({"measure": nrm.PitmanYorProcess(0.5, [0.3, -0.6])}, ValueError, "concentration of PitmanYorProcess"),
-        ({"weights": 1.0}, TypeError, r"weights .* must be HierarchicalDirichletProcess\(...\) or None; got 1.0"),
-        ({"weights": nrm.HierarchicalDirichletProcess(1.0, [1.0, 2.0])}, ValueError, "gamma_0 .* must be a scalar;"),
-        ({"weights": nrm.HierarchicalDirichletProcess(0.0, 1.0)}, ValueError, "gamma .* above 0; got 0.0"),
-        ({"n": None}, ValueError, "NestedPartition 'h' needs its number of items"),
-        ({"n": 0}, ValueError, "n of NestedPartition 'h'"),
-        ({"shape": (3, 2)}, ValueError, "NestedPartition does not take shape"),
-        ({"initval": [[0, 0, 0]] * 3}, ValueError, r"initval .* must have shape \(3, 2\); got shape \(3, 3\)"),
-        (
-            {"initval": [[0, 0, 0], [1, 0, 0], [1, 1, 0]], "weights": HDP(1.0, 1.0), "depth": 1},
-            *(ValueError, "items that share table_1 must share level_1"),
-        ),
-        ({"initval": [[0.5, 0], [0, 0], [0, 0]]}, ValueError, "initval .* whole numbers"),
-        ({"measure": None}, TypeError, "measure of a NestedPartition must be DirichletProcess"),
-        ({"depth": None}, ValueError, "depth of NestedPartition 'h' must be a whole number"),
-        # With a known tree.
-        (PATHS | {"measure": nrm.DirichletProcess(1.0)}, ValueError, "measure of NestedPartition 'h' must be left out"),
-        (PATHS | {"depth": 1}, ValueError, "depth of NestedPartition 'h' must be left out where paths .*; got 1"),
-        (PATHS | {"weights": None}, ValueError, r"weights of NestedPartition 'h' must be HierarchicalDirichletProcess"),
-        (PATHS | {"weights": 2.0}, TypeError, "weights .* must be HierarchicalDirichletProcess"),
-        (PATHS | {"weights": HDP([1.0, 1.0], 1.0)}, ValueError, r"shape \(1,\); got shape \(2,\)"),
-        (PATHS | {"n": 4}, ValueError, "paths of .* 'h' must have one row for each of the 4 items; got 5 rows"),
-        (PATHS | {"dims": "animal"}, ValueError, "paths of .* 'h' must have one row for each of the 3 items"),
-        (PATHS | {"paths": ["a", None, "b"]}, ValueError, "paths of .* 'h' must have no missing labels; 1 of 3"),
-        (PATHS | {"initval": [[0]] * 4 + [[1]]}, ValueError, "initval .* must have the known tree, that of paths"),
-        (PATHS | {"observed": [[0]] * 4 + [[1]]}, ValueError, "observed .* must have the known tree, that of paths"),
-    ],
+test_errors = refused(
+    lambda arguments: nrm.NestedPartition("h", **(arguments if "paths" in arguments else TREE | arguments)),
+    # With a random tree.
+    ({"depth": 0}, ValueError, "depth of NestedPartition 'h' must be a whole number between 1 and 100; got 0"),
+    ({"depth": 1.5}, ValueError, "depth of NestedPartition 'h' must be a whole number"),
+    ({"measure": nrm.NormalizedInverseGaussian(1.0)}, TypeError, "must be DirichletProcess"),
+    ({"measure": 0.3}, TypeError, "must be DirichletProcess"),
+    ({"measure": nrm.DirichletProcess([0.3, 0.2, 0.1])}, ValueError, r"shape \(2,\); got shape \(3,\)"),
+    ({"measure": nrm.DirichletProcess([0.3, -0.2])}, ValueError, r"above 0; got -0.2 at position \(1,\)"),
+    ({"measure": nrm.PitmanYorProcess(0.5, [0.3, -0.6])}, ValueError, "concentration of PitmanYorProcess"),
+    ({"weights": 1.0}, TypeError, r"weights .* must be HierarchicalDirichletProcess\(...\) or None; got 1.0"),
+    ({"weights": nrm.HierarchicalDirichletProcess(1.0, [1.0, 2.0])}, ValueError, "gamma_0 .* must be a scalar;"),
+    ({"weights": nrm.HierarchicalDirichletProcess(0.0, 1.0)}, ValueError, "gamma .* above 0; got 0.0"),
+    ({"n": None}, ValueError, "NestedPartition 'h' needs its number of items"),
+    ({"n": 0}, ValueError, "n of NestedPartition 'h'"),
+    ({"shape": (3, 2)}, ValueError, "NestedPartition does not take shape"),
+    ({"initval": [[0, 0, 0]] * 3}, ValueError, r"initval .* must have shape \(3, 2\); got shape \(3, 3\)"),
+    (
+        {"initval": [[0, 0, 0], [1, 0, 0], [1, 1, 0]], "weights": HDP(1.0, 1.0), "depth": 1},
+        ValueError,
+        "items that share table_1 must share level_1",
+    ),
+    ({"initval": [[0.5, 0], [0, 0], [0, 0]]}, ValueError, "initval .* whole numbers"),
+    ({"measure": None}, TypeError, "measure of a NestedPartition must be DirichletProcess"),
+    ({"depth": None}, ValueError, "depth of NestedPartition 'h' must be a whole number"),
+    # With a known tree.
+    (PATHS | {"measure": nrm.DirichletProcess(1.0)}, ValueError, "measure of NestedPartition 'h' must be left out"),
+    (PATHS | {"depth": 1}, ValueError, "depth of NestedPartition 'h' must be left out where paths .*; got 1"),
+    (PATHS | {"weights": None}, ValueError, r"weights of NestedPartition 'h' must be HierarchicalDirichletProcess"),
+    (PATHS | {"weights": 2.0}, TypeError, "weights .* must be HierarchicalDirichletProcess"),
+    (PATHS | {"weights": HDP([1.0, 1.0], 1.0)}, ValueError, r"shape \(1,\); got shape \(2,\)"),
+    (PATHS | {"n": 4}, ValueError, "paths of .* 'h' must have one row for each of the 4 items; got 5 rows"),
+    (PATHS | {"dims": "animal"}, ValueError, "paths of .* 'h' must have one row for each of the 3 items"),
+    (PATHS | {"paths": ["a", None, "b"]}, ValueError, "paths of .* 'h' must have no missing labels; 1 of 3"),
+    (PATHS | {"initval": [[0]] * 4 + [[1]]}, ValueError, "initval .* must have the known tree, that of paths"),
+    (PATHS | {"observed": [[0]] * 4 + [[1]]}, ValueError, "observed .* must have the known tree, that of paths"),
+    within=lambda: pm.Model(coords={"animal": range(3)}),
 )
-def test_errors(arguments, kind, message):
-    given = arguments if "paths" in arguments else TREE | arguments
-    with pm.Model(coords={"animal": range(3)}), pytest.raises(kind, match=message):
-        nrm.NestedPartition("h", **given)
 
 
 def test_families_must_fit():

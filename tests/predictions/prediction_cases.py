@@ -1,15 +1,15 @@
-"""Small models, and their joint law by enumeration."""
+"""Small models of items, and draws of their partitions."""
 
 from typing import Any, NamedTuple
 
 import numpy as np
 import pymc as pm
+import pytensor.tensor as pt
 import pytest
 import xarray as xr
 from scipy import sparse
 
 import pymc_nrm as nrm
-from pymc_nrm.testing import exact_posterior, log_evidence
 
 MEASURES = {"DP": nrm.DirichletProcess(0.8), "NGG": nrm.NormalizedGeneralizedGamma(0.6, 0.35)}
 
@@ -88,15 +88,41 @@ def draws_of(labels, **variables):
     return xr.DataTree.from_dict({"posterior": posterior})
 
 
-def joint_table(measure, family, X):
-    """All partitions of the items of X, and the log joint densities of partition and data."""
-    partitions, probabilities = exact_posterior(measure, family, X)
-    return partitions, np.log(probabilities) + log_evidence(X, family, measure)
-
-
-def stack(X, row):
-    return sparse.vstack([X, row]) if sparse.issparse(X) else np.concatenate([X, row])
-
-
 def extensions(partitions, labels):
     return np.flatnonzero((partitions[:, : len(labels)] == labels).all(axis=1))
+
+
+# A response whose covariate is a mixture over the same partition.
+W, Y = np.array([0.0, 0.4, 1.0, 3.0, 3.5]), np.array([0.3, 0.9, 2.2, -1.0, -1.9])
+OF_W = nrm.NormalGamma(1.0, 0.3, 2.0, 0.8)
+LINE = nrm.NormalRegression(None, [0.2, 0.5], 0.3 * np.eye(2), 2.5, 0.7)
+
+
+def design(w):
+    return pt.stack([pt.ones_like(w), w], axis=1)
+
+
+def joint_model(measure=MEASURES["NGG"]):
+    with pm.Model() as model:
+        z = nrm.Partition("z", measure, n=5)
+        w = nrm.Mixture("w", z, OF_W, observed=W)
+        nrm.Mixture("y", z, LINE._replace(covariates=design(w)), observed=Y)
+    return model
+
+
+# Patients with an age, and visits whose response depends on age and time: patient 3 has none, and the response of visit
+# 4 is missing.
+PATIENTS = np.array([2, 0, 0, 1, 2])
+AGE, TIME = np.array([0.2, 1.5, 0.9, -1.0]), np.array([0.0, 1.0, 2.0, 0.5, 1.5])
+RESPONSE = np.array([1.9, 0.4, 0.7, -1.0, np.nan])
+OF_AGE = nrm.NormalGamma(0.5, 0.3, 2.0, 0.8)
+PLANE = nrm.NormalRegression(None, [0.2, 0.5, 0.0], 0.3 * np.eye(3), 2.5, 0.7)
+
+
+def visits_model(measure=MEASURES["NGG"]):
+    with pm.Model() as model:
+        z = nrm.Partition("z", measure, n=4)
+        age, time = nrm.Mixture("age", z, OF_AGE, observed=AGE)[PATIENTS], pm.Data("time", TIME)
+        plane = PLANE._replace(covariates=pt.stack([pt.ones_like(time), age, time], axis=1))
+        nrm.Mixture("y", z, plane, observed=RESPONSE, rows=PATIENTS, dims="visit")
+    return model

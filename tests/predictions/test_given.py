@@ -2,79 +2,27 @@
 
 import numpy as np
 import pymc as pm
-import pytensor.tensor as pt
 import pytest
 from helpers import refused
-from prediction_cases import CASES, draws_of, extensions, make_model
+from prediction_cases import CASES, LINE, MEASURES, OF_W, W, Y, design, draws_of, joint_model, make_model
 from scipy import stats
-from scipy.special import logsumexp
 
 import pymc_nrm as nrm
 from pymc_nrm.partitions.labels import all_partitions
 from pymc_nrm.posterior.conditional_laws import components_of, mixture_quantiles
 from pymc_nrm.testing import exact_posterior, log_evidence
 
-MEASURE = nrm.NormalizedGeneralizedGamma(0.6, 0.35)
-W = np.array([0.0, 0.4, 1.0, 3.0, 3.5])
-Y = np.array([0.3, 0.9, 2.2, -1.0, -1.9])
+MEASURE = MEASURES["NGG"]
 W_NEW, Y_NEW = np.array([0.7, 3.2, 8.0]), np.array([1.4, -1.2])
-OF_W = nrm.NormalGamma(1.0, 0.3, 2.0, 0.8)
-LINE = nrm.NormalRegression(None, [0.2, 0.5], 0.3 * np.eye(2), 2.5, 0.7)
-
-
-def design(w):
-    return pt.stack([pt.ones_like(w), w], axis=1)
-
-
-def families(w):
-    return [OF_W, LINE._replace(covariates=np.column_stack([np.ones(len(w)), w]))]
-
-
-def joint_model(measure=MEASURE):
-    with pm.Model() as model:
-        z = nrm.Partition("z", measure, n=5)
-        w = nrm.Mixture("w", z, OF_W, observed=W)
-        nrm.Mixture("y", z, LINE._replace(covariates=design(w)), observed=Y)
-    return model
-
-
-def log_joint(w, y):
-    """All partitions of the items, and the log joint densities of partition and data."""
-    partitions, probabilities = exact_posterior(MEASURE, families(w), [w, y])
-    return partitions, np.log(probabilities) + log_evidence([w, y], families(w), MEASURE)
+CONSTANT = LINE._replace(covariates=np.column_stack([np.ones(5), W]))
 
 
 def test_model_has_the_enumerated_posterior():
-    partitions, log_p = log_joint(W, Y)
+    families, data = [OF_W, CONSTANT], [W, Y]
+    partitions, probabilities = exact_posterior(MEASURE, families, data)
     logp = joint_model().compile_logp(mode="FAST_COMPILE")
-    np.testing.assert_allclose([logp({"z": labels}) for labels in partitions], log_p, rtol=1e-9)
-
-
-@pytest.mark.slow
-def test_density_given_covariates_is_the_ratio_of_joint_densities():
-    partitions, log_p = log_joint(W, Y)
-    posterior, idata, model = np.exp(log_p - logsumexp(log_p)), draws_of(partitions), joint_model()
-    found = nrm.predictive_density(idata, model, Y_NEW, given={"w": W_NEW}, var_name="y")
-    assert found.density.dims == ("chain", "draw", "new_item", "point")
-    np.testing.assert_array_equal(found.w, W_NEW)
-    density, log_given = found.density.values[0], found.log_density_of_given.values[0]
-    repeated = draws_of(np.repeat(partitions, np.round(posterior * 20_000).astype(int), axis=0))
-    for g, w in enumerate(W_NEW):
-        missing, log_missing = log_joint(np.append(W, w), np.append(Y, np.nan))
-        for j, y in enumerate(Y_NEW):
-            longer, log_longer = log_joint(np.append(W, w), np.append(Y, y))
-            for s, labels in enumerate(partitions):
-                places = extensions(longer, labels)
-                expected = logsumexp(log_longer[places]) - logsumexp(log_missing[places])
-                assert np.log(density[s, g, j]) == pytest.approx(expected, rel=1e-9, abs=1e-9)
-            # The predictive law of an item whose w is new as well weighs draws by the density of w.
-            weights = posterior * np.exp(log_given[:, g])
-            whole = logsumexp(log_longer) - logsumexp(log_missing)
-            assert np.log(weights @ density[:, g, j] / weights.sum()) == pytest.approx(whole, abs=1e-9)
-            if g == j == 0:
-                of_draws = nrm.log_predictive_density(repeated, model, [y], given={"w": [w]})
-                assert of_draws.item() == pytest.approx(whole, abs=1e-3)
-    np.testing.assert_array_equal(missing, longer)
+    expected = np.log(probabilities) + log_evidence(data, families, MEASURE)
+    np.testing.assert_allclose([logp({"z": labels}) for labels in partitions], expected, rtol=1e-9)
 
 
 @pytest.mark.slow
@@ -135,7 +83,7 @@ def test_constant_covariates_are_not_known_for_new_items():
     with pm.Model() as model:
         z = nrm.Partition("z", MEASURE, n=5)
         nrm.Mixture("w", z, OF_W, observed=W)
-        nrm.Mixture("y", z, families(W)[1], observed=Y)
+        nrm.Mixture("y", z, CONSTANT, observed=Y)
     idata = draws_of([[0, 0, 0, 1, 1]])
     with pytest.raises(ValueError, match="covariates of 'y' must be pm.Data, a Mixture"):
         nrm.predictive_density(idata, model, Y_NEW, given={"w": W_NEW}, var_name="y")
@@ -145,7 +93,7 @@ def test_constant_covariates_are_not_known_for_new_items():
 
 @pytest.mark.slow
 def test_replications_and_parameters_are_in_the_coordinates_of_the_user():
-    line = families(W)[1]._replace(Lambda=1e-6 * np.eye(2), beta=1e-8)
+    line = CONSTANT._replace(Lambda=1e-6 * np.eye(2), beta=1e-8)
     with pm.Model() as model:
         z = nrm.Partition("z", MEASURE, n=5)
         nrm.Mixture("y", z, line, observed=2.0 + 3.0 * W)

@@ -6,20 +6,17 @@ import numpy as np
 import pymc as pm
 import pytest
 import xarray as xr
-from prediction_cases import CASES, draws_of, make_model, rows
+from prediction_cases import CASES, draws_of, make_model
 from scipy.special import gammaln
-from scipy.stats import norm
 
 import pymc_nrm as nrm
 from pymc_nrm.measures.base import log_eppf
 from pymc_nrm.measures.jumps import draw_jumps
 from pymc_nrm.partitions.labels import label_counts
 from pymc_nrm.partitions.prediction_rule import log_prediction_rule
-from pymc_nrm.posterior.any_draws import draws_of as posterior_draws
-from pymc_nrm.posterior.measure_functionals import measure_cdf, measure_density, measure_mean, mixture_density
+from pymc_nrm.posterior.measure_functionals import measure_cdf, measure_density, measure_mean
 from pymc_nrm.posterior.predictive_density import predictive_density
 from pymc_nrm.posterior.random_measure import sample_random_measure
-from pymc_nrm.posterior.tables import draw_cluster_rows, log_predictive_table
 
 MEASURES = {
     "DP": nrm.DirichletProcess(0.8),
@@ -141,27 +138,6 @@ def test_atoms_of_a_mixture_of_finite_mixtures_are_its_components():
     assert second.log_tail_mass == pytest.approx(np.logaddexp.reduce(first.remaining[1:]))
 
 
-ALL = rows(CASES)
-
-
-@pytest.mark.parametrize("name", ALL)
-def test_densities_given_parameters_average_to_the_predictive_density(name):
-    """The mean of p(x | theta) over the posterior of a cluster, and over the base measure."""
-    case = CASES[name]
-    model, idata = make_model(MEASURES["DP"], case), draws_of([LABELS])
-    draw = next(iter(posterior_draws(idata, model)))
-    [family], [data] = draw.families, draw.data
-    n_draws, rng, labels = 4000, np.random.default_rng(3), np.zeros(4, dtype=np.int64)
-    rows = np.stack([draw_cluster_rows(rng, labels, family, data, 1) for _ in range(n_draws)])
-    expected = np.exp(log_predictive_table(labels, family, data, data, 4))
-    for k in range(2):
-        values = [mixture_density(family, np.ones(1), rows[s, k : k + 1], data, 4) for s in range(n_draws)]
-        # Where the mean is that of a far tail, few draws carry it.
-        near = expected[:, k] > 1e-6
-        assert near.all() or k == 1
-        assert np.abs(z_scores(values, expected[:, k])[near]).max(initial=0) < 4.5
-
-
 def few_measures(name, measure="NGG"):
     case = CASES[name]
     model, idata = make_model(MEASURES[measure], case), draws_of([LABELS, [0, 1, 2, 0], [0, 0, 0, 0]])
@@ -194,22 +170,6 @@ def test_density_distribution_function_and_mean_of_counts_agree():
         np.testing.assert_allclose(cdf, np.stack([0 * sums[:, 0], sums[:, 0], sums[:, 2], sums[:, -1]], axis=1))
         mean = measure_mean(draws, model)["mean"].isel(feature=feature)
         np.testing.assert_allclose(marginal @ np.arange(80), mean.values[0])
-
-
-@pytest.mark.slow
-def test_distribution_functions_of_the_other_families():
-    model, draws = few_measures("NormalWishart")
-    wide = measure_cdf(draws, model, [-1e9, 0.0, 1e9], feature=1).cdf.values[0]
-    np.testing.assert_allclose(wide[:, [0, 2]], [[0.0, 1.0]] * 3, atol=1e-6)
-    # The marginal of the second feature, from weights and parameters of the atoms.
-    spread = np.sqrt(draws.covariance.isel(feature=1, feature_other=1))
-    above = draws["mean"].isel(feature=1) / spread
-    expected = (draws.weight * xr.apply_ufunc(norm.sf, above)).sum("atom").values[0]
-    np.testing.assert_allclose(wide[:, 1], expected)
-    model, draws = few_measures("BernoulliBeta, missing")
-    one = measure_mean(draws, model)["mean"].isel(feature=2).values[0]
-    cdf = measure_cdf(draws, model, [-0.5, 0.0, 0.5, 1.0], feature=2).cdf.values[0]
-    np.testing.assert_allclose(cdf, np.stack([0 * one, 1 - one, 1 - one, 0 * one + 1], axis=1))
 
 
 def test_mixtures_over_one_partition_share_weights_for_one_seed():

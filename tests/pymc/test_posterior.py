@@ -5,13 +5,13 @@ import itertools
 import numpy as np
 import pymc as pm
 import pytest
-from helpers import assert_law
+from helpers import assert_law, assert_means
 from scipy import integrate, stats
 
 import pymc_nrm as nrm
 from pymc_nrm.measures.base import log_eppf
 from pymc_nrm.partitions.labels import all_partitions, label_counts
-from pymc_nrm.testing import exact_posterior, largest_z, mean_and_error
+from pymc_nrm.testing import exact_posterior
 
 pytestmark = pytest.mark.usefixtures("compiled")
 QUIET = {"progressbar": False, "quiet": True, "compute_convergence_checks": False, "cores": 1}
@@ -20,14 +20,6 @@ galaxies = np.array([9.17, 9.35, 10.23, 16.08, 19.05])
 galaxy_family = nrm.NormalGamma(mu=14.0, kappa=0.3, alpha=2.0, beta=1.5)
 counts = np.array([[1, 4], [3, 2], [5, 4], [2, 0]])
 count_family = nrm.PoissonGamma(1.0, 0.4)
-
-
-def assert_means(values, expected):
-    """Assert that the means of functionals, each of shape (chains, draws), are right."""
-    shape = next(iter(values.values())).shape
-    for name, draws in values.items():
-        mean, error, _ = mean_and_error(draws)
-        assert abs(mean - expected[name]) / error < largest_z(shape, len(values)), (name, mean, expected[name], error)
 
 
 def marginal_likelihoods(family, X):
@@ -68,10 +60,17 @@ FUNCTIONALS = {
 }
 
 
-@pytest.mark.parametrize("measure", ["NGG", *(pytest.param(name, marks=pytest.mark.slow) for name in ("PY", "MFM"))])
-def test_hyperparameters_of_a_measure_by_nuts_have_their_marginal_posterior(measure):
+@pytest.mark.quick("NGG-None-600")
+@pytest.mark.parametrize(
+    ("measure", "known", "n_draws"),
+    [*((measure, None, 600) for measure in TWO_PARAMETERS), ("PY", [3, -1, 3, 8, -1], 6000)],
+)
+def test_hyperparameters_of_a_measure_by_nuts_have_their_marginal_posterior(measure, known, n_draws):
     measure = TWO_PARAMETERS[measure]
     partitions, likelihood = marginal_likelihoods(galaxy_family, galaxies)
+    if known is not None:
+        kept = (partitions[:, 0] == partitions[:, 2]) & (partitions[:, 0] != partitions[:, 3])
+        partitions, likelihood = partitions[kept], likelihood[kept]
     n_clusters = partitions.max(axis=1) + 1
     grid = list(itertools.product(quantiles(stats.gamma(2), 60), quantiles(stats.beta(1.5, 3), 30)))
     alpha, sigma = np.array(grid).T
@@ -83,9 +82,9 @@ def test_hyperparameters_of_a_measure_by_nuts_have_their_marginal_posterior(meas
     assert expected["alpha and n_clusters"] > 1.02 * expected["alpha"] * expected["n_clusters"]
     with pm.Model():
         a, s = pm.Gamma("alpha", 2, 1), pm.Beta("sigma", 1.5, 3)
-        z = nrm.Partition("z", measure(a, s), n=5)
+        z = nrm.Partition("z", measure(a, s), n=5, known=known)
         nrm.Mixture("x", z, galaxy_family, observed=galaxies)
-        draws = pm.sample(600, tune=400, chains=4, random_seed=11, **QUIET).posterior
+        draws = pm.sample(n_draws, tune=400, chains=4, random_seed=11, **QUIET).posterior
     found = [draws[name].values for name in ("alpha", "sigma", "z_n_clusters")]
     values = {name: function(*found) for name, function in FUNCTIONALS.items()}
     assert_means(values, expected)

@@ -2,6 +2,7 @@
 
 import os
 import pathlib
+import signal
 import subprocess
 import sys
 import textwrap
@@ -28,13 +29,17 @@ def make_model():
 
 
 SCRIPT = """
-    import sys
+    import os, pathlib, signal, sys
     import numpy as np
     import pymc as pm
     import pymc_nrm as nrm
 
+    def kill(trace, draw):
+        if draw.draw_idx == stop:
+            os.kill(os.getpid(), signal.SIGKILL)
+
     if __name__ == "__main__":
-        cores, context, kind = int(sys.argv[1]), *sys.argv[2:]
+        kind, cores, context, stop, folder = sys.argv[1], int(sys.argv[2]), sys.argv[3], int(sys.argv[4]), sys.argv[5:]
         X = np.random.default_rng(1).normal(size=(20, 2))
         with pm.Model():
             measure = nrm.DirichletProcess(pm.Gamma("alpha", 2, 2))
@@ -48,10 +53,14 @@ SCRIPT = """
             else:
                 z = nrm.Partition("z", measure, n=4)
                 nrm.Mixture("x", z, nrm.PoissonGamma(1.0, 1.0), observed=[0, 1, 8, 9])
-            draws = nrm.sample(
-                30, tune=30, chains=2, cores=cores, mp_ctx=context, random_seed=3, progressbar=False, quiet=True,
-                compute_convergence_checks=False,
-            )
+            options = {"cores": cores, "mp_ctx": context, "progressbar": False, "quiet": True}
+            if folder:
+                options |= {"callback": kill, "seconds_between_checkpoints": 0}
+            if folder and pathlib.Path(*folder).exists():
+                draws = nrm.resume(*folder, **options)
+            else:
+                options |= {"tune": 30, "chains": 2, "random_seed": 3, "compute_convergence_checks": False}
+                draws = nrm.sample(30, **options, **({"checkpoint": folder[0]} if folder else {}))
         assert (draws.posterior["z"][0] != draws.posterior["z"][1]).any()
         print(draws.posterior["z"].values.ravel().tolist(), draws.posterior["alpha"].values.sum().hex())
 """
@@ -61,9 +70,9 @@ SCRIPT = """
 @pytest.mark.parametrize(
     ("kind", "starts"),
     [
-        ("flat", (("1", "fork"), ("2", "fork"), ("2", "spawn"), ("2", "forkserver"))),
-        ("tree", (("1", "fork"), ("1", "fork"), ("2", "spawn"))),
-        ("slots", (("1", "fork"), ("1", "fork"), ("2", "spawn"))),
+        ("flat", ((1, "fork"), (2, "fork"), (2, "spawn"), (2, "forkserver"))),
+        ("tree", ((1, "fork"), (1, "fork"), (2, "spawn"))),
+        ("slots", ((1, "fork"), (1, "fork"), (2, "spawn"))),
     ],
 )
 def test_every_way_to_start_processes(tmp_path, kind, starts):
@@ -73,12 +82,19 @@ def test_every_way_to_start_processes(tmp_path, kind, starts):
     paths = [str(pathlib.Path(nrm.__file__).parents[1]), *filter(None, [os.environ.get("PYTHONPATH")])]
     flags = ",".join(filter(None, [os.environ.get("PYTENSOR_FLAGS"), f"base_compiledir={tmp_path}"]))
     folders = {"PYTHONPATH": os.pathsep.join(paths), "PYTENSOR_FLAGS": flags, "NUMBA_CACHE_DIR": str(tmp_path)}
-    outputs = []
-    for start in starts:
-        command = [sys.executable, script, *start, kind]
+
+    def run(cores, context, stop=-1, *folder):
+        command = [sys.executable, script, kind, str(cores), context, str(stop), *folder]
         done = subprocess.run(command, capture_output=True, text=True, env=os.environ | folders)
-        assert done.returncode == 0, done.stderr
-        outputs.append(done.stdout)
+        assert done.returncode == (0 if stop < 0 else -signal.SIGKILL), done.stderr
+        return done.stdout
+
+    outputs = [run(*start) for start in starts]
+    if kind == "flat":
+        # The folder of a run that was killed is understood by every process that makes the same model.
+        for start, stop in zip(starts[1:], (12, 30, 45), strict=True):
+            run(*start, stop, tmp_path / "run")
+        outputs.append(run(2, "spawn", -1, tmp_path / "run"))
     assert len(set(outputs)) == 1, outputs
 
 

@@ -11,6 +11,7 @@ import random
 import resource
 import tempfile
 import time
+from multiprocessing import connection
 
 import hypothesis
 import numpy as np
@@ -21,7 +22,7 @@ from .case import IMPORTS
 from .inputs import VALUES
 from .judge import judge
 
-BATCH = 50
+BATCH = 100
 CHOICES = 4096  # bytes of which the choices of an example are made, some times what the longest needs
 ADDRESS_SPACE = 8 * 2**30  # bytes; imports and machine code take some two of them
 PATIENCE = 1000.0  # seconds for one example: kernels hold the interpreter, so that its own limit may pass unnoticed
@@ -70,8 +71,8 @@ def run_batch(seed, count, strategy, tell):
         attack.hypothesis.fuzz_one_input(rng.randbytes(CHOICES))
 
 
-def _work(batches, following, path):
-    """Judge batches from ``following`` on, which all processes share; lines of JSON say what happened."""
+def _work(kind, seed, count, path):
+    """Judge a batch; lines of JSON say what is running and what has failed."""
     # Ctrl-C is for the process that reports.
     os.setpgrp()
     resource.setrlimit(resource.RLIMIT_AS, (ADDRESS_SPACE, resource.RLIM_INFINITY))
@@ -83,49 +84,64 @@ def _work(batches, following, path):
     with open(path, "w", buffering=1) as log:
 
         def tell(case, outcome):
-            entry = ["running", case.kind, case.program]
+            entry = ["running", case.kind, case.program, ""]
             if outcome is not None:
-                failed = [outcome.detail, case.program, outcome.message] if outcome.failed else []
-                entry = [outcome.verdict, *failed]
+                entry = [outcome.verdict, *([outcome.detail, case.program, outcome.message] if outcome.failed else [])]
             log.write(json.dumps(entry) + "\n")
 
-        while True:
-            with following.get_lock():
-                number = following.value
-                following.value += 1
-            if number >= len(batches):
-                return
-            kind, seed, count = batches[number]
-            run_batch(seed, count, KINDS[kind][1], tell)
+        run_batch(seed, count, KINDS[kind][1], tell)
 
 
 class Campaign:
-    """A number of examples, shared out among processes that may crash or hang; the rest of a batch is lost then."""
+    """A number of examples; each batch has a process, which may crash or hang: the rest of the batch is lost then."""
 
     def __init__(self, examples, seed, processes=2, kinds=tuple(KINDS)):
         self.batches, self.processes = batches_of(examples, seed, kinds), processes
-        self.context = multiprocessing.get_context("spawn")
-        self.following = self.context.Value("q", 0)
         self.verdicts, self.failures, self.shortest = collections.Counter(), collections.Counter(), {}
-        self.begun, self.stopped = time.perf_counter(), False
+        self.done, self.begun, self.stopped = 0, time.perf_counter(), False
 
     def run(self, progress=print):
         """Run all examples, or those until :meth:`stop`."""
+        context = multiprocessing.get_context("forkserver")
+        context.set_forkserver_preload([__name__])
+        folder, waiting, running = pathlib.Path(tempfile.mkdtemp(prefix="attack")), self.batches[::-1], {}
         self.begun = last = time.perf_counter()
-        folder = pathlib.Path(tempfile.mkdtemp(prefix="attack"))
-        workers = [Worker(folder / f"{k}", self) for k in range(self.processes)]
-        while not self.stopped and sum(worker.look() for worker in workers) > 0:
-            time.sleep(0.2)
+        while (waiting or running) and not self.stopped:
+            while waiting and len(running) < self.processes:
+                path = folder / f"{len(waiting)}"
+                path.touch()
+                process = context.Process(target=_work, args=(*waiting.pop(), str(path)), daemon=True)
+                process.start()
+                running[process] = path
+            connection.wait([process.sentinel for process in running], timeout=1.0)
+            for process in [*running]:
+                if time.time() - running[process].stat().st_mtime > PATIENCE:
+                    process.kill()
+                    self.read(running.pop(process), "hangs", f"no answer in {PATIENCE:.0f} s")
+                elif not process.is_alive():
+                    self.read(running.pop(process), process.exitcode and "crash", f"exit code {process.exitcode}")
             if time.perf_counter() - last > 30.0:
                 last = time.perf_counter()
                 progress(self.line())
-        for worker in workers:
-            worker.end()
+        for process, path in running.items():
+            process.kill()
+            self.read(path)
         progress(self.line())
 
     def stop(self, *_):
         """End the campaign soon; a handler of signals."""
         self.stopped = True
+
+    def read(self, path, lost=None, why=""):
+        """Count what a process has said, and the example that it lost if it failed."""
+        self.done += 1
+        entries = [json.loads(line) for line in path.read_text().splitlines(keepends=True) if line.endswith("\n")]
+        for verdict, *failed in entries:
+            if verdict != "running":
+                self.note(verdict, *failed)
+        if lost:
+            begun = [["", "before the first example", ""], *(entry for entry in entries if entry[0] == "running")]
+            self.note(lost, *begun[-1][1:3], why)
 
     def note(self, verdict, *failed):
         """Count an outcome, and keep the shortest example of each kind of failure."""
@@ -140,8 +156,8 @@ class Campaign:
     def line(self):
         """Progress so far, in one line."""
         parts = ", ".join(f"{count} {verdict}" for verdict, count in self.verdicts.most_common())
-        done = f"{min(self.following.value, len(self.batches))} of {len(self.batches)} batches begun"
-        return f"{self.verdicts.total()} examples in {time.perf_counter() - self.begun:.0f} s: {parts}; {done}"
+        seconds, done = time.perf_counter() - self.begun, f"{self.done} of {len(self.batches)} batches"
+        return f"{self.verdicts.total()} examples in {seconds:.0f} s: {parts}; {done}"
 
     def report(self):
         """The whole report as text, the most frequent failures first."""
@@ -150,54 +166,3 @@ class Campaign:
             program, message = self.shortest[key]
             entries.append(f"### {key} ({count})\n\n{message[:600]}\n\n```python\n{program.rstrip()}\n```\n")
         return "\n".join(entries)
-
-
-class Worker:
-    """A sequence of processes, each of which continues after the batch in which the last one died."""
-
-    def __init__(self, path, campaign):
-        self.path, self.campaign = path, campaign
-        self._start()
-
-    def _start(self):
-        self.path.unlink(missing_ok=True)
-        self.running, self.since, self.place = None, time.perf_counter(), 0
-        given = (self.campaign.batches, self.campaign.following, str(self.path))
-        self.process = self.campaign.context.Process(target=_work, args=given, daemon=True)
-        self.process.start()
-
-    def look(self):
-        """Read what is new, deal with a process that ended or hangs, and say whether there is more to come."""
-        code = self.process.exitcode
-        self._read()
-        if code == 0:
-            return False
-        waiting = time.perf_counter() - self.since
-        if code is not None or waiting > PATIENCE:
-            lost = ("hangs", f"no answer in {waiting:.0f} s") if code is None else ("crash", f"exit code {code}")
-            self.end()
-            if self.running is not None:
-                self.campaign.note(lost[0], *self.running, lost[1])
-            self._start()
-        return True
-
-    def end(self):
-        """Kill the process, and read what it has written."""
-        self.process.kill()
-        self.process.join()
-        self._read()
-
-    def _read(self):
-        if not self.path.exists():
-            return
-        with open(self.path) as log:
-            log.seek(self.place)
-            for line in log:
-                if not line.endswith("\n"):
-                    break
-                self.place += len(line.encode())
-                verdict, *rest = json.loads(line)
-                if verdict == "running":
-                    self.running, self.since = rest, time.perf_counter()
-                else:
-                    self.campaign.note(verdict, *rest)

@@ -186,32 +186,35 @@ LOG_MARGINALS = {
 }
 
 
+def digits(*parameters):
+    """A context whose numbers have 60 digits, and as many more as the smallest of the parameters has zeros."""
+    return localcontext(prec=60 + max(0, *(-Decimal(x).adjusted() for x in parameters if x > 0)))
+
+
 def pitman_yor_process(discount, concentration, counts):
-    """Log probability of a partition under the Pitman-Yor process."""
-    d, t = Fraction(float(discount)), Fraction(float(concentration))
-    value = sum(log(t + i * d) for i in range(1, len(counts))) - sum(log(t + i) for i in range(1, int(sum(counts))))
-    return value + sum(log(i - d) for m in counts for i in range(1, int(m)))
+    """Log probability of a partition under the Pitman-Yor process, as a Decimal."""
+    with digits(discount, concentration):
+        d, t, n = Decimal(discount), Decimal(concentration), int(sum(counts))
+        value = sum((t + i * d).ln() for i in range(1, len(counts))) - sum((t + i).ln() for i in range(1, n))
+        return value + sum((i - d).ln() for m in counts for i in range(1, int(m)))
 
 
 def mixture_of_finite_mixtures(gamma, rate, counts):
     """Log probability of a partition under a mixture of finite mixtures, a sum over the number of components."""
-    with localcontext() as context:
-        # exp(rate) - 1 loses the digits that a small rate has behind the point.
-        context.prec = 60 + max(0, -math.floor(math.log10(rate)))
-        gamma, rate, n, k = Decimal(float(gamma)), Decimal(float(rate)), int(sum(counts)), len(counts)
+    # exp(rate) - 1 loses the digits that a small rate has behind the point.
+    with digits(gamma, rate):
+        gamma, rate, n, k = Decimal(gamma), Decimal(rate), int(sum(counts)), len(counts)
         term, total = rate**k, Decimal(0)
         for m in range(int(rate + 12 * rate.sqrt()) + 80):
             term *= rate / m if m > 0 else 1
             total += term / math.prod(gamma * (k + m) + i for i in range(n))
         sizes = math.prod(gamma + i for size in counts for i in range(int(size)))
-        return float((sizes * total / (rate.exp() - 1)).ln())
+        return (sizes * total / (rate.exp() - 1)).ln()
 
 
 def dirichlet_process(alpha, counts):
-    """Log probability of a partition under the Dirichlet process."""
-    alpha, n = Fraction(float(alpha)), int(sum(counts))
-    rest = sum(log1p(i / alpha) if i < alpha else log(alpha + i) - log(alpha) for i in range(n))
-    return (len(counts) - n) * log(alpha) + sum(math.lgamma(m) for m in counts) - rest
+    """Log probability of a partition under the Dirichlet process, as a Decimal."""
+    return pitman_yor_process(0, alpha, counts)
 
 
 LOG_EPPFS = {

@@ -96,7 +96,7 @@ def eppf_problem(measure, given, counts):
         return f"log EPPF is {value}"
     if differs(value, symbolic):
         return f"log EPPF is {value}, its symbolic form {symbolic}"
-    exact = reference.LOG_EPPFS.get(type(measure).__name__, lambda *_: value)(*given, counts)
+    exact = float(reference.LOG_EPPFS.get(type(measure).__name__, lambda *_: value)(*map(float, given), counts))
     return f"log EPPF is {value}, exactly {exact}" if differs(value, exact) else None
 
 
