@@ -198,11 +198,12 @@ class PartitionStep(LabelStep):
         self.check_weights(measure, table, at_start=True)
         state = build_state(labels, family, data)
         self.partition.write(point, state)
-        self._log_target(state, table, family, data)
+        log_density = self._log_target(state, table, family, data)
         # Chains compare the two where they start.
         _, mixtures = self.target.parts(point)
         log_densities_by_graph(mixtures, self.partition.of_items(labels))
-        if self._starts_from_data(point):
+        # A density that is not finite is an error where a chain starts.
+        if self._starts_from_data(point) and np.isfinite(log_density):
             self.start(np.random.default_rng(0), weights_of_two(table), family, data)
         self.precompile_moves(state, table, family, data)
 
@@ -281,9 +282,9 @@ class PartitionStep(LabelStep):
             # pm.set_data may have changed the data since the step was made.
             self.check_options(len(labels))
             self._check_start(point, log_prior, u_term, self._log_target(state, table, family, data))
-            if self._starts_from_data(point):
-                state = build_state(self._own_start(point, labels, table, family, data), family, data)
         try:
+            if at_start and self._starts_from_data(point):
+                state = build_state(self._own_start(point, labels, table, family, data), family, data)
             state, stats = self.moves(state, table, family, data)
         except ValueError as error:
             # Kernels raise this if the weights of clusters define no probabilities.

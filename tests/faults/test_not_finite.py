@@ -43,7 +43,6 @@ def sample(model, n_draws=3, chains=1, cores=1, **kwargs):
 huge, binary = nrm.BernoulliBeta(1e308, 1e308), (X > 0).astype(int)
 
 
-@pytest.mark.slow
 def test_start():
     with pytest.raises(SamplingError, match="'z'.*where a chain starts.*'x'.*BernoulliBeta.alpha=.*beta="):
         sample(make_model(huge, binary), initvals={"z": np.zeros(12, dtype=int)})
@@ -55,13 +54,11 @@ def test_data_beyond_the_resolution_of_doubles(family, data):
         sample(make_model(family, data))
 
 
-@pytest.mark.slow
 def test_processes_keep_the_message():
     with pytest.raises(ParallelSamplingError, match="Chain . failed with: .*partition 'z'.*Mixture 'x'.*BernoulliBeta"):
         sample(make_model(huge, binary), chains=2, cores=2)
 
 
-@pytest.mark.slow
 def test_only_the_mixture_at_fault_is_named():
     model = make_model(data=binary, second=huge)
     with pytest.raises(SamplingError) as caught:
