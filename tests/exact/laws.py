@@ -4,6 +4,7 @@ import functools
 
 import numpy as np
 from cases import FAMILIES, MEASURES
+from scipy.special import multigammaln
 
 from pymc_nrm.kernels.generic import kernel, lacking
 from pymc_nrm.measures.base import Weights, log_eppf, weights
@@ -55,3 +56,17 @@ def law_given_u(measure, family, u):
         log_p[row] += moments[counts].sum() - log_eppf(measure, counts)
     p = np.exp(log_p - log_p.max())
     return partitions, p / p.sum()
+
+
+def log_marginal_of_wishart(rows, mu, kappa, Psi, nu):
+    """Log marginals of normal-Wishart clusters by Murphy (2007), eq. 266, for many rows (..., n, d) or many values of
+    the hyperparameters but mu.
+    """
+    n, d = rows.shape[-2:]
+    kappa, mean = np.asarray(kappa), rows.mean(axis=-2)
+    centred, shift = rows - mean[..., None, :], mean - mu
+    scatter = np.swapaxes(centred, -1, -2) @ centred
+    scatter = scatter + (kappa * n / (kappa + n))[..., None, None] * shift[..., None] * shift[..., None, :]
+    value = d / 2 * np.log(kappa / (kappa + n)) - n * d / 2 * np.log(np.pi)
+    value = value + nu / 2 * np.linalg.slogdet(Psi)[1] - (nu + n) / 2 * np.linalg.slogdet(Psi + scatter)[1]
+    return value + multigammaln((nu + n) / 2, d) - multigammaln(nu / 2, d)

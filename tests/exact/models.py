@@ -43,6 +43,25 @@ def run(step, n, rng, n_draws=DRAWS, starts=None):
     return np.array(chains), statistics
 
 
+def run_steps(steps, point, rng, n_draws, read):
+    """Arrays of what is read, some values, at each draw of a chain in which steps take turns."""
+    for step, own in zip(steps, rng.spawn(len(steps)), strict=True):
+        step.setup_chain(own, 0, n_draws)
+    rows = []
+    for _ in range(n_draws):
+        for step in steps:
+            point, _ = step.step(point)
+        rows.append(read(point))
+    return [np.array(column) for column in zip(*rows, strict=True)]
+
+
+def assert_functionals(values, expected, error=0.0):
+    """Assert that functionals, shape (chains, draws, number), have means that are known up to an error."""
+    mean, error_of_chains, _ = mean_and_error(values)
+    limit = largest_z(values.shape[:2], len(expected)) * np.hypot(error_of_chains, error)
+    assert (np.abs(mean - expected) < limit + 1e-6).all()
+
+
 def check_step(measure, family, step_class, **options):
     """Assert that a step draws partitions and u from their posterior; return the draws and its statistics."""
     model = make_model(measure, family)

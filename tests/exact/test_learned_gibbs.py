@@ -7,6 +7,8 @@ from functools import partial
 import numpy as np
 import pymc as pm
 import pytest
+from laws import log_marginal_of_wishart
+from models import assert_functionals, run_steps
 from scipy.special import gammaln
 
 import pymc_nrm as nrm
@@ -16,7 +18,6 @@ from pymc_nrm.models.learned_priors import learned_priors
 from pymc_nrm.partitions.labels import all_partitions, label_counts
 from pymc_nrm.run import slot_steps
 from pymc_nrm.run.slot_steps import learned_variables
-from pymc_nrm.testing import largest_z, mean_and_error
 
 X = np.array([[0.2, -0.4], [0.9, 1.8], [2.1, 0.7], [5.9, 4.1]])
 MEASURE = nrm.NormalizedGeneralizedGamma(1.3, 0.3)
@@ -38,24 +39,6 @@ def statistics(share, kappa, excess, squares, below):
     return np.concatenate([x, x**2, x[..., :1] * x[..., 1:3]], axis=-1)
 
 
-def log_marginal(rows, mu, kappa, Psi, nu):
-    """Log marginals (m,) of a cluster by Murphy (2007), eq. 266, for m values of the hyperparameters but mu."""
-    n, d = rows.shape
-    mean = rows.mean(axis=0)
-    scatter = (rows - mean).T @ (rows - mean) + (kappa * n / (kappa + n))[:, None, None] * np.outer(
-        mean - mu, mean - mu
-    )
-    half = (nu + n) / 2
-    log_gammas = sum(gammaln(half - i / 2) - gammaln(nu / 2 - i / 2) for i in range(d))
-    return (
-        -n * d / 2 * np.log(np.pi)
-        + d / 2 * np.log(kappa / (kappa + n))
-        + nu / 2 * np.linalg.slogdet(Psi)[1]
-        - half * np.linalg.slogdet(Psi + scatter)[1]
-        + log_gammas
-    )
-
-
 def exact(d, n_draws):
     """What :func:`weighted` returns for a normal-Wishart mixture."""
     rng, values = np.random.default_rng(3), X[:, :d]
@@ -67,7 +50,9 @@ def exact(d, n_draws):
     root = np.linalg.cholesky(np.cov(values, rowvar=False).reshape(d, d)) @ T / np.sqrt(d + 2)
     Psi = (share * excess)[:, None, None] * root @ np.swapaxes(root, 1, 2)
     drawn = statistics(share, kappa, excess, squares, below)
-    return weighted(drawn, lambda block: log_marginal(values[block], values.mean(axis=0), kappa, Psi, d + 1.0 + excess))
+    return weighted(
+        drawn, lambda block: log_marginal_of_wishart(values[block], values.mean(axis=0), kappa, Psi, d + 1.0 + excess)
+    )
 
 
 def weighted(drawn, log_marginal):
@@ -94,18 +79,10 @@ def weighted(drawn, log_marginal):
 
 def run(model, seed, draws, read, **options):
     """Labels of draws, and statistics that are read at each point."""
-    rng, labels, drawn = np.random.default_rng(seed), [], []
     with model:
         steps = [nrm.MarginalGibbs([model["z"]], rng=1), nrm.LearnedGibbs(rng=1, **options)]
-    for step in steps:
-        step.setup_chain(rng.spawn(1)[0], 0, draws)
     point = model.initial_point() | {"z": np.arange(4) if seed % 2 else np.zeros(4, dtype=int)}
-    for _ in range(draws):
-        for step in steps:
-            point, _ = step.step(point)
-        labels.append(point["z"])
-        drawn.append(read(point))
-    return np.array(labels), np.array(drawn)
+    return run_steps(steps, point, np.random.default_rng(seed), draws, lambda point: (point["z"], read(point)))
 
 
 def read_wishart(point):
@@ -119,9 +96,8 @@ def assert_joint_law(model, draws, read, known, **options):
     labels, drawn = (np.array(one) for one in zip(*chains, strict=True))
     partitions, p, expected, error_of_p, error_of_mean = known
     found = np.array([(labels == one).all(axis=-1) for one in partitions]).astype(float)
-    for values, wanted, error in ((np.moveaxis(found, 0, -1), p, error_of_p), (drawn, expected, error_of_mean)):
-        mean, error_of_chains, _ = mean_and_error(values)
-        assert np.all(np.abs(mean - wanted) < largest_z(labels.shape, len(wanted)) * np.hypot(error_of_chains, error))
+    assert_functionals(np.moveaxis(found, 0, -1), p, error_of_p)
+    assert_functionals(drawn, expected, error_of_mean)
 
 
 @pytest.mark.quick("2-600-1")

@@ -6,12 +6,13 @@ import numpy as np
 import pymc as pm
 import pytest
 from helpers import assert_law
-from scipy.special import gammaln, multigammaln
+from laws import log_marginal_of_wishart
+from models import assert_functionals, run_steps
+from scipy.special import gammaln
 
 import pymc_nrm as nrm
 from pymc_nrm.measures.base import log_eppf
 from pymc_nrm.partitions.labels import all_partitions, label_counts
-from pymc_nrm.testing import largest_z, mean_and_error
 
 pytestmark = pytest.mark.slow
 
@@ -34,23 +35,6 @@ def data(gaps):
     return X
 
 
-def log_marginal(rows):
-    """Log marginals of clusters, shape (m,), by Murphy (2007), eq. 266. Shapes: ``rows`` (m, n, 2)."""
-    n, d = rows.shape[1:]
-    kappa, nu = KAPPA + n, NU + n
-    mean = rows.mean(axis=1)
-    centred, shift = rows - mean[:, None], mean - MU
-    scatter = np.einsum("mni,mnj->mij", centred, centred) + KAPPA * n / kappa * np.einsum("mi,mj->mij", shift, shift)
-    return (
-        -n * d / 2 * np.log(np.pi)
-        + d / 2 * np.log(KAPPA / kappa)
-        + NU / 2 * np.linalg.slogdet(PSI)[1]
-        - nu / 2 * np.linalg.slogdet(PSI + scatter)[1]
-        + multigammaln(nu / 2, d)
-        - multigammaln(NU / 2, d)
-    )
-
-
 def log_marginal_of_counts(y):
     """Poisson counts whose rate has the law Gamma(1, 0.3)."""
     return gammaln(1 + y.sum()) + np.log(0.3) - (1 + y.sum()) * np.log(0.3 + len(y)) - gammaln(y + 1).sum()
@@ -71,7 +55,7 @@ def exact(gaps, counts=False):
     for labels in partitions:
         value = log_weights + log_eppf(MEASURE, label_counts(labels))
         for cluster in range(labels.max() + 1):
-            value = value + log_marginal(rows[:, labels == cluster])
+            value = value + log_marginal_of_wishart(rows[:, labels == cluster], MU, KAPPA, PSI, NU)
             value = value + (log_marginal_of_counts(COUNTS[labels == cluster]) if counts else 0.0)
         log_p.append(np.logaddexp.reduce(value))
         means.append(np.exp(value - log_p[-1]) @ statistics(grid))
@@ -94,19 +78,6 @@ def make_model(gaps, counts=False):
     return model
 
 
-def run(steps, model, start, seed):
-    rng, labels, entries = np.random.default_rng(seed), [], []
-    for step in steps:
-        step.setup_chain(rng.spawn(1)[0], 0, DRAWS)
-    point = model.initial_point() | {"z": np.array(start)}
-    for _ in range(DRAWS):
-        for step in steps:
-            point, _ = step.step(point)
-        labels.append(point["z"])
-        entries.append(point["x_missing"])
-    return np.array(labels), np.array(entries)
-
-
 def check(labels, entries, partitions, p, means):
     """Compare chains with probabilities of partitions, and with means of statistics alone and with co-clustering."""
     assert_law(labels, partitions, p)
@@ -114,13 +85,17 @@ def check(labels, entries, partitions, p, means):
     drawn = [statistics(entries), *(statistics(entries) * one[..., None] for one in together)]
     of_partitions = [np.ones(len(partitions)), *(partitions[:, i] == partitions[:, 3] for i in range(3))]
     expected = np.concatenate([(p * weight) @ means for weight in of_partitions])
-    mean, error, _ = mean_and_error(np.concatenate(drawn, axis=-1))
-    limit = largest_z(labels.shape, len(expected))
-    assert np.all(np.abs(mean - expected) < limit * error + 1e-6)
+    assert_functionals(np.concatenate(drawn, axis=-1), expected)
 
 
 def chains(steps, model, starts):
-    drawn = [run(steps, model, starts[k % len(starts)], k) for k in range(CHAINS)]
+    """Labels and missing entries of all draws, shape (chains, draws, ...)."""
+    points = [model.initial_point() | {"z": np.array(starts[k % len(starts)])} for k in range(CHAINS)]
+
+    def read(point):
+        return point["z"], point["x_missing"]
+
+    drawn = [run_steps(steps, point, np.random.default_rng(k), DRAWS, read) for k, point in enumerate(points)]
     return [np.array(one) for one in zip(*drawn, strict=True)]
 
 

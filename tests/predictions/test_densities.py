@@ -50,22 +50,6 @@ test_bad_grids = refused(
 )
 
 
-def test_mixtures_of_one_feature_each_are_one_of_all_features():
-    case = CASES["PoissonGamma"]
-    one = make_model(MEASURES["NGG"], case)
-    with pm.Model() as two:
-        z = nrm.Partition("z", MEASURES["NGG"], n=4)
-        for k in range(2):
-            family = nrm.PoissonGamma(case.family.alpha[k], case.family.beta)
-            nrm.Mixture(f"x{k}", z, family, observed=case.X[:, k])
-    idata = draws_of(all_partitions(4)[[0, 3, 3, 9, 14]])
-    given = {f"x{k}": case.new[:, k] for k in range(2)}
-    expected = nrm.log_predictive_density(idata, one, case.new)
-    np.testing.assert_allclose(nrm.log_predictive_density(idata, two, given), expected, rtol=1e-12)
-    alone = nrm.log_predictive_density(idata, two, {"x0": case.new[:, 0]})
-    assert (alone > expected).all()
-
-
 def test_nothing_underflows():
     X = np.zeros((4, 300), dtype=int)
     model = mixture_of(nrm.PoissonGamma(1.0, 1.0), X)
