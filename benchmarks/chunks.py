@@ -13,7 +13,8 @@ from large import family_of
 
 # For each name: rows, columns, true clusters, their typical distance in standard deviations, sweeps.
 FULL = {
-    "1,000,000 x 5": (1_000_000, 5, 30, 12.0, 40),
+    "1,000,000 x 5": (1_000_000, 5, 30, 20.0, 40),
+    "1,000,000 x 5, overlapping": (1_000_000, 5, 30, 12.0, 40),
     "1,000,000 x 2": (1_000_000, 2, 6, 12.0, 40),
     "1,000,000 x 30": (1_000_000, 30, 6, 12.0, 5),
 }
