@@ -1,11 +1,11 @@
 """Tables of no other part, from a DataFrame to a description of its clusters: seconds, agreement, what the log says."""
 
-import logging
 import time
 import warnings
 
 import numpy as np
 import pandas as pd
+from common.log_lines import logged
 from common.part import Part, columns, rows_to_keep, skipping
 from common.real_data_sets import keel, r_data
 
@@ -40,17 +40,6 @@ SETS = {
 }
 
 
-class Lines(logging.Handler):
-    """Keeps the lines of a log."""
-
-    def __init__(self):
-        super().__init__()
-        self.texts = []
-
-    def emit(self, record):
-        self.texts.append(record.getMessage())
-
-
 def describe(X, kinds, size, seed=1):
     """Labels, description and seconds of each step."""
     steps, seconds = {}, time.perf_counter()
@@ -72,12 +61,9 @@ def describe(X, kinds, size, seed=1):
 
 
 def measure(quick, note, sets=None):
-    logs, lines = [logging.getLogger(name) for name in ("pymc", "pymc_nrm")], Lines()
-    for log in logs:
-        log.addHandler(lines)
     rows = rows_to_keep("tables", quick, note, sets, method_of=lambda row: row["set"])
     for name in sets or SETS:
-        with skipping(f"set {name}", note), warnings.catch_warnings(record=True) as caught:
+        with skipping(f"set {name}", note), logged() as lines, warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             read, kinds = SETS[name]
             X, classes = read()
@@ -90,7 +76,6 @@ def measure(quick, note, sets=None):
             size = {"draws": 50, "tune": 50, "chains": 1} if quick else {"chains": 2, "cores": 1}
             before = time.process_time()
             labels, text, steps = describe(X, kinds, size)
-            verdict = [line for line in "\n".join(lines.texts).splitlines() if line.startswith("Convergence of")]
             rows.append({"set": name, "n": X.shape[0], "d": X.shape[1], "gaps": int(X.isna().sum().sum())})
             rows[-1] |= {"cpu": time.process_time() - before, **steps, "n_classes": int(classes.max()) + 1}
             rows[-1] |= {
@@ -98,10 +83,8 @@ def measure(quick, note, sets=None):
                 "n_large": int((np.bincount(labels) * 100 >= len(labels)).sum()),
             }
             rows[-1]["ari"] = float(adjusted_rand(labels[known], classes[known]))
-            rows[-1]["verdict"] = verdict[0].split(": ")[1].split(";")[0] if verdict else "fine"
+            rows[-1]["verdict"] = lines.verdict()
             print(*lines.texts, *[str(one.message) for one in caught], text, rows[-1], sep="\n", flush=True)
-    for log in logs:
-        log.removeHandler(lines)
     return rows
 
 
