@@ -13,7 +13,7 @@ from pymc_nrm.families.product import unfolded
 from pymc_nrm.kernels.generic import kernel, lacking
 from pymc_nrm.kernels.lanes import LANES
 from pymc_nrm.kernels.special import copy_row, draw_log_gamma, log_rising_factorial, log_sum_exp
-from pymc_nrm.moves.chunks.scan import Parts, divide, nearest, scan
+from pymc_nrm.moves.chunks.scan import Parts, divide, nearest, of_sets, scan
 
 # Steps of the launch on the rows of the sample.
 N_STEPS = 8
@@ -99,9 +99,7 @@ def split_and_merge(chain, rng, law, n_pairs):
     anchors, clusters = disjoint_pairs(rng, chain.points, labels, counts, n_pairs)
     log_uniforms = -rng.standard_exponential(len(anchors))
     apart = clusters[:, 1] >= 0
-    whole_counts, whole_sums = counts[clusters[:, 0]], sums[clusters[:, 0]]
-    whole_counts[apart] += counts[clusters[apart, 1]]
-    whole_sums[apart] += sums[clusters[apart, 1]]
+    whole_counts, whole_sums = of_sets(clusters, counts), of_sets(clusters, sums)
     family = chain.preparation.family
     log_whole = cluster_weights(law, family, whole_counts, chain.statistics(whole_sums))
     log_present = cluster_weights(law, family, counts, chain.statistics())
