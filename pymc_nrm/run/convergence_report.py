@@ -96,6 +96,8 @@ def convergence_report(idata: xr.DataTree, diagnostics: Any, nuts: Any = ()) -> 
     if findings:
         failed = len({finding.quantity for finding in findings})
         lines += _lines(findings, f"{failed} of {max(n_quantities, failed)}", n_chains, n_draws)
+    elif lines:
+        lines.append(f"Convergence of {n_chains} chains with {n_draws} draws each: fine but for this.")
     lines += _not_told_apart(diagnostics)
     if n_chains == 1:
         lines.append("Only one chain was sampled: R-hat compares the parts of that chain alone.")

@@ -188,6 +188,8 @@ def test_report_is_cut_and_names_nuts_first(rng):
     assert lines[0] == "There were 3 divergences." and "11 of 11" in lines[1]
     assert sum(line.startswith("  x") for line in lines) == 8
     assert "  and 3 more, see nrm.summary(idata)" in lines
+    report = report_about({"x": rng.normal(size=(2, 400))}, ["There was 1 divergence."])
+    assert report == "There was 1 divergence.\nConvergence of 2 chains with 400 draws each: fine but for this."
 
 
 def test_nothing_is_reported_about_good_chains(rng):
