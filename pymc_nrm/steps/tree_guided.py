@@ -34,7 +34,7 @@ _MANY_ITEMS, _SHARE = 20_000, 0.25
 
 # A draw makes enough cycles to visit `_VISITS` items, and `_VISITS_EACH` more for each learned number; but at most
 # `_MOST_CYCLES`, and one more for every `_CYCLE_EACH` learned numbers.
-_VISITS, _VISITS_EACH, _MOST_CYCLES, _CYCLE_EACH = 1000, 4, 3, 150
+_VISITS, _VISITS_EACH, _MOST_CYCLES, _CYCLE_EACH = 2000, 4, 6, 150
 
 
 @dataclass(frozen=True)
@@ -109,14 +109,14 @@ class TreeGuided(PartitionStep):
         others (:class:`~pymc_nrm.steps.Move`).  The kinds are ``"informed_split_merge"``, ``"tree_split_merge"``,
         ``"subtree_gibbs"`` and ``"marginal_gibbs"``.  A float is a share of the number of items.  For
         ``"marginal_gibbs"`` it is the number of items to update, at most all of them; each item is updated once, in
-        random order, before any is updated again.  Kinds that are left out keep their default number: 6, 4 and 5, and
+        random order, before any is updated again.  Kinds that are left out keep their default number: 3, 2 and 3, and
         20,000 items or a quarter of them; ``"informed_split_merge"`` is 0 after tuning, and ``"tree_split_merge"`` 1
         with more than 20,000 items.
     n_trees : int
         Number of guide trees; each cycle uses one of them at random.
     n_cycles : int, optional
-        Number of cycles per draw; by default 1000 + 4 D divided by the number of items, with D the number of learned
-        values on which families depend; at least 1 and at most 3 + D / 150.  A draw of few items costs little beside
+        Number of cycles per draw; by default 2000 + 4 D divided by the number of items, with D the number of learned
+        values on which families depend; at least 1 and at most 6 + D / 150.  A draw of few items costs little beside
         one of many hyperparameters by NUTS, and mixes more slowly.
     **kwargs
         ``model``, ``rng``, ``initial_point``, ``compile_kwargs`` as for any PyMC step.
@@ -283,10 +283,10 @@ def numbers_of_moves(n, chosen, *, tuning):
     Informed splits and merges bring a chain to the bulk of the posterior, and cost more than they gain after tuning.
     """
     defaults = {
-        "informed_split_merge": 6 if tuning else 0,
+        "informed_split_merge": 3 if tuning else 0,
         # Each allocates two clusters item by item.
-        "tree_split_merge": 4 if n <= _MANY_ITEMS else 1,
-        "subtree_gibbs": 5,
+        "tree_split_merge": 2 if n <= _MANY_ITEMS else 1,
+        "subtree_gibbs": 3,
         "marginal_gibbs": min(n, max(_MANY_ITEMS, round(_SHARE * n))),
     }
     counts = {

@@ -77,7 +77,7 @@ def test_trees_are_frozen_and_informed_moves_end_after_tuning():
         n_proposed.append(int(stats["n_splits_proposed"] + stats["n_merges_proposed"]))
     assert len({id(guide) for guide in seen[:20]}) == 4
     assert len({id(guide) for guide in seen[10:]}) == 1
-    assert n_proposed == [10] * 20 + [4] * 20
+    assert n_proposed == [5] * 20 + [2] * 20
 
 
 @pytest.mark.parametrize(
