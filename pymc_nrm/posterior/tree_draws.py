@@ -10,9 +10,15 @@ from pymc_nrm.kernels.generic import check_signals, kernel
 from pymc_nrm.models.parts import joint_data, joint_family
 from pymc_nrm.partitions.labels import canonical_columns, rename_in_order
 from pymc_nrm.partitions.nested import Nested
-from pymc_nrm.partitions.nested_laws.forward import draw_further_nested, draw_further_paths
+from pymc_nrm.partitions.nested_laws.forward import (
+    Places,
+    component_weights,
+    draw_further_nested,
+    draw_further_paths,
+    nodes_of_paths,
+    places_of,
+)
 from pymc_nrm.partitions.nested_laws.levels import KnownPaths, canonical_paths
-from pymc_nrm.partitions.nested_laws.next_item import Places, component_weights, nodes_of_paths, places_of
 from pymc_nrm.posterior.draws import Draws
 from pymc_nrm.posterior.tables import log_predictive_table, log_sum_rows
 from pymc_nrm.stats.nested.item_tree import ItemTree

@@ -13,7 +13,7 @@ from scipy.special import logsumexp
 from scipy.stats import chisquare
 
 from pymc_nrm.families import NormalGamma, PoissonGamma
-from pymc_nrm.families.no_data import NoData, NoRows
+from pymc_nrm.families.product import NoData, NoRows
 from pymc_nrm.kernels.generic import kernel
 from pymc_nrm.measures.base import Weights, log_eppf
 from pymc_nrm.moves.slots.pool import build_pool, draw_pool, log_truncation, pool_sweep
