@@ -4,7 +4,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from pymc_nrm.families import base, components, conjugate, fast, features, gaps, moment_split, some_items
+from pymc_nrm.families import base, components, conjugate, fast, features, gaps, moment_split
 
 
 class NoData(NamedTuple):
@@ -194,7 +194,7 @@ class ProductData(NamedTuple):
         return np.concatenate([part / max(np.sqrt(part.var(axis=0).sum()), 1e-300) for part in parts], axis=1)
 
     def take_items(self, items):
-        return ProductData(some_items.take_items(self.first, items), some_items.take_items(self.second, items))
+        return ProductData(base.take_items(self.first, items), base.take_items(self.second, items))
 
 
 def product(families):

@@ -16,7 +16,7 @@ from pymc_nrm.families import NormalGamma, PoissonGamma
 from pymc_nrm.families.product import NoData, NoRows
 from pymc_nrm.kernels.generic import kernel
 from pymc_nrm.measures.base import Weights, log_eppf
-from pymc_nrm.moves.slots.pool import build_pool, draw_pool, log_truncation, pool_sweep
+from pymc_nrm.moves.slot_pool import build_pool, draw_pool, log_truncation, pool_sweep
 from pymc_nrm.partitions.labels import all_partitions, canonical_labels, label_counts
 from pymc_nrm.testing import exact_posterior, kernel_inputs
 

@@ -23,7 +23,7 @@ from pymc_nrm.partitions.labels import canonical_labels
 from pymc_nrm.recipes.elicitation.laws import suggest_max_clusters
 from pymc_nrm.run.convergence_report import convergence_report
 from pymc_nrm.stats.quantities import partition_quantities
-from pymc_nrm.steps.slots.nuts import MODELS_WITH_SLOT_NUTS
+from pymc_nrm.steps.slot_nuts import MODELS_WITH_SLOT_NUTS
 
 CHEAP = {"mode": "FAST_COMPILE"}
 
