@@ -18,6 +18,7 @@ def slice_sample(rng, target, x, width):
 
     It is right for every width, and fast for one of about two standard deviations.
     """
+    # Neal (2003), "Slice sampling", sections 4.1 and 4.2.
     level = log_height(target, x) - rng.standard_exponential()
     low = x - width * rng.random()
     high = low + width

@@ -128,6 +128,10 @@ def draw_further_nested(rng, levels, gammas, values, n_new):
     return longer
 
 
+# A place of one more item is a node: a leaf, which it joins, or an inner node, below which it opens new nodes down to a
+# leaf.  Every path of the item is one place.
+
+
 class Places(NamedTuple):
     """The places of one more item: nodes of all levels, one after the other."""
 
