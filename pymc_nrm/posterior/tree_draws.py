@@ -20,7 +20,7 @@ from pymc_nrm.partitions.nested_laws.forward import (
 )
 from pymc_nrm.partitions.nested_laws.levels import KnownPaths, canonical_paths
 from pymc_nrm.posterior.draws import Draws
-from pymc_nrm.posterior.tables import log_predictive_table, log_sum_rows
+from pymc_nrm.posterior.tables import log_of_sums, log_predictive_table, log_sum_rows
 from pymc_nrm.stats.nested.item_tree import ItemTree
 from pymc_nrm.stats.nested.nested_point_estimate import nested_point_estimate
 
@@ -131,22 +131,17 @@ class WeightedTreeDraws(TreeDraws):
         weights = component_weights(draw.prior[1], draw.value, draw.labels, n_components, places)
         family, rows, new = joint_family(families), joint_data(data), joint_data(points)
         table = log_predictive_table(draw.labels, family, rows, new, n_points)
-        largest = table.max(axis=1, keepdims=True)
-        shift = np.where(np.isfinite(largest), largest, 0.0)
-        with np.errstate(divide="ignore"):
-            return shift + np.log(np.exp(table - shift) @ weights.T)
+        return log_of_sums(table, lambda densities: densities @ weights.T)
 
     def labels_with_new(self, draw, n_new, rng):
         return draw_further_nested(rng, *draw.prior, draw.value, n_new)
 
     def leave_one_out(self, draw):
-        table = self.leave_one_out_table(draw)
-        # Each row has its own weights.
-        largest = table.max(axis=1)
-        shift = np.where(np.isfinite(largest), largest, 0.0)
-        with np.errstate(divide="ignore"):
-            mixed = _mix_left_out(*draw.prior, draw.value, draw.labels, np.exp(table - shift[:, None]))
-            return shift + np.log(mixed)
+        def mixed(densities):
+            # Each row has its own weights.
+            return _mix_left_out(*draw.prior, draw.value, draw.labels, densities)[:, None]
+
+        return log_of_sums(self.leave_one_out_table(draw), mixed)[:, 0]
 
 
 @kernel
