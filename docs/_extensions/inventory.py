@@ -90,7 +90,6 @@ GROUPS = {
             "pymc_nrm.families.arguments",
             "pymc_nrm.families.needs",
             "pymc_nrm.measures.base",
-            "pymc_nrm.measures.levy",
             "pymc_nrm.partitions.labels",
             "pymc_nrm.families.features",
         ),
@@ -110,7 +109,6 @@ _CHOSEN = {
     "pymc_nrm.families.arguments": None,
     "pymc_nrm.families.needs": ("check_needs", "is_family"),
     "pymc_nrm.measures.base": None,
-    "pymc_nrm.measures.levy": None,
     "pymc_nrm.families.features": ("features",),
     "pymc_nrm.partitions.labels": ("all_partitions", "canonical_labels", "is_canonical", "label_counts"),
 }

@@ -149,3 +149,9 @@ def segment_sum(x, labels, n_clusters):
     """Symbolic sums of the rows of ``x`` (n, ...) with equal labels (n,), shape (n_clusters, ...)."""
     zeros = pt.zeros((n_clusters, *[x.shape[axis] for axis in range(1, x.ndim)]), dtype=x.dtype)
     return zeros[labels].inc(x)
+
+
+@generic
+def take_items(data: Any, items: Any) -> Any:
+    """The data of some items (m,), in the form of the prepared data of all."""
+    return data._replace(values=data.values[items])

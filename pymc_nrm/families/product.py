@@ -1,10 +1,64 @@
-"""Several data sets on the same items, independent given the partition."""
+"""Several data sets on the same items, independent given the partition, or none."""
 
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from pymc_nrm.families import base, components, conjugate, fast, features, gaps, moment_split, some_items
+from pymc_nrm.families import base, components, conjugate, fast, features, gaps, moment_split
+
+
+class NoData(NamedTuple):
+    """Family whose likelihood is one; the field has no meaning."""
+
+    unused: Any
+
+    def statistics_size(self):
+        return 0
+
+    def cache_size(self):
+        return 0
+
+    def add_item(self, statistics, data, item, sign):
+        pass
+
+    def refresh_cache(self, statistics, cache):
+        pass
+
+    def log_marginal(self, statistics):
+        return 0.0
+
+    def log_predictive(self, cache, data, item):
+        return 0.0
+
+    def log_predictive_without(self, statistics, cache, data, item):
+        return 0.0
+
+    def parameters_size(self):
+        return 0
+
+    def draw_parameters(self, statistics, rng, parameters):
+        pass
+
+    def component_panel(self, n_columns):
+        return np.empty((0, n_columns))
+
+    def write_component(self, parameters, panel, column):
+        pass
+
+    def add_component_densities(self, panel, data, item, width, values):
+        pass
+
+
+class NoRows(NamedTuple):
+    """Data of :class:`NoData`; the field has no meaning."""
+
+    unused: Any
+
+    def features(self, rng):
+        raise ValueError("items without data have no features")
+
+    def take_items(self, items):
+        return self
 
 
 class Product(NamedTuple):
@@ -140,7 +194,7 @@ class ProductData(NamedTuple):
         return np.concatenate([part / max(np.sqrt(part.var(axis=0).sum()), 1e-300) for part in parts], axis=1)
 
     def take_items(self, items):
-        return ProductData(some_items.take_items(self.first, items), some_items.take_items(self.second, items))
+        return ProductData(base.take_items(self.first, items), base.take_items(self.second, items))
 
 
 def product(families):

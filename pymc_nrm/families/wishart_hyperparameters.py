@@ -14,9 +14,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from pymc_nrm.families.concentrations import slice_sample
 from pymc_nrm.families.factors import draw_bartlett, factor_in_place, invert_factored, solve_column
 from pymc_nrm.families.scatter import covariance_of
-from pymc_nrm.families.slices import slice_sample
 from pymc_nrm.families.wishart_rows import new_workspace, posterior_factor
 from pymc_nrm.kernels.generic import kernel
 from pymc_nrm.kernels.special import cholesky_update, copy_row

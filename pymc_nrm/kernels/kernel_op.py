@@ -24,7 +24,7 @@ class KernelOp(Op):
     constant = ()
 
     def __init__(self):
-        _register_numba(type(self))
+        register_numba(type(self))
 
     def __reduce__(self):
         return type(self), ()
@@ -34,6 +34,19 @@ class KernelOp(Op):
         values = values if isinstance(values, tuple) else (values,)
         for storage, value in zip(output_storage, values, strict=True):
             storage[0] = value
+
+    def numba_source(self, node):
+        """Source and globals of the function ``call`` for PyTensor's numba backend."""
+        code = type(self).kernel.dispatcher.py_func.__code__
+        arguments = ", ".join(code.co_varnames[: code.co_argcount])
+        source = f"def call({arguments}):\n    return compiled({arguments})\n"
+        return source, {"compiled": type(self).kernel.dispatcher}
+
+    def fingerprint(self):
+        """What changes with the code that this function calls."""
+        function = type(self).kernel.dispatcher.py_func
+        layer = layer_of(function.__code__.co_filename)
+        return source_fingerprint(layer) if layer else source_fingerprint() + function_fingerprint(function)
 
     def connection_pattern(self, node):
         return [[place not in self.constant] * len(node.outputs) for place in range(len(node.inputs))]
@@ -63,18 +76,14 @@ def symbolic_pullback(function, inputs, cotangents, constant=()):
 
 
 @functools.cache
-def _register_numba(op_class):
+def register_numba(op_class):
+    """Register operations, by their methods ``numba_source`` and ``fingerprint``, with PyTensor's numba backend."""
     # Wait for the first use, since importing PyTensor's numba backend takes most of a second.
     from pytensor.link.numba.dispatch.basic import numba_njit, register_funcify_and_cache_key
-
-    compiled = op_class.kernel.dispatcher
-    arguments = ", ".join(compiled.py_func.__code__.co_varnames[: compiled.py_func.__code__.co_argcount])
-    environment = {"compiled": compiled}
-    exec(f"def call({arguments}):\n    return compiled({arguments})\n", environment)
+    from pytensor.link.utils import compile_function_src
 
     @register_funcify_and_cache_key(op_class)
-    def _(op, node=None, **kwargs):
-        layer = layer_of(compiled.py_func.__code__.co_filename)
-        code = source_fingerprint(layer) if layer else source_fingerprint() + function_fingerprint(compiled.py_func)
-        key = f"{op_class.__module__}.{op_class.__qualname__} {code}"
-        return numba_njit(environment["call"]), hashlib.sha256(key.encode()).hexdigest()
+    def funcify(op, node=None, **kwargs):
+        source, environment = op.numba_source(node)
+        key = f"{type(op).__module__}.{type(op).__qualname__} {op.fingerprint()} {source}"
+        return numba_njit(compile_function_src(source, "call", environment)), hashlib.sha256(key.encode()).hexdigest()

@@ -175,3 +175,11 @@ def sum_rows(target, first, second):
     """Write the sum of two rows."""
     for k in range(target.shape[0]):
         target[k] = first[k] + second[k]
+
+
+@kernel
+def shuffle(rng, items):
+    """Shuffle items, in place."""
+    for i in range(items.shape[0] - 1, 0, -1):
+        j = int(rng.random() * (i + 1))
+        items[i], items[j] = items[j], items[i]

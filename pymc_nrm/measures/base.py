@@ -9,8 +9,18 @@ joint density of a partition of n items and of u is ``exp(t(n, u)) prod_c exp(mo
 the table ``moment``, :func:`log_joint_term` returns t, and :func:`draw_log_auxiliary` draws u given the partition.  The
 law of u may depend on n and on the number of clusters, but not on their sizes.  The prior is therefore of Gibbs type
 (Gnedin & Pitman 2006; De Blasi et al. 2015).  Each measure decides what u stands for: for normalized random measures it
-is the variable of James, Lijoi & Prünster (2009), see ``levy.py``.  Others need no Levy intensity.  All functions take
-or return its logarithm, since u itself may overflow.
+is the variable of James, Lijoi & Prünster (2009).  Others need no Levy intensity.  All functions take or return its
+logarithm, since u itself may overflow.
+
+A normalized random measure is a homogeneous completely random measure divided by its total mass.  If rho is its Levy
+intensity, the Laplace exponent is ``psi(u) = int (1 - exp(-u w)) rho(dw)``, the tilted moments are ``kappa(m, u) = int
+w^m exp(-u w) rho(dw)``, and the joint density of a partition of n items and of u is ``u^(n-1) exp(-psi(u)) / Gamma(n)
+prod_c kappa(n_c, u)`` (ibid., eq. 7 and 8).  If rho is of finite activity, there may be no atom; it is meant given that
+there is one, and the density is divided by ``1 - exp(-psi(inf))``, where psi(inf) is the mass of rho.
+
+Tables of weights are in units of ``1 / (1 + u)``: ``moment[m] = log kappa'(m, u)`` with ``kappa'(m, u) = (1 + u)^m
+kappa(m, u)``, and ``log_joint_term`` is ``(n - 1) log u - n log(1 + u) - psi(u) - log Gamma(n)``.  This moves the
+factor ``(1 + u)^-n``, which all partitions of n items share, out of the tables; nothing then cancels if u is huge.
 """
 
 from collections.abc import Callable
@@ -152,3 +162,25 @@ def check_measure_hyperparameters(measure):
     plain = plain_values(measure)
     check_values(plain)
     return plain
+
+
+# Samplers call none of the following.  They are the definitions of a normalized random measure, with which its tables
+# must agree.
+
+
+@generic
+def log_levy_intensity(measure, w):
+    """Log density of the Levy intensity rho at w > 0."""
+    raise NotImplementedError
+
+
+@generic
+def laplace_exponent(measure, u):
+    """Laplace exponent psi(u) for u >= 0."""
+    raise NotImplementedError
+
+
+@generic
+def log_tilted_moment(measure, m, u):
+    """Log of ``kappa(m, u)``, for m = 1, 2, ... and u >= 0."""
+    raise NotImplementedError

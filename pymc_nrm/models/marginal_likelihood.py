@@ -1,8 +1,5 @@
 """The log-likelihood of observed data and its gradient in one operation, which remembers the sums of the clusters."""
 
-import functools
-import hashlib
-
 import numpy as np
 import pytensor
 import pytensor.tensor as pt
@@ -17,7 +14,7 @@ from pymc_nrm.families.base import add_item, localise, log_likelihood, prepare_d
 from pymc_nrm.families.fast import log_marginals_with_gradient
 from pymc_nrm.kernels.generic import kernel, lacking
 from pymc_nrm.kernels.kernel_cache import class_fingerprint, source_fingerprint
-from pymc_nrm.kernels.kernel_op import symbolic_pullback
+from pymc_nrm.kernels.kernel_op import register_numba, symbolic_pullback
 from pymc_nrm.kernels.special import copy_row
 from pymc_nrm.models.values import constant_value
 
@@ -166,7 +163,7 @@ class MarginalLikelihood(Op):
 
     def __init__(self, family_class, data_class):
         self.family_class, self.data_class = family_class, data_class
-        _register_numba()
+        register_numba(MarginalLikelihood)
 
     def __reduce__(self):
         return type(self), (self.family_class, self.data_class)
@@ -187,20 +184,41 @@ class MarginalLikelihood(Op):
         return [[i < self.n_fields] * len(node.outputs) for i in range(len(node.inputs))]
 
     def perform(self, node, inputs, storage):
-        fields = [np.ascontiguousarray(value) if np.ndim(value) else float(value) for value in inputs[: self.n_fields]]
-        data = self._data(inputs[self.n_fields : -self.n_rest])
-        given = np.concatenate([np.ravel(field) for field in fields])
-        gradient = np.empty(len(given))
-        value = type(self).kernel(self.family_class(*fields), data, *inputs[-self.n_rest :], given, gradient)
-        storage[0][0] = np.asarray(value)
-        place = 0
-        for field, output in zip(fields, storage[1:], strict=True):
-            output[0] = gradient[place : place + np.size(field)].reshape(np.shape(field))
-            place += np.size(field)
+        source, environment = self.numba_source(node)
+        # Python calls kernels themselves, which an interrupt may end.
+        environment |= {"kernel": type(self).kernel, "write_entries": write_entries}
+        exec(source, environment)
+        values = environment["call"](*[np.asarray(value) for value in inputs])
+        for output, value in zip(storage, values, strict=True):
+            output[0] = value
 
-    def _data(self, arrays):
-        fields = self.data_class._fields
-        return self.data_class(*arrays, *[None] * (len(fields) - len(arrays)))
+    def numba_source(self, node):
+        """Source and globals of the function ``call``, which Python calls too."""
+        names, fields = self.family_class._fields, node.inputs[: self.n_fields]
+        n_arrays, rest = len(node.inputs) - self.n_fields - self.n_rest, [f"rest_{i}" for i in range(self.n_rest)]
+        arrays = [f"data_{i}" for i in range(n_arrays)]
+        data = ", ".join([*arrays, *["None"] * (len(self.data_class._fields) - n_arrays)])
+        values = [
+            f"np.ascontiguousarray({name})" if field.ndim else f"{name}.item()"
+            for name, field in zip(names, fields, strict=True)
+        ]
+        lines = [f"    given = np.empty({' + '.join(f'{name}.size' for name in names)})"]
+        lines.append("    gradient, place = np.empty(given.size), 0")
+        lines += [f"    place = write_entries(given, place, {name})" for name in names]
+        lines.append(f"    family = Family({', '.join(values)})")
+        lines.append(f"    value = kernel(family, Data({data}), {', '.join(rest)}, given, gradient)")
+        lines.append("    place = 0")
+        for name in names:
+            lines.append(f"    {name}_derivative = gradient[place : place + {name}.size].copy().reshape({name}.shape)")
+            lines.append(f"    place += {name}.size")
+        outputs = ", ".join(f"{name}_derivative" for name in names)
+        source = f"def call({', '.join([*names, *arrays, *rest])}):\n" + "\n".join(lines)
+        source += f"\n    return np.asarray(value), {outputs}\n"
+        environment = {"np": np, "Family": self.family_class, "Data": self.data_class}
+        return source, environment | {"kernel": type(self).kernel.dispatcher, "write_entries": write_entries.dispatcher}
+
+    def fingerprint(self):
+        return f"{self.family_class} {source_fingerprint('models')}{class_fingerprint(self.family_class)}"
 
     def pullback(self, inputs, outputs, cotangents):
         of_value, *of_gradient = cotangents
@@ -285,43 +303,3 @@ class LikelihoodOfSums(MarginalLikelihood):
         if any(not isinstance(cotangent.type, DisconnectedType) for cotangent in cotangents[1:]):
             raise NotImplementedError("the log-likelihood of rows in chunks has no second derivatives")
         return super().pullback(inputs, outputs, cotangents)
-
-
-@functools.cache
-def _register_numba():
-    # Wait for the first use, since importing PyTensor's numba backend takes most of a second.
-    from pytensor.link.numba.dispatch.basic import numba_njit, register_funcify_and_cache_key
-    from pytensor.link.utils import compile_function_src
-
-    @register_funcify_and_cache_key(MarginalLikelihood)
-    def funcify(op, node=None, **kwargs):
-        source, environment = _source(op, node)
-        code = source_fingerprint("models") + class_fingerprint(op.family_class)
-        key = hashlib.sha256(f"{type(op).__name__} {op.family_class} {code} {source}".encode()).hexdigest()
-        return numba_njit(compile_function_src(source, "call", environment)), key
-
-
-def _source(op, node):
-    """Source and globals of the function that PyTensor's numba backend calls."""
-    names, fields = op.family_class._fields, node.inputs[: op.n_fields]
-    n_arrays, rest = len(node.inputs) - op.n_fields - op.n_rest, [f"rest_{i}" for i in range(op.n_rest)]
-    arrays = [f"data_{i}" for i in range(n_arrays)]
-    data = ", ".join([*arrays, *["None"] * (len(op.data_class._fields) - n_arrays)])
-    values = [
-        f"np.ascontiguousarray({name})" if field.ndim else f"{name}.item()"
-        for name, field in zip(names, fields, strict=True)
-    ]
-    lines = [f"    given = np.empty({' + '.join(f'{name}.size' for name in names)})"]
-    lines.append("    gradient, place = np.empty(given.size), 0")
-    lines += [f"    place = write_entries(given, place, {name})" for name in names]
-    lines.append(f"    family = Family({', '.join(values)})")
-    lines.append(f"    value = kernel(family, Data({data}), {', '.join(rest)}, given, gradient)")
-    lines.append("    place = 0")
-    for name in names:
-        lines.append(f"    {name}_derivative = gradient[place : place + {name}.size].copy().reshape({name}.shape)")
-        lines.append(f"    place += {name}.size")
-    outputs = ", ".join(f"{name}_derivative" for name in names)
-    source = f"def call({', '.join([*names, *arrays, *rest])}):\n" + "\n".join(lines)
-    source += f"\n    return np.asarray(value), {outputs}\n"
-    environment = {"np": np, "Family": op.family_class, "Data": op.data_class}
-    return source, environment | {"kernel": type(op).kernel.dispatcher, "write_entries": write_entries.dispatcher}

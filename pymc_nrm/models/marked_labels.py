@@ -11,6 +11,7 @@ from pytensor.graph.traversal import ancestors
 from pymc_nrm.common.pymc_internals import JOINED_INPUTS, check_parameters
 from pymc_nrm.kernels.generic import prepare_numba
 from pymc_nrm.kernels.kernel_cache import class_fingerprint, source_fingerprint
+from pymc_nrm.kernels.kernel_op import register_numba as register_op
 
 
 def printed_names(name, kind):
@@ -89,7 +90,7 @@ class OfOwnStep(Op):
 
     def __init__(self, name):
         self.name = name
-        _register_numba()
+        register_op(OfOwnStep)
 
     def __reduce__(self):
         return type(self), (self.name,)
@@ -104,6 +105,13 @@ class OfOwnStep(Op):
         self.refuse_generic_steps(node)
         super().prepare_node(node, storage_map, compute_map, impl)
 
+    def numba_source(self, node):
+        self.refuse_generic_steps(node)
+        return "def call(labels):\n    return labels\n", {}
+
+    def fingerprint(self):
+        return source_fingerprint("models")
+
     def refuse_generic_steps(self, node):
         """Raise an error if the labels are a part of the vector that PyMC's generic steps propose."""
         if any(one.owner is None and one.name == JOINED_INPUTS for one in ancestors(node.inputs[:1])):
@@ -112,23 +120,6 @@ class OfOwnStep(Op):
                 "it out, or take one of this package: TreeGuided, SplitMerge, MarginalGibbs or SliceSampler, SlotGibbs "
                 "with max_clusters, NestedGibbs for nested partitions"
             )
-
-
-@functools.cache
-def _register_numba():
-    # Importing PyTensor's numba backend takes as long as importing PyMC, so wait until a model needs it.
-    from pytensor.link.numba.dispatch.basic import numba_njit, register_funcify_and_cache_key
-
-    @register_funcify_and_cache_key(OfOwnStep)
-    def funcify(op, node, **kwargs):
-        op.refuse_generic_steps(node)
-
-        @numba_njit
-        def labels_as_they_are(labels):
-            return labels
-
-        # The code on disk names this module, which another version may not have.
-        return labels_as_they_are, f"{__name__} {source_fingerprint('models')}"
 
 
 def of_own_step(labels):

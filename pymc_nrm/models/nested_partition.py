@@ -15,8 +15,7 @@ from pymc_nrm.models.partition import (
     number_of_items,
     renamed,
 )
-from pymc_nrm.partitions.known_tree import KnownTree
-from pymc_nrm.partitions.nested import Nested, WeightedNested
+from pymc_nrm.partitions.nested import KnownTree, Nested, WeightedNested
 from pymc_nrm.partitions.nested_laws.levels import (
     HierarchicalDirichletProcess,
     KnownPaths,

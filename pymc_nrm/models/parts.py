@@ -6,8 +6,7 @@ import numpy as np
 
 from pymc_nrm.families.base import localise, prepare_data
 from pymc_nrm.families.gaps import filled_data
-from pymc_nrm.families.no_data import NoData, NoRows
-from pymc_nrm.families.product import product, product_data
+from pymc_nrm.families.product import NoData, NoRows, product, product_data
 from pymc_nrm.models.missing_entries import gaps_of
 from pymc_nrm.models.rvs import family_of, n_items, rows_of
 from pymc_nrm.models.values import kernel_family

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from pymc_nrm.families import base, components, conjugate, fast, features, some_items
+from pymc_nrm.families import base, components, conjugate, fast, features
 from pymc_nrm.kernels.special import copy_row
 
 
@@ -39,7 +39,7 @@ class GroupedRows(NamedTuple):
         lengths = np.diff(self.start)[items]
         start = np.concatenate([[0], np.cumsum(lengths)])
         places = np.arange(start[-1]) + np.repeat(self.start[items] - start[:-1], lengths)
-        return GroupedRows(some_items.take_items(self.rows, self.members[places]), start, np.arange(start[-1]))
+        return GroupedRows(base.take_items(self.rows, self.members[places]), start, np.arange(start[-1]))
 
 
 def grouped_rows(rows, items, n):

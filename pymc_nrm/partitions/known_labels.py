@@ -18,7 +18,7 @@ import pandas as pd
 import pytensor.tensor as pt
 from pytensor.graph.basic import Variable
 
-from pymc_nrm.families import base, components, conjugate, fast, features, some_items
+from pymc_nrm.families import base, components, conjugate, fast, features
 from pymc_nrm.families.fast import add_row
 from pymc_nrm.kernels.generic import kernel
 from pymc_nrm.measures.base import Weights, log_eppf
@@ -170,7 +170,7 @@ class KnownRows(NamedTuple):
         return features.features(self.groups, rng)
 
     def take_items(self, items):
-        return KnownRows(some_items.take_items(self.groups, items), self.is_known[items])
+        return KnownRows(base.take_items(self.groups, items), self.is_known[items])
 
 
 class KnownGrouped(NamedTuple):

@@ -1,4 +1,4 @@
-"""Nested partitions: paths of items in a tree of fixed depth and, with weights, their tables at every level."""
+"""Nested partitions: paths of items in a random or known tree of fixed depth and, with weights, their tables."""
 
 import numpy as np
 import pytensor.tensor as pt
@@ -12,6 +12,7 @@ from pymc_nrm.partitions.labels import canonical_columns, canonical_labels
 from pymc_nrm.partitions.nested_laws.forward import draw_nested, draw_paths
 from pymc_nrm.partitions.nested_laws.levels import (
     HierarchicalDirichletProcess,
+    canonical_paths,
     levels_of,
     symbolic_levels_of,
     symbolic_log_nested_prior,
@@ -179,3 +180,34 @@ def _refines(fine, coarse):
     """Whether items with one label of ``fine``, in order of appearance, share their label of ``coarse``."""
     first = np.unique(fine, return_index=True)[1]
     return bool((coarse == coarse[first][fine]).all())
+
+
+class KnownTree(WeightedNested):
+    """Paths are known and tables are random; columns are those of random trees with weights.
+
+    ``known_paths`` are canonical, shape (n, depth); ``nodes`` are parents and labels of nodes, for each level, as the
+    user wrote them.
+    """
+
+    field_core = "(n,l)"
+    argument = "paths"
+
+    def __init__(self, paths, title="paths of a NestedPartition"):
+        self.known_paths, self.nodes = canonical_paths(title, paths)
+        self.n_items = len(self.known_paths)
+        super().__init__(self.known_paths.shape[1], key=(self.known_paths.tobytes(), repr(self.nodes).encode()))
+
+    def random_columns(self):
+        # Known paths are the same in every draw.
+        return dict(list(super().random_columns().items())[self.depth :])
+
+    def renamed(self, labels, n, argument):
+        values = super().renamed(labels, n, argument)
+        if (values[:, : self.depth] != self.known_paths).any():
+            raise ValueError(f"{argument} must have the known tree, that of paths; it has another one")
+        return values
+
+    def default_start(self, zeros, priors):
+        paths = priors[0].paths
+        # Every node has one table, and there is one component.
+        return pt.concatenate([paths, paths[:, ::-1], pt.zeros_like(paths[:, :1])], axis=1)

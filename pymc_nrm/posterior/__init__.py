@@ -1,18 +1,16 @@
 """What follows from the draws of a partition and the model: parameters, predictions, densities."""
 
 from pymc_nrm.common.docstrings import document_all
-from pymc_nrm.posterior.cluster_description import ClusterDescription
 from pymc_nrm.posterior.cluster_parameters import sample_cluster_parameters
 from pymc_nrm.posterior.cluster_probabilities import cluster_probabilities
 from pymc_nrm.posterior.conditional_laws import conditional_quantiles
-from pymc_nrm.posterior.describe_clusters import describe_clusters
+from pymc_nrm.posterior.describe_clusters import ClusterDescription, describe_clusters
 from pymc_nrm.posterior.fused_estimate import fused_estimate
 from pymc_nrm.posterior.label_rows import label_rows
-from pymc_nrm.posterior.measure_functionals import measure_cdf, measure_density, measure_mean
 from pymc_nrm.posterior.new_labels import sample_new_labels
 from pymc_nrm.posterior.posterior_predictive import compute_log_likelihood, sample_posterior_predictive
 from pymc_nrm.posterior.predictive_density import log_predictive_density, predictive_density
-from pymc_nrm.posterior.random_measure import sample_random_measure
+from pymc_nrm.posterior.random_measure import measure_cdf, measure_density, measure_mean, sample_random_measure
 
 __all__ = [
     "ClusterDescription",

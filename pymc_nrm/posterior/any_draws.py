@@ -3,8 +3,7 @@
 from pymc_nrm.models.rvs import find_partition, kind_of
 from pymc_nrm.partitions.chunked import Chunked
 from pymc_nrm.partitions.flat import Flat
-from pymc_nrm.partitions.known_tree import KnownTree
-from pymc_nrm.partitions.nested import Nested, WeightedNested
+from pymc_nrm.partitions.nested import KnownTree, Nested, WeightedNested
 from pymc_nrm.partitions.slots import Slots
 from pymc_nrm.posterior.draws import ChunkedDraws, Draws
 from pymc_nrm.posterior.slot_draws import SlotDraws

@@ -16,10 +16,11 @@ from pymc_nrm.models.rvs import dims_of, kind_of, mixtures_of, n_items
 from pymc_nrm.models.values import Values
 from pymc_nrm.partitions.labels import canonical_labels
 from pymc_nrm.partitions.prediction_rule import draw_new_labels, log_join_without, log_prediction_rule
-from pymc_nrm.posterior.estimate_clusters import probabilities_of_clusters
 from pymc_nrm.posterior.layout import NewItems
 from pymc_nrm.posterior.tables import draw_data_of_clusters, log_leave_one_out_table, log_predictive_table, log_sum_rows
+from pymc_nrm.stats.contingency import contingency_table
 from pymc_nrm.stats.draws import posterior_of, stacked
+from pymc_nrm.stats.losses import read_estimate
 from pymc_nrm.stats.point_estimate import point_estimate
 
 _REMEDY = "Give the model with which the draws were made: the same rows, in the same order and the same units"
@@ -211,8 +212,22 @@ class Draws:
         return point_estimate(self.posterior[self.partition].isel(dict.fromkeys(self.dims[1:], -1)), random_seed=0)
 
     def predict(self, X_new, estimate, progressbar):
-        """Probabilities of what an estimate finds, for new items."""
-        return probabilities_of_clusters(self, X_new, estimate, progressbar)
+        """Probabilities of the clusters of an estimate for new items, see :func:`~pymc_nrm.cluster_probabilities`."""
+        items = self.new_items(X_new)
+        labels, names = estimate_labels(self.default_estimate() if estimate is None else estimate, self.n_old_items)
+        total = 0.0
+        for draw, table in items.tables("Predicting clusters", progressbar):
+            joined = np.exp(table - log_sum_rows(table)[:, None])
+            total += joined @ shares(items.places(draw), table.shape[1], labels, len(names))
+        total = total / len(self)
+        return xr.Dataset(
+            {
+                "probability": ((items.dim, "cluster"), total[:, :-1]),
+                "new_cluster_probability": ((items.dim,), total[:, -1]),
+                "labels": ((items.dim,), np.append(names, -1)[np.argmax(total, axis=1)]),
+            },
+            coords={**items.coords, "cluster": names},
+        )
 
     # Whether draws are those of the model
 
@@ -356,3 +371,20 @@ def _fill(family, statistics, points, table):
         refresh_cache(family, statistics[k] if k < statistics.shape[0] else none, cache)
         for j in range(table.shape[0]):
             table[j, k] = log_predictive(family, cache, points, j)
+
+
+def shares(places, n_places, labels, n_labels):
+    """Shares of the labels among the items of each place, shape (n_places, n_labels + 1). The last column is that of a
+    new cluster, to which places without items belong.
+    """
+    cells = contingency_table(places, labels, n_places, n_labels + 1)
+    cells[cells.sum(axis=1) == 0, -1] = 1
+    return cells / cells.sum(axis=1, keepdims=True)
+
+
+def estimate_labels(estimate, n_items):
+    """Labels 0, 1, ... of the items in the estimate, and the names of its clusters in this order."""
+    labels, names = read_estimate(estimate, n=n_items)
+    if (names < 0).any():
+        raise ValueError(f"estimate must have labels of at least 0, since -1 means a new cluster; got {names.min()}")
+    return labels, names

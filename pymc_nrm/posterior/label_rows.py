@@ -18,8 +18,7 @@ from pymc_nrm.measures.jumps import draw_jumps
 from pymc_nrm.models.parts import joint_data, joint_family
 from pymc_nrm.models.rvs import checked_model, find_partition
 from pymc_nrm.posterior.any_draws import draws_class
-from pymc_nrm.posterior.draws import ChunkedDraws
-from pymc_nrm.posterior.estimate_clusters import estimate_labels, shares
+from pymc_nrm.posterior.draws import ChunkedDraws, estimate_labels, shares
 
 # Rows of a chunk of results on disk.
 _ROWS_OF_CHUNK = 2**20

@@ -1,5 +1,6 @@
-"""Posterior draws of the random measure itself."""
+"""Posterior draws of the random measure itself: their density, distribution function and mean."""
 
+import math
 import warnings
 from typing import Any
 
@@ -8,16 +9,29 @@ import xarray as xr
 from pymc.model import Model
 from pymc.util import get_random_generator
 
-from pymc_nrm.common.checks import check_count, check_number, random_generator
+from pymc_nrm.common.checks import check_count, check_number, naming, numeric_array, random_generator
 from pymc_nrm.common.progress import tracked
-from pymc_nrm.families.conjugate import restore_parameters
-from pymc_nrm.families.needs import PARAMETERS, check_needs
+from pymc_nrm.families.base import Centred, prepare_data
+from pymc_nrm.families.components import (
+    add_component_densities,
+    component_cdf,
+    component_mean,
+    component_panel,
+    write_component,
+)
+from pymc_nrm.families.conjugate import parameter_shapes, restore_parameters
+from pymc_nrm.families.gaps import check_filled
+from pymc_nrm.families.needs import COMPONENT_PANEL, PARAMETERS, check_needs
+from pymc_nrm.kernels.generic import check_signals, kernel
+from pymc_nrm.kernels.lanes import LANES
 from pymc_nrm.kernels.special import log_sum_exp
 from pymc_nrm.measures.jumps import draw_jumps
 from pymc_nrm.models.rvs import checked_model
+from pymc_nrm.models.values import kernel_family
 from pymc_nrm.posterior.any_draws import draws_of
-from pymc_nrm.posterior.layout import MixtureLayout, draws_dataset, padded
-from pymc_nrm.posterior.tables import draw_cluster_rows
+from pymc_nrm.posterior.layout import MixtureLayout, as_rows, draws_dataset, padded, point_coords
+from pymc_nrm.posterior.tables import covariances_held, draw_cluster_rows
+from pymc_nrm.stats.draws import posterior_of, stacked
 
 
 def sample_random_measure(
@@ -160,3 +174,217 @@ def _warn_of_tails(tails, tail_mass, max_new_atoms):
             f"of the atoms left out is up to {tails.max():.2g} there, not {tail_mass:.2g}; see the variable tail_mass",
             stacklevel=3,
         )
+
+
+@kernel
+def mixture_density(family, weights, rows, points, n_points):
+    """Density of items under a discrete measure, shape (n_points,): ``sum_h weights[h] p(x | rows[h])``."""
+    n_atoms = weights.shape[0]
+    width = (n_atoms + LANES - 1) // LANES * LANES
+    panel, log_values = component_panel(family, width), np.empty(width)
+    for h in range(n_atoms):
+        write_component(family, rows[h], panel, h)
+    total = np.zeros(n_points)
+    for i in range(n_points):
+        check_signals()
+        log_values[:] = 0.0
+        add_component_densities(family, panel, points, i, width, log_values)
+        for h in range(n_atoms):
+            total[i] += weights[h] * math.exp(log_values[h])
+    return total
+
+
+def measure_density(measure_draws: xr.Dataset, model: Model, grid: Any) -> xr.Dataset:
+    """Density of the data of one item under each draw of the random measure: ``sum_h weight_h p(x | theta_h)``.
+
+    Parameters
+    ----------
+    %(measure_draws)s
+    %(model)s
+    grid : array_like, sparse matrix, DataArray or Dataset, shape (m, d), or (m,) for one feature
+        Points in the units of the data, as in :func:`~pymc_nrm.predictive_density`.
+
+    Returns
+    -------
+    Dataset
+        ``density``, dims (chain, draw, point), per unit of the data and not in logs, or a probability for discrete
+        families.  Points have the coordinates of :func:`~pymc_nrm.predictive_density`.
+
+    Raises
+    ------
+    ValueError
+        If the grid and the mixture have different numbers of features, the grid has values outside the support of the
+        family, the Dataset holds no draws of a random measure, or draws without atoms, or doubles do not hold the
+        covariance of an atom.
+
+    Notes
+    -----
+    The spread over draws is the posterior spread of the random density.  ``density`` integrates out the measure given
+    the partition, so it has the same mean and less spread.
+
+    Examples
+    --------
+    >>> import pymc as pm
+    >>> import xarray as xr
+    >>> import pymc_nrm as nrm
+    >>> with pm.Model() as model:
+    ...     z = nrm.Partition("z", nrm.DirichletProcess(1.0), n=3)
+    ...     x = nrm.Mixture("x", z, nrm.PoissonGamma(1.0, 0.5), observed=[1, 0, 9])
+    >>> posterior = xr.Dataset({"z": (("chain", "draw", "item"), [[[0, 0, 0], [0, 0, 1]]])})
+    >>> measures = nrm.sample_random_measure(posterior, model, random_seed=1)
+    >>> nrm.measure_density(measures, model, np.arange(1000)).density.sum("point").values.round(6).tolist()
+    [[1.0, 1.0]]
+    """
+    draws = _MeasureDraws(measure_draws, model, COMPONENT_PANEL, "measure_density")
+    layout, d = draws.layout, draws.n_features
+    rows = as_rows(grid, d, "grid", layout.feature_names())
+    with naming("grid"):
+        check_filled(type(draws.family), rows, "it")
+        points = prepare_data(draws.family, rows)
+    if isinstance(points, Centred):
+        points = points._replace(values=np.array(rows, dtype="float64", order="C"), center=np.zeros(d))
+    values = []
+    with covariances_held(f"the density of {layout.name!r} cannot be computed"):
+        for weights, atoms in draws:
+            table = np.concatenate([one.reshape(len(weights), -1) for one in atoms.values()], axis=1)
+            values.append(mixture_density(draws.family, weights, table, points, rows.shape[0]))
+    density = {"density": (("point",), np.array(values))}
+    return draws_dataset(draws.dataset, density, point_coords(rows), layout.density_attrs())
+
+
+def measure_cdf(measure_draws: xr.Dataset, model: Model, grid: Any, *, feature: int = 0) -> xr.Dataset:
+    """Marginal distribution function of one feature under each draw of the random measure.
+
+    Parameters
+    ----------
+    %(measure_draws)s
+    %(model)s
+    grid : array_like, shape (m,)
+        Values of the feature.
+    feature : int
+        Position of the feature.
+
+    Returns
+    -------
+    Dataset
+        ``cdf``, dims (chain, draw, point): the probability that the feature is at most the value at ``point``.
+
+    Raises
+    ------
+    NotImplementedError
+        For families of categories or of vectors of counts.
+    ValueError
+        If the grid is not a vector of numbers, there is no such feature, or the Dataset holds no draws of a random
+        measure, or draws without atoms.
+
+    Examples
+    --------
+    >>> import pymc as pm
+    >>> import xarray as xr
+    >>> import pymc_nrm as nrm
+    >>> with pm.Model() as model:
+    ...     z = nrm.Partition("z", nrm.DirichletProcess(1.0), n=3)
+    ...     x = nrm.Mixture("x", z, nrm.NormalGamma(0.0, 1.0, 2.0, 1.0), observed=[-1.0, 0.0, 9.0])
+    >>> posterior = xr.Dataset({"z": (("chain", "draw", "item"), [[[0, 0, 0], [0, 0, 1]]])})
+    >>> measures = nrm.sample_random_measure(posterior, model, random_seed=1)
+    >>> nrm.measure_cdf(measures, model, [-1e9, 1e9]).cdf.values.round(3).tolist()
+    [[[0.0, 1.0], [0.0, 1.0]]]
+    """
+    draws = _MeasureDraws(measure_draws, model, [component_cdf], "measure_cdf")
+    x = numeric_array("grid", grid)
+    if x.ndim != 1 or not x.size or np.isnan(x).any():
+        raise ValueError(f"grid must be a vector of numbers, shape (m,), without NaN; got shape {x.shape}")
+    check_count("feature", feature, 0, draws.n_features - 1)
+    x = x.astype("float64")
+    values = np.array([weights @ component_cdf(draws.family, atoms, feature, x) for weights, atoms in draws])
+    attrs = {"variable": draws.layout.name, "feature": feature}
+    return draws_dataset(draws.dataset, {"cdf": (("point",), values)}, {"point": x}, attrs)
+
+
+def measure_mean(measure_draws: xr.Dataset, model: Model) -> xr.Dataset:
+    """Mean of the data of one item under each draw of the random measure.
+
+    Parameters
+    ----------
+    %(measure_draws)s
+    %(model)s
+
+    Returns
+    -------
+    Dataset
+        ``mean``, dims (chain, draw) and the dimension of the features, in the units of the data.
+
+    Raises
+    ------
+    NotImplementedError
+        For families of categories or of vectors of counts.
+    ValueError
+        If the Dataset holds no draws of a random measure, or draws without atoms.
+
+    Examples
+    --------
+    >>> import pymc as pm
+    >>> import xarray as xr
+    >>> import pymc_nrm as nrm
+    >>> with pm.Model() as model:
+    ...     z = nrm.Partition("z", nrm.DirichletProcess(1.0), n=3)
+    ...     x = nrm.Mixture("x", z, nrm.PoissonGamma(1.0, 0.5), observed=[1, 0, 9])
+    >>> posterior = xr.Dataset({"z": (("chain", "draw", "item"), [[[0, 0, 0], [0, 0, 1]]])})
+    >>> measures = nrm.sample_random_measure(posterior, model, random_seed=1)
+    >>> nrm.measure_mean(measures, model)["mean"].shape
+    (1, 2)
+    """
+    draws = _MeasureDraws(measure_draws, model, [component_mean], "measure_mean")
+    values = np.array([weights @ component_mean(draws.family, atoms) for weights, atoms in draws])
+    layout = draws.layout
+    dims = () if layout.univariate else (layout.feature_dim,)
+    variable = (dims, values[:, 0] if layout.univariate else values)
+    return draws_dataset(draws.dataset, {"mean": variable}, layout.coords(dims), {"variable": layout.name})
+
+
+class _MeasureDraws:
+    """An iterable of the weights and the parameters, by name, of the atoms of each draw of a random measure."""
+
+    def __init__(self, measure_draws, model, needed, user):
+        self.dataset = posterior_of(measure_draws, by_chain=True)
+        name = self.dataset.attrs.get("variable")
+        if name is None or "weight" not in self.dataset or "atom" not in self.dataset["weight"].dims:
+            raise ValueError(
+                "measure_draws must come from sample_random_measure, with the variable weight and the attribute "
+                f"variable; got variables {sorted(map(str, self.dataset.data_vars))}"
+            )
+        self.dataset = self.dataset.transpose("chain", "draw", "atom", ...)
+        empty = ~(self.dataset["weight"] > 0.0).any("atom")
+        if empty.any():
+            raise ValueError(
+                "measure_draws must have an atom of weight above 0 in every draw; "
+                f"{int(empty.sum())} of {empty.size} draws have none"
+            )
+        self.layout = MixtureLayout(checked_model(model), name)
+        check_needs(self.layout.family_class, [*needed, *PARAMETERS], user)
+        for field, spec in self.layout.family_class.hyperparameters.items():
+            if spec.core[:1] == ("n",) and len(spec.core) > 1:
+                raise NotImplementedError(
+                    f"{self.layout.family_class.__name__} has {field} of each item, which {user} does not take; give "
+                    "them to predictive_density or conditional_quantiles"
+                )
+        self.n_features = 1 if self.layout.univariate else self.dataset.sizes[self.layout.feature_dim]
+        self.family = self._family()
+        self._weights = stacked(self.dataset, "weight")
+        shape = self._weights.shape
+        self._parameters = {
+            name: stacked(self.dataset, name).reshape(*shape, *own)
+            for name, own in parameter_shapes(self.family).items()
+        }
+
+    def __iter__(self):
+        for s, weights in enumerate(self._weights):
+            kept = weights > 0.0
+            yield weights[kept], {name: values[s, kept] for name, values in self._parameters.items()}
+
+    def _family(self):
+        """A family of full shape; given parameters, items do not depend on the values of its hyperparameters."""
+        sizes = {"n": 1, "d": self.n_features, "l": self.dataset.sizes.get("level", 1)}
+        cores = [spec.core for spec in self.layout.family_class.hyperparameters.values()]
+        fields = [np.full([sizes[axis] for axis in core], float(sizes["l"])) for core in cores]
+        return kernel_family(self.layout.family_class, fields)

@@ -60,13 +60,16 @@ def _fill_leave_one_out(labels, family, data, points, table):
 
 
 def log_sum_rows(table):
-    """Log of the sum of exponentials of each row; -inf if all entries of the row are. Shapes: ``table`` (m, k); returns
-    (m,).
-    """
-    largest = table.max(axis=1)
+    """Log of the sum of exponentials of each row, -inf if all entries are. Shapes: ``table`` (m, k); returns (m,)."""
+    return log_of_sums(table, lambda densities: densities.sum(axis=1, keepdims=True))[:, 0]
+
+
+def log_of_sums(table, add):
+    """Log of sums of exponentials of each row, where ``add`` makes (m, l) of them of (m, k)."""
+    largest = table.max(axis=1, keepdims=True)
     shift = np.where(np.isfinite(largest), largest, 0.0)
     with np.errstate(divide="ignore"):
-        return shift + np.log(np.exp(table - shift[:, None]).sum(axis=1))
+        return shift + np.log(add(np.exp(table - shift)))
 
 
 @contextmanager

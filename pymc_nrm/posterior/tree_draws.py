@@ -10,11 +10,17 @@ from pymc_nrm.kernels.generic import check_signals, kernel
 from pymc_nrm.models.parts import joint_data, joint_family
 from pymc_nrm.partitions.labels import canonical_columns, rename_in_order
 from pymc_nrm.partitions.nested import Nested
-from pymc_nrm.partitions.nested_laws.forward import draw_further_nested, draw_further_paths
+from pymc_nrm.partitions.nested_laws.forward import (
+    Places,
+    component_weights,
+    draw_further_nested,
+    draw_further_paths,
+    nodes_of_paths,
+    places_of,
+)
 from pymc_nrm.partitions.nested_laws.levels import KnownPaths, canonical_paths
-from pymc_nrm.partitions.nested_laws.next_item import Places, component_weights, nodes_of_paths, places_of
 from pymc_nrm.posterior.draws import Draws
-from pymc_nrm.posterior.tables import log_predictive_table, log_sum_rows
+from pymc_nrm.posterior.tables import log_of_sums, log_predictive_table, log_sum_rows
 from pymc_nrm.stats.nested.item_tree import ItemTree
 from pymc_nrm.stats.nested.nested_point_estimate import nested_point_estimate
 
@@ -64,7 +70,54 @@ class TreeDraws(Draws):
         return draw_given_data(family, value, data, rng)
 
     def predict(self, X_new, estimate, progressbar):
-        return probabilities_of_nodes(self, X_new, estimate, progressbar)
+        paths = self._estimate_paths(estimate)
+        depth, n_labels = paths.shape[1], int(paths.max()) + 1
+        items = self.new_items(X_new)
+        total, new = 0.0, 0.0
+        for draw, table in items.tables("Predicting clusters", progressbar):
+            joined = np.exp(table - log_sum_rows(table)[:, None])
+            places = self.places(draw)
+            by_level = []
+            for level in range(1, depth + 1):
+                # Places above this level have no node of it.
+                first = places.start[level]
+                cells = (places.nodes[:, level:] - first) * n_labels + paths[:, level - 1, None]
+                members = np.bincount(cells.ravel(), minlength=(len(places.counts) - first) * n_labels)
+                by_level.append(joined[:, first:] @ (members.reshape(-1, n_labels) / places.counts[first:, None]))
+            total = total + np.stack(by_level, axis=1)
+            new = new + np.column_stack([joined[:, :first].sum(axis=1) for first in places.start[1:-1]])
+        total, new = total / len(self), new / len(self)
+        return xr.Dataset(
+            {
+                "probability": ((items.dim, "level", "cluster"), total),
+                "new_cluster_probability": ((items.dim, "level"), new),
+                "labels": ((items.dim, "level"), _best_paths(paths, total, new)),
+            },
+            coords={**items.coords, "level": np.arange(1, depth + 1), "cluster": np.arange(n_labels)},
+        )
+
+    def _estimate_paths(self, estimate):
+        """Paths of the items in the estimate, shape (n, depth), each level labelled in order of appearance."""
+        depth, n = self.kind.depth, self.n_items
+        if estimate is None:
+            if self.is_observed:
+                return self.paths(next(iter(self)))
+            stored = self.posterior[self.partition].isel({self.dims[1]: slice(0, depth)})
+            estimate = nested_point_estimate(stored, random_seed=0)
+        if not isinstance(estimate, ItemTree):
+            return Nested(depth).renamed(estimate, n, "estimate")
+        if estimate.information.get("method") == "majority_rule":
+            raise ValueError(
+                "estimate must have the levels of the draws, as nested_point_estimate and maximum_clade_credibility "
+                "have them; got a consensus tree, whose levels are its own"
+            )
+        deepest = int(estimate.level.max())
+        if estimate.n_items != n or deepest > depth:
+            raise ValueError(
+                f"estimate must be a tree of {n} items and at most {depth} levels; got {estimate.n_items} items and "
+                f"{deepest} levels"
+            )
+        return np.column_stack([estimate.labels(level) for level in range(1, depth + 1)])
 
 
 class WeightedTreeDraws(TreeDraws):
@@ -78,22 +131,17 @@ class WeightedTreeDraws(TreeDraws):
         weights = component_weights(draw.prior[1], draw.value, draw.labels, n_components, places)
         family, rows, new = joint_family(families), joint_data(data), joint_data(points)
         table = log_predictive_table(draw.labels, family, rows, new, n_points)
-        largest = table.max(axis=1, keepdims=True)
-        shift = np.where(np.isfinite(largest), largest, 0.0)
-        with np.errstate(divide="ignore"):
-            return shift + np.log(np.exp(table - shift) @ weights.T)
+        return log_of_sums(table, lambda densities: densities @ weights.T)
 
     def labels_with_new(self, draw, n_new, rng):
         return draw_further_nested(rng, *draw.prior, draw.value, n_new)
 
     def leave_one_out(self, draw):
-        table = self.leave_one_out_table(draw)
-        # Each row has its own weights.
-        largest = table.max(axis=1)
-        shift = np.where(np.isfinite(largest), largest, 0.0)
-        with np.errstate(divide="ignore"):
-            mixed = _mix_left_out(*draw.prior, draw.value, draw.labels, np.exp(table - shift[:, None]))
-            return shift + np.log(mixed)
+        def mixed(densities):
+            # Each row has its own weights.
+            return _mix_left_out(*draw.prior, draw.value, draw.labels, densities)[:, None]
+
+        return log_of_sums(self.leave_one_out_table(draw), mixed)[:, 0]
 
 
 @kernel
@@ -224,35 +272,6 @@ def _weights_left_out(paths, gammas, values, components, n_components):
     return weights
 
 
-def probabilities_of_nodes(draws, X_new, estimate, progressbar):
-    """Probabilities of the nodes of an estimate for new items, see :func:`~pymc_nrm.cluster_probabilities`."""
-    paths = _estimate_paths(estimate, draws)
-    depth, n_labels = paths.shape[1], int(paths.max()) + 1
-    items = draws.new_items(X_new)
-    total, new = 0.0, 0.0
-    for draw, table in items.tables("Predicting clusters", progressbar):
-        joined = np.exp(table - log_sum_rows(table)[:, None])
-        places = draws.places(draw)
-        by_level = []
-        for level in range(1, depth + 1):
-            # Places above this level have no node of it.
-            first = places.start[level]
-            cells = (places.nodes[:, level:] - first) * n_labels + paths[:, level - 1, None]
-            members = np.bincount(cells.ravel(), minlength=(len(places.counts) - first) * n_labels)
-            by_level.append(joined[:, first:] @ (members.reshape(-1, n_labels) / places.counts[first:, None]))
-        total = total + np.stack(by_level, axis=1)
-        new = new + np.column_stack([joined[:, :first].sum(axis=1) for first in places.start[1:-1]])
-    total, new = total / len(draws), new / len(draws)
-    return xr.Dataset(
-        {
-            "probability": ((items.dim, "level", "cluster"), total),
-            "new_cluster_probability": ((items.dim, "level"), new),
-            "labels": ((items.dim, "level"), _best_paths(paths, total, new)),
-        },
-        coords={**items.coords, "level": np.arange(1, depth + 1), "cluster": np.arange(n_labels)},
-    )
-
-
 def _best_paths(paths, probabilities, new):
     """From the root down, the most probable child of the node above, or -1 for a new one and all below it. Shapes:
     ``paths`` (n, depth), ``probabilities`` (m, depth, n_nodes), ``new`` (m, depth); returns (m, depth).
@@ -268,27 +287,3 @@ def _best_paths(paths, probabilities, new):
             labels[item, level], above = best, own[best]
             inside &= paths[:, level] == best
     return labels
-
-
-def _estimate_paths(estimate, draws):
-    """Paths of the items in the estimate, shape (n, depth), each level labelled in order of appearance."""
-    depth, n = draws.kind.depth, draws.n_items
-    if estimate is None:
-        if draws.is_observed:
-            return draws.paths(next(iter(draws)))
-        stored = draws.posterior[draws.partition].isel({draws.dims[1]: slice(0, depth)})
-        estimate = nested_point_estimate(stored, random_seed=0)
-    if not isinstance(estimate, ItemTree):
-        return Nested(depth).renamed(estimate, n, "estimate")
-    if estimate.information.get("method") == "majority_rule":
-        raise ValueError(
-            "estimate must have the levels of the draws, as nested_point_estimate and maximum_clade_credibility have "
-            "them; got a consensus tree, whose levels are its own"
-        )
-    deepest = int(estimate.level.max())
-    if estimate.n_items != n or deepest > depth:
-        raise ValueError(
-            f"estimate must be a tree of {n} items and at most {depth} levels; got {estimate.n_items} items and "
-            f"{deepest} levels"
-        )
-    return np.column_stack([estimate.labels(level) for level in range(1, depth + 1)])

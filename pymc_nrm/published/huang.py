@@ -13,10 +13,9 @@ from pymc_nrm.families.conjugate import draw_parameters, parameters_size
 from pymc_nrm.families.needs import COMPONENT_PANEL
 from pymc_nrm.kernels.generic import precompile
 from pymc_nrm.models.rvs import family_of, kind_of, mixtures_of
-from pymc_nrm.partitions.known_tree import KnownTree
-from pymc_nrm.partitions.nested import WeightedNested
+from pymc_nrm.partitions.nested import KnownTree, WeightedNested
 from pymc_nrm.published.huang_sweep import Repairs, published_sweep
-from pymc_nrm.steps.nested.base import NestedStep
+from pymc_nrm.steps.nested_gibbs import NestedStep
 
 _WARNING = (
     "PublishedNestedGibbs does not leave the posterior invariant: on 3 and 4 items the total variation distance of its "

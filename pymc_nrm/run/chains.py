@@ -1,16 +1,63 @@
-"""Chains on this machine, through ``pm.sample``."""
+"""Chains on this machine, through ``pm.sample``, and Ctrl-C while functions compiled by PyTensor run."""
 
+import contextlib
 import logging
+import os
+import signal
+import threading
 import warnings
 
 import pymc as pm
 
-from pymc_nrm.common.pymc_internals import default_chains, naming_dead_chains
+from pymc_nrm.common.pymc_internals import NO_DRAWS, default_chains, naming_dead_chains
 from pymc_nrm.kernels.compilation import usable_cores
+from pymc_nrm.kernels.interrupts import Interrupted, call_again_later, loses_errors
 from pymc_nrm.run.checkpoint_step import checkpointed_step
-from pymc_nrm.run.interruption import interrupts_outside_of_conversions
 from pymc_nrm.run.storage import ChainTrace
 from pymc_nrm.steps.chunked_sampler import keeper_of_clusters
+
+
+@contextlib.contextmanager
+def interrupts_before_draws(folder):
+    """Turn the ValueError of a run that was interrupted while it tuned into a KeyboardInterrupt."""
+    try:
+        yield
+    except ValueError as error:
+        if str(error) != NO_DRAWS:
+            raise
+        rest = "" if folder is None else f"; nrm.resume({str(folder.path)!r}) goes on with it"
+        raise KeyboardInterrupt(f"the run was interrupted before its first draw{rest}") from None
+
+
+@contextlib.contextmanager
+def interrupts_outside_of_conversions():
+    """Delay SIGINT by some milliseconds while numba converts results to Python objects, or stores machine code.
+
+    Numba runs Python code for every array of a result.  A KeyboardInterrupt there becomes a SystemError, which PyMC
+    does not recognise as an interrupt, and all draws are lost; in a callback of LLVM it is lost itself.
+    """
+    handler, process = signal.getsignal(signal.SIGINT), os.getpid()
+    # Only the main thread handles signals; a handler may also be a number, or None if it is not Python's.
+    if threading.current_thread() is not threading.main_thread() or not callable(handler):
+        yield
+        return
+
+    def hold(signum, frame):
+        # A terminal interrupts the processes of chains as well.  PyMC ends them; one that ends first counts as failed.
+        if os.getpid() != process:
+            return None
+        if loses_errors(frame):
+            return call_again_later()
+        Interrupted.came = True
+        return handler(signum, frame)
+
+    signal.signal(signal.SIGINT, hold)
+    try:
+        yield
+    finally:
+        Interrupted.came = False
+        signal.signal(signal.SIGINT, handler)
+
 
 _log = logging.getLogger(__name__)
 

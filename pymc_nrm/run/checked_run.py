@@ -14,15 +14,19 @@ from pymc_nrm.kernels.compilation import same_bits_in_every_process, without_ann
 from pymc_nrm.models.missing_entries import missing_variables
 from pymc_nrm.models.rvs import n_items, names_in_chunks, partitions_of
 from pymc_nrm.partitions.chunked import Chunked
-from pymc_nrm.run.chains import on_usable_cores, one_after_the_other, run_chains, run_pymc
+from pymc_nrm.run.chains import interrupts_before_draws, on_usable_cores, one_after_the_other, run_chains, run_pymc
 from pymc_nrm.run.checkpoint_step import Checkpoints
 from pymc_nrm.run.convergence_report import convergence_report
 from pymc_nrm.run.gradient_beside import with_gradient_beside
-from pymc_nrm.run.interruption import interrupts_before_draws
 from pymc_nrm.run.label_file import LabelFile
-from pymc_nrm.run.log_likelihoods import add_log_likelihood, without_log_likelihood
 from pymc_nrm.run.renaming import changed_by_renaming, slot_parameters
-from pymc_nrm.run.results import add_flat_columns, mark_variables, to_datatree
+from pymc_nrm.run.results import (
+    add_flat_columns,
+    add_log_likelihood,
+    mark_variables,
+    to_datatree,
+    without_log_likelihood,
+)
 from pymc_nrm.run.slot_steps import learned_variables, with_learned_gibbs, with_slot_nuts
 from pymc_nrm.run.storage import Storage
 from pymc_nrm.run.watch import watched

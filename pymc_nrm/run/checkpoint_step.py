@@ -9,8 +9,8 @@ from pymc.step_methods import CompoundStep
 
 from pymc_nrm.common.pymc_internals import end_with_parent, left_out_of_state, make_step, set_left_out
 from pymc_nrm.partitions.labels import smallest_type
-from pymc_nrm.run.checkpoint_files import ChainFiles
 from pymc_nrm.run.fingerprint import describe_steps, point_digest
+from pymc_nrm.run.run_folder import ChainFiles
 from pymc_nrm.run.storage import kept_row
 
 # Default seconds between checkpoints, and the largest share of the time that checkpoints may take.

@@ -7,9 +7,8 @@ import numpy as np
 import xarray as xr
 
 from pymc_nrm.common.marks import ALL_SLOTS_USED, NESTED
-from pymc_nrm.stats.convergence import convergence_table
+from pymc_nrm.stats.convergence import convergence_table, largest_z_quantile, not_told_apart, pair_name
 from pymc_nrm.stats.draws import missing_values, renamed_variables
-from pymc_nrm.stats.partition_convergence import largest_z_quantile, not_told_apart, pair_name
 
 # The thresholds of Vehtari et al. (2021), which PyMC uses as well.  Chains that agree and have just the effective
 # sample size required have an R-hat of 1.01 on average, so that digits after the second say nothing.

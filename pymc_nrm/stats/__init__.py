@@ -1,6 +1,7 @@
 """Summaries and diagnostics of draws of partitions; none depends on how clusters are named."""
 
 from pymc_nrm.common.docstrings import document_all
+from pymc_nrm.stats.convergence import partition_convergence
 from pymc_nrm.stats.diagnostics import add_diagnostics
 from pymc_nrm.stats.draws import nested_names, partition_draws, partition_names, stack_draws
 from pymc_nrm.stats.losses import (
@@ -27,7 +28,6 @@ from pymc_nrm.stats.nested.nested_point_estimate import (
     maximum_clade_credibility,
     nested_point_estimate,
 )
-from pymc_nrm.stats.partition_convergence import partition_convergence
 from pymc_nrm.stats.point_estimate import point_estimate
 from pymc_nrm.stats.point_estimates import point_estimates
 from pymc_nrm.stats.quantities import partition_quantities

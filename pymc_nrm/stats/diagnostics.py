@@ -7,10 +7,9 @@ import numpy as np
 import xarray as xr
 
 from pymc_nrm.common.marks import ALL_SLOTS_USED
-from pymc_nrm.stats.convergence import convergence_table
+from pymc_nrm.stats.convergence import N_PAIRS, convergence_of, convergence_table
 from pymc_nrm.stats.draws import SAMPLE_DIMS, nested_names, partition_names, posterior_of
 from pymc_nrm.stats.nested.levels import flat_or_nested_draws
-from pymc_nrm.stats.partition_convergence import N_PAIRS, convergence_of
 from pymc_nrm.stats.quantities import (
     n_columns,
     own_column,
@@ -123,7 +122,7 @@ def add_diagnostics(
           ``largest_cluster``, ``log_joint``, and ``cluster_sizes``, with the further dimension ``rank``; see
           :func:`~pymc_nrm.stats.quantities.partition_quantities`,
         * ``convergence``: R-hat, effective sample sizes and Monte Carlo standard errors of the scalars,
-        * ``pairs``: the result of :func:`~pymc_nrm.stats.partition_convergence.partition_convergence`,
+        * ``pairs``: the result of :func:`~pymc_nrm.stats.partition_convergence`,
         * ``acceptance``: acceptance rates by kind of move.
 
         Nested partitions have those variables and pairs that these functions give for them, ``convergence`` level by

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pymc_nrm.kernels.generic import check_signals, kernel
+from pymc_nrm.kernels.special import shuffle
 from pymc_nrm.stats.contingency import order_by_cluster
 
 LINEAR, NORMALIZED_INFORMATION, ADJUSTED_RAND = 0, 1, 2
@@ -198,14 +199,6 @@ def adjusted_rand_loss(clusters, margin, cells, whole):
     range_ = mean - clusters * margin / whole
     # It is at least 1/2, or 0 if both partitions have one cluster or both have n.
     return (mean - cells) / range_ if range_ > 0.25 else 0.0
-
-
-@kernel
-def shuffle(rng, items):
-    """Shuffle items, in place."""
-    for i in range(items.shape[0] - 1, 0, -1):
-        j = int(rng.random() * (i + 1))
-        items[i], items[j] = items[j], items[i]
 
 
 @kernel

@@ -9,7 +9,15 @@ import xarray as xr
 from pymc_nrm.common.checks import check_count, check_name, random_generator
 from pymc_nrm.common.marks import ALL_SLOTS_USED
 from pymc_nrm.stats.contingency import counts_by_row
-from pymc_nrm.stats.convergence import as_number, suppress_division_warnings
+from pymc_nrm.stats.convergence import (
+    N_PAIRS,
+    as_number,
+    convergence_of,
+    not_told_apart,
+    pair_depths,
+    pair_name,
+    suppress_division_warnings,
+)
 from pymc_nrm.stats.draws import (
     item_dimension,
     missing_values,
@@ -22,7 +30,6 @@ from pymc_nrm.stats.draws import (
     variable_names,
 )
 from pymc_nrm.stats.nested.levels import flat_or_nested_draws
-from pymc_nrm.stats.partition_convergence import N_PAIRS, convergence_of, not_told_apart, pair_depths, pair_name
 from pymc_nrm.stats.point_estimate import chosen_estimate
 from pymc_nrm.stats.quantities import SCALARS, quantities_of, scalars_of, warn_of_foreign_steps
 
@@ -166,8 +173,7 @@ def summary(
       ``z[size 2]``, ..., the sizes of its largest clusters, 0 in draws with fewer clusters,
     * ``z[worst R-hat: i, j]`` and ``z[largest z: i, j]``: indicators that items i and j share a cluster.  These are the
       pairs with the largest R-hat and with the largest standardised difference between chains, among those that
-      :func:`~pymc_nrm.stats.partition_convergence.partition_convergence` compares.  The mean is the probability that
-      they share one.
+      :func:`~pymc_nrm.stats.partition_convergence` compares.  The mean is the probability that they share one.
 
     A nested partition ``h`` has ``h[n_nodes level 1]``, ..., ``h[entropy level 1]``, ..., ``h[mean_common_depth]``,
     ``h[n_components]`` and ``h[log_joint]`` where there are such, see :func:`~pymc_nrm.stats.partition_quantities`, and
@@ -209,7 +215,7 @@ def summary(
     UserWarning
         If the data hardly tell the clusters of a partition apart, so that the prior decides on their number: two draws
         of a chain agree about which items share a cluster with an adjusted Rand index below 0.2, ``draw_agreement`` of
-        :func:`~pymc_nrm.stats.partition_convergence.partition_convergence`.
+        :func:`~pymc_nrm.stats.partition_convergence`.
 
     Notes
     -----

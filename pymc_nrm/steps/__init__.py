@@ -4,10 +4,10 @@ from pymc_nrm.steps.chunked_sampler import ChunkedSampler
 from pymc_nrm.steps.learned_gibbs import LearnedGibbs
 from pymc_nrm.steps.marginal_gibbs import MarginalGibbs
 from pymc_nrm.steps.missing_gibbs import MissingGibbs
-from pymc_nrm.steps.nested.nested_gibbs import NestedGibbs
+from pymc_nrm.steps.nested_gibbs import NestedGibbs
 from pymc_nrm.steps.slice_sampler import SliceSampler
-from pymc_nrm.steps.slots.gibbs import SlotGibbs
-from pymc_nrm.steps.slots.nuts import SlotNUTS
+from pymc_nrm.steps.slot_gibbs import SlotGibbs
+from pymc_nrm.steps.slot_nuts import SlotNUTS
 from pymc_nrm.steps.split_merge import SplitMerge
 from pymc_nrm.steps.tree_guided import Move, TreeGuided
 

@@ -13,19 +13,20 @@ from pymc_nrm.common.checks import random_generator
 from pymc_nrm.common.marks import NUMBER, partition_number
 from pymc_nrm.common.progress import elapsed, end_elapsed
 from pymc_nrm.common.pymc_internals import Competence, StepMethodState, dataclass_state
+from pymc_nrm.families.base import take_items
 from pymc_nrm.families.conjugate import log_marginal
 from pymc_nrm.families.needs import PREDICTIVE, check_needs
 from pymc_nrm.kernels.compilation import announced_compilation
 from pymc_nrm.kernels.generic import lacking, precompile
 from pymc_nrm.kernels.interrupts import Interrupted
+from pymc_nrm.measures.base import Weights
 from pymc_nrm.models.marked_labels import is_default_start
 from pymc_nrm.models.missing_entries import continuous_values
 from pymc_nrm.models.rvs import checked_model, family_of, kind_of, mixtures_of
 from pymc_nrm.moves.gibbs import draw_weights, join_in_turn, weights_of_two
-from pymc_nrm.moves.sampled_start import is_many
+from pymc_nrm.moves.sampled_start import climb, is_many
 from pymc_nrm.partitions.clusters import build_state, log_target, log_target_by_items
 from pymc_nrm.partitions.flat import Flat, Ordered
-from pymc_nrm.steps.sampled_start import start_from_samples
 from pymc_nrm.steps.target import Target, check_against_graph, log_densities_by_graph, not_finite
 
 
@@ -315,3 +316,37 @@ class PartitionStep(LabelStep):
         steps = [step for step in STEP_METHODS if issubclass(step, PartitionStep)]
         steps = [step for step in steps if step.kinds == cls.kinds]
         return [step.__name__ for step in steps if step is not cls and not lacking(family_class, step.needs)]
+
+
+class _Chain:
+    """Moves of a step on m items, given u of all items."""
+
+    def __init__(self, step, rng, table, family, data, m, previous):
+        self._step, self._family, self._data = step, family, data
+        self._table = Weights(table.join[: m + 1], table.moment[: m + 1])
+        if previous is None:
+            labels = step.start_of_few(rng, self._table, family, data)
+        else:
+            labels = previous.labels_of_all(rng, self._table, data, np.arange(len(previous.state.labels)))
+        self.state = build_state(labels, family, data)
+
+    def advance(self):
+        """Make the moves of a draw."""
+        self.state, _ = self._step.moves(self.state, self._table, self._family, self._data)
+
+    def labels_of_all(self, rng, table, data, own):
+        """Labels of all items of the data: the chain's own are at some places (m,), the others join in turn."""
+        labels = np.full(len(table.moment) - 1, -1)
+        labels[own] = self.state.labels
+        return join_in_turn(rng, table, self._family, data, self.state, labels)
+
+
+def start_from_samples(step, rng, table, family, data):
+    """Labels of all items from chains on some of them, whose clusters the others join."""
+
+    def begin(items, previous):
+        return _Chain(step.for_start(), rng, table, family, take_items(data, items), len(items), previous)
+
+    n = len(table.moment) - 1
+    last, items = climb(rng, n, begin, _Chain.advance, step.partition.units_of_every_start())
+    return last.labels_of_all(rng, table, data, items)

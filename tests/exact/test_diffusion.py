@@ -31,12 +31,6 @@ def posterior(family, levels, n, depth):
     return trees, p / p.sum()
 
 
-def test_prior_sums_to_one():
-    for levels in LEVELS.values():
-        assert len(all_trees(4, 2)) == 60
-        np.testing.assert_allclose(sum(np.exp(log_prior(tree, levels)) for tree in all_trees(4, 2)), 1.0)
-
-
 def inputs(kind, rule, n, depth):
     """Levels, family and data as kernels read them, all trees and their posterior probabilities."""
     family = FAMILIES[kind]._replace(tau=TAU[: depth + 1])

@@ -15,8 +15,7 @@ from pymc_nrm.kernels.generic import kernel
 from pymc_nrm.measures.base import Weights
 from pymc_nrm.moves.guide_trees.tree import build_tree
 from pymc_nrm.partitions.labels import rename_in_order
-from pymc_nrm.published.lee_choi import PublishedTreeGuided
-from pymc_nrm.published.lee_choi_canonical import canonical_moves
+from pymc_nrm.published.lee_choi import PublishedTreeGuided, canonical_moves
 from pymc_nrm.testing import exact_posterior, kernel_inputs, largest_z, total_variation, z_scores
 from pymc_nrm.testing.scores import partition_frequencies
 

@@ -93,6 +93,8 @@ def check(measure, K, draws, counts=False, nuts=nrm.SlotNUTS, **options):
     partitions, p, mean_tau = law(measure, K, counts)
     labels = np.array([canonical_labels(row) for row in slots.reshape(-1, len(Y))]).reshape(slots.shape)
     assert_law(labels, partitions, p)
+    # Every slot is equally likely for the first item; every 100th draw is about independent.
+    assert stats.chisquare(np.bincount(slots[:, ::100, 0].ravel(), minlength=K)).pvalue > 1e-5
     # Parameters of empty slots have their prior at every draw.
     empty = (slots[..., None] != np.arange(K)).all(axis=-2)
     squares = np.where(empty, (means / tau[..., None]) ** 2, 0.0).sum(axis=-1) / empty.sum(axis=-1).clip(1)
@@ -103,11 +105,12 @@ LONG = [
     ("DP", 6, {}),
     ("DP", 3, {"n_sweeps": 1, "mean_empty": 0.5}),
     ("NGG", 6, {"n_sweeps": 1}),
-    ("NGG", 3, {}),
+    ("NIG", 3, {}),
     ("PY below 0", 20, {"mean_empty": 2.0}),
     ("MFM", 4, {}),
     ("NGG", 3, {"counts": True, "n_sweeps": 1}),
     ("NGG", 8, {"counts": True, "n_sweeps": 1}),
+    ("PY", 2, {"mean_empty": 20.0}),
     ("DP", 4, {"nuts": pm.NUTS}),
 ]
 

@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 from cases import FAMILIES
 
-from pymc_nrm.families.base import add_item, statistics_size
+from pymc_nrm.families.base import add_item, statistics_size, take_items
 from pymc_nrm.families.product import ProductData
-from pymc_nrm.families.some_items import take_items
 from pymc_nrm.partitions.grouped import Grouped, grouped_rows
 from pymc_nrm.trees.inputs import family_and_data
 

@@ -9,8 +9,8 @@ from pytensor.tensor.special import log_softmax
 
 from pymc_nrm.models.itemwise.flow import LabelFlow, PresentValues
 from pymc_nrm.models.itemwise.graphs import expanded
-from pymc_nrm.models.itemwise.indexing import NotItemwise
 from pymc_nrm.models.itemwise.item_table import computed_by_slot
+from pymc_nrm.models.itemwise.rules import NotItemwise
 
 RNG = np.random.default_rng(4)
 VECTOR, MATRIX, CUBE = (pt.constant(RNG.normal(size=shape)) for shape in [K, (K, 3), (K, 2, 3)])

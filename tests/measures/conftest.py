@@ -9,7 +9,7 @@ import pytest
 
 import pymc_nrm as nrm
 from pymc_nrm.kernels.generic import lacking
-from pymc_nrm.measures.levy import log_levy_intensity
+from pymc_nrm.measures.base import log_levy_intensity
 
 MEASURES = [
     nrm.DirichletProcess(0.02),

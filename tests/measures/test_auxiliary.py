@@ -19,9 +19,8 @@ from pymc_nrm.measures import (
     PitmanYorProcess,
     log_concave,
 )
-from pymc_nrm.measures.base import draw_log_auxiliary, weights
+from pymc_nrm.measures.base import draw_log_auxiliary, laplace_exponent, log_levy_intensity, log_tilted_moment, weights
 from pymc_nrm.measures.generalized_gamma import LogU, stable_parameters
-from pymc_nrm.measures.levy import laplace_exponent, log_levy_intensity, log_tilted_moment
 from pymc_nrm.measures.log_concave import log_density, log_density_derivative
 from pymc_nrm.measures.quadrature import log_integral, symbolic_log_integral
 

@@ -14,9 +14,8 @@ from pymc_nrm.measures.base import log_eppf
 from pymc_nrm.measures.jumps import draw_jumps
 from pymc_nrm.partitions.labels import label_counts
 from pymc_nrm.partitions.prediction_rule import log_prediction_rule
-from pymc_nrm.posterior.measure_functionals import measure_cdf, measure_density, measure_mean
 from pymc_nrm.posterior.predictive_density import predictive_density
-from pymc_nrm.posterior.random_measure import sample_random_measure
+from pymc_nrm.posterior.random_measure import measure_cdf, measure_density, measure_mean, sample_random_measure
 
 MEASURES = {
     "DP": nrm.DirichletProcess(0.8),

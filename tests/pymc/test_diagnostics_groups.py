@@ -16,8 +16,8 @@ import pymc_nrm as nrm
 from pymc_nrm.common.marks import partition_number
 from pymc_nrm.run.convergence_report import convergence_report, pair_findings
 from pymc_nrm.stats import partition_names
+from pymc_nrm.stats.convergence import partition_convergence
 from pymc_nrm.stats.diagnostics import diagnose
-from pymc_nrm.stats.partition_convergence import partition_convergence
 from pymc_nrm.stats.quantities import partition_quantities
 from pymc_nrm.stats.summary import summary
 

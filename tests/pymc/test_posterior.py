@@ -92,40 +92,6 @@ def test_hyperparameters_of_a_measure_by_nuts_have_their_marginal_posterior(meas
 
 
 @pytest.mark.slow
-def test_hyperparameter_of_the_family_by_nuts_has_its_marginal_posterior():
-    scale = quantiles(stats.gamma(2), 200)
-    laws = [marginal_likelihoods(galaxy_family._replace(beta=b), galaxies) for b in scale]
-    partitions = laws[0][0]
-    # Common factors differ between scales: the probability of one cluster fixes them.
-    evidence = []
-    for b, (_, likelihood) in zip(scale, laws, strict=True):
-        one = np.exp(log_marginal_of_one_cluster(galaxy_family._replace(beta=b), galaxies))
-        evidence.append(likelihood / likelihood[0] * one * eppf(nrm.NormalizedInverseGaussian(0.5), partitions))
-    evidence = np.array(evidence)
-    weights = evidence.sum(axis=1) / evidence.sum()
-    with pm.Model():
-        beta = pm.Gamma("beta", 2, 1)
-        z = nrm.Partition("z", nrm.NormalizedInverseGaussian(0.5), n=5)
-        nrm.Mixture("x", z, galaxy_family._replace(beta=beta), observed=galaxies)
-        draws = pm.sample(1000, tune=400, chains=4, random_seed=12, **QUIET).posterior
-    k = draws["z_n_clusters"].values
-    expected = {
-        "beta": weights @ scale,
-        "log beta": weights @ np.log(scale),
-        "n_clusters": evidence.sum(axis=0) / evidence.sum() @ (partitions.max(axis=1) + 1),
-    }
-    b = draws["beta"].values
-    assert_means({"beta": b, "log beta": np.log(b), "n_clusters": k}, expected)
-
-
-def log_marginal_of_one_cluster(family, x):
-    """Normal data with normal-gamma prior: a multivariate Student t (Murphy 2007, section 3.4)."""
-    n = len(x)
-    shape = family.beta / family.alpha * (np.eye(n) + 1.0 / family.kappa)
-    return stats.multivariate_t.logpdf(x, np.full(n, family.mu), shape, df=2 * family.alpha)
-
-
-@pytest.mark.slow
 def test_latent_mixture_has_its_exact_posterior():
     """Clustered random effects: all is Gaussian given the precision of each cluster, which leaves one integral."""
     y, noise = np.array([-1.0, 0.4, 2.2]), 0.7

@@ -23,7 +23,7 @@ from pymc_nrm.partitions.labels import canonical_labels
 from pymc_nrm.recipes.elicitation.laws import suggest_max_clusters
 from pymc_nrm.run.convergence_report import convergence_report
 from pymc_nrm.stats.quantities import partition_quantities
-from pymc_nrm.steps.slots.nuts import MODELS_WITH_SLOT_NUTS
+from pymc_nrm.steps.slot_nuts import MODELS_WITH_SLOT_NUTS
 
 CHEAP = {"mode": "FAST_COMPILE"}
 
@@ -318,8 +318,8 @@ def test_unpickled_steps_are_known():
 )
 def test_unpickled_operations_are_compiled(op):
     """In a process that is not forked; PyTensor would call them as Python functions, which is slow, and warn."""
-    module = f"sys.modules[{type(op).__module__!r}]"
-    code = f"import sys, pickle; pickle.load(sys.stdin.buffer); print({module}._register_numba.cache_info())"
+    load = "import sys, pickle; pickle.load(sys.stdin.buffer)"
+    code = f"{load}; print(sys.modules['pymc_nrm.kernels.kernel_op'].register_numba.cache_info())"
     found = subprocess.run([sys.executable, "-c", code], input=pickle.dumps(op), capture_output=True)
     assert b"currsize=1" in found.stdout, found.stderr.decode()
 

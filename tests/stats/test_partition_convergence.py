@@ -9,7 +9,7 @@ import xarray as xr
 from helpers import in_order
 from scipy import stats
 
-from pymc_nrm.stats.partition_convergence import (
+from pymc_nrm.stats.convergence import (
     expected_largest_z,
     largest_z_quantile,
     pair_convergence,

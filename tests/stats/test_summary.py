@@ -10,9 +10,9 @@ import xarray as xr
 from helpers import in_order, result_of
 
 from pymc_nrm.run.convergence_report import convergence_report
+from pymc_nrm.stats.convergence import partition_convergence
 from pymc_nrm.stats.diagnostics import add_diagnostics
 from pymc_nrm.stats.losses import adjusted_rand
-from pymc_nrm.stats.partition_convergence import partition_convergence
 from pymc_nrm.stats.quantities import partition_quantities
 from pymc_nrm.stats.summary import summary
 

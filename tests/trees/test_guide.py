@@ -10,7 +10,7 @@ from tree_reference import below, random_tree
 
 import pymc_nrm as nrm
 from pymc_nrm.families.features import features
-from pymc_nrm.families.no_data import NoData, NoRows
+from pymc_nrm.families.product import NoData, NoRows
 from pymc_nrm.measures import DirichletProcess, NormalizedGeneralizedGamma
 from pymc_nrm.measures.base import weights
 from pymc_nrm.moves.guide_trees import guide_tree as guide

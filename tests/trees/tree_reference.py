@@ -12,8 +12,7 @@ from scipy import sparse
 import pymc_nrm as nrm
 from pymc_nrm.families import MultinomialDirichlet, NormalGamma
 from pymc_nrm.kernels.generic import lacking
-from pymc_nrm.measures.base import log_eppf, weights
-from pymc_nrm.measures.levy import log_tilted_moment
+from pymc_nrm.measures.base import log_eppf, log_tilted_moment, weights
 from pymc_nrm.moves.guide_trees.tree import build_tree
 from pymc_nrm.partitions.labels import all_partitions
 from pymc_nrm.trees.inputs import family_and_data

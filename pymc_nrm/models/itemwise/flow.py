@@ -16,8 +16,7 @@ from pytensor.tensor.shape import Shape, Shape_i
 
 from pymc_nrm.common.pymc_internals import MinibatchOp, MinibatchRandomVariable
 from pymc_nrm.models.itemwise.graphs import expanded, postorder
-from pymc_nrm.models.itemwise.indexing import NotItemwise
-from pymc_nrm.models.itemwise.rules import items_of_outputs
+from pymc_nrm.models.itemwise.rules import NotItemwise, items_of_outputs
 from pymc_nrm.models.rvs import depends_on, is_mixture, other_uses
 
 

@@ -14,8 +14,8 @@ from pytensor.tensor.subtensor import AdvancedSubtensor, Subtensor, unflatten_in
 from pymc_nrm.kernels.generic import kernel
 from pymc_nrm.models.itemwise.flow import LabelFlow, PresentValues, not_itemwise, terms_of
 from pymc_nrm.models.itemwise.graphs import rebuilt
-from pymc_nrm.models.itemwise.indexing import NotItemwise, grouped
 from pymc_nrm.models.itemwise.local_variables import with_conditions_by_row
+from pymc_nrm.models.itemwise.rules import NotItemwise, grouped
 
 _SEED_OF_POINTS = 20261123
 _RELATIVE, _ABSOLUTE = 1e-8, 1e-8

@@ -27,8 +27,7 @@ from pytensor.tensor.subtensor import AdvancedSubtensor, Subtensor, unflatten_in
 from pymc_nrm.common.pymc_internals import CheckParameterValue
 from pymc_nrm.models.itemwise.flow import LabelFlow, PresentValues
 from pymc_nrm.models.itemwise.graphs import expanded, rebuilt
-from pymc_nrm.models.itemwise.indexing import NotItemwise, grouped
-from pymc_nrm.models.itemwise.rules import entry_sources
+from pymc_nrm.models.itemwise.rules import NotItemwise, entry_sources, grouped
 from pymc_nrm.models.rvs import kind_of
 from pymc_nrm.models.values import in_value_space
 

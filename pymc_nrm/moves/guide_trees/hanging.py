@@ -3,7 +3,7 @@
 import numpy as np
 
 from pymc_nrm.families.features import features
-from pymc_nrm.families.no_data import NoRows
+from pymc_nrm.families.product import NoRows
 from pymc_nrm.kernels.generic import check_signals, kernel
 from pymc_nrm.moves.guide_trees.tree import build_tree
 

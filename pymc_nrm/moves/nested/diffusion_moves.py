@@ -7,7 +7,7 @@ import numpy as np
 
 from pymc_nrm.families.diffusion.node_tree import add_message, close_node, open_node
 from pymc_nrm.kernels.generic import kernel
-from pymc_nrm.kernels.special import draw_categorical, log_rising_factorial
+from pymc_nrm.kernels.special import draw_categorical, log_rising_factorial, shuffle
 from pymc_nrm.moves.split_merge import choose_side
 
 
@@ -173,14 +173,6 @@ def regraft_node(rng, tree, levels, level, slot, work):
     for item in range(tree.paths.shape[0]):
         if tree.paths[item, level - 1] == slot:
             _write_path(tree, item, level - 1, parent)
-
-
-@kernel
-def shuffle(rng, order):
-    """Put the entries of an array into uniformly random order."""
-    for i in range(order.shape[0] - 1, 0, -1):
-        j = int(rng.random() * (i + 1))
-        order[i], order[j] = order[j], order[i]
 
 
 @kernel

@@ -7,11 +7,12 @@ from pymc_nrm.families.arguments import broadcast_hyperparameters
 from pymc_nrm.families.base import localise, prepare_data
 from pymc_nrm.families.diffusion.base import BETWEEN_LEAVES, log_likelihood, whitened_tree
 from pymc_nrm.kernels.generic import check_signals, kernel
+from pymc_nrm.kernels.special import shuffle
 from pymc_nrm.measures import DirichletProcess
 from pymc_nrm.measures.base import weights
 from pymc_nrm.moves.guide_trees.guide_tree import guide_tree
 from pymc_nrm.moves.guide_trees.tree import cut_tree
-from pymc_nrm.moves.nested.diffusion_moves import move_item, new_work, regraft_node, shuffle, split_or_merge
+from pymc_nrm.moves.nested.diffusion_moves import move_item, new_work, regraft_node, split_or_merge
 
 
 def diffusion_start(data, depth, rng):

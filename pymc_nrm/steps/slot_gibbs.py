@@ -17,12 +17,12 @@ from pymc_nrm.models.itemwise.item_table import ItemTable
 from pymc_nrm.models.itemwise.local_variables import EmptySlots, local_variables
 from pymc_nrm.models.rvs import checked_model, kind_of
 from pymc_nrm.moves.gibbs import draw_weights, scan_order
-from pymc_nrm.moves.slots.pool import build_pool, draw_pool, log_truncation, pool_sweep, sum_of_items
+from pymc_nrm.moves.slot_pool import build_pool, draw_pool, log_truncation, pool_sweep, sum_of_items
 from pymc_nrm.partitions.clusters import build_state
 from pymc_nrm.partitions.labels import canonical_labels, label_counts
 from pymc_nrm.partitions.slots import Slots
 from pymc_nrm.steps.base import PartitionStep, PartitionStepState, common_statistics
-from pymc_nrm.steps.slots.nuts import MODELS_WITH_SLOT_NUTS
+from pymc_nrm.steps.slot_nuts import MODELS_WITH_SLOT_NUTS
 
 _log = logging.getLogger(__name__)
 # A child of PyMC's logger, which shows messages of level INFO.

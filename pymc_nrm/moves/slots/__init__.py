@@ -1,1 +1,0 @@
-"""Moves of partitions whose labels index parameters."""

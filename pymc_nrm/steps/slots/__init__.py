@@ -1,1 +1,0 @@
-"""Steps of partitions whose labels index parameters."""
