@@ -1,61 +1,111 @@
 """What changes when clusters are renamed: parameters of slots, and what is made of them or of labels."""
 
-import numpy as np
+from typing import Any, NamedTuple
+
 from pytensor.graph.traversal import ancestors
+from pytensor.scalar.basic import EQ, NEQ, Cast, Identity, ScalarMaximum
+from pytensor.tensor.basic import ScalarFromTensor, TensorFromScalar
+from pytensor.tensor.elemwise import CAReduce, DimShuffle, Elemwise
+from pytensor.tensor.shape import Shape, Shape_i
+from pytensor.tensor.subtensor import AdvancedSubtensor, Subtensor, unflatten_index_variables
 
-from pymc_nrm.models.itemwise.flow import PresentValues
-from pymc_nrm.models.itemwise.item_table import random_points
+from pymc_nrm.models.itemwise.graphs import postorder
 from pymc_nrm.models.itemwise.local_variables import local_variables
-from pymc_nrm.models.rvs import partitions_of
+from pymc_nrm.models.rvs import kind_of, partitions_of
 
-_SEED, _POINTS = 20261126, 4
-# Clusters of a partition whose labels index nothing.
-_MOST_CLUSTERS = 4
+
+class Role(NamedTuple):
+    """What renaming clusters does to a variable; ``of`` is the partition whose clusters are renamed."""
+
+    # "free", nothing; "labels"; "slots"; or "changed", anything.
+    kind: str
+    of: Any = None
+
+
+_FREE = Role("free")
 
 
 def changed_by_renaming(model, slots):
-    """Deterministics that change when clusters are renamed, with the names of their partitions."""
-    # They are computed before and after at random points; what cannot be computed there counts as changed.
-    partitions, rng = partitions_of(model), np.random.default_rng(_SEED)
+    """Deterministics that may change when clusters are renamed, with the names of their partitions."""
+    # By induction over the graph, every variable is free of names; or its entries are labels, replaced by their new
+    # names; or its first axis is that of slots, and its entries change places.  Parameters of slots picked by labels,
+    # comparisons of labels, and sums over slots are free.  Whatever has no rule may change.
+    partitions = partitions_of(model)
+    known = dict.fromkeys(model.basic_RVs, _FREE)
+    for partition in partitions:
+        known[partition] = Role("labels" if partition.ndim == 1 else "changed", partition)
+        known |= {model[name]: Role("slots", partition) for name in slots.get(partition.name, [])}
     own = {f"{rv.name}_{end}" for rv, kind in partitions.items() for end in kind.deterministics(rv)}
     own |= {name for names in slots.values() for name in names}
-    variables = [variable for variable in model.deterministics if variable.name not in own]
-    graphs, found = model.replace_rvs_by_values(variables), {}
-    for point in random_points(model.initial_point(), _POINTS if variables else 0):
-        for rv, kind in partitions.items():
-            point[rv.name] = _random_labels(rng, np.shape(point[rv.name]), kind.max_clusters)
-        given = {value: np.asarray(point[value.name]) for value in model.value_vars}
-        for rv, kind in partitions.items():
-            parameters = [model[name] for name in slots.get(rv.name, [])]
-            parameters = [model.rvs_to_values[one] for one in parameters if one in model.free_RVs]
-            renamed = _with_other_names(rng, given, model.rvs_to_values[rv], parameters, kind.max_clusters)
-            for variable, graph in zip(variables, graphs, strict=True):
-                if variable.name not in found and _differs(graph, given, given | renamed, renamed):
-                    found[variable.name] = rv.name
-    return {variable.name: found[variable.name] for variable in variables if variable.name in found}
+    found = {}
+    for variable in model.deterministics:
+        for one in postorder(variable, lambda one: [] if one.owner is None else one.owner.inputs, known):
+            known[one] = _FREE if one.owner is None else _role(one.owner, [known[i] for i in one.owner.inputs])
+        if known[variable].kind != "free" and variable.name not in own:
+            found[variable.name] = known[variable].of.name
+    return found
 
 
-def _random_labels(rng, shape, max_clusters):
-    n_clusters = min(shape[0], max_clusters or _MOST_CLUSTERS)
-    labels = np.arange(shape[0]) % n_clusters
-    return rng.permuted(np.broadcast_to(labels.reshape(-1, *[1] * (len(shape) - 1)), shape), axis=0)
+def _role(node, roles):
+    named = [role for role in roles if role.kind != "free"]
+    if not named:
+        return _FREE
+    first, changed = roles[0], Role("changed", named[0].of)
+    if any(role.kind == "changed" or role.of is not named[0].of for role in named):
+        return changed
+    op = node.op
+    if isinstance(op, Shape | Shape_i):
+        return _FREE
+    if isinstance(op, TensorFromScalar | ScalarFromTensor):
+        return first
+    if isinstance(op, Elemwise):
+        return _of_elementwise(op.scalar_op, node.inputs, roles, changed)
+    if isinstance(op, CAReduce):
+        axes = range(node.inputs[0].type.ndim) if op.axis is None else op.axis
+        if first.kind == "slots":
+            return _FREE if 0 in axes else first
+        # The largest of labels in order of appearance is the number of clusters less one.
+        is_largest = isinstance(op.scalar_op, ScalarMaximum) and node.inputs[0] is first.of
+        is_number = is_largest and kind_of(first.of).max_clusters is None
+        return _FREE if is_number else changed
+    if isinstance(op, DimShuffle):
+        return first if first.kind == "labels" or op.new_order[:1] == (0,) else changed
+    if isinstance(op, Subtensor | AdvancedSubtensor):
+        index = unflatten_index_variables(node.inputs[1:], op.idx_list)
+        return _of_entries(first, index, dict(zip(node.inputs, roles, strict=True)), changed)
+    return changed
 
 
-def _with_other_names(rng, given, labels, parameters, max_clusters):
-    """Values of labels and of parameters of slots after every cluster has got the name of another."""
-    order = rng.permutation(max_clusters or given[labels].max() + 1)
-    name = np.empty_like(order)
-    name[order] = np.roll(order, 1)
-    return {labels: name[given[labels]], **{one: given[one][np.argsort(name)] for one in parameters}}
+def _of_elementwise(scalar_op, inputs, roles, changed):
+    if all(role.kind == "labels" for role in roles):
+        if isinstance(scalar_op, EQ | NEQ):
+            return _FREE
+        is_whole = isinstance(scalar_op, Cast) and scalar_op.o_type.dtype.startswith("int")
+        return roles[0] if is_whole or isinstance(scalar_op, Identity) else changed
+    # Along the axis of slots, what is combined with them must be the same for all slots.
+    alike = all(
+        role.kind == "slots" or (role.kind == "free" and one.type.broadcastable[:1] in ((), (True,)))
+        for one, role in zip(inputs, roles, strict=True)
+    )
+    return Role("slots", changed.of) if alike else changed
 
 
-def _differs(graph, before, after, renamed):
-    if set(renamed).isdisjoint(ancestors([graph])):
-        return False
-    try:
-        return not np.allclose(PresentValues(before)(graph), PresentValues(after)(graph), equal_nan=True)
-    except Exception:  # operations may raise anything
-        return True
+def _of_entries(role, index, roles, changed):
+    """The role of some entries of a variable, given its own."""
+    rest = [
+        part for one in index[1:] for part in ([one.start, one.stop, one.step] if isinstance(one, slice) else [one])
+    ]
+    if any(roles.get(one, _FREE).kind != "free" for one in rest if one is not None):
+        return changed
+    first = roles.get(index[0], _FREE) if not isinstance(index[0], slice) else None
+    if role.kind == "labels":
+        parts = [index[0]] if first is not None else [index[0].start, index[0].stop, index[0].step]
+        return role if all(roles.get(one, _FREE).kind == "free" for one in parts if one is not None) else changed
+    if first is None:
+        # Several arrays apart from each other put their axes in front.
+        stays = index[0] == slice(None) and sum(not isinstance(one, slice) for one in index) < 2
+        return role if stays else changed
+    return _FREE if first.kind == "labels" and role.kind == "slots" else changed
 
 
 def slot_parameters(model, posterior):
