@@ -15,8 +15,8 @@ from pymc_nrm.kernels.lanes import LANES
 from pymc_nrm.kernels.special import copy_row, draw_log_gamma, log_rising_factorial, log_sum_exp
 from pymc_nrm.moves.chunks.scan import Parts, divide, nearest, of_sets, scan
 
-# Steps of the launch on the rows of the sample.
-N_STEPS = 8
+# Steps of the launch, and about how many rows of the sample it looks at: a pass over all rows follows.
+N_STEPS, _LAUNCH_ROWS = 8, 4000
 # Sets of so few rows are all tried in each draw.
 _FEW_ROWS = 50_000
 
@@ -39,9 +39,9 @@ def draw_halves(rng, law, family, counts, statistics, parameters, log_weights):
 
 
 @kernel
-def launch(rng, law, family, data, labels, first, second, anchors, n_steps, parameters, log_weights):
-    """Find two halves of the rows of two clusters in the sample, with labels (n_sample,): draw parameters (2, size) and
-    weights given halves about the anchors, and halves given these.
+def launch(rng, law, family, data, labels, stride, first, second, anchors, n_steps, parameters, log_weights):
+    """Find two halves of the rows of two clusters in the sample, with labels (n_sample,), of which it reads every
+    stride-th: draw parameters (2, size) and weights given halves about the anchors, and halves given these.
     """
     counts, statistics = np.empty(2, dtype=np.int64), np.empty((2, statistics_size(family)))
     panel, values = component_panel(family, LANES), np.empty(LANES)
@@ -50,7 +50,7 @@ def launch(rng, law, family, data, labels, first, second, anchors, n_steps, para
         statistics.fill(0.0)
         for half in range(2):
             add_item(family, statistics[half], data, anchors[half], 1.0)
-        for i in range(labels.shape[0]):
+        for i in range(0, labels.shape[0], stride):
             if step == 0 or (labels[i] != first and labels[i] != second) or i == anchors[0] or i == anchors[1]:
                 continue
             values[0], values[1] = log_weights[0], log_weights[1]
@@ -135,6 +135,7 @@ def propose(chain, rng, law, anchors, clusters, apart):
             family,
             chain.sample_data,
             labels,
+            len(labels) // _LAUNCH_ROWS + 1,
             *clusters[k],
             anchors[k],
             N_STEPS,
