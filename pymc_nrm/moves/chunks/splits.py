@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from pymc_nrm.families.base import add_item, statistics_size
-from pymc_nrm.families.components import add_component_densities, component_panel, write_component
+from pymc_nrm.families.components import add_densities_of_items, component_panel, write_component
 from pymc_nrm.families.conjugate import draw_parameters, log_marginal, log_parameter_density, parameters_size
 from pymc_nrm.families.moment_split import join_parameters, split_parameters
 from pymc_nrm.families.needs import MOMENT_SPLIT
@@ -44,20 +44,29 @@ def launch(rng, law, family, data, labels, stride, first, second, anchors, n_ste
     stride-th: draw parameters (2, size) and weights given halves about the anchors, and halves given these.
     """
     counts, statistics = np.empty(2, dtype=np.int64), np.empty((2, statistics_size(family)))
-    panel, values = component_panel(family, LANES), np.empty(LANES)
+    panel, values, items = component_panel(family, LANES), np.empty((2, LANES)), np.zeros(LANES, dtype=np.int64)
+    n_places, n_waiting = (labels.shape[0] + stride - 1) // stride, 0
     for step in range(n_steps + 1):
         counts.fill(1)
         statistics.fill(0.0)
         for half in range(2):
             add_item(family, statistics[half], data, anchors[half], 1.0)
-        for i in range(0, labels.shape[0], stride):
-            if step == 0 or (labels[i] != first and labels[i] != second) or i == anchors[0] or i == anchors[1]:
+        for place in range(n_places + 1 if step > 0 else 0):
+            i = place * stride
+            if place < n_places and labels[i] in (first, second) and i != anchors[0] and i != anchors[1]:
+                items[n_waiting] = i
+                n_waiting += 1
+            if n_waiting < LANES and (place < n_places or n_waiting == 0):
                 continue
-            values[0], values[1] = log_weights[0], log_weights[1]
-            add_component_densities(family, panel, data, i, LANES, values)
-            half = 1 if rng.random() * (1.0 + math.exp(values[0] - values[1])) < 1.0 else 0
-            counts[half] += 1
-            add_item(family, statistics[half], data, i, 1.0)
+            for half in range(2):
+                for lane in range(LANES):
+                    values[half, lane] = log_weights[half]
+            add_densities_of_items(family, panel, data, items, 2, values)
+            for lane in range(n_waiting):
+                half = 1 if rng.random() * (1.0 + math.exp(values[0, lane] - values[1, lane])) < 1.0 else 0
+                counts[half] += 1
+                add_item(family, statistics[half], data, items[lane], 1.0)
+            n_waiting = 0
         draw_halves(rng, law, family, counts, statistics, parameters, log_weights)
         for half in range(2):
             write_component(family, parameters[half], panel, half)
