@@ -62,8 +62,6 @@ class Rows:
 class GivenStart(Op):
     """Copy the value of a partition, with given labels of all rows in the metadata of its type."""
 
-    __props__ = ()
-
     def __init__(self, labels):
         self._type = np.dtype("int64", metadata={"labels of rows": labels})
 

@@ -15,8 +15,8 @@ from pymc_nrm.moves.sampled_start import climb
 from pymc_nrm.moves.slice_labels import jump_law
 from pymc_nrm.partitions.labels import canonical_labels
 
-# Sweeps of a start by its numbers of rows.  Surplus clusters, shared by several that overlap, are gone after 150 sweeps
-# of 5000 rows, and stay for hundreds among more.
+# Sweeps of a start by its numbers of rows.  Surplus clusters among several that overlap are mostly gone after 150
+# sweeps of 5000 rows, and stay for hundreds among more.
 _START_SWEEPS = {1000: 60, 5000: 150, 20_000: 100}
 # Clusters that overlap take many sweeps to find their shapes, among few rows as among many. With at least _TIMES_MORE
 # times _MANY_ROWS rows, a chain on _MANY_ROWS of them therefore makes up to _MOST_SEGMENTS segments of _SEGMENT sweeps.
