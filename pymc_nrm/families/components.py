@@ -6,7 +6,10 @@ type of a family is used: shapes are those of the parameters.
 
 import math
 
+import numpy as np
+
 from pymc_nrm.kernels.generic import generic, kernel
+from pymc_nrm.kernels.lanes import LANES
 
 
 @generic
@@ -28,6 +31,22 @@ def add_component_densities(family, panel, data, item, width, values):
     Data are in the coordinates of the parameters; some columns may never have been written.
     """
     raise NotImplementedError
+
+
+@generic
+def add_densities_of_items(family, panel, data, items, n_components, values):
+    """Add the log densities of LANES items under the first components to ``values`` (at least n_components, LANES).
+
+    Those of an item do not depend on the others, bit for bit.
+    """
+    width = (n_components + LANES - 1) // LANES * LANES
+    one = np.zeros(width)
+    for lane in range(LANES):
+        for k in range(n_components):
+            one[k] = values[k, lane]
+        add_component_densities(family, panel, data, items[lane], width, one)
+        for k in range(n_components):
+            values[k, lane] = one[k]
 
 
 @kernel

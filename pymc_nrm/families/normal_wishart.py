@@ -27,7 +27,7 @@ from pymc_nrm.families.normal_split import join_normal, normal_wishart_log_densi
 from pymc_nrm.families.sample_covariance import sample_moments
 from pymc_nrm.families.scatter import log_determinants, symbolic_log_determinant
 from pymc_nrm.families.wishart_gaps import draw_missing_entries, factor_one_gap, log_predictive_of_observed
-from pymc_nrm.kernels.lanes import LANES, log_above_one, squared_lengths
+from pymc_nrm.kernels.lanes import LANES, log_above_one, squared_lengths, squared_lengths_of_items
 from pymc_nrm.kernels.pairs import split_at, split_product
 from pymc_nrm.kernels.special import log_rising_factorial, symbolic_log_rising_factorial
 
@@ -365,7 +365,8 @@ class NormalWishart(NamedTuple):
     def component_panel(self, n_columns):
         d = self.mu.shape[0]
         lanes = np.zeros((n_columns // LANES, d + d * (d + 1) // 2, LANES))
-        return NormalPanel(lanes, np.empty(n_columns), np.empty(n_columns))
+        factors, values = np.empty((n_columns, lanes.shape[1])), np.empty((d, LANES))
+        return NormalPanel(lanes, np.empty(n_columns), np.empty(n_columns), factors, values)
 
     def write_component(self, parameters, panel, column):
         d = self.mu.shape[0]
@@ -373,6 +374,8 @@ class NormalWishart(NamedTuple):
         rows = np.empty(d * (d + 1) // 2)
         wishart_rows.write_inverse_factor(factor, d, rows)
         wishart_rows.write_lanes(panel.lanes, column, rows, parameters[:d])
+        for row in range(panel.lanes.shape[1]):
+            panel.factors[column, row] = panel.lanes[column // LANES, row, column % LANES]
         panel.constants[column] = -0.5 * d * _LOG_2_PI
         for i in range(d):
             panel.constants[column] -= math.log(factor[i, i])
@@ -381,6 +384,15 @@ class NormalWishart(NamedTuple):
         squared_lengths(panel.lanes, data.values[item], width // LANES, panel.distances)
         for k in range(width // LANES * LANES):
             values[k] += panel.constants[k] - 0.5 * panel.distances[k]
+
+    def add_densities_of_items(self, panel, data, items, n_components, values):
+        for lane in range(LANES):
+            for j in range(self.mu.shape[0]):
+                panel.values[j, lane] = data.values[items[lane], j]
+        for k in range(n_components):
+            squared_lengths_of_items(panel.factors[k], panel.values, panel.distances)
+            for lane in range(LANES):
+                values[k, lane] += panel.constants[k] - 0.5 * panel.distances[lane]
 
     def component_mean(self, parameters):
         return parameters["mean"]
@@ -398,8 +410,12 @@ _LEAST_DETERMINANT_SHARE = 1e-6
 
 
 class NormalPanel(NamedTuple):
-    """Components as ``squared_lengths`` reads them (with b = -W mean, W W' = precision), constants, and memory."""
+    """Components as ``squared_lengths`` and, from ``factors``, ``squared_lengths_of_items`` read them, with b = -W mean
+    and W W' = precision; constants, and memory.
+    """
 
     lanes: Any
     constants: Any
     distances: Any
+    factors: Any
+    values: Any

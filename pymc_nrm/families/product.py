@@ -182,6 +182,10 @@ class Product(NamedTuple):
         components.add_component_densities(self.first, panel[0], data.first, item, width, values)
         components.add_component_densities(self.second, panel[1], data.second, item, width, values)
 
+    def add_densities_of_items(self, panel, data, items, n_components, values):
+        components.add_densities_of_items(self.first, panel[0], data.first, items, n_components, values)
+        components.add_densities_of_items(self.second, panel[1], data.second, items, n_components, values)
+
 
 class ProductData(NamedTuple):
     """Data of a kernel: the data of the first and of the second family."""

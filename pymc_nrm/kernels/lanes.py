@@ -1,6 +1,7 @@
 """Arithmetic on many clusters side by side, for the vector units of a processor."""
 
 import math
+from functools import partial
 
 import numpy as np
 
@@ -69,6 +70,17 @@ def squared_lengths(panel, x, n_blocks, out):
     out[: n_blocks * LANES] = total.ravel()
 
 
+def squared_lengths_of_items(factor, x, out):
+    """The same of LANES items and one cluster, in place. Shapes: ``factor`` (n_rows,), ``x`` (d, LANES), ``out``
+    (LANES,).
+    """
+    row = 0
+    out.fill(0.0)
+    for i in range(len(x)):
+        out += (factor[row] + factor[row + 1 : row + 2 + i] @ x[: i + 1]) ** 2
+        row += 2 + i
+
+
 @numba_extension
 def _compile_squared_lengths():
     # Compilers do not vectorise these sums by themselves: as plain loops they take three to five times as long.
@@ -80,52 +92,74 @@ def _compile_squared_lengths():
     lanes = ir.VectorType(ir.DoubleType(), LANES)
     whole, short = ir.IntType(64), ir.IntType(32)
 
-    def emit(context, builder, signature, arguments):
-        panel_type, x_type, _, out_type = signature.args
-        panel, x, n_blocks, out = arguments
-        panel = context.make_array(panel_type)(context, builder, panel)
-        n_rows = builder.extract_value(panel.shape, 1)
-        x = context.make_array(x_type)(context, builder, x)
-        d = builder.extract_value(x.shape, 0)
-        rows = builder.bitcast(panel.data, lanes.as_pointer())
-        results = builder.bitcast(context.make_array(out_type)(context, builder, out).data, lanes.as_pointer())
-        total, y, row = (cgutils.alloca_once(builder, kind) for kind in (lanes, lanes, whole))
-        one = ir.Constant(whole, 1)
+    def lane_pointer(builder, array):
+        return builder.bitcast(array.data, lanes.as_pointer())
 
-        def load(index):
-            return builder.load(builder.gep(rows, [index]), align=8)
+    def emit_lengths(builder, d, row, factor, value, total):
+        """Add the squared length to ``total``: ``factor(index)`` and ``value(j)`` give lanes of W or b, and of x."""
+        y, one = cgutils.alloca_once(builder, lanes), ir.Constant(whole, 1)
 
         def add_product(target, a, b):
             product = builder.fmul(a, b, flags=flags)
             builder.store(builder.fadd(builder.load(target), product, flags=flags), target)
 
-        def spread(number):
-            undefined = ir.Constant(lanes, ir.Undefined)
-            single = builder.insert_element(undefined, number, ir.Constant(short, 0))
-            return builder.shuffle_vector(single, undefined, ir.Constant(ir.VectorType(short, LANES), [0] * LANES))
+        builder.store(ir.Constant(lanes, [0.0] * LANES), total)
+        with cgutils.for_range(builder, d) as i:
+            start = builder.load(row)
+            builder.store(factor(start), y)
+            start, length = builder.add(start, one), builder.add(i.index, one)
+            with cgutils.for_range(builder, length) as j:
+                add_product(y, factor(builder.add(start, j.index)), value(j.index))
+            add_product(total, builder.load(y), builder.load(y))
+            builder.store(builder.add(start, length), row)
 
-        with cgutils.for_range(builder, n_blocks) as block:
-            builder.store(ir.Constant(lanes, [0.0] * LANES), total)
+    def load(builder, pointer, index):
+        return builder.load(builder.gep(pointer, [index]), align=8)
+
+    def spread(builder, pointer, index):
+        undefined, number = ir.Constant(lanes, ir.Undefined), builder.load(builder.gep(pointer, [index]))
+        single = builder.insert_element(undefined, number, ir.Constant(short, 0))
+        return builder.shuffle_vector(single, undefined, ir.Constant(ir.VectorType(short, LANES), [0] * LANES))
+
+    def emit(context, builder, signature, arguments):
+        panel, x, out = (context.make_array(signature.args[k])(context, builder, arguments[k]) for k in (0, 1, 3))
+        n_rows, d = builder.extract_value(panel.shape, 1), builder.extract_value(x.shape, 0)
+        rows, results = lane_pointer(builder, panel), lane_pointer(builder, out)
+        total, row = cgutils.alloca_once(builder, lanes), cgutils.alloca_once(builder, whole)
+        with cgutils.for_range(builder, arguments[2]) as block:
             builder.store(builder.mul(block.index, n_rows), row)
-            with cgutils.for_range(builder, d) as i:
-                start = builder.load(row)
-                builder.store(load(start), y)
-                start, length = builder.add(start, one), builder.add(i.index, one)
-                with cgutils.for_range(builder, length) as j:
-                    number = builder.load(builder.gep(x.data, [j.index]))
-                    add_product(y, load(builder.add(start, j.index)), spread(number))
-                add_product(total, builder.load(y), builder.load(y))
-                builder.store(builder.add(start, length), row)
+            of_clusters, of_item = partial(load, builder, rows), partial(spread, builder, x.data)
+            emit_lengths(builder, d, row, of_clusters, of_item, total)
             builder.store(builder.load(total), builder.gep(results, [block.index]), align=8)
         return context.get_dummy_value()
 
+    def emit_of_items(context, builder, signature, arguments):
+        factor, x, out = (context.make_array(signature.args[k])(context, builder, arguments[k]) for k in range(3))
+        total, row = cgutils.alloca_once(builder, lanes), cgutils.alloca_once(builder, whole)
+        builder.store(ir.Constant(whole, 0), row)
+        of_cluster, of_items = partial(spread, builder, factor.data), partial(load, builder, lane_pointer(builder, x))
+        emit_lengths(builder, builder.extract_value(x.shape, 0), row, of_cluster, of_items, total)
+        builder.store(builder.load(total), lane_pointer(builder, out), align=8)
+        return context.get_dummy_value()
+
+    def check(*arrays):
+        if any(array.ndim != ndim or array.layout != "C" or array.dtype != types.float64 for array, ndim in arrays):
+            raise TypeError("squared lengths need contiguous arrays of doubles")
+
     @intrinsic
     def compiled(typing_context, panel, x, n_blocks, out):
-        arrays = (panel, 3), (x, 1), (out, 1)
-        if any(array.ndim != ndim or array.layout != "C" or array.dtype != types.float64 for array, ndim in arrays):
-            raise TypeError("squared_lengths needs contiguous arrays of doubles")
+        check((panel, 3), (x, 1), (out, 1))
         return types.void(panel, x, types.intp, out), emit
+
+    @intrinsic
+    def compiled_of_items(typing_context, factor, x, out):
+        check((factor, 1), (x, 2), (out, 1))
+        return types.void(factor, x, out), emit_of_items
 
     @overload(squared_lengths)
     def implementation(panel, x, n_blocks, out):
         return lambda panel, x, n_blocks, out: compiled(panel, x, n_blocks, out)
+
+    @overload(squared_lengths_of_items)
+    def implementation_of_items(factor, x, out):
+        return lambda factor, x, out: compiled_of_items(factor, x, out)

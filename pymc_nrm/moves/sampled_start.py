@@ -15,19 +15,20 @@ def is_many(n):
     return n > START_SIZES[-1]
 
 
-def climb(rng, n, begin, advance, held=()):
+def climb(rng, n, begin, advance, held=(), sweeps=None):
     """Run chains on more and more of n random items; return the last of them, and its items.
 
     ``begin(items, previous)`` makes a chain from the one before, None at first, whose items come first among its own;
-    ``advance(chain)`` makes a sweep.  All chains have the items ``held``.
+    ``advance(chain)`` makes a sweep.  All chains have the items ``held``.  ``sweeps`` maps numbers of items to those of
+    sweeps, by default START_SIZES to 60.
     """
     # Items may be in an order that tells of their clusters.
     order = rng.permutation(n)
     if len(held):
         order = np.concatenate([held, order[~np.isin(order, held)]])
-    chain = None
-    for size in sorted({min(size, n) for size in START_SIZES}):
+    chain, sweeps = None, sweeps or dict.fromkeys(START_SIZES, _START_SWEEPS)
+    for size, number in sorted({min(size, n): number for size, number in sweeps.items()}.items()):
         chain = begin(order[:size], chain)
-        for _ in range(_START_SWEEPS):
+        for _ in range(number):
             advance(chain)
     return chain, order[:size]

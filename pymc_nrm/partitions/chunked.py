@@ -8,10 +8,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytensor.tensor as pt
+from pytensor.graph.basic import Apply
+from pytensor.graph.op import Op
 
 from pymc_nrm.common.marks import ROWS
 from pymc_nrm.measures.base import symbolic_log_eppf
 from pymc_nrm.partitions.kind import Kind
+from pymc_nrm.partitions.labels import canonical_labels, smallest_type
 
 # Statistics of the step that hold a draw: sizes (n_clusters,) and sums (n_clusters, size) of clusters, in the order in
 # which the labels of the followed rows name them, and these labels.
@@ -56,6 +59,28 @@ class Rows:
         raise NotImplementedError
 
 
+class GivenStart(Op):
+    """Copy the value of a partition, with given labels of all rows in the metadata of its type."""
+
+    def __init__(self, labels):
+        self._type = np.dtype("int64", metadata={"labels of rows": labels})
+
+    def make_node(self, value):
+        return Apply(self, [value], [value.type()])
+
+    def perform(self, node, inputs, output_storage):
+        output_storage[0][0] = inputs[0].astype(self._type)
+
+    def do_constant_folding(self, fgraph, node):
+        # Constants have no metadata.
+        return False
+
+
+def given_labels(value):
+    """The labels of all rows that were given as the start of a chain (n,), from the value at a point, or None."""
+    return (value.dtype.metadata or {}).get("labels of rows")
+
+
 class Chunked(Kind):
     """A partition of rows in chunks; its value is the sizes of the clusters, in any order, and then zeros.
 
@@ -81,12 +106,26 @@ class Chunked(Kind):
         raise NotImplementedError(f"a partition of rows in chunks {_NO_DRAWS}")
 
     def default_start(self, zeros, priors):
+        return pt.constant(self._one_cluster())
+
+    def _one_cluster(self):
         start = np.zeros(self.max_number, dtype=np.int64)
         start[0] = self.n_items
-        return pt.constant(start)
+        return start
 
     def renamed(self, labels, n, argument):
-        raise ValueError(f"{argument} must be None: chains over rows in chunks start from a chain on some of the rows")
+        if argument.startswith("observed of"):
+            raise ValueError(f"{argument} must be None with rows, whose labels are not in the model")
+        labels = canonical_labels(labels, argument)
+        if labels.shape != (self.n_items,):
+            raise ValueError(f"{argument} must hold one label for each of {self.n_items} rows; got {len(labels)}")
+        n_clusters = int(labels.max()) + 1
+        if n_clusters > self.max_number:
+            raise ValueError(
+                f"{argument} must have at most max_clusters={self.max_number} clusters, as its Chunks say; got "
+                f"{n_clusters}"
+            )
+        return GivenStart(labels.astype(smallest_type(n_clusters)))(pt.constant(self._one_cluster()))
 
     def log_density(self, priors, counts, n):
         sizes = counts[: pt.gt(counts, 0).sum()]

@@ -70,7 +70,8 @@ def sample(
     model : pymc.Model, optional
         Taken from the context by default.
     initvals : dict or sequence of dict, optional
-        As in ``pm.sample``; labels of a partition may be of any kind and are renamed in order of appearance.
+        As in ``pm.sample``; labels of a partition may be of any kind and are renamed in order of appearance.  Those of
+        rows in chunks, one for each, are kept with ``tune=0``; chains that tune first improve them on random rows.
     compute_convergence_checks : bool
         Whether to check convergence, and log one report if something is wrong.
     partition_diagnostics : bool
@@ -194,7 +195,7 @@ def _with_canonical_labels(values, model):
         variable = model.named_vars.get(name) if isinstance(name, str) else name
         if variable not in kinds and getattr(variable, "name", None) in in_chunks:
             raise ValueError(
-                f"initvals[{name!r}] must be None: chains over rows in chunks start from a chain on some of the rows"
+                f"initvals[{name!r}] must be None: its sums follow from labels of all rows, initvals[{in_chunks[0]!r}]"
             )
         if variable in kinds and not isinstance(value, str):
             value = kinds[variable].renamed(value, n_items(variable), f"initvals[{name!r}]")

@@ -1,6 +1,7 @@
 """The step that samples a partition of rows in chunks."""
 
 import contextvars
+import logging
 from functools import partial
 from typing import Any
 
@@ -30,10 +31,12 @@ from pymc_nrm.moves.chunks.exact_sums import Quanta
 from pymc_nrm.moves.chunks.relabel import LEVEL, label_by
 from pymc_nrm.moves.chunks.sweep import draw_law, log_joint, start, sweep
 from pymc_nrm.moves.slice_labels import check_gibbs_type, expected_proposals
-from pymc_nrm.partitions.chunked import CLUSTER_COUNTS, CLUSTER_SUMS, FOLLOWED_LABELS, Chunked
+from pymc_nrm.partitions.chunked import CLUSTER_COUNTS, CLUSTER_SUMS, FOLLOWED_LABELS, Chunked, given_labels
 from pymc_nrm.partitions.labels import canonical_labels, smallest_type
 from pymc_nrm.steps.base import PartitionStep, PartitionStepState, common_statistics, first_values
 
+# A child of PyMC's logger, which shows messages of level INFO.
+_information = logging.getLogger("pymc.nrm_chunks")
 # What keeps the clusters that the step reports, and asks its ``labels_of_rows`` for the labels of all rows; None for
 # runs that do not.
 keeper_of_clusters = contextvars.ContextVar("keeper_of_clusters", default=None)
@@ -94,7 +97,9 @@ class ChunkedSampler(BlockedStep):
        families that have them;
     4. Gibbs updates of ``n_redrawn`` random rows, parameters integrated out.
 
-    A chain starts from the clusters of a chain on the sampled rows.  Statistics of a draw, besides those of all steps:
+    A chain starts from the clusters of chains on more and more random rows, of which the first begins with one cluster,
+    or with labels of all rows that are given as ``initvals``.  A chain that does not tune keeps these labels as they
+    are: merges are rare among many rows.  Statistics of a draw, besides those of all steps:
     ``n_splits`` and ``n_merges`` that were accepted, and ``n_moved``, rows that the last move put elsewhere.
 
     Examples
@@ -214,7 +219,7 @@ class ChunkedSampler(BlockedStep):
             raise KeyboardInterrupt
         super().setup_chain(rng, tune, draws)
         self._laws.values.refresh()
-        self._n_draws, self._restored = 0, None
+        self._n_draws, self._restored, self._tunes = 0, None, tune > 0
         keeper.labels_of_rows = self._labels_of_draw
 
     def _labels_of_draw(self):
@@ -245,9 +250,7 @@ class ChunkedSampler(BlockedStep):
             self._restored = None
         elif self._n_draws == 0:
             self._check_resolution(families)
-            measure_of_start, families = self._laws.at(point | self._first_values)
-            chain.preparation = Preparations(product(families), self._parts)
-            start(chain, self.rng, measure_of_start, self.options["n_pairs"])
+            self._start(chain, point, given_labels(point[self._partition]))
             chain.preparation = Preparations(family, self._parts)
         chain.begin_sweep(self.rng)
         law, log_u, u_term = draw_law(self.rng, measure, chain)
@@ -279,6 +282,19 @@ class ChunkedSampler(BlockedStep):
         stats = dict(zip(("n_splits", "n_merges", "n_moved"), moves, strict=True))
         kept = {CLUSTER_COUNTS: counts[order], CLUSTER_SUMS: sums[order], FOLLOWED_LABELS: followed}
         return point, [stats | kept | common_statistics(counts, log_u, log_density, self._number)]
+
+    def _start(self, chain, point, given):
+        """Bring a chain to where its draws begin: labels that are given are only kept if it does not tune."""
+        if given is not None and not self._tunes:
+            return chain.restore(given)
+        measure, families = self._laws.at(point | self._first_values)
+        chain.preparation = Preparations(product(families), self._parts)
+        start(chain, self.rng, measure, self.options["n_pairs"], given)
+        if given is not None:
+            _information.info(
+                f"{self._partition}: the {given.max() + 1} clusters that were given are {len(chain.clusters.counts)} "
+                "after chains on random rows, of which the first began with their labels; with tune=0 they are kept."
+            )
 
     def _padded(self, clusters):
         """An array of clusters with zeros behind them, as values have them."""

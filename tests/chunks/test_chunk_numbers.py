@@ -4,12 +4,22 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from chunk_cases import make_chain
+from chunk_cases import FAMILIES, make_chain
 
 import pymc_nrm as nrm
+from pymc_nrm.families.components import (
+    add_component_densities,
+    add_densities_of_items,
+    component_panel,
+    write_component,
+)
+from pymc_nrm.families.conjugate import draw_parameters, parameters_size
 from pymc_nrm.kernels.generic import kernel
+from pymc_nrm.kernels.lanes import LANES
 from pymc_nrm.moves.chunks.chain import philox, rounded_rows, row_uniform
 from pymc_nrm.moves.chunks.exact_sums import quanta_of
+from pymc_nrm.moves.chunks.rows_in_lanes import draw_columns, mix_columns
+from pymc_nrm.moves.gibbs import column_at
 
 # Known answers of the authors' Random123 library, `kat_vectors`: counter, key, result.
 PI = "243f6a88 85a308d3 13198a2e 03707344", "a4093822 299f31d0", "d16cfe09 94fdcceb 5001e420 24126ea1"
@@ -82,3 +92,54 @@ def test_sums_have_all_digits_of_the_data():
     order = rng.permutation(600)
     rounded = rounded_rows(chain.preparation, chain.sample_data, 600, chain.quanta)
     assert np.array_equal(chain.clusters.sums[0], rounded[order].sum(axis=0))
+
+
+@kernel
+def densities(family, statistics, data, items, rng, one_by_one, together):
+    """Densities of items under components, (n_components, LANES), in both ways, and added to the same numbers."""
+    n, parameters = together.shape[0], np.empty(parameters_size(family))
+    panel, values = component_panel(family, LANES), np.empty(LANES)
+    for k in range(n):
+        draw_parameters(family, statistics, rng, parameters)
+        write_component(family, parameters, panel, k)
+    for lane in range(LANES):
+        for k in range(n):
+            together[k, lane] = values[k] = 0.5 * k
+        add_component_densities(family, panel, data, items[lane], LANES, values)
+        for k in range(n):
+            one_by_one[k, lane] = values[k]
+    add_densities_of_items(family, panel, data, items, n, together)
+
+
+@pytest.mark.quick("wishart")
+@pytest.mark.parametrize("family", FAMILIES)
+def test_densities_of_rows_in_lanes_are_those_of_each(family):
+    chain, rng = make_chain(*FAMILIES[family]), np.random.default_rng(1)
+    items, one, other = rng.integers(0, 5, LANES), np.empty((3, LANES)), np.empty((3, LANES))
+    family = chain.preparation.family
+    densities(family, chain.statistics()[0], chain.sample_data, items, rng, one, other)
+    np.testing.assert_allclose(one, other, rtol=1e-12)
+
+
+def test_draws_in_lanes_are_those_of_each_row():
+    rng = np.random.default_rng(2)
+    values = rng.normal(scale=3.0, size=(5, LANES))
+    values[1, 3], values[2, 4], likely = 800.0, -np.inf, rng.integers(0, 5, LANES)
+    total, mix, weights = np.empty(LANES), np.empty(LANES), np.empty((5, LANES))
+    mix_columns(values, 5, weights, total, mix)
+    np.testing.assert_allclose(mix, np.logaddexp.reduce(values), rtol=1e-13)
+    np.testing.assert_allclose(weights / total, np.exp(values - mix), rtol=1e-12)
+    for uniforms in rng.random(size=(50, LANES)):
+        chosen = np.empty(LANES, dtype=np.int64)
+        draw_columns(uniforms, values.copy(), 5, likely, chosen)
+        columns = [
+            column_at(uniforms[lane], np.append(values[:, lane], np.zeros(LANES)), 5, likely[lane])
+            for lane in range(LANES)
+        ]
+        assert chosen.tolist() == columns
+    for wrong in (np.nan, np.inf):
+        values[0, 7] = wrong
+        mix_columns(values, 5, weights, total, mix)
+        assert np.flatnonzero(np.isnan(mix)).tolist() == [7]
+        with pytest.raises(ValueError, match="cannot be drawn into a cluster"):
+            draw_columns(uniforms, values.copy(), 5, likely, chosen)

@@ -10,6 +10,7 @@ import pymc as pm
 import pytest
 from chunk_cases import FAMILIES, MEASURES
 from helpers import assert_law, mixture_of, refused
+from scipy.spatial import cKDTree
 
 import pymc_nrm as nrm
 from pymc_nrm.moves.chunks import engine, sweep
@@ -118,6 +119,49 @@ def test_draws_do_not_depend_on_blocks_or_threads(block_rows, n_threads, many_ro
     assert (results[0]["clusters"]["size"].sum("cluster") == 700).all()
 
 
+def test_a_given_start_is_kept_unless_chains_tune():
+    X, family = in_four_places(), nrm.NormalGamma(5.0, 0.1, 20.0, 20.0)
+    starts = [{"z": np.zeros(700, dtype=int)}, {"z": np.arange(700) % 50}, {"z": np.rint(X[:, 0] / 5.0).clip(0, 3)}]
+    options = {"chains": 3, "quiet": True, "random_seed": 1}
+
+    def first_draws(tune, **blocks):
+        moves = {"n_pairs": 10 * tune, "n_redrawn": 2 * tune}
+        with pm.Model():
+            rows = nrm.Chunks(X, **FOLLOWED, **blocks)
+            z = nrm.Partition("z", nrm.DirichletProcess(0.1), rows=rows)
+            nrm.Mixture("x", z, family, observed=rows)
+            idata = nrm.sample(1, tune=tune, initvals=starts, chunked_sampler=moves, **options)
+        return idata["clusters"]["size"].values[:, 0]
+
+    kept, improved = first_draws(0), first_draws(1)
+    assert [np.count_nonzero(sizes) for sizes in kept] == [1, 50, 4]
+    assert all((np.sort(sizes)[-4:] > 130).all() and np.count_nonzero(sizes) < 7 for sizes in improved)
+    assert np.array_equal(improved, first_draws(1, block_rows=37, n_threads=2))
+
+
+@SLOW
+@pytest.mark.parametrize("pieces", [1, 50, 5000])
+@pytest.mark.parametrize("seed", [1, 2])
+def test_six_clusters_are_found_from_any_start(pieces, seed):
+    """Two of them overlap; 50 and 5000 pieces are neither their parts nor Gaussian."""
+    rng, n = np.random.default_rng(seed), 200_000
+    truth = rng.choice(6, n, p=[0.1, 0.1, 0.15, 0.15, 0.2, 0.3])
+    means = 6.0 * np.array([[0.0, 0], [1, 0], [0, 1], [1, 1], [2, 2], [2.5, 2]])
+    X = means[truth] + rng.normal(size=(n, 2))
+    _, labels = cKDTree(X[:pieces]).query(X)
+    rows = nrm.Chunks(X, max_clusters=5000)
+    with pm.Model():
+        z = nrm.Partition("z", nrm.DirichletProcess(1.0), rows=rows)
+        nrm.Mixture("x", z, nrm.NormalWishart(np.zeros(2), 0.001, 8.0 * np.eye(2), 8.0), observed=rows)
+        options = {"chains": 1, "quiet": True, "random_seed": seed, "label_storage": "none"}
+        of_truth, found = (
+            nrm.sample(10, tune=tune, initvals={"z": start}, **options) for tune, start in ((0, truth), (10, labels))
+        )
+    assert ((found["clusters"]["size"].values > n / 100).sum(axis=-1) == 6).all()
+    joints = [result.sample_stats["log_joint"].values[0] for result in (of_truth, found)]
+    assert abs(joints[0].mean() - joints[1].mean()) < 6.0 * joints[0].std()
+
+
 @pytest.mark.slow
 def test_fewer_moves_and_values_that_doubles_do_not_resolve():
     X = np.concatenate([np.full(30, -1e6), np.full(50, 1e6)])[:, None] + np.random.default_rng(1).normal(size=(80, 1))
@@ -158,6 +202,8 @@ def test_errors_of_models():
             pm.sample(10, chains=1, progressbar=False)
         with pytest.raises(ValueError, match="rows of Partition 'y' must be None, since 'z' is"):
             nrm.Partition("y", nrm.DirichletProcess(1.0), rows=other)
+    with pm.Model(), pytest.raises(ValueError, match="observed of Partition 'z' must be None with rows"):
+        nrm.Partition("z", nrm.DirichletProcess(1.0), rows=rows, observed=np.zeros(8))
     with pm.Model(coords={"row": range(8)}), pytest.raises(ValueError, match="dims of Partition 'z' must be None"):
         nrm.Partition("z", nrm.DirichletProcess(1.0), rows=rows, dims="row")
 
@@ -169,7 +215,8 @@ def test_errors_of_models():
         ("client", object(), "client must be None"),
         ("trace", [], "trace must be None"),
         ("return_inferencedata", False, "return_inferencedata must be True"),
-        ("initvals", {"z": np.zeros(8)}, "initvals.*must be None"),
+        ("initvals", {"z": np.zeros(7)}, r"initvals\['z'\] must hold one label for each of 8 rows; got 7"),
+        ("initvals", {"z": np.arange(8)}, "must have at most max_clusters=5 clusters, .* got 8"),
         ("initvals", [None, {"x": np.zeros(8)}], r"initvals\['x'\] must be None"),
         ("idata_kwargs", {"log_likelihood": True}, "log_likelihood of idata_kwargs must be False"),
         ("idata_kwargs", {"log_prior": True}, "log_prior of idata_kwargs must be False"),
@@ -177,7 +224,7 @@ def test_errors_of_models():
     ],
 )
 def test_errors_of_arguments(name, value, words):
-    rows = nrm.Chunks(np.arange(8.0))
+    rows = nrm.Chunks(np.arange(8.0), max_clusters=5)
     with pm.Model():
         z = nrm.Partition("z", nrm.DirichletProcess(1.0), rows=rows)
         nrm.Mixture("x", z, nrm.NormalGamma.from_data(rows), observed=rows)
@@ -346,7 +393,7 @@ def test_a_run_that_was_stopped_goes_on_with_the_same_draws(tmp_path):
             nrm.Mixture("x", z, nrm.NormalGamma.from_data(X), observed=rows)
         return model
 
-    options = {"tune": 4, "chains": 2, "quiet": True, "random_seed": 5}
+    options = {"tune": 4, "chains": 2, "quiet": True, "random_seed": 5, "initvals": {"z": np.arange(700) % 50}}
     whole = nrm.sample(8, model=model_of(100), **options)
 
     def stop(trace, draw):

@@ -9,7 +9,7 @@ from scipy.special import logsumexp, psi
 
 from pymc_nrm.kernels import special
 from pymc_nrm.kernels.generic import kernel
-from pymc_nrm.kernels.lanes import LANES, exp_within, log_above_one, squared_lengths
+from pymc_nrm.kernels.lanes import LANES, exp_within, log_above_one, squared_lengths, squared_lengths_of_items
 from pymc_nrm.kernels.pairs import add_pairs, divide_pairs, fused_multiply_add, multiply_pairs, split_at, split_product
 from pymc_nrm.moves.gibbs import draw_column
 
@@ -124,6 +124,11 @@ def lengths(panel, x, n_blocks, out):
     squared_lengths(panel, x, n_blocks, out)
 
 
+@kernel
+def lengths_of_items(factor, x, out):
+    squared_lengths_of_items(factor, x, out)
+
+
 def test_logarithm_over_the_whole_range():
     exponents = np.random.default_rng(1).uniform(-16, 308, 10_000)
     x = np.concatenate([1 + 10.0**exponents, [1.0, np.sqrt(2), 2.0, np.finfo(float).max]])
@@ -157,6 +162,12 @@ def test_squared_lengths(d):
         out[:] = np.nan
         function(panel, x, 2, out)
         np.testing.assert_array_equal(np.isnan(out), np.arange(n_blocks * LANES) >= 2 * LANES)
+    items = rng.normal(size=(LANES, d))
+    expected = ((items @ factors[3].T + shifts[3]) ** 2).sum(axis=1)
+    for function in (squared_lengths_of_items, lengths_of_items):
+        out = np.full(LANES, np.nan)
+        function(columns[3], np.ascontiguousarray(items.T), out)
+        np.testing.assert_allclose(out, expected, rtol=1e-13)
 
 
 N_DRAWS = 40_000

@@ -5,14 +5,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pymc_nrm.families.base import Centred, add_item, prepare_data, statistics_size
-from pymc_nrm.families.components import add_component_densities, component_panel, write_component
+from pymc_nrm.families.components import add_densities_of_items, component_panel, write_component
 from pymc_nrm.families.features import features
 from pymc_nrm.families.gaps import check_filled
 from pymc_nrm.families.product import product_data
 from pymc_nrm.kernels.generic import kernel
 from pymc_nrm.kernels.lanes import LANES
 from pymc_nrm.moves.chunks.exact_sums import add_rounded, quanta_of, round_statistics
-from pymc_nrm.moves.gibbs import column_at
+from pymc_nrm.moves.chunks.rows_in_lanes import draw_columns
 
 _LOW, _HALF = np.uint64(0xFFFFFFFF), np.uint64(32)
 _FIRST_FACTOR, _SECOND_FACTOR = np.uint64(0xD2511F53), np.uint64(0xCD9E8D57)
@@ -173,21 +173,37 @@ def relabel_rows(labels, first, family, data, atoms, seed, call, quanta, counts,
     """
     n_atoms = atoms.log_jumps.shape[0]
     width = (n_atoms + LANES - 1) // LANES * LANES
-    panel, values = component_panel(family, width), np.empty(width)
+    panel, values, uniforms = component_panel(family, width), np.empty((n_atoms, LANES)), np.empty(LANES)
     for k in range(n_atoms):
         write_component(family, atoms.parameters[k], panel, k)
     memory, rounded = np.zeros(sums.shape[1]), np.empty(sums.shape[1], dtype=np.int64)
-    right = True
-    for i in range(labels.shape[0]):
-        name = atoms.names[labels[i]]
-        if name < 0:
+    items, likely, chosen = np.zeros(LANES, np.int64), np.zeros(LANES, np.int64), np.zeros(LANES, np.int64)
+    right, n, n_waiting = True, labels.shape[0], 0
+    for row in range(n + 1):
+        if row < n:
+            if atoms.names[labels[row]] >= 0:
+                labels[row] = atoms.names[labels[row]]
+            else:
+                items[n_waiting] = row
+                n_waiting += 1
+        if n_waiting < LANES and (row < n or n_waiting == 0):
+            continue
+        # Lanes beyond the last row hold the first one again.
+        for lane in range(n_waiting, LANES):
+            items[lane] = items[0]
+        for lane in range(LANES):
+            likely[lane] = max(atoms.own[labels[items[lane]]], 0)
+            uniforms[lane] = row_uniform(seed, call, 0, first + items[lane])
+        if n_atoms > 1:
+            for k in range(n_atoms):
+                for lane in range(LANES):
+                    values[k, lane] = atoms.log_jumps[k]
+            add_densities_of_items(family, panel, data, items, n_atoms, values)
+            draw_columns(uniforms, values, n_atoms, likely, chosen)
+        for lane in range(n_waiting):
+            i, name = items[lane], chosen[lane]
             before = atoms.own[labels[i]]
-            name = max(before, 0)
-            if n_atoms > 1:
-                for k in range(n_atoms):
-                    values[k] = atoms.log_jumps[k]
-                add_component_densities(family, panel, data, i, width, values)
-                name = column_at(row_uniform(seed, call, 0, first + i), values, n_atoms, name)
+            labels[i] = name
             if name != before:
                 right &= round_statistics(family, data, i, quanta, memory, rounded)
                 counts[name] += 1
@@ -195,7 +211,7 @@ def relabel_rows(labels, first, family, data, atoms, seed, call, quanta, counts,
                 if before >= 0:
                     counts[before] -= 1
                     add_rounded(rounded, sums[before], -1)
-        labels[i] = name
+        n_waiting = 0
     return right
 
 

@@ -126,10 +126,12 @@ def redraw_rows(chain, rng, law, n_rows):
     capacity = len(state.counts)
     new_counts = np.append(counts, np.zeros(capacity - len(counts), dtype=np.int64))
     new_sums = np.concatenate([sums, np.zeros((capacity - len(counts), sums.shape[1]), dtype=np.int64)])
-    rounded = rounded_rows(chain.preparation, data, n_rows, chain.quanta)
-    for moved, sign in ((labels, -1), (state.labels, 1)):
-        np.add.at(new_counts, moved, sign)
-        np.add.at(new_sums, moved, sign * rounded)
+    moved = np.flatnonzero(labels != state.labels)
+    if len(moved):
+        rounded = rounded_rows(chain.preparation, chain.preparation(values[moved]), len(moved), chain.quanta)
+        for slots, sign in ((labels[moved], -1), (state.labels[moved], 1)):
+            np.add.at(new_counts, slots, sign)
+            np.add.at(new_sums, slots, sign * rounded)
     kept = new_counts > 0
     new_names = np.maximum(np.cumsum(kept) - 1, 0)
     target = no_changes(len(counts), new_names[: len(counts)]).target

@@ -1,14 +1,13 @@
 """The pass of splits and merges: rows of disjoint sets of clusters draw their parts, or are weighed under them."""
 
-import math
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from pymc_nrm.families.components import add_component_densities, component_panel, write_component
+from pymc_nrm.families.components import add_densities_of_items, component_panel, write_component
 from pymc_nrm.kernels.generic import kernel
 from pymc_nrm.kernels.lanes import LANES
-from pymc_nrm.kernels.special import exponentiate, index_at
+from pymc_nrm.kernels.special import index_at
 from pymc_nrm.moves.chunks.chain import Changes, Clusters, check_bounds, row_uniform
 from pymc_nrm.moves.chunks.exact_sums import (
     add_logarithm,
@@ -17,6 +16,7 @@ from pymc_nrm.moves.chunks.exact_sums import (
     logarithm_value,
     round_statistics,
 )
+from pymc_nrm.moves.chunks.rows_in_lanes import mix_columns
 from pymc_nrm.partitions.labels import members
 
 
@@ -47,44 +47,52 @@ def scan_rows(labels, sides, first, family, data, parts, n_clusters, draw, quant
     """
     seed, call = draw
     starts, order = members(labels, n_clusters)
-    panel, values, weights = component_panel(family, LANES), np.empty(LANES), np.empty(LANES)
+    panel, values, weights = component_panel(family, LANES), np.empty((LANES, LANES)), np.empty((LANES, LANES))
+    total, mix, items, own = np.empty(LANES), np.empty(LANES), np.zeros(LANES, np.int64), np.zeros(LANES, np.int64)
     memory, rounded = np.zeros(sums.shape[2]), np.empty(sums.shape[2], dtype=np.int64)
     right = True
     for m in range(parts.n_parts.shape[0]):
         n_parts, draws, summed = parts.n_parts[m], parts.draws[m], parts.summed[m]
         for part in range(n_parts):
             write_component(family, parts.parameters[m, part], panel, part)
-        for here in range(parts.clusters.shape[1]):
+        here, place, n_waiting, n_clusters_here = 0, 0, 0, np.count_nonzero(parts.clusters[m] >= 0)
+        while here < n_clusters_here:
             cluster = parts.clusters[m, here]
-            if cluster < 0:
-                break
-            for place in range(starts[cluster], starts[cluster + 1]):
-                i = order[place]
+            if starts[cluster] + place < starts[cluster + 1]:
+                items[n_waiting], own[n_waiting] = order[starts[cluster] + place], here
+                n_waiting, place = n_waiting + 1, place + 1
+            else:
+                here, place = here + 1, 0
+            if n_waiting < LANES and (here < n_clusters_here or n_waiting == 0):
+                continue
+            # Lanes beyond the last row hold the first one again.
+            for lane in range(n_waiting, LANES):
+                items[lane] = items[0]
+            for part in range(n_parts):
+                for lane in range(LANES):
+                    values[part, lane] = parts.log_weights[m, part]
+            add_densities_of_items(family, panel, data, items, n_parts, values)
+            mix_columns(values, n_parts, weights, total, mix)
+            for lane in range(n_waiting):
+                i, side, is_anchor = items[lane], own[lane], False
                 row = first + i
-                side, is_anchor = here, False
                 for part in range(n_parts):
                     if row == parts.anchors[m, part]:
                         side, is_anchor = part, True
                 if summed or not is_anchor:
-                    for part in range(n_parts):
-                        values[part] = parts.log_weights[m, part]
-                    add_component_densities(family, panel, data, i, LANES, values)
-                    for part in range(n_parts):
-                        weights[part] = values[part]
-                    largest, total = exponentiate(weights, n_parts)
                     if draws and not is_anchor:
-                        side = index_at(weights, n_parts, row_uniform(seed, call, 0, row) * total)
-                    mix = largest + math.log(total)
+                        side = index_at(weights[:, lane], n_parts, row_uniform(seed, call, 0, row) * total[lane])
                     if not summed:
-                        add_logarithm(values[side] - mix, digits, words[m])
+                        add_logarithm(values[side, lane] - mix[lane], digits, words[m])
                     else:
-                        add_logarithm(values[side] if is_anchor else mix, digits, words[m])
+                        add_logarithm(values[side, lane] if is_anchor else mix[lane], digits, words[m])
                 if draws:
                     sides[i] = side
                     if side > 0:
                         counts[m, side] += 1
                         right &= round_statistics(family, data, i, quanta, memory, rounded)
                         add_rounded(rounded, sums[m, side], 1)
+            n_waiting = 0
     return right
 
 

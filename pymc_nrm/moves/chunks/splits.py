@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from pymc_nrm.families.base import add_item, statistics_size
-from pymc_nrm.families.components import add_component_densities, component_panel, write_component
+from pymc_nrm.families.components import add_densities_of_items, component_panel, write_component
 from pymc_nrm.families.conjugate import draw_parameters, log_marginal, log_parameter_density, parameters_size
 from pymc_nrm.families.moment_split import join_parameters, split_parameters
 from pymc_nrm.families.needs import MOMENT_SPLIT
@@ -15,8 +15,8 @@ from pymc_nrm.kernels.lanes import LANES
 from pymc_nrm.kernels.special import copy_row, draw_log_gamma, log_rising_factorial, log_sum_exp
 from pymc_nrm.moves.chunks.scan import Parts, divide, nearest, of_sets, scan
 
-# Steps of the launch on the rows of the sample.
-N_STEPS = 8
+# Steps of the launch, and about how many rows of the sample it looks at: a pass over all rows follows.
+N_STEPS, _LAUNCH_ROWS = 8, 4000
 # Sets of so few rows are all tried in each draw.
 _FEW_ROWS = 50_000
 
@@ -39,25 +39,34 @@ def draw_halves(rng, law, family, counts, statistics, parameters, log_weights):
 
 
 @kernel
-def launch(rng, law, family, data, labels, first, second, anchors, n_steps, parameters, log_weights):
-    """Find two halves of the rows of two clusters in the sample, with labels (n_sample,): draw parameters (2, size) and
-    weights given halves about the anchors, and halves given these.
+def launch(rng, law, family, data, labels, stride, first, second, anchors, n_steps, parameters, log_weights):
+    """Find two halves of the rows of two clusters in the sample, with labels (n_sample,), of which it reads every
+    stride-th: draw parameters (2, size) and weights given halves about the anchors, and halves given these.
     """
     counts, statistics = np.empty(2, dtype=np.int64), np.empty((2, statistics_size(family)))
-    panel, values = component_panel(family, LANES), np.empty(LANES)
+    panel, values, items = component_panel(family, LANES), np.empty((2, LANES)), np.zeros(LANES, dtype=np.int64)
+    n_places, n_waiting = (labels.shape[0] + stride - 1) // stride, 0
     for step in range(n_steps + 1):
         counts.fill(1)
         statistics.fill(0.0)
         for half in range(2):
             add_item(family, statistics[half], data, anchors[half], 1.0)
-        for i in range(labels.shape[0]):
-            if step == 0 or (labels[i] != first and labels[i] != second) or i == anchors[0] or i == anchors[1]:
+        for place in range(n_places + 1 if step > 0 else 0):
+            i = place * stride
+            if place < n_places and labels[i] in (first, second) and i != anchors[0] and i != anchors[1]:
+                items[n_waiting] = i
+                n_waiting += 1
+            if n_waiting < LANES and (place < n_places or n_waiting == 0):
                 continue
-            values[0], values[1] = log_weights[0], log_weights[1]
-            add_component_densities(family, panel, data, i, LANES, values)
-            half = 1 if rng.random() * (1.0 + math.exp(values[0] - values[1])) < 1.0 else 0
-            counts[half] += 1
-            add_item(family, statistics[half], data, i, 1.0)
+            for half in range(2):
+                for lane in range(LANES):
+                    values[half, lane] = log_weights[half]
+            add_densities_of_items(family, panel, data, items, 2, values)
+            for lane in range(n_waiting):
+                half = 1 if rng.random() * (1.0 + math.exp(values[0, lane] - values[1, lane])) < 1.0 else 0
+                counts[half] += 1
+                add_item(family, statistics[half], data, items[lane], 1.0)
+            n_waiting = 0
         draw_halves(rng, law, family, counts, statistics, parameters, log_weights)
         for half in range(2):
             write_component(family, parameters[half], panel, half)
@@ -135,6 +144,7 @@ def propose(chain, rng, law, anchors, clusters, apart):
             family,
             chain.sample_data,
             labels,
+            len(labels) // _LAUNCH_ROWS + 1,
             *clusters[k],
             anchors[k],
             N_STEPS,

@@ -13,7 +13,11 @@ from pymc_nrm.moves.chunks.source import blocks_of, read_source
 from pymc_nrm.moves.chunks.splits import cluster_weights, split_and_merge, split_and_merge_by_moments
 from pymc_nrm.moves.sampled_start import climb
 from pymc_nrm.moves.slice_labels import jump_law
+from pymc_nrm.partitions.labels import canonical_labels
 
+# Sweeps of a start by its numbers of rows.  Surplus clusters among several that overlap are mostly gone after 150
+# sweeps of 5000 rows, and stay for hundreds among more.
+_START_SWEEPS = {1000: 60, 5000: 150, 20_000: 100}
 # Clusters that overlap take many sweeps to find their shapes, among few rows as among many. With at least _TIMES_MORE
 # times _MANY_ROWS rows, a chain on _MANY_ROWS of them therefore makes up to _MOST_SEGMENTS segments of _SEGMENT sweeps.
 _MANY_ROWS, _TIMES_MORE = 200_000, 5
@@ -51,10 +55,13 @@ def log_joint(chain, law, u_term):
     return u_term + float(cluster_weights(law, family, chain.clusters.counts, chain.statistics()).sum())
 
 
-def start(chain, rng, measure, n_pairs):
-    """Bring a chain to the clusters of chains on some of the rows."""
+def start(chain, rng, measure, n_pairs, given=None):
+    """Bring a chain to the clusters of chains on some of the rows.
 
-    def begin(values, previous):
+    The first of them begins with the labels that are given of all rows (n,), if any.
+    """
+
+    def begin(values, previous, labels=None):
         n_sampled, sample = len(chain.sample), np.arange(len(values))
         if len(values) > n_sampled:
             sample = np.sort(rng.choice(sample, n_sampled, replace=False))
@@ -63,6 +70,8 @@ def start(chain, rng, measure, n_pairs):
         current.begin_sweep(rng)
         if previous is not None:
             label_by(current, previous, rng, draw_law(rng, measure, previous)[0])
+        elif labels is not None:
+            current.restore(canonical_labels(labels))
         return current
 
     def advance(current):
@@ -72,9 +81,9 @@ def start(chain, rng, measure, n_pairs):
         return log_joint(current, law, u_term)
 
     def begin_on_sample(rows, previous):
-        return begin(chain.sample_values[rows], previous)
+        return begin(chain.sample_values[rows], previous, None if given is None else given[chain.sample[rows]])
 
-    last, _ = climb(rng, len(chain.sample), begin_on_sample, advance)
+    last, _ = climb(rng, len(chain.sample), begin_on_sample, advance, sweeps=_START_SWEEPS)
     if chain.n >= _TIMES_MORE * _MANY_ROWS:
         rows = np.sort(rng.choice(chain.n, _MANY_ROWS, replace=False, shuffle=False))
         last = begin(np.concatenate(list(chain.engine.each(rows_of, rows))), last)
