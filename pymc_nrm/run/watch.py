@@ -69,7 +69,7 @@ class Watch:
         self._n_total, self._n_done, self._chains = n_total, 0, set()
         self._times, self._last_line = deque(maxlen=_LAST_DRAWS + 1), None
         _log.info(
-            f"{subject}: unless a start is given, a chain begins on 1,000 and then 20,000 random ones, some seconds, "
+            f"{subject}: unless a start is given, a chain begins on 1,000 random ones, then more, some seconds, "
             "whose clusters all others join; how long a draw takes is said after some."
         )
 
