@@ -17,7 +17,7 @@ from pymc_nrm.measures.base import log_eppf
 from pymc_nrm.models.learned_priors import learned_priors
 from pymc_nrm.partitions.labels import all_partitions, label_counts
 from pymc_nrm.run import slot_steps
-from pymc_nrm.run.slot_steps import learned_variables
+from pymc_nrm.run.slot_steps import learned_variables, with_careful_nuts
 
 X = np.array([[0.2, -0.4], [0.9, 1.8], [2.1, 0.7], [5.9, 4.1]])
 MEASURE = nrm.NormalizedGeneralizedGamma(1.3, 0.3)
@@ -267,6 +267,14 @@ def test_all_variables_of_a_prior_or_none(monkeypatch):
         model.rvs_to_values[model[name]].name for name in NAMES
     ]
     assert learned_variables(model, {"step": slices}) == learned_variables(model, {"target_accept": 0.9}) == []
+
+
+def test_nuts_of_learned_hyperparameters_is_careful_unless_told():
+    model, careful = make_model(), {"target_accept": 0.9}
+    assert with_careful_nuts(model, {}) == {"nuts": careful}
+    assert with_careful_nuts(model, {"nuts": {"max_treedepth": 5}}) == {"nuts": careful | {"max_treedepth": 5}}
+    for given in ({"target_accept": 0.7}, {"nuts": {"target_accept": 0.7}}, {"step": nrm.LearnedGibbs(model=model)}):
+        assert with_careful_nuts(model, given) == given
 
 
 @pytest.mark.quick("gaps")

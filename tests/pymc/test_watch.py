@@ -66,7 +66,7 @@ def test_a_run_over_many_items_is_watched(monkeypatch, caplog):
     assert seen == [0, 1, 2, 3, 4, 5]
     assert lines_of(caplog) == [
         'With nrm.Chunks a chain uses all cores, see "Large data" in the documentation, docs/how-to/large-data.md.',
-        "z has 4 items: unless a start is given, a chain begins on 1,000 and then 20,000 random ones, some seconds, "
+        "z has 4 items: unless a start is given, a chain begins on 1,000 random ones, then more, some seconds, "
         "whose clusters all others join; how long a draw takes is said after some.",
     ]
 
