@@ -74,9 +74,7 @@ def accept_in_nuts(kwargs):
 
 
 def make_step(model, kwargs):
-    """The step that ``pm.sample`` would make, and its arguments without those for making steps. Also returns the
-    arguments that are left, with the step.
-    """
+    """The step that ``pm.sample`` would make, and its arguments with this step, without those for making steps."""
     kwargs = dict(kwargs)
     options = accept_in_nuts({name: kwargs.pop(name) for name in set(kwargs) - _ARGUMENTS})
     compile_kwargs = resolve_backend_compile_kwargs(kwargs.get("backend"), kwargs.get("compile_kwargs"))

@@ -410,9 +410,7 @@ _LEAST_DETERMINANT_SHARE = 1e-6
 
 
 class NormalPanel(NamedTuple):
-    """Components as ``squared_lengths`` and, from ``factors``, ``squared_lengths_of_items`` read them, with b = -W mean
-    and W W' = precision; constants, and memory.
-    """
+    """Components as ``squared_lengths`` reads them (b = -W mean, W W' = precision), as ``factors``, and memory."""
 
     lanes: Any
     constants: Any

@@ -71,9 +71,7 @@ def squared_lengths(panel, x, n_blocks, out):
 
 
 def squared_lengths_of_items(factor, x, out):
-    """The same of LANES items and one cluster, in place. Shapes: ``factor`` (n_rows,), ``x`` (d, LANES), ``out``
-    (LANES,).
-    """
+    """The same of LANES items, x (d, LANES), and one cluster, factor (n_rows,), in place."""
     row = 0
     out.fill(0.0)
     for i in range(len(x)):

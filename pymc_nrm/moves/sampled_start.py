@@ -19,8 +19,7 @@ def climb(rng, n, begin, advance, held=(), sweeps=None):
     """Run chains on more and more of n random items; return the last of them, and its items.
 
     ``begin(items, previous)`` makes a chain from the one before, None at first, whose items come first among its own;
-    ``advance(chain)`` makes a sweep.  All chains have the items ``held``.  ``sweeps`` maps numbers of items to those of
-    sweeps, by default START_SIZES to 60.
+    ``advance(chain)`` makes a sweep, of which ``sweeps`` has numbers by those of items.  All chains hold ``held``.
     """
     # Items may be in an order that tells of their clusters.
     order = rng.permutation(n)

@@ -55,9 +55,7 @@ def with_careful_nuts(model, kwargs):
 
 
 def with_slot_nuts(model, kwargs):
-    """Add a :class:`~pymc_nrm.SlotNUTS` for all continuous variables that have no step, if the model needs one.
-    ``nuts`` and ``target_accept`` become options of the step.
-    """
+    """Add a SlotNUTS, with the options of NUTS, for continuous variables without a step, if the model needs one."""
     if all(kind.max_clusters is None for kind in partitions_of(model).values()):
         return kwargs
     steps = given_steps(kwargs)

@@ -399,11 +399,9 @@ def _assign(family, data, order, n_seeds):
 
 
 def _group_units(table, family, data, groups):
-    """Trees over groups of items, and the units into which they are split.
-
-    As long as roots have d > 1 and there are fewer than ``_UNITS_PER_GROUP`` units per group, the root with the largest
-    d is replaced by its children. Merges are those below the units, numbered from n; ``tops`` has the nodes of units.
-    """
+    """Trees over groups of items, and the units into which they are split."""
+    # As long as roots have d > 1 and there are fewer than _UNITS_PER_GROUP units per group, the root with the largest d
+    # is replaced by its children. Merges are those below the units, numbered from n; `tops` has the nodes of units.
     n = sum(len(group) for group in groups)
     items = item_units(table, family, data, np.arange(n))
     merges, merge_log_d, _, roots = join_groups(items, groups, np.arange(n), n, table, family)

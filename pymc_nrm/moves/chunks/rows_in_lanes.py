@@ -10,10 +10,7 @@ from pymc_nrm.kernels.lanes import LANES, exp_within, log_above_one
 
 @kernel(inner_loop=True)
 def draw_columns(uniforms, values, n_columns, likely, chosen):
-    """Draw the columns of LANES rows as ``moves.gibbs.column_at``.
-
-    Shapes: ``values`` (n_columns, LANES), which are overwritten, all others (LANES,).
-    """
+    """Draw the columns of LANES rows as ``column_at``; ``values`` (n_columns, LANES) are overwritten."""
     reference, total = np.empty(LANES), np.zeros(LANES)
     n_above = 0
     for lane in range(LANES):
@@ -47,9 +44,7 @@ def draw_columns(uniforms, values, n_columns, likely, chosen):
 
 @kernel(inner_loop=True)
 def mix_columns(values, n_columns, weights, total, mix):
-    """Write exponentials of values, divided by the largest of a row, their sums, and logarithms of the sums of the
-    exponentials, which are NaN if a value is.  Shapes: ``values`` and ``weights`` (n_columns, LANES), others (LANES,).
-    """
+    """Write the log of the sum of exponentials of a row, NaN if a value is; weights / total are its shares."""
     for lane in range(LANES):
         mix[lane] = values[0, lane]
         total[lane] = 0.0

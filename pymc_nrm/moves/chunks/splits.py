@@ -40,9 +40,7 @@ def draw_halves(rng, law, family, counts, statistics, parameters, log_weights):
 
 @kernel
 def launch(rng, law, family, data, labels, stride, first, second, anchors, n_steps, parameters, log_weights):
-    """Find two halves of the rows of two clusters in the sample, with labels (n_sample,), of which it reads every
-    stride-th: draw parameters (2, size) and weights given halves about the anchors, and halves given these.
-    """
+    """Find two halves of two clusters: draw their parameters given halves of every stride-th sampled row, and so on."""
     counts, statistics = np.empty(2, dtype=np.int64), np.empty((2, statistics_size(family)))
     panel, values, items = component_panel(family, LANES), np.empty((2, LANES)), np.zeros(LANES, dtype=np.int64)
     n_places, n_waiting = (labels.shape[0] + stride - 1) // stride, 0

@@ -56,10 +56,7 @@ def log_joint(chain, law, u_term):
 
 
 def start(chain, rng, measure, n_pairs, given=None):
-    """Bring a chain to the clusters of chains on some of the rows.
-
-    The first of them begins with the labels that are given of all rows (n,), if any.
-    """
+    """Bring a chain to the clusters of chains on some rows; the first begins with the given labels (n,), if any."""
 
     def begin(values, previous, labels=None):
         n_sampled, sample = len(chain.sample), np.arange(len(values))
