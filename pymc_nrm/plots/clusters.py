@@ -92,7 +92,8 @@ def plot_clusters(
     markers 32 styles, so clusters after the 32nd are drawn as small ones.  The opacity of an item is 1 minus 0.8 times
     its uncertainty.  Small clusters have no lines, and neither do clusters of fewer than d + 2 items, which do not
     determine a covariance of d features: those of the plot, or with full covariances of `components` all.  The legend
-    then says from how many items on there are lines.
+    then says from how many items on there are lines.  Without `components`, features of at most ten different whole
+    numbers, such as categories, have none either.
 
     Examples
     --------
@@ -121,7 +122,9 @@ def plot_clusters(
 
     def moments(places):
         if known is None:
-            return empirical_moments(values[:, shown[places]], groups.labels, own)
+            means, covariances = empirical_moments(values[:, shown[places]], groups.labels, own)
+            continuous = not any(has_few_values(values[:, j]) for j in shown[places])
+            return (means, covariances) if continuous else (np.nan * means, np.nan * covariances)
         means, covariances = known[0][:own, shown[places]], known[1][:own][:, shown[places]][:, :, shown[places]]
         few = np.array(groups.sizes[:own]) < least
         return np.where(few[:, None], np.nan, means), np.where(few[:, None, None], np.nan, covariances)
@@ -165,6 +168,12 @@ def features_to_show(values, labels):
             means = np.bincount(own, x - x.mean()) / np.maximum(counts, 1)
             shares[j] = (counts * means**2).sum() / total
     return np.sort(np.argsort(-shares, kind="stable")[:MAX_FEATURES])
+
+
+def has_few_values(x):
+    """Whether a feature (n,) has at most ten different values, all whole, far fewer than there are items."""
+    seen = np.unique(x[np.isfinite(x)])
+    return len(seen) <= min(10, len(x) // 3) and bool((seen == np.rint(seen)).all())
 
 
 def item_opacity(draws, labels, uncertainty, n):

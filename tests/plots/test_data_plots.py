@@ -140,6 +140,16 @@ class TestClusters:
         lines = plot_clusters(None, X, estimate=TRUE, uncertainty=False, backend="none").viz["components"]["X"]
         assert lines.sel(row=1, column=0).values[1] is None
 
+    def test_categories_have_no_ellipses(self, rng):
+        X = make_data(3)
+        X[:, 1] = rng.integers(0, 2, len(X))
+        lines = plot_clusters(None, X, estimate=TRUE, uncertainty=False, backend="none").viz["components"]["X"]
+        drawn = [[line is not None for line in lines.values[place]] for place in ((0, 0), (1, 0), (1, 1))]
+        assert [any(lines) for lines in drawn] == [False, True, False]
+        X[:, 1] += 0.5
+        lines = plot_clusters(None, X, estimate=TRUE, uncertainty=False, backend="none").viz["components"]["X"]
+        assert any(line is not None for line in lines.values[0, 0])
+
     @pytest.mark.parametrize(("d", "full", "least"), [(1, None, 3), (4, None, 4), (6, True, 8), (6, False, 3)])
     def test_ellipses_are_of_enough_items_to_determine_them(self, rng, d, full, least):
         sizes = np.array([20, least, least - 1])
