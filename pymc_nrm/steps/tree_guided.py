@@ -32,6 +32,9 @@ _REBUILDS, _REBUILDS_OF_MANY = (0.1, 0.25, 0.5), (0.25,)
 # A cycle updates this share of the items, but at least `_MANY_ITEMS` of them, or all if there are fewer.
 _MANY_ITEMS, _SHARE = 20_000, 0.25
 
+# With at most this many items, a draw makes several cycles, with half of the moves along the tree in each.
+_FEW_ITEMS = 1000
+
 # A draw makes enough cycles to visit `_VISITS` items, and `_VISITS_EACH` more for each learned number; but at most
 # `_MOST_CYCLES`, and one more for every `_CYCLE_EACH` learned numbers.
 _VISITS, _VISITS_EACH, _MOST_CYCLES, _CYCLE_EACH = 2000, 4, 6, 150
@@ -109,9 +112,9 @@ class TreeGuided(PartitionStep):
         others (:class:`~pymc_nrm.steps.Move`).  The kinds are ``"informed_split_merge"``, ``"tree_split_merge"``,
         ``"subtree_gibbs"`` and ``"marginal_gibbs"``.  A float is a share of the number of items.  For
         ``"marginal_gibbs"`` it is the number of items to update, at most all of them; each item is updated once, in
-        random order, before any is updated again.  Kinds that are left out keep their default number: 3, 2 and 3, and
-        20,000 items or a quarter of them; ``"informed_split_merge"`` is 0 after tuning, and ``"tree_split_merge"`` 1
-        with more than 20,000 items.
+        random order, before any is updated again.  Kinds that are left out keep their default number: 6, 4 and 5, with
+        at most 1000 items 3, 2 and 3, and 20,000 items or a quarter of them; ``"informed_split_merge"`` is 0 after
+        tuning, and ``"tree_split_merge"`` 1 with more than 20,000 items.
     n_trees : int
         Number of guide trees; each cycle uses one of them at random.
     n_cycles : int, optional
@@ -282,11 +285,12 @@ def numbers_of_moves(n, chosen, *, tuning):
 
     Informed splits and merges bring a chain to the bulk of the posterior, and cost more than they gain after tuning.
     """
+    informed, along_tree, blocks = (3, 2, 3) if n <= _FEW_ITEMS else (6, 4, 5)
     defaults = {
-        "informed_split_merge": 3 if tuning else 0,
+        "informed_split_merge": informed if tuning else 0,
         # Each allocates two clusters item by item.
-        "tree_split_merge": 2 if n <= _MANY_ITEMS else 1,
-        "subtree_gibbs": 3,
+        "tree_split_merge": along_tree if n <= _MANY_ITEMS else 1,
+        "subtree_gibbs": blocks,
         "marginal_gibbs": min(n, max(_MANY_ITEMS, round(_SHARE * n))),
     }
     counts = {
