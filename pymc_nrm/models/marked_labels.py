@@ -12,6 +12,7 @@ from pymc_nrm.common.pymc_internals import JOINED_INPUTS, check_parameters
 from pymc_nrm.kernels.generic import prepare_numba
 from pymc_nrm.kernels.kernel_cache import class_fingerprint, source_fingerprint
 from pymc_nrm.kernels.kernel_op import register_numba as register_op
+from pymc_nrm.partitions.kind import MarkedStart
 
 
 def printed_names(name, kind):
@@ -58,22 +59,11 @@ def register_numba(op_class, describe):
 _DEFAULT = np.dtype("int64", metadata={"pymc_nrm": "default start"})
 
 
-class DefaultStart(Op):
+class DefaultStart(MarkedStart):
     """Copy labels, and mark the copy as a default start."""
 
     __props__ = ()
-
-    def make_node(self, labels):
-        return Apply(self, [labels], [labels.type()])
-
-    def perform(self, node, inputs, output_storage):
-        marked = np.empty(inputs[0].shape, dtype=_DEFAULT)
-        marked[...] = inputs[0]
-        output_storage[0][0] = marked
-
-    def do_constant_folding(self, fgraph, node):
-        # PyTensor merges equal constants, and the user may give the same labels.
-        return False
+    marked = _DEFAULT
 
 
 def is_default_start(labels):

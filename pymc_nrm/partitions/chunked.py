@@ -8,12 +8,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytensor.tensor as pt
-from pytensor.graph.basic import Apply
-from pytensor.graph.op import Op
 
 from pymc_nrm.common.marks import ROWS
 from pymc_nrm.measures.base import symbolic_log_eppf
-from pymc_nrm.partitions.kind import Kind
+from pymc_nrm.partitions.kind import Kind, MarkedStart
 from pymc_nrm.partitions.labels import canonical_labels, smallest_type
 
 # Statistics of the step that hold a draw: sizes (n_clusters,) and sums (n_clusters, size) of clusters, in the order in
@@ -59,21 +57,11 @@ class Rows:
         raise NotImplementedError
 
 
-class GivenStart(Op):
+class GivenStart(MarkedStart):
     """Copy the value of a partition, with given labels of all rows in the metadata of its type."""
 
     def __init__(self, labels):
-        self._type = np.dtype("int64", metadata={"labels of rows": labels})
-
-    def make_node(self, value):
-        return Apply(self, [value], [value.type()])
-
-    def perform(self, node, inputs, output_storage):
-        output_storage[0][0] = inputs[0].astype(self._type)
-
-    def do_constant_folding(self, fgraph, node):
-        # Constants have no metadata.
-        return False
+        self.marked = np.dtype("int64", metadata={"labels of rows": labels})
 
 
 def given_labels(value):

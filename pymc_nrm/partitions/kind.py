@@ -14,6 +14,8 @@ import copy
 from typing import Any, ClassVar
 
 import numpy as np
+from pytensor.graph.basic import Apply
+from pytensor.graph.op import Op
 
 from pymc_nrm.common.marks import NAME
 
@@ -169,3 +171,19 @@ class Kind:
         Neither kernels nor graphs check bounds, and samplers that know nothing of partitions may propose any numbers.
         """
         raise NotImplementedError
+
+
+class MarkedStart(Op):
+    """Copy a start to the dtype ``marked``, whose metadata copies and processes keep."""
+
+    def make_node(self, value):
+        return Apply(self, [value], [value.type()])
+
+    def perform(self, node, inputs, output_storage):
+        copied = np.empty(inputs[0].shape, dtype=self.marked)
+        copied[...] = inputs[0]
+        output_storage[0][0] = copied
+
+    def do_constant_folding(self, fgraph, node):
+        # Constants have no metadata, and PyTensor merges equal ones: the user may give the same labels.
+        return False
