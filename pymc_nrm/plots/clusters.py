@@ -120,11 +120,12 @@ def plot_clusters(
     shown = features_to_show(values, labels)
     least = (min(d, 2) if known is None else known[2]) + 2
 
+    categories = np.array([has_few_values(values[:, j]) for j in shown])
+
     def moments(places):
         if known is None:
             means, covariances = empirical_moments(values[:, shown[places]], groups.labels, own)
-            continuous = not any(has_few_values(values[:, j]) for j in shown[places])
-            return (means, covariances) if continuous else (np.nan * means, np.nan * covariances)
+            return (np.nan * means, np.nan * covariances) if categories[places].any() else (means, covariances)
         means, covariances = known[0][:own, shown[places]], known[1][:own][:, shown[places]][:, :, shown[places]]
         few = np.array(groups.sizes[:own]) < least
         return np.where(few[:, None], np.nan, means), np.where(few[:, None, None], np.nan, covariances)

@@ -2,7 +2,7 @@
 
 import dataclasses
 import textwrap
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -17,9 +17,6 @@ from pymc_nrm.stats.contingency import contingency_table
 from pymc_nrm.stats.draws import partition_draws, posterior_of, stack_draws
 from pymc_nrm.stats.point_estimate import chosen_estimate
 from pymc_nrm.stats.uncertainty import assignment_uncertainty
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 # Lines of text have at most so many characters, and show at most so many clusters, of which so many of one item.
 _WIDTH, _MOST_CLUSTERS, _MOST_SINGLE = 118, 30, 3
@@ -65,8 +62,8 @@ class ClusterDescription:
     1        2      1 to 2    0       0.50       yes 0 %    yes 50 %
     """
 
-    table: "pd.DataFrame"
-    cells: "pd.DataFrame"
+    table: pd.DataFrame
+    cells: pd.DataFrame
     title: str
     notes: tuple[str, ...]
 

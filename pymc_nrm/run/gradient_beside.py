@@ -28,9 +28,8 @@ _SECONDS_AT_MOST = 600.0
 
 
 def with_gradient_beside(model, kwargs, taken=()):
-    """Context in which a step that compiles for long has another process compile the gradient for NUTS, if there will
-    be one and there are two cores; variables that are taken get a step later.
-    """
+    """Context in which a step that compiles for long has another process compile the gradient for NUTS, if any."""
+    # It takes a second core. Variables that are taken get a step later.
     rest = continuous_without_step(model, given_steps(kwargs))
     names = [variable.name for variable in rest if variable not in taken]
     if not names or kwargs.get("cores") == 1 or usable_cores() < 2:
