@@ -40,9 +40,9 @@ class LearnedGibbs(BlockedStep):
     tens for d (d + 1) / 2 variables.
 
     The step leaves the posterior invariant, and is irreducible for these variables.  :func:`pymc_nrm.sample` uses it
-    from eight features on, and leaves to NUTS what differs from ``learned`` in anything but constants: other laws or
-    transforms than log-normal ones, or variables on which anything else in the model depends.  ``pm.sample`` must be
-    given the step.
+    for all such priors if one is of eight features or more, and leaves to NUTS what differs from ``learned`` in
+    anything but constants: other laws or transforms than log-normal ones, or variables on which anything else in the
+    model depends.  ``pm.sample`` must be given the step.
 
     Parameters
     ----------

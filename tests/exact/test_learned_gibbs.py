@@ -269,6 +269,19 @@ def test_all_variables_of_a_prior_or_none(monkeypatch):
     assert learned_variables(model, {"step": slices}) == learned_variables(model, {"target_accept": 0.9}) == []
 
 
+def test_one_prior_of_many_features_brings_all_others():
+    rng = np.random.default_rng(1)
+    with pm.Model() as model:
+        z = nrm.Partition("z", MEASURE, n=6)
+        for name, n_features in (("few", 2), ("many", 8)):
+            counts = rng.poisson(3.0, (6, n_features))
+            nrm.Mixture(name, z, nrm.PoissonGamma.learned(name, counts), observed=counts)
+        assert [value.name for value in learned_variables(model, {})] == [
+            "few_concentration_log__",
+            "many_concentration_log__",
+        ]
+
+
 def test_nuts_of_learned_hyperparameters_is_careful_unless_told():
     model, careful = make_model(), {"target_accept": 0.9}
     assert with_careful_nuts(model, {}) == {"nuts": careful}
