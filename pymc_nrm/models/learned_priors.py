@@ -14,7 +14,7 @@ from pytensor.tensor.random.basic import GammaRV, LogNormalRV, NormalRV
 from pytensor.tensor.random.type import RandomType
 
 from pymc_nrm.common.supports import WholeNumber
-from pymc_nrm.families.concentrations import log_marginals_of_feature
+from pymc_nrm.families.learned_draws import log_marginals_of_feature
 from pymc_nrm.families.normal_wishart import NormalWishart
 from pymc_nrm.families.principal_normal_wishart import PrincipalNormalWishart
 from pymc_nrm.families.scatter import RandomCovariance
