@@ -7,9 +7,8 @@ import scipy
 import xarray as xr
 
 from pymc_nrm.common.checks import check_probability, numeric_array
-from pymc_nrm.plots.canvas import Canvas
+from pymc_nrm.plots.canvas import LEGEND, OF_BACKEND, Canvas, PlotCollection, options_of_plots
 from pymc_nrm.plots.cluster_points import columns_of_text, feature_matrix, grouped_estimate, grouped_points
-from pymc_nrm.plots.options import LEGEND, OF_BACKEND, PlotCollection, options_of_plots
 from pymc_nrm.plots.visuals import grouped_lines, set_yticks
 from pymc_nrm.stats.draws import partition_draws
 from pymc_nrm.stats.uncertainty import assignment_uncertainty

@@ -8,7 +8,7 @@ import numpy as np
 import xarray as xr
 
 from pymc_nrm.common.checks import check_count, random_generator
-from pymc_nrm.plots.canvas import Canvas
+from pymc_nrm.plots.canvas import BARS, LABELS, LEGEND, LINE, SCATTER, VLINE, Canvas, PlotCollection, options_of_plots
 from pymc_nrm.plots.cluster_axes import (
     draw_intervals,
     interval_tails,
@@ -17,7 +17,6 @@ from pymc_nrm.plots.cluster_axes import (
     on_log_scale,
     rank_axis,
 )
-from pymc_nrm.plots.options import BARS, LABELS, LEGEND, LINE, SCATTER, VLINE, PlotCollection, options_of_plots
 from pymc_nrm.plots.visuals import CLUSTER_COLORS, bars
 from pymc_nrm.recipes.elicitation import ElicitedPrior
 from pymc_nrm.recipes.elicitation.laws import drawn_measures, equal_tailed_interval, mean_and_sd, mean_pmf, sorted_sizes

@@ -10,8 +10,8 @@ from scipy import integrate, stats
 from pymc_nrm.measures import DirichletProcess, NormalizedGeneralizedGamma
 from pymc_nrm.plots.cluster_parameters import plot_cluster_parameters
 from pymc_nrm.plots.cluster_sizes import plot_cluster_sizes
+from pymc_nrm.plots.density import plot_held_out_density
 from pymc_nrm.plots.distance import plot_distance
-from pymc_nrm.plots.held_out_density import plot_held_out_density
 from pymc_nrm.plots.n_clusters import plot_n_clusters
 from pymc_nrm.plots.partition_trace import plot_partition_trace
 from pymc_nrm.plots.prior_partition import plot_prior_partition
