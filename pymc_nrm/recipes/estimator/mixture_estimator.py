@@ -11,9 +11,9 @@ import pymc as pm
 import xarray as xr
 
 from pymc_nrm.common.checks import check_count, check_flag, check_probability, random_generator
-from pymc_nrm.posterior.cluster_probabilities import cluster_probabilities
 from pymc_nrm.posterior.conditional_laws import conditional_quantiles
 from pymc_nrm.posterior.fused_estimate import fused_estimate
+from pymc_nrm.posterior.new_items import cluster_probabilities
 from pymc_nrm.posterior.predictive_density import log_predictive_density
 from pymc_nrm.recipes.columns import NUMERIC, warn_user
 from pymc_nrm.recipes.estimator.inputs import (
