@@ -21,7 +21,7 @@ from pymc_nrm.families.scatter import RandomCovariance
 from pymc_nrm.kernels.generic import lacking
 from pymc_nrm.models.mixture import MixtureRV
 from pymc_nrm.models.rvs import depends_on, family_of
-from pymc_nrm.models.values import constant_value
+from pymc_nrm.models.values import computed_by, constant_value
 
 
 class LearnedWishart(NamedTuple):
@@ -49,7 +49,7 @@ class LearnedConcentrations(NamedTuple):
 
 def learned_priors(model):
     """The mixtures of a model whose prior is what ``learned`` makes, and whose variables nothing else depends on."""
-    mixtures = [rv for rv in model.basic_RVs if _is(rv, MixtureRV)]
+    mixtures = [rv for rv in model.basic_RVs if computed_by(rv, MixtureRV)]
     found = [find(model, rv, family_of(rv)) for rv in mixtures for find in (_learned_wishart, _learned_concentrations)]
     return [one for one in found if one is not None]
 
@@ -97,7 +97,7 @@ def _learned_wishart(model, mixture, family):
     if not isinstance(family, NormalWishart | PrincipalNormalWishart):
         return None
     kappa, factors, terms = family.kappa, _parts(family.Psi, Mul), _parts(family.nu, Add)
-    shapes = [one for one in factors if _is(one, RandomCovariance)]
+    shapes = [one for one in factors if computed_by(one, RandomCovariance)]
     excesses = [one for one in terms if one in factors]
     if len(factors) != 3 or len(terms) != 2 or len(shapes) != 1 or len(excesses) != 1:
         return None
@@ -132,22 +132,18 @@ def _learned_wishart(model, mixture, family):
     return LearnedWishart(mixture, variables, scale.data, np.array(laws, dtype=np.float64), d)
 
 
-def _is(variable, op_class):
-    return variable.owner is not None and isinstance(variable.owner.op, op_class)
-
-
 def _parts(variable, scalar_op):
     """Factors of a product or terms of a sum, of any number of operands."""
-    while _is(variable, DimShuffle):
+    while computed_by(variable, DimShuffle):
         [variable] = variable.owner.inputs
-    if _is(variable, Elemwise) and isinstance(variable.owner.op.scalar_op, scalar_op):
+    if computed_by(variable, Elemwise) and isinstance(variable.owner.op.scalar_op, scalar_op):
         return [part for operand in variable.owner.inputs for part in _parts(operand, scalar_op)]
     return [variable]
 
 
 def _constants(variable, op_class):
     """Parameters of a random variable of a class, or None if they are not constants, or it is of another class."""
-    if not _is(variable, op_class):
+    if not computed_by(variable, op_class):
         return None
     parameters = variable.owner.op.dist_params(variable.owner)
     inputs = graph_inputs(parameters)

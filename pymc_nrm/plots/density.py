@@ -164,9 +164,7 @@ def _draw_contours(canvas, mean, grid, matrix):
 
 
 def mass_levels(table, axes, masses):
-    """Densities above which the regions of highest density have given shares of the mass on a grid. Levels increase.
-    Shapes: ``table`` (n_0, n_1).
-    """
+    """Densities above which the regions of highest density have given shares of the mass on a grid, in rising order."""
     widths = [np.gradient(axis.astype("float64")) for axis in axes]
     cells = (table * np.outer(*widths)).ravel()
     place = np.argsort(-table.ravel(), kind="stable")

@@ -81,9 +81,7 @@ def with_gaps(*corners):
 
 
 def image(da, target, *, cmap="Greys", vmin=0.0, vmax=1.0, **kwargs):
-    """A matrix as an image, with its first row at the top and entry (i, j) at x = j, y = i. Shapes: ``da`` (rows,
-    columns).
-    """
+    """A matrix as an image, with its first row at the top and entry (i, j) at x = j, y = i."""
     kwargs = {"cmap": cmap, "vmin": vmin, "vmax": vmax, **kwargs}
     if isinstance(target, list):
         return recorded(target, "image", image=da.values, **kwargs)

@@ -19,6 +19,7 @@ from pymc_nrm.common.progress import tracked
 from pymc_nrm.families.base import prepare_alike
 from pymc_nrm.families.conjugate import parameter_shapes
 from pymc_nrm.models.rvs import dims_of, family_of, find_mixture, is_mixture, partition_of, rows_of
+from pymc_nrm.models.values import computed_by
 from pymc_nrm.partitions.grouped import Grouped, family_of_rows
 
 
@@ -222,7 +223,7 @@ def _with_one_row_each(graphs, rows):
 
 def _as_written(graph):
     """The graph of a hyperparameter without the checks of its shape, which is that of the old items."""
-    while graph.owner is not None and isinstance(graph.owner.op, Alloc | CheckAndRaise):
+    while computed_by(graph, Alloc | CheckAndRaise):
         graph = graph.owner.inputs[0]
     return graph
 

@@ -16,6 +16,7 @@ from pymc_nrm.models.marked_labels import is_default_start
 from pymc_nrm.models.missing_entries import MissingEntriesRV, check_gaps, gaps_of
 from pymc_nrm.models.parts import joint_data, joint_family
 from pymc_nrm.models.rvs import checked_model, depends_on, family_of, kind_of, mixtures_of, partition_of
+from pymc_nrm.models.values import computed_by
 from pymc_nrm.moves.gibbs import ItemsWithGaps, draw_weights, missing_entries_sweep
 from pymc_nrm.partitions.clusters import build_state
 from pymc_nrm.partitions.flat import Ordered
@@ -124,8 +125,7 @@ class MissingGibbs(BlockedStep):
 
     @classmethod
     def competence(cls, var, has_grad):
-        has_entries = var.owner is not None and isinstance(var.owner.op, MissingEntriesRV)
-        return Competence.IDEAL if has_entries else Competence.INCOMPATIBLE
+        return Competence.IDEAL if computed_by(var, MissingEntriesRV) else Competence.INCOMPATIBLE
 
 
 def _value_variables(vars, model):
