@@ -179,9 +179,6 @@ class TestDistance:
         assert "Rand" in artist(plot_distance(draws, estimate, backend="none"), "xlabel")["string"]
 
 
-pytest.importorskip("arviz_plots")
-
-
 def test_numbers_are_exact():
     pc = plot_prior_partition(PRIORS, 9, n_draws=20, random_seed=1, backend="none")
     for name in ("DP", "NIG"):
