@@ -201,7 +201,7 @@ def _draw_pairs(canvas, values, names, groups, moments, probability):
         points[row, column] = values[:, [column, row + 1]]
     coords = {"row": np.arange(d - 1), "column": np.arange(d - 1), "plot_axis": ["x", "y"]}
     data = xr.Dataset({"X": (("row", "column", "item", "plot_axis"), points)}, coords=coords)
-    lines = ellipse_dataset("X", moments, groups.n_groups - bool(groups.n_others), pairs, probability)
+    lines = ellipse_dataset(moments, groups.n_groups - bool(groups.n_others), pairs, probability)
     area = float(np.clip(5000 / len(values), 6, 24))
     if d == 2:
         lines = lines.isel(row=0, column=0)
@@ -287,7 +287,7 @@ def ellipse(mean, covariance, probability):
     return mean[:, None] + vectors @ (np.sqrt(np.maximum(values, 0.0))[:, None] * circle)
 
 
-def ellipse_dataset(name, moments, n_clusters, pairs, probability):
+def ellipse_dataset(moments, n_clusters, pairs, probability):
     """Ellipses of all clusters in the plots of pairs of features. Dimensions are row, column, cluster, plot_axis and
     corner; ``moments`` gives means (K, 2) and covariances (K, 2, 2) of a pair. Shapes: ``pairs`` (rows, columns, 2).
     """
@@ -297,4 +297,4 @@ def ellipse_dataset(name, moments, n_clusters, pairs, probability):
             lines[row, column, k] = ellipse(mean, covariance, probability)
     dims = ("row", "column", "cluster", "plot_axis", "corner")
     coords = {"row": np.arange(len(pairs)), "column": np.arange(pairs.shape[1]), "plot_axis": ["x", "y"]}
-    return xr.Dataset({name: (dims, lines)}, coords=coords)
+    return xr.Dataset({"X": (dims, lines)}, coords=coords)
