@@ -18,7 +18,7 @@ from pymc_nrm.plots.prior_partition import plot_prior_partition
 from pymc_nrm.plots.similarity import plot_similarity
 from pymc_nrm.plots.visuals import CLUSTER_COLORS
 from pymc_nrm.recipes.elicitation import elicit
-from pymc_nrm.recipes.elicitation.laws import drawn_measures, mean_pmf, n_clusters_pmf, sorted_sizes
+from pymc_nrm.recipes.elicitation_laws import drawn_measures, mean_pmf, n_clusters_pmf, sorted_sizes
 from pymc_nrm.stats import cluster_parameters
 
 pytest.importorskip("arviz_plots")

@@ -20,7 +20,7 @@ from pymc_nrm.models.itemwise.local_variables import EmptySlots
 from pymc_nrm.models.marginal_likelihood import MarginalLikelihood
 from pymc_nrm.models.marked_labels import OfOwnStep
 from pymc_nrm.partitions.labels import canonical_labels
-from pymc_nrm.recipes.elicitation.laws import suggest_max_clusters
+from pymc_nrm.recipes.elicitation_laws import suggest_max_clusters
 from pymc_nrm.run.convergence_report import convergence_report
 from pymc_nrm.stats.quantities import partition_quantities
 from pymc_nrm.steps.slot_nuts import MODELS_WITH_SLOT_NUTS
