@@ -199,8 +199,6 @@ def terms_of(model, partition):
                 f"and let a deterministic scale it by the parameters of the cluster; or give {variable.name!r} "
                 "default_transform=None"
             )
-    if not uses:
-        return []
     labels = model.rvs_to_values[partition]
     graphs = expanded(model.logp(vars=uses, sum=False, jacobian=False))
     return [
