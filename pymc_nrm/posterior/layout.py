@@ -154,8 +154,9 @@ class NewCovariates:
         self._name, rv = name, find_mixture(model, name, nested=True)
         self._rows = rows_of(rv)
         family = family_of(rv)
-        fields = [field for field, spec in family.hyperparameters.items() if spec.core[:1] == ("n",)]
-        self._graphs = {field: _as_written(getattr(family, field)) for field in fields if _is_matrix(family, field)}
+        specs = family.hyperparameters.items()
+        fields = [field for field, spec in specs if spec.core[:1] == ("n",) and len(spec.core) > 1]
+        self._graphs = {field: _as_written(getattr(family, field)) for field in fields}
         found = [one for graph in self._graphs.values() for one in ancestors([graph], blockers=model.basic_RVs)]
         self._sources = {one.name: one for one in found if is_mixture(one) or _is_data(one)}
         self.sources = list(self._sources)
@@ -202,10 +203,6 @@ class NewCovariates:
                 )
         arrays = [np.ascontiguousarray(result, dtype="float64") for result in results]
         return family._replace(**dict(zip(self._graphs, arrays, strict=True)))
-
-
-def _is_matrix(family, field):
-    return len(family.hyperparameters[field].core) > 1
 
 
 def _is_data(variable):
