@@ -26,7 +26,7 @@ from pymc_nrm.models.mixture import Mixture
 from pymc_nrm.models.nested_partition import NestedPartition
 from pymc_nrm.models.partition import Partition
 from pymc_nrm.moves.chunks.source import Chunks
-from pymc_nrm.partitions.nested_laws.levels import HierarchicalDirichletProcess
+from pymc_nrm.partitions.nested_levels import HierarchicalDirichletProcess
 from pymc_nrm.posterior import (
     cluster_probabilities,
     compute_log_likelihood,

@@ -1,4 +1,4 @@
-"""Whether two results of runs hold the same numbers."""
+"""Whether two results of runs hold the same numbers, and runs that are stopped."""
 
 import numpy as np
 
@@ -22,3 +22,13 @@ def assert_same(found, expected, *, of_types=True):
         # Steps and diagnostics add up the entropy in different orders.
         tolerance = 1e-14 if "entropy" in path else 0.0
         np.testing.assert_allclose(found[path], values, rtol=tolerance, err_msg=path)
+
+
+def stop_at(chain, iteration):
+    """A callback that interrupts a run."""
+
+    def stop(trace, draw):
+        if (draw.chain, draw.draw_idx) == (chain, iteration):
+            raise KeyboardInterrupt
+
+    return stop

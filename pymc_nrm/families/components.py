@@ -9,7 +9,7 @@ import math
 import numpy as np
 
 from pymc_nrm.kernels.generic import generic, kernel
-from pymc_nrm.kernels.lanes import LANES
+from pymc_nrm.kernels.lanes import LANES, whole_lanes
 
 
 @generic
@@ -39,7 +39,7 @@ def add_densities_of_items(family, panel, data, items, n_components, values):
 
     Those of an item do not depend on the others, bit for bit.
     """
-    width = (n_components + LANES - 1) // LANES * LANES
+    width = whole_lanes(n_components)
     one = np.zeros(width)
     for lane in range(LANES):
         for k in range(n_components):

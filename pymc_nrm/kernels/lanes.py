@@ -19,6 +19,12 @@ _EXP_SERIES = tuple(1.0 / math.factorial(k) for k in range(13))
 
 
 @kernel
+def whole_lanes(n):
+    """The least multiple of LANES that is at least n."""
+    return (n + LANES - 1) // LANES * LANES
+
+
+@kernel
 def log_above_one(x):
     """Natural logarithm of a finite number of at least 1, without branches, to about one unit in the last place.
 

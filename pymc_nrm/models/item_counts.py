@@ -8,7 +8,7 @@ from pytensor.tensor.shape import Shape, Shape_i
 from pytensor.tensor.type import TensorType
 
 from pymc_nrm.common.checks import check_count
-from pymc_nrm.models.values import constant_value
+from pymc_nrm.models.values import computed_by, constant_value
 
 # Labels of this many items take 8 GB, and every draw copies them.
 MOST_ITEMS = 1_000_000_000
@@ -97,8 +97,7 @@ def _inputs(variable):
 
 def _inputs_but_of_shapes(variable):
     """Inputs of a variable, or none if it is a shape, which does not depend on their values."""
-    is_shape = variable.owner is not None and isinstance(variable.owner.op, Shape | Shape_i)
-    return [] if is_shape else _inputs(variable)
+    return [] if computed_by(variable, Shape | Shape_i) else _inputs(variable)
 
 
 def _is_source(variable):

@@ -14,7 +14,7 @@ from pytensor.tensor.random.basic import GammaRV, LogNormalRV, NormalRV
 from pytensor.tensor.random.type import RandomType
 
 from pymc_nrm.common.supports import WholeNumber
-from pymc_nrm.families.concentrations import log_marginals_of_feature
+from pymc_nrm.families.learned_draws import log_marginals_of_feature
 from pymc_nrm.families.normal_wishart import NormalWishart
 from pymc_nrm.families.principal_normal_wishart import PrincipalNormalWishart
 from pymc_nrm.families.scatter import RandomCovariance
@@ -22,7 +22,7 @@ from pymc_nrm.kernels.generic import lacking
 from pymc_nrm.measures.generalized_gamma_measures import DirichletProcess
 from pymc_nrm.models.mixture import MixtureRV
 from pymc_nrm.models.rvs import depends_on, family_of, partitions_of
-from pymc_nrm.models.values import constant_value
+from pymc_nrm.models.values import computed_by, constant_value
 from pymc_nrm.partitions.flat import Ordered
 
 
@@ -63,7 +63,7 @@ def learned_priors(model):
     """The mixtures of a model whose prior is what ``learned`` makes, and the partitions whose concentration has a gamma
     law, as long as nothing else depends on their variables.
     """
-    mixtures = [rv for rv in model.basic_RVs if _is(rv, MixtureRV)]
+    mixtures = [rv for rv in model.basic_RVs if computed_by(rv, MixtureRV)]
     found = [find(model, rv, family_of(rv)) for rv in mixtures for find in (_learned_wishart, _learned_concentrations)]
     found += [_learned_process(model, rv) for rv, kind in partitions_of(model).items() if type(kind) is Ordered]
     return [one for one in found if one is not None]
@@ -124,7 +124,7 @@ def _learned_wishart(model, mixture, family):
     if not isinstance(family, NormalWishart | PrincipalNormalWishart):
         return None
     kappa, factors, terms = family.kappa, _parts(family.Psi, Mul), _parts(family.nu, Add)
-    shapes = [one for one in factors if _is(one, RandomCovariance)]
+    shapes = [one for one in factors if computed_by(one, RandomCovariance)]
     excesses = [one for one in terms if one in factors]
     if len(factors) != 3 or len(terms) != 2 or len(shapes) != 1 or len(excesses) != 1:
         return None
@@ -159,22 +159,18 @@ def _learned_wishart(model, mixture, family):
     return LearnedWishart(mixture, variables, scale.data, np.array(laws, dtype=np.float64), d)
 
 
-def _is(variable, op_class):
-    return variable.owner is not None and isinstance(variable.owner.op, op_class)
-
-
 def _parts(variable, scalar_op):
     """Factors of a product or terms of a sum, of any number of operands."""
-    while _is(variable, DimShuffle):
+    while computed_by(variable, DimShuffle):
         [variable] = variable.owner.inputs
-    if _is(variable, Elemwise) and isinstance(variable.owner.op.scalar_op, scalar_op):
+    if computed_by(variable, Elemwise) and isinstance(variable.owner.op.scalar_op, scalar_op):
         return [part for operand in variable.owner.inputs for part in _parts(operand, scalar_op)]
     return [variable]
 
 
 def _constants(variable, op_class):
     """Parameters of a random variable of a class, or None if they are not constants, or it is of another class."""
-    if not _is(variable, op_class):
+    if not computed_by(variable, op_class):
         return None
     parameters = variable.owner.op.dist_params(variable.owner)
     inputs = graph_inputs(parameters)

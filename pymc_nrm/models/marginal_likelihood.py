@@ -16,7 +16,7 @@ from pymc_nrm.kernels.generic import kernel, lacking
 from pymc_nrm.kernels.kernel_cache import class_fingerprint, source_fingerprint
 from pymc_nrm.kernels.kernel_op import register_numba, symbolic_pullback
 from pymc_nrm.kernels.special import copy_row
-from pymc_nrm.models.values import constant_value
+from pymc_nrm.models.values import computed_by, constant_value
 
 # Sums of clusters take at most 16 MB.
 _MOST_FLOATS = 2**21
@@ -39,7 +39,7 @@ def with_constants_per_item(family):
             continue
         field = getattr(family, name)
         # While PyMC derives a log-probability, its graphs hold pairs of a variable and its value.
-        pairs = [one for one in ancestors([field]) if one.owner and isinstance(one.owner.op, ValuedRV)]
+        pairs = [one for one in ancestors([field]) if computed_by(one, ValuedRV)]
         field = clone_replace([field], {one: one.owner.inputs[1] for one in pairs}, rebuild_strict=False)[0]
         if all(isinstance(origin, Constant) for origin in graph_inputs([field])):
             changed[name] = pt.constant(constant_value(field))

@@ -110,8 +110,3 @@ class OfOwnStep(Op):
                 "it out, or take one of this package: TreeGuided, SplitMerge, MarginalGibbs or SliceSampler, SlotGibbs "
                 "with max_clusters, NestedGibbs for nested partitions"
             )
-
-
-def of_own_step(labels):
-    """The labels of a value variable, for the log-probability of a partition."""
-    return OfOwnStep(labels.name)(labels)

@@ -9,7 +9,7 @@ from pytensor.graph.basic import Constant
 from pytensor.tensor.subtensor import AdvancedIncSubtensor
 
 from pymc_nrm.common.pymc_internals import logprob, support_point
-from pymc_nrm.models.values import constant_value
+from pymc_nrm.models.values import computed_by, constant_value
 
 
 class MissingEntriesRV(pm.SymbolicRandomVariable):
@@ -72,7 +72,7 @@ class Gaps(NamedTuple):
 
 def gaps_of(value):
     """The gaps in the value of a mixture, or None if it has none that are drawn."""
-    if value is None or value.owner is None or not isinstance(value.owner.op, AdvancedIncSubtensor):
+    if value is None or not computed_by(value, AdvancedIncSubtensor):
         return None
     observed, entries, *places = value.owner.inputs
     if not all(isinstance(one, Constant) for one in places):

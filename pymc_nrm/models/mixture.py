@@ -35,6 +35,7 @@ from pymc_nrm.models.missing_entries import add_missing_entries, gaps_of
 from pymc_nrm.models.partition import PartitionRV
 from pymc_nrm.models.values import (
     as_observed,
+    computed_by,
     kernel_family,
     kernel_values,
     sparse_origin,
@@ -71,8 +72,7 @@ class MixtureRV(RandomVariable):
     def partition(self, node):
         """Return the partition of a variable, given its node; for components of a nested partition the latter."""
         labels = self.dist_params(node)[0]
-        is_column = labels.owner is not None and isinstance(labels.owner.op, Subtensor)
-        return labels.owner.inputs[0] if is_column else labels
+        return labels.owner.inputs[0] if computed_by(labels, Subtensor) else labels
 
     def family(self, node):
         """Return the family of a variable, given its node; the fields are tensors in their full shape."""

@@ -16,7 +16,7 @@ from pymc_nrm.models.partition import (
     renamed,
 )
 from pymc_nrm.partitions.nested import KnownTree, Nested, WeightedNested
-from pymc_nrm.partitions.nested_laws.levels import (
+from pymc_nrm.partitions.nested_levels import (
     HierarchicalDirichletProcess,
     KnownPaths,
     broadcast_to_levels,

@@ -14,7 +14,7 @@ from pymc_nrm.common.pymc_internals import logprob, support_point
 from pymc_nrm.kernels.generic import lacking
 from pymc_nrm.measures.base import check_measure_hyperparameters, symbolic_log_eppf
 from pymc_nrm.models.item_counts import checked_count, count_value
-from pymc_nrm.models.marked_labels import DefaultStart, of_own_step, printed_names, register_numba, with_conditions
+from pymc_nrm.models.marked_labels import DefaultStart, OfOwnStep, printed_names, register_numba, with_conditions
 from pymc_nrm.models.values import kernel_values
 from pymc_nrm.partitions.chunked import Chunked
 from pymc_nrm.partitions.flat import Ordered
@@ -340,7 +340,7 @@ def renamed(labels, n, argument, kind):
 def _partition_logp(op, values, rng, size, n, *parameters, **kwargs):
     [labels] = values
     priors = op.priors(parameters)
-    log_probability = op.kind.log_density(priors, of_own_step(labels), n)
+    log_probability = op.kind.log_density(priors, OfOwnStep(labels.name)(labels), n)
     for prior in priors:
         log_probability = with_conditions(log_probability, prior)
     return log_probability

@@ -8,6 +8,7 @@ from pymc_nrm.models.chunked_mixture import ChunkedMixtureRV
 from pymc_nrm.models.item_counts import count_value
 from pymc_nrm.models.mixture import MixtureRV
 from pymc_nrm.models.partition import PartitionRV
+from pymc_nrm.models.values import computed_by
 from pymc_nrm.partitions.chunked import Chunked
 from pymc_nrm.partitions.flat import Flat
 from pymc_nrm.partitions.kind import Kind
@@ -26,8 +27,7 @@ def checked_model(model):
 
 def kind_of(variable):
     """Return the kind of a random partition, bound to the name of the variable; None for all other variables."""
-    is_partition = variable.owner is not None and isinstance(variable.owner.op, PartitionRV)
-    return variable.owner.op.kind.named(variable.name) if is_partition else None
+    return variable.owner.op.kind.named(variable.name) if computed_by(variable, PartitionRV) else None
 
 
 def partitions_of(model, kinds=Kind):
@@ -38,12 +38,12 @@ def partitions_of(model, kinds=Kind):
 
 def is_mixture(variable):
     """Return whether a variable is the data of a mixture, observed or latent."""
-    return variable.owner is not None and isinstance(variable.owner.op, MixtureRV | ChunkedMixtureRV)
+    return computed_by(variable, MixtureRV | ChunkedMixtureRV)
 
 
 def names_in_chunks(model):
     """Return the names of the partitions of rows in chunks, and of their mixtures."""
-    mixtures = [rv for rv in model.free_RVs if rv.owner is not None and isinstance(rv.owner.op, ChunkedMixtureRV)]
+    mixtures = [rv for rv in model.free_RVs if computed_by(rv, ChunkedMixtureRV)]
     return [rv.name for rv in (*partitions_of(model, Chunked), *mixtures)]
 
 

@@ -29,11 +29,14 @@ def as_observed(observed, values):
     return pt.constant(np.asarray(values).astype("float64"))
 
 
+def computed_by(variable, op_class):
+    """Return whether an operation of a class computes a variable."""
+    return variable.owner is not None and isinstance(variable.owner.op, op_class)
+
+
 def without_casts(value):
     """Return what a value is before casts, by which PyMC gives whole numbers their type."""
-    while (
-        value.owner is not None and isinstance(value.owner.op, Elemwise) and isinstance(value.owner.op.scalar_op, Cast)
-    ):
+    while computed_by(value, Elemwise) and isinstance(value.owner.op.scalar_op, Cast):
         [value] = value.owner.inputs
     return value
 
@@ -43,7 +46,7 @@ def sparse_origin(value):
     from pytensor.sparse import DenseFromSparse
 
     origin = without_casts(value)
-    if origin.owner is not None and isinstance(origin.owner.op, DenseFromSparse):
+    if computed_by(origin, DenseFromSparse):
         [origin] = origin.owner.inputs
         return origin
     return value

@@ -9,7 +9,7 @@ from pymc_nrm.families import fast
 from pymc_nrm.families.base import log_predictive
 from pymc_nrm.families.gaps import draw_missing
 from pymc_nrm.kernels.generic import check_signals, kernel
-from pymc_nrm.kernels.lanes import LANES, exp_within
+from pymc_nrm.kernels.lanes import LANES, exp_within, whole_lanes
 from pymc_nrm.measures.base import Weights, draw_log_auxiliary, log_joint_term, weights
 from pymc_nrm.partitions.clusters import attach, build_state, close_slot, grow, open_slot
 from pymc_nrm.partitions.labels import canonical_labels
@@ -36,11 +36,11 @@ def new_panel(state, join, family):
     #
     #     column       0   ...   K - 1 |  K  | K + 1 ... width - 1
     #                   K clusters     | new |      padding
-    n_blocks = (state.counts.shape[0] + LANES - 1) // LANES
+    width = whole_lanes(state.counts.shape[0])
     n_rows, n_sets, n_lane_rows = fast.panel_shape(family)
-    rows, lanes = np.empty((n_rows, n_blocks * LANES)), np.empty((n_sets, n_blocks, n_lane_rows, LANES))
-    prior = np.full(n_blocks * LANES, -np.inf)
-    for column in range(n_blocks * LANES):
+    rows, lanes = np.empty((n_rows, width)), np.empty((n_sets, width // LANES, n_lane_rows, LANES))
+    prior = np.full(width, -np.inf)
+    for column in range(width):
         slot = state.active[min(column, state.size[0])]
         if n_rows > 0:
             fast.write_panel(family, state.cache[slot], rows, lanes, column)
@@ -57,7 +57,7 @@ def column_at(uniform, values, n_columns, likely):
     relative weights below exp(-40) in any case.  A NaN weight makes the total NaN. Shapes: ``values`` (at least
     n_columns, up to a multiple of LANES,).
     """
-    width = (n_columns + LANES - 1) // LANES * LANES
+    width = whole_lanes(n_columns)
     for k in range(n_columns, width):
         values[k] = -np.inf
     reference = values[likely]
@@ -200,7 +200,7 @@ def _sweep_while_room(rng, state, weights, family, data, items, start):
             if has_panel:
                 fast.update_panel(family, cache[old], rows, lanes, here, data, item)
         n_columns = size[0] + 1
-        width = (n_columns + LANES - 1) // LANES * LANES
+        width = whole_lanes(n_columns)
         if has_panel:
             for k in range(width):
                 values[k] = prior[k]
@@ -271,7 +271,7 @@ def _redraw_while_room(rng, state, join, family, data, gaps, start):
     labels, counts, active, position, size = state.labels, state.counts, state.active, state.position, state.size
     statistics, cache, items, starts, columns = state.statistics, state.cache, gaps.items, gaps.starts, gaps.columns
     filled, capacity = gaps.values, counts.shape[0]
-    values = np.empty((capacity + LANES - 1) // LANES * LANES)
+    values = np.empty(whole_lanes(capacity))
     n_moved = 0
     for index in range(start, gaps.order.shape[0]):
         if index % 64 == 0:

@@ -9,7 +9,7 @@ from pymc_nrm.families.base import statistics_size
 from pymc_nrm.families.components import add_component_densities, component_panel, write_component
 from pymc_nrm.families.conjugate import draw_parameters, parameters_size
 from pymc_nrm.kernels.generic import check_signals, kernel
-from pymc_nrm.kernels.lanes import LANES
+from pymc_nrm.kernels.lanes import whole_lanes
 from pymc_nrm.moves.gibbs import draw_column
 from pymc_nrm.partitions.clusters import build_state, cluster_size, stays
 
@@ -183,7 +183,7 @@ def slice_labels(rng, state, weights, family, data, most_jumps):
     others = jumps_above(rng, law, level) if level < np.inf else np.empty(0)
     n_columns = n_clusters + others.shape[0]
     falling, column_of, panel = _components(rng, state, family, cluster_jumps, others)
-    values = np.empty((n_columns + LANES - 1) // LANES * LANES)
+    values = np.empty(whole_lanes(n_columns))
     names = np.full(n_columns, -1, dtype=np.int64)
     labels = np.empty(n, dtype=np.int64)
     n_names, n_moved, n_kept = 0, 0, 0
@@ -197,7 +197,7 @@ def slice_labels(rng, state, weights, family, data, most_jumps):
         elif not stays(family, data, item):
             n_above = np.searchsorted(falling, -slices[item])
             if n_above > 1:
-                width = (n_above + LANES - 1) // LANES * LANES
+                width = whole_lanes(n_above)
                 for k in range(n_above):
                     values[k] = 0.0
                 add_component_densities(family, panel, data, item, width, values)
@@ -223,7 +223,7 @@ def _components(rng, state, family, cluster_jumps, others):
         jumps[n_clusters + k] = others[k]
     order = np.argsort(-jumps)
     column_of = np.empty(state.counts.shape[0], dtype=np.int64)
-    panel = component_panel(family, (n_components + LANES - 1) // LANES * LANES)
+    panel = component_panel(family, whole_lanes(n_components))
     no_data = np.zeros(statistics_size(family))
     parameters = np.empty(parameters_size(family))
     for column in range(n_components):

@@ -9,7 +9,7 @@ from pymc_nrm.families.base import add_item, log_predictive, refresh_cache, stat
 from pymc_nrm.families.base import cache_size as size_of_cache
 from pymc_nrm.families.fast import update_cache
 from pymc_nrm.kernels.generic import check_signals, kernel
-from pymc_nrm.kernels.lanes import LANES
+from pymc_nrm.kernels.lanes import whole_lanes
 from pymc_nrm.kernels.special import copy_row
 from pymc_nrm.moves.gibbs import draw_column
 
@@ -107,7 +107,7 @@ def pool_sweep(rng, pool, weights, family, data, table, log_empty, items):
     """
     columns, counts, statistics, cache, join = pool.columns, pool.counts, pool.statistics, pool.cache, weights.join
     n_columns = counts.shape[0]
-    width = (n_columns + LANES - 1) // LANES * LANES
+    width = whole_lanes(n_columns)
     has_data = statistics.shape[1] > 0
     prior = np.full(width, -np.inf)
     values = np.empty(width)

@@ -24,7 +24,7 @@ from pymc_nrm.kernels.generic import kernel
 from pymc_nrm.measures.base import Weights, log_eppf
 from pymc_nrm.partitions.flat import Ordered
 from pymc_nrm.partitions.labels import canonical_labels, rename_in_order
-from pymc_nrm.partitions.nested_laws.levels import canonical_paths
+from pymc_nrm.partitions.nested_levels import canonical_paths
 from pymc_nrm.partitions.together import Together
 
 

@@ -9,8 +9,8 @@ from pymc_nrm.kernels.generic import kernel
 from pymc_nrm.partitions.flat import safe_indices
 from pymc_nrm.partitions.kind import Kind
 from pymc_nrm.partitions.labels import canonical_columns, canonical_labels
-from pymc_nrm.partitions.nested_laws.forward import draw_nested, draw_paths
-from pymc_nrm.partitions.nested_laws.levels import (
+from pymc_nrm.partitions.nested_draws import draw_nested, draw_paths
+from pymc_nrm.partitions.nested_levels import (
     HierarchicalDirichletProcess,
     canonical_paths,
     levels_of,

@@ -6,11 +6,9 @@ from pymc_nrm.plots.cluster_sizes import plot_cluster_sizes
 from pymc_nrm.plots.clusters import plot_clusters
 from pymc_nrm.plots.conditional_density import plot_conditional_density
 from pymc_nrm.plots.dendrogram import plot_dendrogram
-from pymc_nrm.plots.density import plot_density
+from pymc_nrm.plots.density import plot_density, plot_held_out_density
 from pymc_nrm.plots.distance import plot_distance
-from pymc_nrm.plots.held_out_density import plot_held_out_density
-from pymc_nrm.plots.n_clusters import plot_n_clusters
-from pymc_nrm.plots.nodes_by_level import plot_nodes_by_level
+from pymc_nrm.plots.n_clusters import plot_n_clusters, plot_nodes_by_level
 from pymc_nrm.plots.partition_trace import plot_partition_trace
 from pymc_nrm.plots.prior_partition import plot_prior_partition
 from pymc_nrm.plots.side_by_side import plot_credible_ball, plot_point_estimates

@@ -7,9 +7,8 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from pymc_nrm.plots.canvas import Canvas
+from pymc_nrm.plots.canvas import LEGEND, OF_BACKEND, Canvas, PlotCollection, options_of_plots
 from pymc_nrm.plots.cluster_points import column_places, columns_of_text, grouped_estimate, grouped_points
-from pymc_nrm.plots.options import LEGEND, OF_BACKEND, PlotCollection, options_of_plots
 from pymc_nrm.stats.contingency import contingency_table
 from pymc_nrm.stats.draws import partition_draws
 

@@ -7,10 +7,9 @@ import numpy as np
 import xarray as xr
 
 from pymc_nrm.common.checks import check_count, interval_probability
-from pymc_nrm.plots.canvas import Canvas
+from pymc_nrm.plots.canvas import LEGEND, LINE, OF_BACKEND, Canvas, PlotCollection, options_of_plots
 from pymc_nrm.plots.cluster_axes import INNER, OUTER, interval_entries, interval_tails
 from pymc_nrm.plots.cluster_points import Groups, grouped_points
-from pymc_nrm.plots.options import LEGEND, LINE, OF_BACKEND, PlotCollection, options_of_plots
 from pymc_nrm.plots.visuals import GREY, cluster_style, grouped_lines
 from pymc_nrm.stats.summary import cluster_parameters
 

@@ -122,7 +122,7 @@ class Groups:
     n_others: int = 0
     # The smallest and the largest size of the small clusters.
     others: tuple = (0, 0)
-    # Labels of the clusters in the estimate; by default their places by size.
+    # Labels of the large clusters in the estimate.
     numbers: tuple = ()
 
     def style(self, group):
@@ -144,8 +144,7 @@ class Groups:
     def names(self):
         """Texts for a legend."""
         own = self.sizes[: self.n_groups - bool(self.n_others)]
-        numbers = self.numbers or range(len(own))
-        texts = [f"{k}: {size} item{'s' * (size > 1)}" for k, size in zip(numbers, own, strict=True)]
+        texts = [f"{k}: {size} item{'s' * (size > 1)}" for k, size in zip(self.numbers, own, strict=True)]
         if self.n_others:
             low, high = self.others
             size = f"{low}" if low == high else f"{low} to {high}"
@@ -159,7 +158,7 @@ class Groups:
         return [{"color": color, "marker": marker, "linestyle": "none"} for color, marker in styles]
 
 
-def group_clusters(labels, min_size, numbers=None):
+def group_clusters(labels, min_size, numbers):
     """Group items by cluster; clusters of fewer than `min_size` items, or for which no style is left, share a group."""
     counts = np.bincount(labels)
     own = min(int((counts >= min_size).sum()), MAX_GROUPS)
@@ -168,8 +167,7 @@ def group_clusters(labels, min_size, numbers=None):
     if n_others:
         sizes.append(int(counts[own:].sum()))
     others = (int(counts[-1]), int(counts[own])) if n_others else (0, 0)
-    numbers = range(own) if numbers is None else numbers[:own]
-    return Groups(np.minimum(labels, own), len(sizes), tuple(sizes), n_others, others, tuple(numbers))
+    return Groups(np.minimum(labels, own), len(sizes), tuple(sizes), n_others, others, tuple(numbers[:own]))
 
 
 def grouped_estimate(draws, estimate, n, min_size):

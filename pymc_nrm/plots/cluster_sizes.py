@@ -6,7 +6,7 @@ import numpy as np
 import xarray as xr
 
 from pymc_nrm.common.checks import check_count, check_flag, interval_probability
-from pymc_nrm.plots.canvas import Canvas
+from pymc_nrm.plots.canvas import LABELS, LEGEND, LINE, SCATTER, Canvas, PlotCollection, options_of_plots
 from pymc_nrm.plots.cluster_axes import (
     draw_intervals,
     interval_tails,
@@ -14,7 +14,6 @@ from pymc_nrm.plots.cluster_axes import (
     on_log_scale,
     rank_axis,
 )
-from pymc_nrm.plots.options import LABELS, LEGEND, LINE, SCATTER, PlotCollection, options_of_plots
 from pymc_nrm.plots.visuals import CLUSTER_COLORS
 from pymc_nrm.stats.contingency import cluster_sizes
 from pymc_nrm.stats.draws import partition_draws, stack_draws

@@ -7,9 +7,8 @@ import scipy
 import xarray as xr
 
 from pymc_nrm.common.checks import check_probability, numeric_array
-from pymc_nrm.plots.canvas import Canvas
+from pymc_nrm.plots.canvas import LEGEND, OF_BACKEND, Canvas, PlotCollection, options_of_plots
 from pymc_nrm.plots.cluster_points import columns_of_text, feature_matrix, grouped_estimate, grouped_points
-from pymc_nrm.plots.options import LEGEND, OF_BACKEND, PlotCollection, options_of_plots
 from pymc_nrm.plots.visuals import grouped_lines, set_yticks
 from pymc_nrm.stats.draws import partition_draws
 from pymc_nrm.stats.uncertainty import assignment_uncertainty
@@ -202,7 +201,7 @@ def _draw_pairs(canvas, values, names, groups, moments, probability):
         points[row, column] = values[:, [column, row + 1]]
     coords = {"row": np.arange(d - 1), "column": np.arange(d - 1), "plot_axis": ["x", "y"]}
     data = xr.Dataset({"X": (("row", "column", "item", "plot_axis"), points)}, coords=coords)
-    lines = ellipse_dataset("X", moments, groups.n_groups - bool(groups.n_others), pairs, probability)
+    lines = ellipse_dataset(moments, groups.n_groups - bool(groups.n_others), pairs, probability)
     area = float(np.clip(5000 / len(values), 6, 24))
     if d == 2:
         lines = lines.isel(row=0, column=0)
@@ -288,7 +287,7 @@ def ellipse(mean, covariance, probability):
     return mean[:, None] + vectors @ (np.sqrt(np.maximum(values, 0.0))[:, None] * circle)
 
 
-def ellipse_dataset(name, moments, n_clusters, pairs, probability):
+def ellipse_dataset(moments, n_clusters, pairs, probability):
     """Ellipses of all clusters in the plots of pairs of features. Dimensions are row, column, cluster, plot_axis and
     corner; ``moments`` gives means (K, 2) and covariances (K, 2, 2) of a pair. Shapes: ``pairs`` (rows, columns, 2).
     """
@@ -298,4 +297,4 @@ def ellipse_dataset(name, moments, n_clusters, pairs, probability):
             lines[row, column, k] = ellipse(mean, covariance, probability)
     dims = ("row", "column", "cluster", "plot_axis", "corner")
     coords = {"row": np.arange(len(pairs)), "column": np.arange(pairs.shape[1]), "plot_axis": ["x", "y"]}
-    return xr.Dataset({name: (dims, lines)}, coords=coords)
+    return xr.Dataset({"X": (dims, lines)}, coords=coords)

@@ -6,9 +6,8 @@ import numpy as np
 import xarray as xr
 
 from pymc_nrm.common.checks import interval_probability
-from pymc_nrm.plots.canvas import Canvas
+from pymc_nrm.plots.canvas import LABELS, LEGEND, LINE_XY, SCATTER, Canvas, PlotCollection, options_of_plots
 from pymc_nrm.plots.cluster_points import feature_matrix
-from pymc_nrm.plots.options import LABELS, LEGEND, LINE_XY, SCATTER, PlotCollection, options_of_plots
 from pymc_nrm.plots.visuals import CLUSTER_COLORS, GREY, band, points_dataset
 
 _OF_MEDIAN, _OF_OTHERS = CLUSTER_COLORS[0], "#2171b5"

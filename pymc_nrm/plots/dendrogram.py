@@ -7,8 +7,7 @@ import scipy
 import xarray as xr
 
 from pymc_nrm.common.checks import check_flag
-from pymc_nrm.plots.canvas import Canvas, check_names
-from pymc_nrm.plots.options import BACKENDS, LINE, SCATTER, PlotCollection, options_of_plots
+from pymc_nrm.plots.canvas import BACKENDS, LINE, SCATTER, Canvas, PlotCollection, check_names, options_of_plots
 from pymc_nrm.plots.visuals import CLUSTER_COLORS, GREY, backend_of
 
 ABOVE_COLOR = GREY

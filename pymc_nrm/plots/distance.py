@@ -7,9 +7,8 @@ import numpy as np
 import xarray as xr
 
 from pymc_nrm.common.checks import check_probability
-from pymc_nrm.plots.canvas import Canvas
+from pymc_nrm.plots.canvas import HIST, LABELS, LEGEND, VLINE, Canvas, PlotCollection, options_of_plots
 from pymc_nrm.plots.cluster_points import distance_unit
-from pymc_nrm.plots.options import HIST, LABELS, LEGEND, VLINE, PlotCollection, options_of_plots
 from pymc_nrm.plots.visuals import CLUSTER_COLORS, bins_dataset
 from pymc_nrm.stats.draws import partition_draws
 from pymc_nrm.stats.losses import complete_costs, draw_losses

@@ -5,8 +5,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from pymc_nrm.plots.canvas import Canvas
-from pymc_nrm.plots.options import LEGEND, LINE_XY, PlotCollection, options_of_plots
+from pymc_nrm.plots.canvas import LEGEND, LINE_XY, Canvas, PlotCollection, options_of_plots
 from pymc_nrm.plots.visuals import CLUSTER_COLORS
 from pymc_nrm.stats.diagnostics import GROUP
 from pymc_nrm.stats.quantities import SCALARS, partition_quantities

@@ -8,7 +8,7 @@ import numpy as np
 import xarray as xr
 
 from pymc_nrm.common.checks import check_count, random_generator
-from pymc_nrm.plots.canvas import Canvas
+from pymc_nrm.plots.canvas import BARS, LABELS, LEGEND, LINE, SCATTER, VLINE, Canvas, PlotCollection, options_of_plots
 from pymc_nrm.plots.cluster_axes import (
     draw_intervals,
     interval_tails,
@@ -17,10 +17,9 @@ from pymc_nrm.plots.cluster_axes import (
     on_log_scale,
     rank_axis,
 )
-from pymc_nrm.plots.options import BARS, LABELS, LEGEND, LINE, SCATTER, VLINE, PlotCollection, options_of_plots
 from pymc_nrm.plots.visuals import CLUSTER_COLORS, bars
 from pymc_nrm.recipes.elicitation import ElicitedPrior
-from pymc_nrm.recipes.elicitation.laws import drawn_measures, equal_tailed_interval, mean_and_sd, mean_pmf, sorted_sizes
+from pymc_nrm.recipes.elicitation_laws import drawn_measures, equal_tailed_interval, mean_and_sd, mean_pmf, sorted_sizes
 
 NUMBER, SIZES = {"law": "number"}, {"law": "sizes"}
 # Numbers of clusters are shown without this probability at either end of any prior.

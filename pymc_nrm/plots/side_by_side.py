@@ -5,9 +5,8 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from pymc_nrm.plots.canvas import Canvas
+from pymc_nrm.plots.canvas import BACKENDS, IMSHOW, OF_BACKEND, Canvas, PlotCollection, options_of_plots
 from pymc_nrm.plots.cluster_points import Groups, by_size, distance_unit, feature_matrix, grouped_points, matched_labels
-from pymc_nrm.plots.options import BACKENDS, IMSHOW, OF_BACKEND, PlotCollection, options_of_plots
 from pymc_nrm.plots.visuals import IMAGE_BACKENDS, image
 
 MAX_ITEMS = 2000

@@ -7,9 +7,8 @@ import scipy
 import xarray as xr
 
 from pymc_nrm.common.checks import check_count
-from pymc_nrm.plots.canvas import Canvas, check_names
+from pymc_nrm.plots.canvas import IMSHOW, LABELS, LINE_XY, Canvas, PlotCollection, check_names, options_of_plots
 from pymc_nrm.plots.cluster_points import by_size
-from pymc_nrm.plots.options import IMSHOW, LABELS, LINE_XY, PlotCollection, options_of_plots
 from pymc_nrm.plots.visuals import IMAGE_BACKENDS, color_bar, image, set_yticks, with_gaps
 from pymc_nrm.stats.draws import partition_draws
 from pymc_nrm.stats.nested.levels import levels

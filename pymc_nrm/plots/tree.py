@@ -8,8 +8,7 @@ import numpy as np
 import xarray as xr
 
 from pymc_nrm.common.checks import check_flag
-from pymc_nrm.plots.canvas import Canvas, check_names
-from pymc_nrm.plots.options import LABELS, LINE_XY, SCATTER, PlotCollection, options_of_plots
+from pymc_nrm.plots.canvas import LABELS, LINE_XY, SCATTER, Canvas, PlotCollection, check_names, options_of_plots
 from pymc_nrm.plots.visuals import CLUSTER_COLORS, IMAGE_BACKENDS, node_images, only_below, pies, right_names, texts
 from pymc_nrm.stats.nested.item_tree import ItemTree
 from pymc_nrm.stats.nested.nested_point_estimate import consensus_tree

@@ -81,9 +81,7 @@ def with_gaps(*corners):
 
 
 def image(da, target, *, cmap="Greys", vmin=0.0, vmax=1.0, **kwargs):
-    """A matrix as an image, with its first row at the top and entry (i, j) at x = j, y = i. Shapes: ``da`` (rows,
-    columns).
-    """
+    """A matrix as an image, with its first row at the top and entry (i, j) at x = j, y = i."""
     kwargs = {"cmap": cmap, "vmin": vmin, "vmax": vmax, **kwargs}
     if isinstance(target, list):
         return recorded(target, "image", image=da.values, **kwargs)
@@ -99,12 +97,9 @@ def color_bar(da, target, *, mappable, label, **kwargs):
 
 def bars(da, target, *, width=0.8, **kwargs):
     """Bars of given heights with gaps between them."""
-    backend = backend_of(target)
-    drawn = np.empty(da.size, dtype=object)
-    for i, (middle, height) in enumerate(zip(da[da.dims[0]].values, da.values, strict=True)):
-        edges = np.array([middle - width / 2]), np.array([middle + width / 2])
-        drawn[i] = backend.hist(np.array([height]), *edges, target, **kwargs)
-    return drawn
+    draw, middles = backend_of(target).hist, da[da.dims[0]].values[:, None]
+    each = zip(da.values[:, None], middles - width / 2, middles + width / 2, strict=True)
+    return np.fromiter((draw(*bar, target, **kwargs) for bar in each), object)
 
 
 def whiskers(da, target, **kwargs):
@@ -163,10 +158,8 @@ def integer_ticks(low, high, most=12):
 
 def texts(da, target, *, labels, **kwargs):
     """One text at each point."""
-    drawn = np.empty(len(labels), dtype=object)
-    for k, (x, y, label) in enumerate(zip(*da.values, labels, strict=True)):
-        drawn[k] = backend_of(target).text(x, y, label, target, **kwargs)
-    return drawn
+    draw, places = backend_of(target).text, zip(*da.values, labels, strict=True)
+    return np.fromiter((draw(x, y, label, target, **kwargs) for x, y, label in places), object)
 
 
 def only_below(da, target):

@@ -2,12 +2,11 @@
 
 from pymc_nrm.common.docstrings import document_all
 from pymc_nrm.posterior.cluster_parameters import sample_cluster_parameters
-from pymc_nrm.posterior.cluster_probabilities import cluster_probabilities
 from pymc_nrm.posterior.conditional_laws import conditional_quantiles
 from pymc_nrm.posterior.describe_clusters import ClusterDescription, describe_clusters
 from pymc_nrm.posterior.fused_estimate import fused_estimate
 from pymc_nrm.posterior.label_rows import label_rows
-from pymc_nrm.posterior.new_labels import sample_new_labels
+from pymc_nrm.posterior.new_items import cluster_probabilities, sample_new_labels
 from pymc_nrm.posterior.posterior_predictive import compute_log_likelihood, sample_posterior_predictive
 from pymc_nrm.posterior.predictive_density import log_predictive_density, predictive_density
 from pymc_nrm.posterior.random_measure import measure_cdf, measure_density, measure_mean, sample_random_measure

@@ -28,9 +28,7 @@ class _Column(NamedTuple):
 
 
 def columns_of_model(model, partition, n):
-    """All columns of the observed mixtures over a partition, of those with one row for each item; names that are taken
-    begin with that of the mixture.
-    """
+    """Columns of the observed mixtures with a row for each item; taken names begin with that of the mixture."""
     observed, columns = find_observations(model), []
     for mixture in mixtures_of(model, partition):
         if mixture.name not in observed or not isinstance(rows_of(mixture), slice):

@@ -12,7 +12,7 @@ from pymc_nrm.common.progress import progress
 from pymc_nrm.families.components import add_component_densities, component_panel, write_component
 from pymc_nrm.families.conjugate import draw_parameters, parameters_size
 from pymc_nrm.kernels.generic import kernel
-from pymc_nrm.kernels.lanes import LANES
+from pymc_nrm.kernels.lanes import whole_lanes
 from pymc_nrm.kernels.special import exponentiate
 from pymc_nrm.measures.jumps import draw_jumps
 from pymc_nrm.models.parts import joint_data, joint_family
@@ -150,7 +150,7 @@ def _atoms(draw, labels, n_labels, rng):
 def add_probabilities(family, data, parameters, log_jumps, shares, table):
     """Add the probabilities of the clusters of an estimate for each row (n, n_labels + 1)."""
     n_clusters = log_jumps.shape[0]
-    width = (n_clusters + LANES - 1) // LANES * LANES
+    width = whole_lanes(n_clusters)
     panel, values = component_panel(family, width), np.empty(width)
     for k in range(n_clusters):
         write_component(family, parameters[k], panel, k)

@@ -19,6 +19,7 @@ from pymc_nrm.common.progress import tracked
 from pymc_nrm.families.base import prepare_alike
 from pymc_nrm.families.conjugate import parameter_shapes
 from pymc_nrm.models.rvs import dims_of, family_of, find_mixture, is_mixture, partition_of, rows_of
+from pymc_nrm.models.values import computed_by
 from pymc_nrm.partitions.grouped import Grouped, family_of_rows
 
 
@@ -153,8 +154,9 @@ class NewCovariates:
         self._name, rv = name, find_mixture(model, name, nested=True)
         self._rows = rows_of(rv)
         family = family_of(rv)
-        fields = [field for field, spec in family.hyperparameters.items() if spec.core[:1] == ("n",)]
-        self._graphs = {field: _as_written(getattr(family, field)) for field in fields if _is_matrix(family, field)}
+        specs = family.hyperparameters.items()
+        fields = [field for field, spec in specs if spec.core[:1] == ("n",) and len(spec.core) > 1]
+        self._graphs = {field: _as_written(getattr(family, field)) for field in fields}
         found = [one for graph in self._graphs.values() for one in ancestors([graph], blockers=model.basic_RVs)]
         self._sources = {one.name: one for one in found if is_mixture(one) or _is_data(one)}
         self.sources = list(self._sources)
@@ -203,10 +205,6 @@ class NewCovariates:
         return family._replace(**dict(zip(self._graphs, arrays, strict=True)))
 
 
-def _is_matrix(family, field):
-    return len(family.hyperparameters[field].core) > 1
-
-
 def _is_data(variable):
     return isinstance(variable, SharedVariable) and not isinstance(variable.type, RandomType)
 
@@ -222,7 +220,7 @@ def _with_one_row_each(graphs, rows):
 
 def _as_written(graph):
     """The graph of a hyperparameter without the checks of its shape, which is that of the old items."""
-    while graph.owner is not None and isinstance(graph.owner.op, Alloc | CheckAndRaise):
+    while computed_by(graph, Alloc | CheckAndRaise):
         graph = graph.owner.inputs[0]
     return graph
 

@@ -23,7 +23,7 @@ from pymc_nrm.families.conjugate import parameter_shapes, restore_parameters
 from pymc_nrm.families.gaps import check_filled
 from pymc_nrm.families.needs import COMPONENT_PANEL, PARAMETERS, check_needs
 from pymc_nrm.kernels.generic import check_signals, kernel
-from pymc_nrm.kernels.lanes import LANES
+from pymc_nrm.kernels.lanes import whole_lanes
 from pymc_nrm.kernels.special import log_sum_exp
 from pymc_nrm.measures.jumps import draw_jumps
 from pymc_nrm.models.rvs import checked_model
@@ -180,7 +180,7 @@ def _warn_of_tails(tails, tail_mass, max_new_atoms):
 def mixture_density(family, weights, rows, points, n_points):
     """Density of items under a discrete measure, shape (n_points,): ``sum_h weights[h] p(x | rows[h])``."""
     n_atoms = weights.shape[0]
-    width = (n_atoms + LANES - 1) // LANES * LANES
+    width = whole_lanes(n_atoms)
     panel, log_values = component_panel(family, width), np.empty(width)
     for h in range(n_atoms):
         write_component(family, rows[h], panel, h)

@@ -8,7 +8,7 @@ from pytensor.graph.traversal import ancestors
 from pymc_nrm.common.progress import tracked
 from pymc_nrm.models.itemwise.flow import terms_of
 from pymc_nrm.models.itemwise.item_table import ItemTable
-from pymc_nrm.models.rvs import dims_of, is_mixture, other_uses
+from pymc_nrm.models.rvs import dims_of, other_uses
 from pymc_nrm.models.values import Values, in_value_space
 from pymc_nrm.partitions.slots import MOST_TRIES
 from pymc_nrm.posterior.draws import Draws
@@ -157,8 +157,6 @@ def data_of_items(model, partition):
     """
     names = []
     for variable in other_uses(model, partition):
-        if is_mixture(variable):
-            continue
         if variable in model.potentials:
             raise ValueError(
                 f"Potential {variable.name!r} depends on the labels of {partition.name!r} and does not say whether it "

@@ -10,7 +10,7 @@ from pymc_nrm.kernels.generic import check_signals, kernel
 from pymc_nrm.models.parts import joint_data, joint_family
 from pymc_nrm.partitions.labels import canonical_columns, rename_in_order
 from pymc_nrm.partitions.nested import Nested
-from pymc_nrm.partitions.nested_laws.forward import (
+from pymc_nrm.partitions.nested_draws import (
     Places,
     component_weights,
     draw_further_nested,
@@ -18,7 +18,7 @@ from pymc_nrm.partitions.nested_laws.forward import (
     nodes_of_paths,
     places_of,
 )
-from pymc_nrm.partitions.nested_laws.levels import KnownPaths, canonical_paths
+from pymc_nrm.partitions.nested_levels import KnownPaths, canonical_paths
 from pymc_nrm.posterior.draws import Draws
 from pymc_nrm.posterior.tables import log_of_sums, log_predictive_table, log_sum_rows
 from pymc_nrm.stats.nested.item_tree import ItemTree

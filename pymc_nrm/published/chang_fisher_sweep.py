@@ -9,7 +9,7 @@ from pymc_nrm.families.base import add_item, statistics_size
 from pymc_nrm.families.components import add_component_densities, component_panel, write_component
 from pymc_nrm.families.conjugate import draw_parameters, log_marginal, parameters_size
 from pymc_nrm.kernels.generic import check_signals, kernel
-from pymc_nrm.kernels.lanes import LANES
+from pymc_nrm.kernels.lanes import whole_lanes
 from pymc_nrm.kernels.special import draw_categorical, draw_log_gamma, sum_rows
 from pymc_nrm.moves.gibbs import gibbs_sweep, random_items
 from pymc_nrm.moves.slice_labels import jump_law
@@ -83,7 +83,7 @@ def cluster_statistics(rows):
 @kernel
 def _panel_of(rng, rows, family):
     """Components with parameters drawn given rows of statistics."""
-    panel = component_panel(family, (rows.shape[0] + LANES - 1) // LANES * LANES)
+    panel = component_panel(family, whole_lanes(rows.shape[0]))
     parameters = np.empty(parameters_size(family))
     for k in range(rows.shape[0]):
         draw_parameters(family, rows[k], rng, parameters)
@@ -110,8 +110,8 @@ def draw_labels(rng, clusters, family, data, alpha, rules):
         right = draw_log_gamma(rng, items_each * counts[2 * k + 1] + 0.5 * alpha)
         total = np.logaddexp(left, right)
         log_shares[2 * k], log_shares[2 * k + 1] = left - total, right - total
-    values = np.empty((n_clusters + LANES - 1) // LANES * LANES)
-    half_values = np.empty((2 * n_clusters + LANES - 1) // LANES * LANES)
+    values = np.empty(whole_lanes(n_clusters))
+    half_values = np.empty(whole_lanes(2 * n_clusters))
     totals, sizes = np.zeros(n_clusters), np.zeros(n_clusters)
     for i in range(clusters.labels.shape[0]):
         check_signals()

@@ -9,7 +9,7 @@ from pymc_nrm.families.base import add_item, log_predictive, statistics_size
 from pymc_nrm.families.components import add_component_densities, component_panel, write_component
 from pymc_nrm.families.conjugate import draw_dirichlet, draw_parameters, parameters_size
 from pymc_nrm.kernels.generic import check_signals, kernel
-from pymc_nrm.kernels.lanes import LANES
+from pymc_nrm.kernels.lanes import whole_lanes
 from pymc_nrm.kernels.special import copy_row, draw_categorical, log_sum_exp
 from pymc_nrm.moves.gibbs import random_items
 from pymc_nrm.moves.nested.franchise import add_path, arrange_tables, build_franchise, change_items
@@ -29,11 +29,6 @@ class NodeMeasures(NamedTuple):
     parameters: Any
     # The components in the columns of their slots, see `components`.
     panel: Any
-
-
-@kernel
-def _n_columns(capacity):
-    return (capacity + LANES - 1) // LANES * LANES
 
 
 @kernel
@@ -90,7 +85,7 @@ def draw_measures(rng, franchise, state, gammas, counts, family):
         np.zeros(counts.shape),
         np.zeros(counts.shape[:2]),
         np.empty((capacity, parameters_size(family))),
-        component_panel(family, _n_columns(capacity)),
+        component_panel(family, whole_lanes(capacity)),
     )
     weight, remainder = measures.weight, measures.remainder
     no_centre = np.zeros(capacity)
@@ -123,7 +118,7 @@ def with_room(state, measures, family):
         np.zeros((n_levels, n, capacity)),
         measures.remainder,
         np.empty((capacity, measures.parameters.shape[1])),
-        component_panel(family, _n_columns(capacity)),
+        component_panel(family, whole_lanes(capacity)),
     )
     larger.weight[:, :, :old] = measures.weight
     for k in range(state.size[0]):
@@ -266,7 +261,7 @@ def move_item(rng, franchise, state, measures, levels, gammas, family, data, lea
         close_component(franchise, state, measures, old)
     state, measures = with_room(state, measures, family)
     log_f_new = log_predictive(family, state.cache[state.active[state.size[0]]], data, item)
-    width = (state.counts.shape[0] + LANES - 1) // LANES * LANES
+    width = whole_lanes(state.counts.shape[0])
     log_f = np.zeros(width)
     add_component_densities(family, measures.panel, data, item, width, log_f)
     is_accepted = path_step(rng, franchise, state, measures, levels, gammas, leaf, item, log_f, log_f_new)

@@ -14,6 +14,7 @@ from pytensor.tensor.random.op import RandomVariable
 from pymc_nrm.common.checks import check_count, check_flag, numeric_array, random_generator
 from pymc_nrm.measures import DirichletProcess
 from pymc_nrm.models.partition import Partition
+from pymc_nrm.models.values import computed_by
 from pymc_nrm.partitions.chunked import Rows
 from pymc_nrm.posterior.predictive_density import log_predictive_density
 from pymc_nrm.recipes.columns import NUMERIC, check_columns, item_names, numbers_of, warn_of_doubtful_numbers
@@ -35,7 +36,7 @@ def add_partition(measure, **options):
 def _field(name, value):
     if not isinstance(value, Variable) or isinstance(value, Constant):
         return value
-    if value.name is not None or value.owner is None or not isinstance(value.owner.op, RandomVariable):
+    if value.name is not None or not computed_by(value, RandomVariable):
         raise TypeError(
             f"{name} of measure must be a number or a distribution such as pm.Gamma.dist(2, 1); got {value}, a "
             "variable made elsewhere. To share variables write the model yourself, with Partition and Mixture"

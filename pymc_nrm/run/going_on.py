@@ -3,12 +3,12 @@
 import logging
 import tempfile
 
-from pymc_nrm.common.sizes import MANY_ITEMS
 from pymc_nrm.models.rvs import n_items, names_in_chunks, partitions_of
 from pymc_nrm.run.checked_run import examined_run, log_report
 from pymc_nrm.run.convergence_report import rounded_up
 from pymc_nrm.run.resuming import settled, with_generator
 from pymc_nrm.run.run_folder import RunFolder
+from pymc_nrm.stats.point_estimate import MANY_ITEMS
 
 _log = logging.getLogger(__name__)
 # A child of PyMC's logger, which shows messages of level INFO.

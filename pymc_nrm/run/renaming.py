@@ -124,16 +124,11 @@ def slot_parameters(model, posterior):
             dim = _first_dim(model, variable)
             used = set(ancestors([variable], blockers=model.basic_RVs))
             alone = not used.isdisjoint(local) and used.isdisjoint(others)
-            if dim in dims or (dim is None and alone and _length(posterior, variable) == kind.max_clusters):
+            has_slots = variable.name in posterior and posterior[variable.name].shape[2:3] == (kind.max_clusters,)
+            if dim in dims or (dim is None and alone and has_slots):
                 found[partition.name].append(variable.name)
     return found
 
 
 def _first_dim(model, variable):
     return (model.named_vars_to_dims.get(variable.name) or (None,))[0]
-
-
-def _length(posterior, variable):
-    """Length of the first axis of a variable in its draws, or None."""
-    shape = posterior[variable.name].shape[2:] if variable.name in posterior else ()
-    return shape[0] if shape else None

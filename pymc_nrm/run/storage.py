@@ -7,8 +7,8 @@ import numpy as np
 
 from pymc_nrm.common.pymc_internals import BaseTrace
 from pymc_nrm.models.rvs import names_in_chunks
+from pymc_nrm.partitions.chunked import CLUSTER_COUNTS, CLUSTER_SUMS, FOLLOWED_LABELS
 from pymc_nrm.partitions.labels import smallest_type
-from pymc_nrm.run.chunked_results import statistics_left_out
 
 # How labels may be kept.
 LABEL_STORAGE = ("full", "compact", "none")
@@ -183,3 +183,15 @@ class ChainTrace(BaseTrace):
 
     def _get_sampler_stats(self, varname, sampler_idx, burn, thin):
         return self.stats[sampler_idx][varname][: self.n_written][burn::thin]
+
+
+def statistics_left_out(in_chunks, label_storage, var_names):
+    """Names of the statistics that hold clusters and are not kept, given the names of a partition of rows in chunks and
+    of its mixtures.
+    """
+    partition, *mixtures = in_chunks or [None]
+    left_out = {FOLLOWED_LABELS} if label_storage == "none" else set()
+    if var_names is not None:
+        left_out |= set() if partition in var_names else {CLUSTER_COUNTS, FOLLOWED_LABELS}
+        left_out |= {CLUSTER_SUMS} if set(mixtures).isdisjoint(var_names) else set()
+    return left_out

@@ -7,8 +7,8 @@ from collections import deque
 from rich.console import Console
 
 from pymc_nrm.common.pymc_internals import default_chains
-from pymc_nrm.common.sizes import MANY_ITEMS
 from pymc_nrm.models.rvs import n_items, names_in_chunks, partitions_of
+from pymc_nrm.stats.point_estimate import MANY_ITEMS
 
 # A child of PyMC's logger, which shows messages of level INFO.
 _log = logging.getLogger("pymc.nrm_watch")

@@ -8,12 +8,14 @@ import xarray as xr
 
 from pymc_nrm.common.checks import check_count, random_generator
 from pymc_nrm.common.progress import progress
-from pymc_nrm.common.sizes import MANY_ITEMS
 from pymc_nrm.stats.contingency import as_labels, cell_sums
 from pymc_nrm.stats.draws import item_coords, item_dimension, partition_draws, stack_draws
 from pymc_nrm.stats.losses import complete_costs, draw_losses, loss_table, pair_losses, read_estimate, summarise_losses
 from pymc_nrm.stats.search import ADJUSTED_RAND, LINEAR, NORMALIZED_INFORMATION, DrawTables, search
 
+# With more items than this, runs have fewer draws by default and say how long they take, and point estimates come from
+# fewer searches.
+MANY_ITEMS = 20_000
 # Draws are first compared by their losses at N_REFERENCES random draws, or fewer if these hold more than N_FIRST_LABELS
 # labels; those worse than the best partition by
 # more than N_STANDARD_ERRORS standard errors are dropped.

@@ -1,7 +1,6 @@
 """The step for hyperparameters whose law given the partition is known."""
 
 import math
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,18 +12,15 @@ from pytensor.graph.basic import Variable
 from pymc_nrm.common.checks import check_count, random_generator
 from pymc_nrm.common.progress import elapsed
 from pymc_nrm.common.pymc_internals import StepMethodState
-from pymc_nrm.families.concentrations import draw_concentrations
+from pymc_nrm.families.learned_draws import draw_concentrations, draw_wishart_hyperparameters
 from pymc_nrm.families.normal_wishart import NormalWishart
-from pymc_nrm.families.wishart_hyperparameters import draw_wishart_hyperparameters
 from pymc_nrm.kernels.compilation import announced_compilation
 from pymc_nrm.kernels.generic import precompile
 from pymc_nrm.models.learned_priors import LearnedConcentrations, LearnedProcess, LearnedWishart, learned_priors
-from pymc_nrm.models.parts import PartitionParts
 from pymc_nrm.models.rvs import checked_model, family_of, kind_of, partition_of
-from pymc_nrm.models.values import Values
 from pymc_nrm.partitions.clusters import build_state
 from pymc_nrm.partitions.grouped import Grouped
-from pymc_nrm.partitions.labels import canonical_labels
+from pymc_nrm.steps.target import GivenPartition
 
 
 class LearnedGibbs(BlockedStep):
@@ -122,17 +118,14 @@ class _Prior:
     """The prior of one mixture, at points; all that is positive has its logarithm as value."""
 
     def __init__(self, model, learned, compile_kwargs):
-        partition = partition_of(learned.mixture)
-        self._kind, self._partition = kind_of(partition), partition.name
-        self._name, self._learned = learned.mixture.name, learned
+        mixture = learned.mixture
+        self._name, self._learned = mixture.name, learned
         self._variables = [model.rvs_to_values[one].name for one in learned.variables]
-        evaluate = partial(Values.at_points, model, compile_kwargs=compile_kwargs)
-        self._labels, self._parts = evaluate([partition]), PartitionParts(partition, [learned.mixture], evaluate)
+        self._given = GivenPartition(model, partition_of(mixture), [mixture], compile_kwargs)
 
     def refresh(self):
         """Read data again, since ``pm.set_data`` may have changed them."""
-        self._labels.refresh()
-        self._parts.refresh()
+        self._given.refresh()
 
     def compile(self, rng, point, n_sweeps):
         """Compile the kernel."""
@@ -140,9 +133,7 @@ class _Prior:
 
     def clusters(self, point):
         """The family at a point, and a row of statistics for each cluster."""
-        value = self._kind.of_items(self._kind.read({self._partition: self._labels(point)[0]}))
-        labels = canonical_labels(self._kind.cluster_labels(value))
-        _, [family], [data] = self._parts.prepared(point)
+        labels, _, [family], [data] = self._given.at(point)
         rows = build_state(labels, family, data).statistics[: labels.max() + 1]
         return family.family if isinstance(family, Grouped) else family, rows
 

@@ -1,7 +1,5 @@
 """The step for the missing entries of a mixture."""
 
-from functools import partial
-
 import numpy as np
 from pymc.exceptions import SamplingError
 from pymc.step_methods import BlockedStep
@@ -16,13 +14,13 @@ from pymc_nrm.kernels.generic import precompile
 from pymc_nrm.measures.base import Weights
 from pymc_nrm.models.marked_labels import is_default_start
 from pymc_nrm.models.missing_entries import MissingEntriesRV, check_gaps, gaps_of
-from pymc_nrm.models.parts import PartitionParts, joint_data, joint_family
+from pymc_nrm.models.parts import joint_data, joint_family
 from pymc_nrm.models.rvs import checked_model, depends_on, family_of, kind_of, mixtures_of, partition_of
-from pymc_nrm.models.values import Values
+from pymc_nrm.models.values import computed_by
 from pymc_nrm.moves.gibbs import ItemsWithGaps, draw_weights, missing_entries_sweep
 from pymc_nrm.partitions.clusters import build_state
 from pymc_nrm.partitions.flat import Ordered
-from pymc_nrm.partitions.labels import canonical_labels
+from pymc_nrm.steps.target import GivenPartition
 
 
 class MissingGibbs(BlockedStep):
@@ -81,8 +79,8 @@ class MissingGibbs(BlockedStep):
         mixture = entries.owner.inputs[0]
         _check_uses(model, mixture, entries)
         partition = partition_of(mixture)
-        self._kind, self._names = kind_of(partition), (partition.name, mixture.name, entries.name)
-        self._draws_labels = type(self._kind) is Ordered and partition in model.free_RVs
+        self._names = partition.name, mixture.name, entries.name
+        self._draws_labels = type(kind_of(partition)) is Ordered and partition in model.free_RVs
         mixtures = mixtures_of(model, partition) if self._draws_labels else [mixture]
         self._place, self._value = mixtures.index(mixture), model.rvs_to_values[mixture]
         # Items with gaps, and where the columns of each begin among those of all.
@@ -90,21 +88,17 @@ class MissingGibbs(BlockedStep):
         self._items, starts = np.unique(self._rows, return_index=True)
         self._starts = np.append(starts, len(self._rows))
         with announced_compilation(type(self).__name__, [type(family_of(one)) for one in mixtures], elapsed):
-            evaluate = partial(Values.at_points, model, compile_kwargs=compile_kwargs)
-            self._labels, self._parts = evaluate([partition]), PartitionParts(partition, mixtures, evaluate)
+            self._given = GivenPartition(model, partition, mixtures, compile_kwargs)
             arguments, _ = self._arguments(model.initial_point() if initial_point is None else initial_point)
             precompile(missing_entries_sweep, *arguments)
 
     def _arguments(self, point):
         """Arguments of the kernel at a point, and the centre of the data of the mixture."""
-        name = self._names[0]
-        value = self._kind.of_items(self._kind.read({name: self._labels(point)[0]}))
-        labels = canonical_labels(self._kind.cluster_labels(value))
-        measure, families, data = self._parts.prepared(point)
+        labels, measure, families, data = self._given.at(point)
         family, rows, own, n = joint_family(families), joint_data(data), data[self._place], len(labels)
         table = Weights(np.zeros(n + 1), np.zeros(n + 1))
         # A default start is left to the step of the partition, which replaces it.
-        draws_labels = self._draws_labels and not is_default_start(point[name])
+        draws_labels = self._draws_labels and not is_default_start(point[self._names[0]])
         if draws_labels:
             table, _, _ = draw_weights(self.rng, measure, n, int(labels.max()) + 1)
         order = self.rng.permutation(len(self._items))
@@ -115,8 +109,7 @@ class MissingGibbs(BlockedStep):
     def setup_chain(self, rng, tune, draws):
         super().setup_chain(rng, tune, draws)
         check_gaps(self._names[1], self._value)
-        self._labels.refresh()
-        self._parts.refresh()
+        self._given.refresh()
 
     def step(self, point):
         arguments, center = self._arguments(point)
@@ -127,13 +120,12 @@ class MissingGibbs(BlockedStep):
             raise SamplingError(f"{name} cannot be drawn: at these hyperparameters the law of an entry is not finite")
         point = {**point, name: drawn}
         if gaps.draws_labels:
-            point = self._kind.write(point, state)
+            point = self._given.kind.write(point, state)
         return point, [{"n_moved_with_gaps": n_moved}]
 
     @classmethod
     def competence(cls, var, has_grad):
-        has_entries = var.owner is not None and isinstance(var.owner.op, MissingEntriesRV)
-        return Competence.IDEAL if has_entries else Competence.INCOMPATIBLE
+        return Competence.IDEAL if computed_by(var, MissingEntriesRV) else Competence.INCOMPATIBLE
 
 
 def _value_variables(vars, model):

@@ -15,8 +15,8 @@ from pymc_nrm.moves.nested.diffusion_sweep import diffusion_start, diffusion_swe
 from pymc_nrm.moves.nested.sweep import Sweep, log_density, sequential_start, sweep
 from pymc_nrm.partitions.labels import canonical_columns
 from pymc_nrm.partitions.nested import Nested
-from pymc_nrm.partitions.nested_laws.forward import draw_nested, draw_paths, draw_value
-from pymc_nrm.partitions.nested_laws.levels import KnownPaths, log_nested_prior, log_path_prior
+from pymc_nrm.partitions.nested_draws import draw_nested, draw_paths, draw_value
+from pymc_nrm.partitions.nested_levels import KnownPaths, log_nested_prior, log_path_prior
 from pymc_nrm.steps.base import LabelStep
 from pymc_nrm.steps.target import Target, check_against_graph, error_of_parts, graph_log_likelihoods
 

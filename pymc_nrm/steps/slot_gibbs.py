@@ -12,7 +12,7 @@ from pymc_nrm.common.checks import check_count, check_number
 from pymc_nrm.common.marks import ALL_SLOTS_USED
 from pymc_nrm.common.pymc_internals import Competence, dataclass_state
 from pymc_nrm.kernels.generic import precompile
-from pymc_nrm.kernels.lanes import LANES
+from pymc_nrm.kernels.lanes import LANES, whole_lanes
 from pymc_nrm.models.itemwise.item_table import ItemTable
 from pymc_nrm.models.itemwise.local_variables import EmptySlots, local_variables
 from pymc_nrm.models.rvs import checked_model, kind_of
@@ -193,7 +193,7 @@ class SlotGibbs(PartitionStep):
 
     def _fill(self, point, slots, n_occupied, kept, kept_table, n):
         """Table of a pool; columns of slots that were occupied before hold parameters that have not changed."""
-        width = (len(slots) + LANES - 1) // LANES * LANES
+        width = whole_lanes.__wrapped__(len(slots))
         table = np.zeros((n, width))
         if kept is None:
             new = np.arange(len(slots))

@@ -70,6 +70,25 @@ class Target:
         self._checked = True
 
 
+class GivenPartition:
+    """A partition and some of its mixtures at points, for steps that are given the clusters."""
+
+    def __init__(self, model, partition, mixtures, compile_kwargs=None):
+        self.kind = kind_of(partition)
+        evaluate = partial(Values.at_points, model, compile_kwargs=compile_kwargs)
+        self._value, self._parts = evaluate([partition]), PartitionParts(partition, mixtures, evaluate)
+
+    def refresh(self):
+        """Read data and constants again, since ``pm.set_data`` may have changed them."""
+        self._value.refresh()
+        self._parts.refresh()
+
+    def at(self, point):
+        """Clusters of the items in order of appearance, measure, families and data, as kernels read them."""
+        value = self.kind.of_items(self.kind.read({self.kind.name: self._value(point)[0]}))
+        return canonical_labels(self.kind.cluster_labels(value)), *self._parts.prepared(point)
+
+
 # The log densities of kernels and graph may differ by this share of their sum, or by this amount for each item.
 _TOLERANCE = 1e-6
 # Data sets with more values are not copied for a check.

@@ -20,8 +20,7 @@ from pymc_nrm.moves.gibbs import scan_order
 from pymc_nrm.moves.guide_trees.guide_tree import block_statistics, guide_tree, make_guide
 from pymc_nrm.moves.guide_trees.tree import cut_tree
 from pymc_nrm.moves.split_merge import SPLIT_MERGE_STATS, split_merge_statistics
-from pymc_nrm.moves.tree_guided.cycle import Cycle, MovesPerCycle, tree_guided_cycle
-from pymc_nrm.moves.ward_start import better_start, is_worth_trying
+from pymc_nrm.moves.tree_guided import Cycle, MovesPerCycle, better_start, is_worth_trying, tree_guided_cycle
 from pymc_nrm.partitions.labels import canonical_labels
 from pymc_nrm.steps.base import PartitionStep, PartitionStepState
 

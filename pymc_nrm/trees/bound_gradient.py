@@ -1,6 +1,7 @@
 """The lower bound of the evidence from a given tree, as a function of hyperparameters, and its gradient."""
 
 import dataclasses
+import functools
 from typing import Any
 
 import numpy as np
@@ -208,22 +209,20 @@ class FamilyGradient:
     def __init__(self, family, X, names):
         self.block = Block(family, names, X.shape[1], "family_names")
         self.X = X
-        self._function = None
 
     def __call__(self, x, tree, node_weights):
         """Gradient at coordinates x; nodes without weight cost nothing."""
         gradient = np.zeros(len(x))
         if len(x):
-            if self._function is None:
-                self._function = self._compile()
             for v in np.flatnonzero(node_weights > _LEAST_PROBABILITY):
                 rows = self.X[leaves(tree, v)]
                 rows = rows.toarray() if scipy.sparse.issparse(rows) else rows
                 gradient += node_weights[v] * self._function(x, rows.astype("float64"))
         return gradient
 
-    def _compile(self):
-        """Gradient of the symbolic log-likelihood of one cluster."""
+    @functools.cached_property
+    def _function(self):
+        """Gradient of the symbolic log-likelihood of one cluster, compiled."""
         x, family = self.block.symbolic()
         rows = pt.matrix("rows", dtype="float64")
         # These belong to the data: levels are known, and values per item do not matter to marginals of given data.

@@ -4,6 +4,7 @@ The variable of integration is t with ``log L = t - e^-t``, ``L = log(1 + u)``, 
 alpha and sigma are small, an integrand is flat over many powers of ten of log u, but its tails are always short in t.
 """
 
+import functools
 import math
 from typing import Any, NamedTuple
 
@@ -50,14 +51,12 @@ class Quadrature(NamedTuple):
 
 def integrate_log_u(log_integrand, log_u):
     """Place the nodes of the trapezoid rule over log u."""
-    values = {}
 
+    @functools.cache
     def log_value(t):
-        if t not in values:
-            s, log_slope = _log_u_at(t)
-            value = log_integrand(s) + log_slope
-            values[t] = value if np.isfinite(value) else -np.inf
-        return values[t]
+        s, log_slope = _log_u_at(t)
+        value = log_integrand(s) + log_slope
+        return value if np.isfinite(value) else -np.inf
 
     mode, _ = _mode_and_spacing(lambda s: np.nan_to_num(log_integrand(s), nan=-np.inf), log_u, 0.75)
     top, spacing = _mode_and_spacing(log_value, _place_of(mode), _LARGEST_STEP, accelerate=True)

@@ -12,7 +12,7 @@ from pymc_nrm.measures.base import weights
 from pymc_nrm.moves.guide_trees.guide_tree import draw_level, make_guide, n_separating_levels
 from pymc_nrm.moves.guide_trees.tree import build_tree, leaves, lowest_common_ancestor
 from pymc_nrm.moves.split_merge import allocate_items, choose_side, start_sides
-from pymc_nrm.moves.tree_guided.tree_split_merge import (
+from pymc_nrm.moves.tree_split_merge import (
     allocate_units,
     find_traces,
     item_of,

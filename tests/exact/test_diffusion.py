@@ -7,7 +7,7 @@ from nested_trees import all_trees, diffusion_chain, diffusion_moves_once, log_p
 
 from pymc_nrm.families.base import localise, prepare_data
 from pymc_nrm.families.diffusion import IndependentNormalDiffusion, NormalDiffusion
-from pymc_nrm.partitions.nested_laws.levels import Levels
+from pymc_nrm.partitions.nested_levels import Levels
 from pymc_nrm.testing.enumeration import total_variation
 from pymc_nrm.testing.scores import largest_z, partition_frequencies, z_scores
 

@@ -15,7 +15,7 @@ from pymc_nrm.moves.guide_trees.guide_tree import make_guide
 from pymc_nrm.moves.guide_trees.tree import build_tree
 from pymc_nrm.moves.slice_labels import slice_move
 from pymc_nrm.moves.split_merge import SplitMergeOptions, split_merge_moves
-from pymc_nrm.moves.tree_guided.cycle import Cycle, MovesPerCycle, tree_guided_cycle
+from pymc_nrm.moves.tree_guided import Cycle, MovesPerCycle, tree_guided_cycle
 from pymc_nrm.partitions.clusters import build_state, ordered_labels
 
 U = 2.5

@@ -12,7 +12,7 @@ import numpy as np
 import pymc as pm
 import pytest
 from pymc.sampling.parallel import ParallelSamplingError
-from same_results import assert_same
+from same_results import assert_same, stop_at
 
 import pymc_nrm as nrm
 from pymc_nrm.run import fingerprint, run_folder
@@ -33,14 +33,6 @@ def make_model(counts=COUNTS, fixed=False):
         z = nrm.Partition("z", nrm.DirichletProcess(alpha), n=len(counts))
         nrm.Mixture("x", z, nrm.PoissonGamma(1.0, 1.0), observed=counts)
     return model
-
-
-def stop_at(chain, iteration):
-    def stop(trace, draw):
-        if (draw.chain, draw.draw_idx) == (chain, iteration):
-            raise KeyboardInterrupt
-
-    return stop
 
 
 @pytest.fixture(scope="module")

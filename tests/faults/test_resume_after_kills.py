@@ -8,7 +8,7 @@ import time
 import numpy as np
 import pymc as pm
 import pytest
-from same_results import assert_same, values_of
+from same_results import assert_same, stop_at, values_of
 
 import pymc_nrm as nrm
 
@@ -125,13 +125,9 @@ def test_steps_of_pymc(tmp_path):
             ]
         return {"model": model, "step": step, "cores": 1, "quiet": True}
 
-    def stop(trace, draw):
-        if draw.draw_idx == 130:
-            raise KeyboardInterrupt
-
     options = {"draws": 200, "tune": 150, "chains": 1, "random_seed": 2}
     expected = nrm.sample(**options, **make_model())
     again = {"seconds_between_checkpoints": 0}
     with pytest.raises(KeyboardInterrupt, match="before its first draw; nrm.resume"):
-        nrm.sample(**options, **again, **make_model(), checkpoint=tmp_path / "run", callback=stop)
+        nrm.sample(**options, **again, **make_model(), checkpoint=tmp_path / "run", callback=stop_at(0, 130))
     assert_same(nrm.resume(tmp_path / "run", **make_model()), expected)

@@ -9,7 +9,7 @@ from pymc_nrm.families import BernoulliBeta, NormalWishart
 from pymc_nrm.kernels.generic import kernel
 from pymc_nrm.moves.nested.sweep import Sweep, sweep
 from pymc_nrm.partitions.labels import all_partitions
-from pymc_nrm.partitions.nested_laws.levels import KnownPaths, Levels, log_nested_prior
+from pymc_nrm.partitions.nested_levels import KnownPaths, Levels, log_nested_prior
 from pymc_nrm.testing import kernel_inputs
 
 FAMILIES = {

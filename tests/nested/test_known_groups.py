@@ -9,7 +9,7 @@ import xarray as xr
 from helpers import refused
 
 import pymc_nrm as nrm
-from pymc_nrm.partitions.nested_laws.levels import canonical_paths
+from pymc_nrm.partitions.nested_levels import canonical_paths
 
 X = np.array([[1, 1, 0], [1, 1, 0], [0, 0, 1], [0, 1, 1], [1, 0, 0]])
 GROUPS = ["b", "a", "b", "c", "a"]

@@ -21,8 +21,8 @@ from pytensor.compile.mode import Mode
 from pymc_nrm.measures import DirichletProcess, PitmanYorProcess
 from pymc_nrm.moves.nested.sweep import Sweep, sequential_start
 from pymc_nrm.partitions.nested import Nested, WeightedNested
-from pymc_nrm.partitions.nested_laws.forward import draw_nested, draw_paths
-from pymc_nrm.partitions.nested_laws.levels import (
+from pymc_nrm.partitions.nested_draws import draw_nested, draw_paths
+from pymc_nrm.partitions.nested_levels import (
     KnownPaths,
     Levels,
     log_nested_prior,

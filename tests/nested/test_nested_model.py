@@ -8,7 +8,7 @@ from helpers import refused
 
 import pymc_nrm as nrm
 from pymc_nrm.models.marked_labels import is_default_start
-from pymc_nrm.partitions.nested_laws.levels import KnownPaths, Levels, log_nested_prior, log_path_prior
+from pymc_nrm.partitions.nested_levels import KnownPaths, Levels, log_nested_prior, log_path_prior
 from pymc_nrm.testing import mean_and_error
 
 X = np.array([[1, 1, 0], [1, 1, 0], [0, 0, 1], [0, 1, 1], [1, 0, 0]])

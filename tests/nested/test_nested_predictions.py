@@ -12,7 +12,7 @@ from pytensor.compile.mode import Mode
 
 import pymc_nrm as nrm
 from pymc_nrm.partitions.labels import canonical_labels
-from pymc_nrm.partitions.nested_laws.levels import canonical_paths
+from pymc_nrm.partitions.nested_levels import canonical_paths
 
 PLAIN = Mode(linker="py", optimizer="fast_compile")
 B = np.array([[1, 1, 0], [1, 1, 0], [0, 0, 1], [0, 1, 1]])

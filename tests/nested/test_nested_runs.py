@@ -4,7 +4,7 @@ import numpy as np
 import pymc as pm
 import pytest
 import xarray as xr
-from same_results import assert_same
+from same_results import assert_same, stop_at
 
 import pymc_nrm as nrm
 from pymc_nrm.common.marks import partition_number
@@ -109,12 +109,9 @@ def test_cores_and_storage_change_nothing(idata, model_of_all):
 @pytest.mark.slow
 @pytest.mark.parametrize("name", DATA)
 def test_a_stopped_run_resumes(name, tmp_path):
-    def stop(trace, draw):
-        if (draw.chain, draw.draw_idx) == (1, 20):
-            raise KeyboardInterrupt
-
     model, X = make_model(name), DATA[name]
-    stopped = nrm.sample(**OPTIONS, model=model, checkpoint=tmp_path, seconds_between_checkpoints=0, callback=stop)
+    settings = {"checkpoint": tmp_path, "seconds_between_checkpoints": 0, "callback": stop_at(1, 20)}
+    stopped = nrm.sample(**OPTIONS, model=model, **settings)
     assert stopped.posterior.sizes["chain"] * stopped.posterior.sizes["draw"] < 60
     found = nrm.resume(tmp_path, model=model, cores=1, quiet=True, progressbar=False)
     assert found.posterior[name].shape[:3] == (2, 30, len(X))

@@ -10,15 +10,15 @@ from scipy import integrate, stats
 from pymc_nrm.measures import DirichletProcess, NormalizedGeneralizedGamma
 from pymc_nrm.plots.cluster_parameters import plot_cluster_parameters
 from pymc_nrm.plots.cluster_sizes import plot_cluster_sizes
+from pymc_nrm.plots.density import plot_held_out_density
 from pymc_nrm.plots.distance import plot_distance
-from pymc_nrm.plots.held_out_density import plot_held_out_density
 from pymc_nrm.plots.n_clusters import plot_n_clusters
 from pymc_nrm.plots.partition_trace import plot_partition_trace
 from pymc_nrm.plots.prior_partition import plot_prior_partition
 from pymc_nrm.plots.similarity import plot_similarity
 from pymc_nrm.plots.visuals import CLUSTER_COLORS
 from pymc_nrm.recipes.elicitation import elicit
-from pymc_nrm.recipes.elicitation.laws import drawn_measures, mean_pmf, n_clusters_pmf, sorted_sizes
+from pymc_nrm.recipes.elicitation_laws import drawn_measures, mean_pmf, n_clusters_pmf, sorted_sizes
 from pymc_nrm.stats import cluster_parameters
 
 pytest.importorskip("arviz_plots")
@@ -177,9 +177,6 @@ class TestDistance:
         assert artist(pc, "xlabel")["string"].endswith("(bits)")
         estimate.attrs = {"loss": "one_minus_adjusted_rand"}
         assert "Rand" in artist(plot_distance(draws, estimate, backend="none"), "xlabel")["string"]
-
-
-pytest.importorskip("arviz_plots")
 
 
 def test_numbers_are_exact():

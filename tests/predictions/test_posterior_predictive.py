@@ -12,8 +12,8 @@ from scipy import sparse
 
 import pymc_nrm as nrm
 from pymc_nrm.measures.base import log_eppf
+from pymc_nrm.partitions.flat import draw_new_labels, log_prediction_rule
 from pymc_nrm.partitions.labels import all_partitions, label_counts
-from pymc_nrm.partitions.prediction_rule import draw_new_labels, log_prediction_rule
 from pymc_nrm.posterior import predictive_density, sample_posterior_predictive
 
 

@@ -91,6 +91,12 @@ def test_errors():
         nrm.Partition("z", nrm.DirichletProcess(1.0), n=3, max_clusters=2)
     with pytest.raises(ValueError, match="no data depend on partition 'z'"):
         compute_log_likelihood(result, model)
+    with pm.Model() as model:
+        z = nrm.Partition("z", nrm.DirichletProcess(1.0), n=3, max_clusters=2)
+        mean = pm.Normal("mean", 0, 1, shape=2)
+        nrm.Mixture("x", z, nrm.NormalGamma(mean[z].sum(), 1.0, 1.0, 1.0), observed=X)
+    with pytest.raises(ValueError, match="log-probability of 'x' is one number for all items"):
+        compute_log_likelihood(result, model)
 
 
 # New items

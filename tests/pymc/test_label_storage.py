@@ -8,7 +8,7 @@ import pymc as pm
 import pytest
 import xarray as xr
 from helpers import refused
-from same_results import assert_same, values_of
+from same_results import assert_same, stop_at, values_of
 
 import pymc_nrm as nrm
 from pymc_nrm.run.storage import write_rows
@@ -183,17 +183,12 @@ def test_what_follows_from_compact_labels(full, compact, function):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("stop_at", "left"), [(24, [1]), (55, [0, 1])])
-def test_an_interrupted_run_keeps_what_is_whole(full, stop_at, left):
+@pytest.mark.parametrize(("last", "left"), [(24, [1]), (55, [0, 1])])
+def test_an_interrupted_run_keeps_what_is_whole(full, last, left):
     """A KeyboardInterrupt of a callback ends one chain only; those chains are kept that leave the most draws."""
-
-    def stop(trace, draw):
-        if draw.chain == 0 and draw.draw_idx == stop_at:
-            raise KeyboardInterrupt
-
     for thin in (1, 4):
-        found = run(label_storage="compact", thin=thin, callback=stop).posterior["z"]
-        assert found.sizes["draw"] == (N_DRAWS if left == [1] else stop_at - 19) // thin
+        found = run(label_storage="compact", thin=thin, callback=stop_at(0, last)).posterior["z"]
+        assert found.sizes["draw"] == (N_DRAWS if left == [1] else last - 19) // thin
         np.testing.assert_array_equal(found, full.posterior["z"][left, thin - 1 :: thin][:, : found.sizes["draw"]])
 
 

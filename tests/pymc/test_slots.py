@@ -11,7 +11,7 @@ import numpy as np
 import pymc as pm
 import pytest
 import xarray as xr
-from same_results import assert_same
+from same_results import assert_same, stop_at
 from scipy import stats
 
 import pymc_nrm as nrm
@@ -20,7 +20,7 @@ from pymc_nrm.models.itemwise.local_variables import EmptySlots
 from pymc_nrm.models.marginal_likelihood import MarginalLikelihood
 from pymc_nrm.models.marked_labels import OfOwnStep
 from pymc_nrm.partitions.labels import canonical_labels
-from pymc_nrm.recipes.elicitation.laws import suggest_max_clusters
+from pymc_nrm.recipes.elicitation_laws import suggest_max_clusters
 from pymc_nrm.run.convergence_report import convergence_report
 from pymc_nrm.stats.quantities import partition_quantities
 from pymc_nrm.steps.slot_nuts import MODELS_WITH_SLOT_NUTS
@@ -326,12 +326,8 @@ def test_unpickled_operations_are_compiled(op):
 
 @pytest.mark.slow
 def test_a_run_that_was_stopped_goes_on(reference, tmp_path):
-    def stop(trace, draw):
-        if draw.chain == 1 and draw.draw_idx == 22:
-            raise KeyboardInterrupt
-
-    settings = {"checkpoint": tmp_path / "run", "seconds_between_checkpoints": 0}
-    part = nrm.sample(20, model=make_subjects(), cores=1, callback=stop, **settings, **OPTIONS)
+    settings = {"checkpoint": tmp_path / "run", "seconds_between_checkpoints": 0, "callback": stop_at(1, 22)}
+    part = nrm.sample(20, model=make_subjects(), cores=1, **settings, **OPTIONS)
     assert part.posterior.sizes["chain"] * part.posterior.sizes["draw"] < 40
     assert_same(reference, nrm.resume(tmp_path / "run", model=make_subjects(), cores=1, quiet=True))
 

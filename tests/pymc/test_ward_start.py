@@ -5,7 +5,7 @@ import pytest
 from scipy.stats import multivariate_normal
 
 import pymc_nrm as nrm
-from pymc_nrm.moves.ward_start import better_start, gaussian_score, is_worth_trying
+from pymc_nrm.moves.tree_guided import better_start, gaussian_score, is_worth_trying
 
 
 def two_groups(n, d=20):

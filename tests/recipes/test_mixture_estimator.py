@@ -10,7 +10,7 @@ from helpers import refused
 from scipy import sparse
 
 import pymc_nrm as nrm
-from pymc_nrm.recipes.estimator.inputs import as_matrix, named_clusters
+from pymc_nrm.recipes.estimator_inputs import as_matrix, named_clusters
 
 X = np.random.default_rng(1).normal(np.repeat([0.0, 8.0], 12))[:, None]
 NEW = np.array([[0.1], [8.2], [4000.0]])

@@ -14,7 +14,7 @@ from pymc_nrm.families.product import NoData, NoRows
 from pymc_nrm.measures import DirichletProcess, NormalizedGeneralizedGamma
 from pymc_nrm.measures.base import weights
 from pymc_nrm.moves.guide_trees import guide_tree as guide
-from pymc_nrm.moves.guide_trees.hanging import near_sampled_items
+from pymc_nrm.moves.guide_trees.guide_tree import near_sampled_items
 from pymc_nrm.moves.guide_trees.tree import build_tree, check_tree, cut_tree, leaves, lowest_common_ancestor
 from pymc_nrm.partitions.labels import canonical_labels
 from pymc_nrm.trees import bhc, guide_tree, ibhc

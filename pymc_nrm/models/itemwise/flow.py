@@ -18,6 +18,7 @@ from pymc_nrm.common.pymc_internals import MinibatchOp, MinibatchRandomVariable
 from pymc_nrm.models.itemwise.graphs import expanded, postorder
 from pymc_nrm.models.itemwise.rules import NotItemwise, items_of_outputs
 from pymc_nrm.models.rvs import depends_on, is_mixture, other_uses
+from pymc_nrm.models.values import computed_by
 
 
 class PresentValues:
@@ -132,8 +133,7 @@ class LabelFlow:
     def _find(self, variable):
         followed = self._followed(variable)
         if not followed:
-            is_shape = variable.owner is not None and isinstance(variable.owner.op, Shape | Shape_i)
-            if is_shape and self._shape_varies(variable.owner):
+            if computed_by(variable, Shape | Shape_i) and self._shape_varies(variable.owner):
                 raise NotItemwise("a shape depends on the values of labels")
             return None
         items = [self._items[one] for one in followed]
@@ -199,8 +199,6 @@ def terms_of(model, partition):
                 f"and let a deterministic scale it by the parameters of the cluster; or give {variable.name!r} "
                 "default_transform=None"
             )
-    if not uses:
-        return []
     labels = model.rvs_to_values[partition]
     graphs = expanded(model.logp(vars=uses, sum=False, jacobian=False))
     return [

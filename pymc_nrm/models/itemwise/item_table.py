@@ -16,6 +16,7 @@ from pymc_nrm.models.itemwise.flow import LabelFlow, PresentValues, not_itemwise
 from pymc_nrm.models.itemwise.graphs import rebuilt
 from pymc_nrm.models.itemwise.local_variables import with_conditions_by_row
 from pymc_nrm.models.itemwise.rules import NotItemwise, grouped
+from pymc_nrm.models.values import computed_by
 
 _SEED_OF_POINTS = 20261123
 _RELATIVE, _ABSOLUTE = 1e-8, 1e-8
@@ -172,7 +173,7 @@ def computed_by_slot(graphs):
 
 def _lifted(op, inputs):
     """An elementwise function of entries that one index picks, as entries of a function, if it has this form."""
-    indexed = [one for one in inputs if one.owner is not None and isinstance(one.owner.op, AdvancedSubtensor)]
+    indexed = [one for one in inputs if computed_by(one, AdvancedSubtensor)]
     if not indexed or any(one not in indexed and not all(one.type.broadcastable) for one in inputs):
         return None
     first = indexed[0].owner

@@ -220,17 +220,13 @@ def _runs_over_items(op):
     return f"{_name(op)} runs over items before the log-probability"
 
 
-def _dependent(items):
-    return [one for one in items if one is not None]
-
-
 def _padded(items, ndim):
     return items.reshape((1,) * (ndim - items.ndim) + items.shape)
 
 
 @items_of_outputs.register(Elemwise)
 def _elemwise(op, node, items, flow):
-    found = combine(_dependent(items), _name(op))
+    found = combine([one for one in items if one is not None], _name(op))
     return [found for _ in node.outputs]
 
 

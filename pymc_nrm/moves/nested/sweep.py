@@ -38,7 +38,7 @@ from pymc_nrm.moves.nested.table_gibbs import (
     take_seat,
 )
 from pymc_nrm.partitions.clusters import attach, build_state, close_slot, empty_state, grow
-from pymc_nrm.partitions.nested_laws.levels import KnownPaths, Levels
+from pymc_nrm.partitions.nested_levels import KnownPaths, Levels
 
 
 @generic

@@ -1,5 +1,6 @@
 """Solving for the coordinates at which a law of the number of clusters has a wanted mean, and a wanted spread."""
 
+import functools
 import math
 from typing import NamedTuple
 
@@ -82,7 +83,7 @@ class HyperpriorLaw:
     """The law of the number of clusters with a hyperparameter integrated out."""
 
     def __init__(self, pmf_at, limits):
-        self._pmf_at, self._limits, self._known = pmf_at, limits, {}
+        self._pmf_at, self._limits = functools.cache(pmf_at), limits
 
     def __call__(self, hyperprior):
         """The law under a hyperprior."""
@@ -95,16 +96,11 @@ class HyperpriorLaw:
         weights = weights[kept] / weights[kept].sum()
         # Many points may share a limit.
         points, place = np.unique(np.clip(x[kept], *self._limits), return_inverse=True)
-        laws = [self._at(float(point)) for point in points]
+        laws = [self._pmf_at(float(point)) for point in points]
         mixture = np.zeros(max(map(len, laws)))
         for weight, law in zip(np.bincount(place, weights), laws, strict=True):
             mixture[: len(law)] += weight * law
         return mixture
-
-    def _at(self, x):
-        if x not in self._known:
-            self._known[x] = self._pmf_at(x)
-        return self._known[x]
 
 
 _TOLERANCE = 1e-7
@@ -124,12 +120,10 @@ class OutOfReachError(Exception):
 
 def match_mean(mean, wanted, limits, start=0.0):
     """Coordinate at which the mean, a monotone function, has a wanted value."""
-    known = {}
 
+    @functools.cache
     def excess(x):
-        if x not in known:
-            known[x] = mean(x) - wanted
-        return known[x]
+        return mean(x) - wanted
 
     start = min(max(start, limits[0]), limits[1] - 0.5)
     rises = excess(start + 0.5) >= excess(start)

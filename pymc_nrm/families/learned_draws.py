@@ -1,7 +1,10 @@
-"""Gibbs draws of what ``NormalWishart.learned`` learns, by way of precision matrices of clusters.
+"""Draws of what ``learned`` of families learns given the partition.
 
-With R = L / sqrt(m), m = d + 2 and V = T T' ~ Wishart(m, I), the prior scatter is ``Psi = c R V R'``, where c is the
-product of ``share`` and ``excess = nu - d - 1``.  Given precisions Lambda of K clusters, drawn and thrown away,
+Concentrations of families of counts are drawn with the parameters of clusters summed out.
+
+What ``NormalWishart.learned`` learns is drawn by way of precision matrices of clusters.  With R = L / sqrt(m), m = d +
+2 and V = T T' ~ Wishart(m, I), the prior scatter is ``Psi = c R V R'``, where c is the product of ``share`` and
+``excess = nu - d - 1``.  Given precisions Lambda of K clusters, drawn and thrown away,
 
     p(Lambda | V, c, nu) ~ c^(K nu d/2) |V|^(K nu/2) exp(-c tr(V S)/2) prod |R' Lambda R|^(nu/2) / Gamma_d(nu/2)^K
 
@@ -14,12 +17,80 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from pymc_nrm.families.concentrations import slice_sample
 from pymc_nrm.families.factors import draw_bartlett, factor_in_place, invert_factored, solve_column
 from pymc_nrm.families.scatter import covariance_of
 from pymc_nrm.families.wishart_rows import new_workspace, posterior_factor
-from pymc_nrm.kernels.generic import kernel
+from pymc_nrm.kernels.generic import generic, kernel
 from pymc_nrm.kernels.special import cholesky_update, copy_row
+
+
+@generic
+def log_height(target, x):
+    """Log density, up to a constant, of a target of :func:`slice_sample`."""
+    raise NotImplementedError
+
+
+@kernel
+def slice_sample(rng, target, x, width):
+    """Draw from a transition that leaves the density of a target on the real line invariant.
+
+    It is right for every width, and fast for one of about two standard deviations.
+    """
+    # Neal (2003), "Slice sampling", sections 4.1 and 4.2.
+    level = log_height(target, x) - rng.standard_exponential()
+    low = x - width * rng.random()
+    high = low + width
+    while log_height(target, low) > level:
+        low -= width
+    while log_height(target, high) > level:
+        high += width
+    while True:
+        y = low + (high - low) * rng.random()
+        # The interval shrinks to x if heights there are NaN.
+        if log_height(target, y) >= level or y == x:
+            return y
+        if y < x:
+            low = y
+        else:
+            high = y
+
+
+@generic
+def log_marginals_of_feature(family, rows, feature, factor):
+    """Sum over clusters, rows (n_clusters, statistics_size), of what a feature adds to log marginals, up to a constant.
+
+    All hyperparameters of the feature that are not whole numbers are multiplied by a factor.
+    """
+    raise NotImplementedError
+
+
+class ConcentrationTarget(NamedTuple):
+    """Density of the log of a feature's concentration given the partition, with a normal prior."""
+
+    # A concentration of 1 gives these hyperparameters.
+    family: Any
+    rows: Any
+    feature: Any
+    mean: Any
+    deviation: Any
+
+    def log_height(self, x):
+        likelihood = log_marginals_of_feature(self.family, self.rows, self.feature, math.exp(x))
+        return likelihood - 0.5 * ((x - self.mean) / self.deviation) ** 2
+
+
+@kernel
+def draw_concentrations(rng, family, rows, laws, logs):
+    """Draw logarithms of concentrations given the statistics of clusters, and change them in place.
+
+    Given the partition, features are independent, and each draw leaves the law of its feature invariant.  The family is
+    that of concentrations of 1; rows of ``laws`` are means and standard deviations of normal priors.
+    """
+    # The more clusters, the narrower the law.
+    width = min(1.5, 6.0 / math.sqrt(rows.shape[0]))
+    for j in range(logs.shape[0]):
+        target = ConcentrationTarget(family, rows, j, laws[0, j], laws[1, j])
+        logs[j] = slice_sample(rng, target, logs[j], width)
 
 
 class KappaTarget(NamedTuple):

@@ -11,12 +11,12 @@ import pymc as pm
 import xarray as xr
 
 from pymc_nrm.common.checks import check_count, check_flag, check_probability, random_generator
-from pymc_nrm.posterior.cluster_probabilities import cluster_probabilities
 from pymc_nrm.posterior.conditional_laws import conditional_quantiles
 from pymc_nrm.posterior.fused_estimate import fused_estimate
+from pymc_nrm.posterior.new_items import cluster_probabilities
 from pymc_nrm.posterior.predictive_density import log_predictive_density
 from pymc_nrm.recipes.columns import NUMERIC, warn_user
-from pymc_nrm.recipes.estimator.inputs import (
+from pymc_nrm.recipes.estimator_inputs import (
     Parameters,
     as_array,
     as_matrix,
@@ -30,6 +30,8 @@ from pymc_nrm.recipes.table_models import mixture_model, table_data
 from pymc_nrm.run.sampling import sample
 from pymc_nrm.stats.losses import complete_costs
 from pymc_nrm.stats.point_estimate import evenly_spaced, point_estimate
+
+__all__ = ["MixtureEstimator"]
 
 
 @dataclasses.dataclass(kw_only=True, repr=False, eq=False)

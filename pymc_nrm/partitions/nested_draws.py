@@ -7,7 +7,7 @@ import numpy as np
 
 from pymc_nrm.kernels.generic import generic, kernel
 from pymc_nrm.partitions.labels import members, rename_in_order
-from pymc_nrm.partitions.nested_laws.levels import KnownPaths, Levels
+from pymc_nrm.partitions.nested_levels import KnownPaths, Levels
 
 
 @kernel

@@ -12,14 +12,16 @@ from pymc_nrm.common.progress import progress
 from pymc_nrm.common.supports import UnitInterval, WholeNumber
 from pymc_nrm.kernels.generic import lacking
 from pymc_nrm.measures.base import check_measure_hyperparameters, n_clusters_log_pmf
-from pymc_nrm.recipes.elicitation.laws import equal_tailed_interval, mean_and_sd, n_clusters_pmf
-from pymc_nrm.recipes.elicitation.matching import (
+from pymc_nrm.recipes.elicitation_laws import equal_tailed_interval, mean_and_sd, n_clusters_pmf, suggest_max_clusters
+from pymc_nrm.recipes.elicitation_matching import (
     HyperpriorLaw,
     OutOfReachError,
     hyperprior_class,
     match_mean,
     match_mean_and_spread,
 )
+
+__all__ = ["ElicitedPrior", "elicit", "suggest_max_clusters"]
 
 # Keeps logarithms of probabilities finite.
 _LEAST_PROBABILITY = 1e-300

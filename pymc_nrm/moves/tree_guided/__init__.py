@@ -1,1 +1,0 @@
-"""Moves along a guide tree, and a cycle of them."""
