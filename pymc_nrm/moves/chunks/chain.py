@@ -120,10 +120,14 @@ class Block:
 
 @kernel(threaded=True)
 def make_changes(labels, sides, target):
-    """Give rows the labels of ``target`` (n_clusters, 2), and side 0."""
-    for i in range(labels.shape[0]):
+    """Give rows the labels of ``target`` (n_clusters, n_sides), and side 0."""
+    changes = False
+    for k in range(target.shape[0]):
+        for side in range(target.shape[1]):
+            changes |= target[k, side] != k
+    for i in range(labels.shape[0] if changes else 0):
         labels[i] = target[labels[i], sides[i]]
-        sides[i] = 0
+    sides.fill(0)
 
 
 class Atoms(NamedTuple):
@@ -268,8 +272,8 @@ class Chain:
         self.n, self.n_columns = engine.n_rows, sample_values.shape[1]
         self.quanta = measured_quanta(engine, preparation) if quanta is None else quanta
         self.sample_data = preparation(sample_values)
-        # Where the rows of the sample are, for proposals that look at near rows.
-        self.points = features(self.sample_data, np.random.default_rng(0))
+        # Where the rows of the sample are, for proposals that look at near rows; distances go column by column.
+        self.points = np.asfortranarray(features(self.sample_data, np.random.default_rng(0)))
         self._whole = None
         self.reset()
 
