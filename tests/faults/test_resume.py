@@ -29,7 +29,7 @@ EVERY_DRAW = {"seconds_between_checkpoints": 0}
 
 def make_model(counts=COUNTS, fixed=False):
     with pm.Model() as model:
-        alpha = 1.0 if fixed else pm.Gamma("alpha", 2, 1)
+        alpha = 1.0 if fixed else pm.LogNormal("alpha", 0, 1)
         z = nrm.Partition("z", nrm.DirichletProcess(alpha), n=len(counts))
         nrm.Mixture("x", z, nrm.PoissonGamma(1.0, 1.0), observed=counts)
     return model

@@ -17,7 +17,7 @@ N_DRAWS = 30
 
 def make_model():
     with pm.Model() as model:
-        alpha = pm.Gamma("alpha", 2, 1)
+        alpha = pm.LogNormal("alpha", 0, 1)
         z = nrm.Partition("z", nrm.DirichletProcess(alpha), n=6)
         nrm.Mixture("x", z, nrm.PoissonGamma(1.0, 1.0), observed=[0, 1, 8, 9, 20, 22])
     return model
