@@ -70,7 +70,7 @@ class Report(NamedTuple):
 def run_and_check(model, arguments, *, client, folder, seconds, report):
     """Sample, diagnose partitions, and log what a user must know."""
     found = examined_run(model, arguments, client, folder, seconds, report, report.check)
-    return log_report(found) if report.check else found.idata
+    return log_report(found, report)
 
 
 @same_bits_in_every_process()
@@ -133,8 +133,10 @@ def examined_run(model, arguments, client, folder, seconds, report, check):
     return Examined(idata, convergence(idata, diagnostics, nuts), left_out)
 
 
-def log_report(found):
-    """Log what is wrong with an examined run, or that it is fine, and return its result."""
+def log_report(found, report):
+    """Log what is wrong with an examined run, or that it is fine, if a user wants to know; return its result."""
+    if not report.check:
+        return found.idata
     if found.left_out:
         what = "it may change" if len(found.left_out) == 1 else "they may change"
         names = ", ".join(found.left_out)

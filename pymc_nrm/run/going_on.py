@@ -36,42 +36,48 @@ def run_until_enough(model, arguments, report):
     The draws are those of a run that was that long from the beginning.  Whatever stops chains that go on, the draws
     before it are kept.
     """
-    draws, most, thin = arguments["draws"], MOST_TIMES * arguments["draws"], arguments["thin"]
-    arguments, found = settled(arguments), None
-    with tempfile.TemporaryDirectory(prefix="pymc_nrm_", ignore_cleanup_errors=True) as path:
+    arguments = settled(arguments)
+
+    def run(draws, folder):
+        return examined_run(model, with_generator(arguments) | {"draws": draws}, None, folder, None, report, check=True)
+
+    draws = arguments["draws"]
+    most = MOST_TIMES * draws
+    try:
+        temporary = tempfile.TemporaryDirectory(prefix="pymc_nrm_", ignore_cleanup_errors=True)
+    except OSError:
+        # There is no place for the states of chains.
+        return log_report(run(draws, None), report)
+    with temporary as path:
         folder = RunFolder(path, is_temporary=True)
-        while True:
-            run = with_generator(arguments) | {"draws": draws}
-            try:
-                further = examined_run(model, run, None, folder, None, report, check=True)
-            except KeyboardInterrupt:
-                if found is None:
-                    raise
-                break
-            except Exception as error:
-                if found is None:
-                    raise
-                _log.warning(f"Chains could not go on, and their first draws are kept: {type(error).__name__}: {error}")
-                break
-            if found is not None and not _is_longer(further, found):
-                break
-            found = further
-            needed = thin * (found.convergence.needed or 0) if found.convergence is not None else 0
-            if not 0 < needed <= most or _n_draws(found) < draws // thin or not folder.knows_steps:
-                break
-            before, draws = draws, min(max(rounded_up(int(_MARGIN * needed)), draws + thin), most)
-            if draws == before:
-                break
+        found = run(draws, folder)
+        while (more := _more_draws(found, draws, most, arguments["thin"])) and folder.knows_steps:
             if not report.quiet:
                 _information.info(
-                    f"The chains agree, but {before:,} draws of each are too few for their effective sample sizes: "
-                    f"they go on to {draws:,}. draws={before} would stop here."
+                    f"The chains agree, but {draws:,} draws of each are too few for their effective sample sizes: they "
+                    f"go on to {more:,}. draws={draws} would stop here."
                 )
-    return log_report(found) if report.check else found.idata
+            try:
+                further = run(more, folder)
+            except KeyboardInterrupt:
+                break
+            except Exception as error:
+                _log.warning(f"Chains could not go on, and their first draws are kept: {type(error).__name__}: {error}")
+                break
+            if not _is_longer(further, found):
+                break
+            found, draws = further, more
+    return log_report(found, report)
 
 
-def _n_draws(found):
-    return found.idata["posterior"].sizes["draw"]
+def _more_draws(found, draws, most, thin):
+    """The number of draws with which an examined run would be fine, None if there is none up to ``most``."""
+    if found.convergence is None or found.convergence.needed is None:
+        return None
+    needed, was_cut = thin * found.convergence.needed, found.idata["posterior"].sizes["draw"] < draws // thin
+    if was_cut or needed > most or draws == most:
+        return None
+    return min(max(rounded_up(int(_MARGIN * needed)), draws + thin), most)
 
 
 def _is_longer(further, found):

@@ -91,6 +91,15 @@ def test_errors_keep_the_draws_before_them(needs, fixed, caplog):
     assert "Chains could not go on, and their first draws are kept: ConnectionError: the callback" in caplog.text
 
 
+def test_without_a_temporary_folder_chains_do_not_go_on(needs, fixed, monkeypatch):
+    def fail(**arguments):
+        raise FileNotFoundError("no usable temporary directory")
+
+    monkeypatch.setattr(going_on.tempfile, "TemporaryDirectory", fail)
+    needs += [60]
+    assert nrm.sample(**OPTIONS, **fixed).posterior.sizes["draw"] == 30
+
+
 def test_a_full_disk_only_means_that_draws_are_made_again(needs, fixed, monkeypatch):
     def fail(*arguments):
         raise OSError("No space left on device")
