@@ -36,7 +36,7 @@ def run(n, d, n_clusters, separation, sweeps, threads):
     import pymc as pm
 
     import pymc_nrm as nrm
-    from pymc_nrm.moves.chunks.chain import add_rows
+    from pymc_nrm.moves.chunks.exact_sums import move_rows
 
     X, truth = gaussian_clusters(n, d, n_clusters, separation=separation)
     measure, family, clock = nrm.DirichletProcess(1.0), family_of(nrm, d), []
@@ -64,9 +64,12 @@ def run(n, d, n_clusters, separation, sweeps, threads):
         k = np.count_nonzero(sizes)
         joints.append(joint(nrm, rows, measured.preparation, sizes[:k], statistics[:k], measure))
     preparation, quanta = measured.preparation, measured.quanta
-    sums = np.zeros((n_clusters, len(quanta.quantum)), dtype=np.int64)
-    add_rows(truth.astype(np.int32), preparation.family, preparation(X), quanta, sums)
-    sizes_of_truth = np.bincount(truth, minlength=n_clusters)
+    sizes_of_truth, sums = (
+        np.zeros(n_clusters, dtype=np.int64),
+        np.zeros((n_clusters, len(quanta.quantum)), dtype=np.int64),
+    )
+    labels, none = truth.astype(np.int32), np.full(n, -1, dtype=np.int32)
+    move_rows(none, labels, preparation.family, preparation(X), quanta, sizes_of_truth, sums)
     of_truth = joint(nrm, rows, preparation, sizes_of_truth, sums * quanta.quantum, measure)
     reached = np.flatnonzero(np.array(joints) >= of_truth - 50.0)
     estimate = nrm.point_estimate(idata, random_seed=1, progressbar=False)

@@ -92,13 +92,17 @@ def make_step(model, kwargs):
         compile_kwargs=compile_kwargs,
     )
     step = CompoundStep(step) if isinstance(step, list) else step
-    for method in flatten_steps(step):
-        if isinstance(method, PopulationArrayStepShared) or type(method)._state_class is DataClassState:
-            raise ValueError(
-                f"{type(method).__name__} does not say what it carries from one draw to the next, so that a run with "
-                "it cannot be resumed; choose another step, or leave out checkpoint"
-            )
     return step, kwargs | {"step": step}
+
+
+def steps_without_state(step):
+    """Names of the steps that do not say what they carry from one draw to the next."""
+    methods = [
+        method
+        for method in flatten_steps(step)
+        if isinstance(method, PopulationArrayStepShared) or type(method)._state_class is DataClassState
+    ]
+    return [type(method).__name__ for method in methods]
 
 
 def left_out_of_state(step):

@@ -1,4 +1,4 @@
-"""The variables that ``learned`` of some families makes, found in the graph of a model."""
+"""Variables whose conditional law given the partition is known: found in the graph of a model."""
 
 from typing import Any, NamedTuple
 
@@ -19,9 +19,11 @@ from pymc_nrm.families.normal_wishart import NormalWishart
 from pymc_nrm.families.principal_normal_wishart import PrincipalNormalWishart
 from pymc_nrm.families.scatter import RandomCovariance
 from pymc_nrm.kernels.generic import lacking
+from pymc_nrm.measures.generalized_gamma_measures import DirichletProcess
 from pymc_nrm.models.mixture import MixtureRV
-from pymc_nrm.models.rvs import depends_on, family_of
+from pymc_nrm.models.rvs import depends_on, family_of, partitions_of
 from pymc_nrm.models.values import computed_by, constant_value
+from pymc_nrm.partitions.flat import Ordered
 
 
 class LearnedWishart(NamedTuple):
@@ -47,11 +49,36 @@ class LearnedConcentrations(NamedTuple):
     n_features: int
 
 
+class LearnedProcess(NamedTuple):
+    """A partition and the free variable that is the concentration of its Dirichlet process, with a gamma law."""
+
+    partition: Any
+    variables: Any
+    shape: float
+    rate: float
+    n_features: int = 0
+
+
 def learned_priors(model):
-    """The mixtures of a model whose prior is what ``learned`` makes, and whose variables nothing else depends on."""
+    """The mixtures of a model whose prior is what ``learned`` makes, and the partitions whose concentration has a gamma
+    law, as long as nothing else depends on their variables.
+    """
     mixtures = [rv for rv in model.basic_RVs if computed_by(rv, MixtureRV)]
     found = [find(model, rv, family_of(rv)) for rv in mixtures for find in (_learned_wishart, _learned_concentrations)]
+    found += [_learned_process(model, rv) for rv, kind in partitions_of(model).items() if type(kind) is Ordered]
     return [one for one in found if one is not None]
+
+
+def _learned_process(model, partition):
+    """The prior of a partition, or None if it is no Dirichlet process whose concentration has a gamma law."""
+    measure = partition.owner.op.priors(partition.owner.op.prior_inputs(partition.owner))[0]
+    if not isinstance(measure, DirichletProcess) or measure.alpha not in model.free_RVs:
+        return None
+    variable = measure.alpha
+    law, is_log = _constants(variable, GammaRV), isinstance(model.rvs_to_transforms[variable], transforms.LogTransform)
+    if law is None or not is_log or _are_used_elsewhere(model, partition, [measure.alpha], [variable]):
+        return None
+    return LearnedProcess(partition, [variable], float(law[0]), 1.0 / float(law[1]))
 
 
 def _learned_concentrations(model, mixture, family):
@@ -158,13 +185,11 @@ def _are(parameters, *expected):
     return pairs is not None and all(np.array_equal(*np.broadcast_arrays(one, value)) for one, value in pairs)
 
 
-def _are_used_elsewhere(model, mixture, fields, variables):
-    """Whether anything but these hyperparameters of the mixture depends on one of the variables."""
-    others = [one for one in mixture.owner.inputs if not any(one is field for field in fields)]
+def _are_used_elsewhere(model, owner, fields, variables):
+    """Whether anything but these hyperparameters of a mixture or a partition depends on one of the variables."""
+    others = [one for one in owner.owner.inputs if not any(one is field for field in fields)]
     for variable in (*model.basic_RVs, *model.potentials):
-        parents = (
-            others if variable is mixture else [variable] if variable in model.potentials else variable.owner.inputs
-        )
+        parents = others if variable is owner else [variable] if variable in model.potentials else variable.owner.inputs
         if variable not in variables and any(depends_on(parents, one, model) for one in variables):
             return True
     return False

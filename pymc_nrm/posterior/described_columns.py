@@ -114,6 +114,9 @@ def describe_column(column, labels):
         write, squares = _writer(spread[0], (values == np.floor(values)).all()), (parts[:, 0] - means[own, 0]) ** 2
         inner = np.sqrt(np.bincount(own, squares, n_clusters) / np.where(counts > 1, counts - 1, np.nan))
         means, others = means + centre, others + centre
+        # What is left of zeros that were centred, or of equal values, is no number.
+        error = 16.0 * np.finfo("float64").eps * np.abs(values).max(initial=0.0)
+        means, others, inner = (np.where(np.abs(one) < error, 0.0, one) for one in (means, others, inner))
         statistics = {"mean": means[:, 0], "sd": inner}
         texts = [_mean_and_sd(mean, sd, write) for mean, sd in zip(means[:, 0], inner, strict=True)]
     else:

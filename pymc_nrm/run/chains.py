@@ -18,14 +18,17 @@ from pymc_nrm.steps.chunked_sampler import keeper_of_clusters
 
 
 @contextlib.contextmanager
-def interrupts_before_draws(folder):
-    """Turn the ValueError of a run that was interrupted while it tuned into a KeyboardInterrupt."""
+def interrupts_before_draws(path):
+    """Turn the ValueError of a run that was interrupted while it tuned into a KeyboardInterrupt.
+
+    ``path`` is the folder from which the run can be resumed, or None.
+    """
     try:
         yield
     except ValueError as error:
         if str(error) != NO_DRAWS:
             raise
-        rest = "" if folder is None else f"; nrm.resume({str(folder.path)!r}) goes on with it"
+        rest = "" if path is None else f"; nrm.resume({str(path)!r}) goes on with it"
         raise KeyboardInterrupt(f"the run was interrupted before its first draw{rest}") from None
 
 

@@ -2,7 +2,7 @@
 
 import logging
 from contextlib import nullcontext
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pymc as pm
 from xarray import DataTree
@@ -16,7 +16,7 @@ from pymc_nrm.models.rvs import n_items, names_in_chunks, partitions_of
 from pymc_nrm.partitions.chunked import Chunked
 from pymc_nrm.run.chains import interrupts_before_draws, on_usable_cores, one_after_the_other, run_chains, run_pymc
 from pymc_nrm.run.checkpoint_step import Checkpoints
-from pymc_nrm.run.convergence_report import convergence_report
+from pymc_nrm.run.convergence_report import convergence
 from pymc_nrm.run.gradient_beside import with_gradient_beside
 from pymc_nrm.run.label_file import LabelFile
 from pymc_nrm.run.renaming import changed_by_renaming, slot_parameters
@@ -40,6 +40,14 @@ _information = logging.getLogger("pymc.nrm_chains")
 _OF_THIS_MACHINE = ("cores", "mp_ctx", "callback", "progressbar_theme")
 
 
+class Examined(NamedTuple):
+    """The result of a run, its convergence, None if it was not checked, and variables that it leaves out."""
+
+    idata: Any
+    convergence: Any = None
+    left_out: Any = ()
+
+
 class Report(NamedTuple):
     """What a user wants to know about a run."""
 
@@ -59,9 +67,15 @@ class Report(NamedTuple):
         return self.compute_convergence_checks and not self.quiet
 
 
-@same_bits_in_every_process()
 def run_and_check(model, arguments, *, client, folder, seconds, report):
     """Sample, diagnose partitions, and log what a user must know."""
+    found = examined_run(model, arguments, client, folder, seconds, report, report.check)
+    return log_report(found) if report.check else found.idata
+
+
+@same_bits_in_every_process()
+def examined_run(model, arguments, client, folder, seconds, report, check):
+    """Sample, diagnose partitions, and check convergence; only what happens meanwhile is logged."""
     kinds, kwargs = partitions_of(model), with_slot_nuts(model, dict(arguments))
     draws, label_storage, thin = (kwargs.pop(name) for name in ("draws", "label_storage", "thin"))
     labels = kwargs.pop("labels", None)
@@ -76,7 +90,7 @@ def run_and_check(model, arguments, *, client, folder, seconds, report):
         _information.info(f"Preparing to sample {sizes}.")
     if client is None and not quiet:
         kwargs["callback"] = watched(model, draws, kwargs)
-    if report.check or report.partition_diagnostics:
+    if check or report.partition_diagnostics:
         # This takes a second, which somebody who interrupts a run should not wait for.
         import arviz_stats  # noqa: F401
     if in_chunks := names_in_chunks(model):
@@ -88,12 +102,13 @@ def run_and_check(model, arguments, *, client, folder, seconds, report):
             beside, kwargs = with_gradient_beside(model, kwargs, learned), on_usable_cores(kwargs)
         # The first step of a partition that is made ends the line.
         shown = elapsed("Preparing") if kinds and has_bar and kwargs.get("step") is None else shown
-    with without_announcements(quiet, has_bar), interrupts_before_draws(folder), beside, shown:
+    to_resume = None if folder is None or folder.is_temporary else folder.path
+    with without_announcements(quiet, has_bar), interrupts_before_draws(to_resume), beside, shown:
         kwargs = with_careful_nuts(model, with_learned_gibbs(model, kwargs, learned))
         idata = _sample(model, draws, label_storage, thin, labels, client, folder, seconds, quiet, kwargs)
     posterior = idata["posterior"] if isinstance(idata, DataTree) and "posterior" in idata.children else None
     if posterior is None or posterior.sizes.get("draw", 0) == 0:
-        return idata
+        return Examined(idata)
     slots = slot_parameters(model, posterior)
     renamed = changed_by_renaming(model, slots)
     mark_variables(idata, kinds, slots, renamed, missing_variables(model))
@@ -101,7 +116,7 @@ def run_and_check(model, arguments, *, client, folder, seconds, report):
     if likelihoods:
         add_log_likelihood(idata, model, likelihoods, has_bar)
     diagnostics = {}
-    if report.check or report.partition_diagnostics:
+    if check or report.partition_diagnostics:
         # Draws of a variable are not kept if the argument var_names leaves it out.
         kept = [name for name in names if name in posterior]
         if label_storage == "none":
@@ -111,22 +126,25 @@ def run_and_check(model, arguments, *, client, folder, seconds, report):
             _information.info("Labels were not kept: whether chains agree about pairs of items is not checked.")
     if report.partition_diagnostics:
         attach(idata, diagnostics, replace_all=True)
-    if report.check:
-        _log_report(idata, diagnostics, [name for name in renamed if name in posterior])
-    return idata
-
-
-def _log_report(idata, diagnostics, left_out):
+    if not check:
+        return Examined(idata)
     nuts = [warning.message for warning in (*warn_divergences(idata), *warn_treedepth(idata))]
-    if left_out:
-        what = "it may change" if len(left_out) == 1 else "they may change"
-        _information.info(f"Convergence of {', '.join(left_out)} is not judged: {what} when clusters are renamed.")
-    text = convergence_report(idata, diagnostics, nuts)
-    if text:
-        _log.warning(text)
-    else:
-        sizes = idata["posterior"].sizes
+    left_out = [name for name in renamed if name in posterior]
+    return Examined(idata, convergence(idata, diagnostics, nuts), left_out)
+
+
+def log_report(found):
+    """Log what is wrong with an examined run, or that it is fine, and return its result."""
+    if found.left_out:
+        what = "it may change" if len(found.left_out) == 1 else "they may change"
+        names = ", ".join(found.left_out)
+        _information.info(f"Convergence of {names} is not judged: {what} when clusters are renamed.")
+    if found.convergence is not None and found.convergence.report:
+        _log.warning(found.convergence.report)
+    elif found.convergence is not None:
+        sizes = found.idata["posterior"].sizes
         _information.info(f"Convergence of {sizes['chain']} chains with {sizes['draw']} draws each: fine.")
+    return found.idata
 
 
 def _is_left_to_pymc(partitions, label_storage, thin, client, folder, kwargs):
@@ -177,7 +195,11 @@ def _sample(model, draws, label_storage, thin, labels, client, folder, seconds, 
         record = run_chains(storage, quiet=quiet, **kwargs)
     else:
         record = sample_remotely(client, model, options, quiet=quiet, **kwargs)
-    is_cut = folder is not None and (record.n_draw_rows < draws // thin or len(record.stats) < kwargs["chains"])
+    is_cut = (
+        folder is not None
+        and not folder.is_temporary
+        and (record.n_draw_rows < draws // thin or len(record.stats) < kwargs["chains"])
+    )
     if is_cut and not quiet:
         _information.info(f"The run was interrupted; nrm.resume({str(folder.path)!r}) goes on with it.")
     kept = {name: options[name] for name in ("label_storage", "var_names", "thin")}

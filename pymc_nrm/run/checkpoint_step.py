@@ -7,7 +7,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from pymc.step_methods import CompoundStep
 
-from pymc_nrm.common.pymc_internals import end_with_parent, left_out_of_state, make_step, set_left_out
+from pymc_nrm.common.pymc_internals import (
+    end_with_parent,
+    left_out_of_state,
+    make_step,
+    set_left_out,
+    steps_without_state,
+)
 from pymc_nrm.partitions.labels import smallest_type
 from pymc_nrm.run.fingerprint import describe_steps, point_digest
 from pymc_nrm.run.run_folder import ChainFiles
@@ -47,8 +53,18 @@ class SavedChain(NamedTuple):
 
 
 def checkpointed_step(checkpoints, model, kwargs):
-    """Make the step that ``pm.sample`` would make, add checkpoints, and put it into the arguments of ``pm.sample``."""
+    """Make the step that ``pm.sample`` would make, add checkpoints, and put it into the arguments of ``pm.sample``.
+
+    The step is None where checkpoints are neither possible nor asked for by the user.
+    """
     step, kwargs = make_step(model, kwargs)
+    for name in steps_without_state(step):
+        if checkpoints.folder.is_temporary:
+            return None, kwargs
+        raise ValueError(
+            f"{name} does not say what it carries from one draw to the next, so that a run with it cannot be resumed; "
+            "choose another step, or leave out checkpoint"
+        )
     step = CheckpointedStep(step, checkpoints)
     step.check()
     return step, kwargs | {"step": step}
@@ -135,6 +151,8 @@ class CheckpointedStep(CompoundStep):
         return {**point, **self._saved.point}
 
     def _record(self, iteration, point, stats):
+        if self._files is None:
+            return
         kept = kept_row(iteration, self._n_tune, self._checkpoints.thin, self._checkpoints.keep_warmup) is not None
         values = None
         if kept:
@@ -145,10 +163,21 @@ class CheckpointedStep(CompoundStep):
             self._n_bytes += sum([value.nbytes for value in values.values()])
         self._waiting.append((values, stats))
         is_last = iteration + 1 == self._n_iterations
-        if is_last or time.monotonic() - self._last >= self._seconds:
-            self._commit(iteration + 1, None if is_last else point)
-        elif self._n_bytes > _BYTES_IN_MEMORY:
-            self._append(iteration + 1)
+        try:
+            if is_last or time.monotonic() - self._last >= self._seconds:
+                self._commit(iteration + 1, point)
+            elif self._n_bytes > _BYTES_IN_MEMORY:
+                self._append(iteration + 1)
+        except OSError as error:
+            if self._checkpoints.folder.is_temporary:
+                # The chain can do without: should it go on, it makes again what was not written.
+                self._close_files()
+                self._forget()
+                return
+            raise OSError(
+                f"no checkpoint of chain {self._chain} could be written to {str(self._checkpoints.folder.path)!r}: "
+                f"{error}; draws up to the last checkpoint are there, and nrm.resume goes on with them"
+            ) from error
 
     def _append(self, n_iterations):
         """Append the waiting draws to the log."""
@@ -160,20 +189,12 @@ class CheckpointedStep(CompoundStep):
         self._waiting, self._n_bytes = [], 0
 
     def _commit(self, n_iterations, point):
-        """Write a checkpoint; ``point`` is None if the chain is done."""
+        """Write a checkpoint."""
         begin = time.monotonic()
-        saved = SavedChain(self._start, None, [], {})
-        if point is not None:
-            values = {name: np.array(value) for name, value in point.items()}
-            saved = SavedChain(self._start, self.sampling_state, left_out_of_state(self), values)
-        try:
-            self._append(n_iterations)
-            self._files.commit(n_iterations, saved)
-        except OSError as error:
-            raise OSError(
-                f"no checkpoint of chain {self._chain} could be written to {str(self._checkpoints.folder.path)!r}: "
-                f"{error}; draws up to the last checkpoint are there, and nrm.resume goes on with them"
-            ) from error
+        values = {name: np.array(value) for name, value in point.items()}
+        self._append(n_iterations)
+        saved = SavedChain(self._start, self.sampling_state, left_out_of_state(self), values)
+        self._files.commit(n_iterations, saved)
         self._last = time.monotonic()
         if self._checkpoints.seconds is None:
             self._seconds = max(SECONDS_BETWEEN, (self._last - begin) / _PART_OF_TIME)

@@ -41,6 +41,13 @@ class Finding(NamedTuple):
     needed: float
 
 
+class Convergence(NamedTuple):
+    """What is wrong, empty if nothing is, and how many draws of each chain would do if more alone are needed."""
+
+    report: str
+    needed: int | None = None
+
+
 def convergence_report(idata: xr.DataTree, diagnostics: Any, nuts: Any = ()) -> str:
     """Report what a user must know about the convergence of a run; empty if it is fine.
 
@@ -74,11 +81,17 @@ def convergence_report(idata: xr.DataTree, diagnostics: Any, nuts: Any = ()) -> 
     Look at nrm.plots.plot_partition_trace(idata), then take more tune or another step.
     See "When chains disagree" in the documentation, docs/how-to/when-chains-disagree.md.
     """
+    return convergence(idata, diagnostics, nuts).report
+
+
+def convergence(idata, diagnostics, nuts):
+    """Find what :func:`convergence_report` says, and how many draws would do."""
     posterior = idata["posterior"]
     n_chains, n_draws = posterior.sizes["chain"], posterior.sizes["draw"]
     nuts = [*nuts, *_overflows(diagnostics)]
     if n_draws < _ESS_PER_CHAIN:
-        return "\n".join([*nuts, f"Only {n_draws} draws per chain: convergence cannot be checked reliably."])
+        lines = [*nuts, f"Only {n_draws} draws per chain: convergence cannot be checked reliably."]
+        return Convergence("\n".join(lines))
     known = {f"{name}{suffix}" for name in diagnostics for suffix in _SUFFIXES}
     known |= renamed_variables(posterior) | {name for name in posterior.data_vars if NESTED in posterior[name].attrs}
     # Among hundreds of missing values, extremes of R-hat exceed fixed limits by chance.
@@ -91,16 +104,24 @@ def convergence_report(idata: xr.DataTree, diagnostics: Any, nuts: Any = ()) -> 
         if "pairs" in tree.children:
             findings += pair_findings(tree["pairs"].to_dataset(), name, n_chains)
             n_quantities += 1
-    lines = list(nuts)
+    lines, needed = list(nuts), None
+    if findings and not any(finding.disagree for finding in findings):
+        needed = math.ceil(n_draws * max(finding.needed for finding in findings))
     if findings:
         failed = len({finding.quantity for finding in findings})
-        lines += _lines(findings, f"{failed} of {max(n_quantities, failed)}", n_chains, n_draws)
+        lines += _lines(findings, f"{failed} of {max(n_quantities, failed)}", n_chains, n_draws, needed)
     elif lines:
         lines.append(f"Convergence of {n_chains} chains with {n_draws} draws each: fine but for this.")
     lines += _not_told_apart(diagnostics)
     if n_chains == 1:
         lines.append("Only one chain was sampled: R-hat compares the parts of that chain alone.")
-    return "\n".join(lines)
+    return Convergence("\n".join(lines), needed)
+
+
+def rounded_up(number):
+    """Round up to two digits."""
+    digits = 10 ** max(int(math.log10(number)) - 1, 0)
+    return math.ceil(number / digits) * digits
 
 
 def _overflows(diagnostics):
@@ -127,11 +148,11 @@ def _not_told_apart(diagnostics):
                 yield text
 
 
-def _lines(findings, how_many, n_chains, n_draws):
+def _lines(findings, how_many, n_chains, n_draws, needed):
     findings = sorted(findings, key=lambda finding: finding.times, reverse=True)
     width = max(len(finding.quantity) for finding in findings[:_MAX_ROWS])
     chains = f"{n_chains} chains" if n_chains > 1 else "1 chain"
-    disagree = any(finding.disagree for finding in findings)
+    disagree = needed is None
     parts = "chains disagree" if n_chains > 1 else "halves of the chain disagree"
     verdict = (
         f"the {parts}; {how_many} quantities failed" if disagree else f"nearly fine; {how_many} quantities fall short"
@@ -147,10 +168,8 @@ def _lines(findings, how_many, n_chains, n_draws):
         yield "Look at nrm.plots.plot_partition_trace(idata), then take more tune or another step."
         yield f"See {_PAGE}."
     else:
-        needed = n_draws * max(finding.needed for finding in findings)
-        # Round up to two digits: the estimate is no more precise.
-        digits = 10 ** max(int(math.log10(needed)) - 1, 0)
-        yield f"About {math.ceil(needed / digits) * digits} draws for each chain would do."
+        # The estimate has no more than two digits.
+        yield f"About {rounded_up(needed)} draws for each chain would do."
 
 
 def _findings(table, owner, n_chains):

@@ -9,7 +9,7 @@ import pymc as pm
 from pymc.util import get_random_generator, get_state_from_generator, random_generator_from_state
 from xarray import DataTree
 
-from pymc_nrm.common.checks import check_number
+from pymc_nrm.common.checks import check_count, check_number
 from pymc_nrm.common.pymc_internals import default_chains
 from pymc_nrm.models.rvs import checked_model
 from pymc_nrm.run.checked_run import Report, run_and_check
@@ -30,17 +30,28 @@ def begin_run(checkpoint, seconds, model, client, arguments):
             raise ValueError(f"seconds_between_checkpoints={seconds!r} needs checkpoint; got checkpoint=None")
         return None, arguments
     _check_seconds(seconds)
-    arguments = dict(arguments)
-    if arguments.get("chains") is None:
-        arguments["chains"] = default_chains(arguments.get("cores")) if client is None else DEFAULT_CHAINS
-    rng = get_random_generator(arguments.pop("random_seed", None))
+    arguments = settled(arguments, client)
     kept = {name: value for name, value in arguments.items() if name not in _FREE}
-    folder = RunFolder.create(checkpoint, model, kept | {"random_seed": get_state_from_generator(rng)})
-    return folder, arguments | {"random_seed": rng}
+    return RunFolder.create(checkpoint, model, kept), with_generator(arguments)
+
+
+def settled(arguments, client=None):
+    """Arguments with the number of chains, and with the state of a random generator as seed."""
+    chains = arguments.get("chains")
+    if chains is None:
+        chains = default_chains(arguments.get("cores")) if client is None else DEFAULT_CHAINS
+    state = get_state_from_generator(get_random_generator(arguments.get("random_seed")))
+    return arguments | {"chains": chains, "random_seed": state}
+
+
+def with_generator(arguments):
+    """Settled arguments with the random generator of this state."""
+    return arguments | {"random_seed": random_generator_from_state(arguments["random_seed"])}
 
 
 def resume(
     checkpoint: str | os.PathLike,
+    draws: int | None = None,
     *,
     model: pm.Model | None = None,
     client: Any = None,
@@ -53,13 +64,16 @@ def resume(
     """Resume a run of :func:`~pymc_nrm.sample` that was stopped for any reason, and return the result of the whole run.
 
     On the same processor, draws and statistics equal those of a run that was never stopped.  Finished chains are read,
-    interrupted ones go on from their last checkpoint, and the others begin.  A finished run is only read.
+    interrupted ones go on from their last checkpoint, and the others begin.  A finished run is only read, unless more
+    ``draws`` are asked for.
 
     Parameters
     ----------
     checkpoint : path
         The folder that was given to :func:`~pymc_nrm.sample`.  Read only folders that you trust: states of steps are
         Python objects, and reading them may run code.
+    draws : int, optional
+        Number of draws per chain of the whole run, if it is to be longer than it was.  The run remembers it.
     model : pymc.Model, optional
         The model of the run, built again; taken from the context by default.
     client : dask.distributed.Client or concurrent.futures.Executor, optional
@@ -85,7 +99,8 @@ def resume(
         If the folder holds no run, or a file of it is gone.
     ValueError
         If model, data, steps or versions of packages differ from those with which the run began, or an argument is
-        already settled by the run; the message says which.
+        already settled by the run; the message says which.  If ``draws`` is fewer than the run has, or labels of all
+        rows are in a Zarr group, whose size is that of the run.
     RuntimeError
         If another process is sampling a chain of the run.
 
@@ -116,9 +131,16 @@ def resume(
     model = checked_model(model)
     _check_seconds(seconds_between_checkpoints)
     report = Report(compute_convergence_checks, partition_diagnostics, quiet).checked()
+    check_count("draws", draws, 0, optional=True)
     folder = RunFolder(checkpoint)
     folder.check(model)
     arguments = folder.arguments()
+    if draws is not None and draws != arguments["draws"]:
+        if draws < arguments["draws"] or arguments.get("labels") is not None:
+            least = "at least" if arguments.get("labels") is None else "None or"
+            raise ValueError(f"draws must be {least} {arguments['draws']:,}, those of the run; got {draws:,}")
+        arguments["draws"] = draws
+        folder.set_arguments(arguments)
     for name, value in kwargs.items():
         if name not in _FREE:
             raise ValueError(
@@ -126,8 +148,7 @@ def resume(
                 f"again is {', '.join(_FREE)}"
             )
     _report(folder, folder.recover(arguments["chains"]), quiet)
-    arguments["random_seed"] = random_generator_from_state(arguments["random_seed"])
-    arguments |= kwargs
+    arguments = with_generator(arguments) | kwargs
     return run_and_check(
         model, arguments, client=client, folder=folder, seconds=seconds_between_checkpoints, report=report
     )

@@ -229,6 +229,10 @@ def _locked(path, what):
 RUN, _ARGUMENTS, _STEPS = "run.json", "arguments", "steps"
 
 
+def _arguments_bytes(arguments):
+    return frame_bytes(0, 0, pickled(arguments, "the arguments of a run with checkpoints must be picklable"))
+
+
 @contextlib.contextmanager
 def removed_if_nothing_was_drawn(folder):
     """Remove the folder of a new run if an error, such as a wrong argument, stops it before its first checkpoint."""
@@ -281,11 +285,11 @@ def read_about(path, names, lost):
 
 
 class RunFolder:
-    """The folder of a run, which :meth:`create` has made."""
+    """The folder of a run, which :meth:`create` has made; a temporary one, which is there, has only its chains."""
 
-    def __init__(self, path):
+    def __init__(self, path, is_temporary=False):
         check_path("checkpoint", path)
-        self.path = pathlib.Path(path).resolve()
+        self.path, self.is_temporary = pathlib.Path(path).resolve(), is_temporary
 
     @classmethod
     def create(cls, path, model, arguments):
@@ -296,9 +300,9 @@ class RunFolder:
                 f"checkpoint={str(path)!r} is there already: nrm.resume({str(path)!r}) goes on with its run; delete "
                 "it, or name another folder, to begin a new one"
             )
-        content = frame_bytes(0, 0, pickled(arguments, "the arguments of a run with checkpoints must be picklable"))
         about = {"versions": versions(), "model": describe_model(model)}
-        write_folder(folder.path, {_ARGUMENTS: content, RUN: json.dumps(about, indent=1).encode()})
+        files = {_ARGUMENTS: _arguments_bytes(arguments), RUN: json.dumps(about, indent=1).encode()}
+        write_folder(folder.path, files)
         return folder
 
     def check(self, model):
@@ -318,12 +322,21 @@ class RunFolder:
         """Load the arguments with which the run began."""
         return cloudpickle.loads(read_file(self.path / _ARGUMENTS, self._lost))
 
+    def set_arguments(self, arguments):
+        """Replace the arguments."""
+        write_file(self.path / _ARGUMENTS, _arguments_bytes(arguments))
+
+    @property
+    def knows_steps(self):
+        """Whether steps have been stored, from whose states chains can go on."""
+        return (self.path / _STEPS).exists()
+
     def check_steps(self, description, state):
         """Check that the steps are those with which the run began; the first call stores them. Returns the state passed
         to the first call.
         """
         path = self.path / _STEPS
-        if not path.exists():
+        if not self.knows_steps:
             write_file(path, frame_bytes(0, 0, (description, state)))
         then, state = read_file(path, self._lost)
         difference = first_difference(then, description)

@@ -9,6 +9,7 @@ from xarray import DataTree
 from pymc_nrm.common.checks import check_count, random_generator
 from pymc_nrm.models.rvs import checked_model, n_items, names_in_chunks, partitions_of
 from pymc_nrm.run.checked_run import Report, run_and_check
+from pymc_nrm.run.going_on import can_go_on, run_until_enough
 from pymc_nrm.run.label_file import check_labels_path
 from pymc_nrm.run.resuming import begin_run
 from pymc_nrm.run.run_folder import removed_if_nothing_was_drawn
@@ -41,8 +42,10 @@ def sample(
     Parameters
     ----------
     draws : int, optional
-        Number of draws per chain: by default 1000, or 250 if a partition has more than 20,000 items, after as many
-        draws of tuning, ``tune``.
+        Number of draws per chain, after ``tune`` draws of tuning, by default as many.  By default 1000, and then on, up
+        to 4000, for as long as the report would say that chains agree but need more draws; chains do not go on with
+        ``compute_convergence_checks=False``, ``checkpoint`` or ``client``.  If a partition has more than 20,000 items,
+        or rows in chunks, 250.
     label_storage : {"full", "compact", "none"}
         How labels of partitions are kept: as 64-bit integers; in the smallest unsigned integers that hold them, one
         byte each for up to 256 clusters, while sampling and in the result; or not at all.  Without labels the result
@@ -122,6 +125,9 @@ def sample(
     have not begun are left out, unlike those of ``pm.sample`` on one core; if chains have different lengths, those are
     kept that leave the most draws.
 
+    Averages over the draws of a run that stops when its effective sample sizes are large enough are consistent (Vats,
+    Flegal & Jones 2019); give ``draws`` where the length of a run must not depend on them.
+
     With more than 20,000 items, the log says how a chain starts, how long a draw takes and how long the run will;
     without a terminal or notebook that could show a progress bar, a line says every half minute how far the run is.
 
@@ -149,6 +155,7 @@ def sample(
     if not isinstance(label_storage, str) or label_storage not in LABEL_STORAGE:
         raise ValueError(f"label_storage must be one of {', '.join(map(repr, LABEL_STORAGE))}; got {label_storage!r}")
     report = Report(compute_convergence_checks, partition_diagnostics, quiet).checked()
+    is_default = draws is None
     draws, kwargs = with_numbers_of_draws(model, draws, kwargs, quiet)
     _check_arguments(draws, initvals, kwargs)
     check_count("thin", thin, 1, max(draws, 1))
@@ -165,6 +172,9 @@ def sample(
     labels = check_labels_path(labels, names_in_chunks(model))
     arguments = {"draws": draws, "label_storage": label_storage, "thin": thin, "initvals": initvals, **kwargs}
     arguments |= {} if labels is None else {"labels": labels}
+    goes_on = is_default and compute_convergence_checks and checkpoint is None and client is None
+    if goes_on and seconds_between_checkpoints is None and can_go_on(model, kwargs):
+        return run_until_enough(model, arguments, report)
     folder, arguments = begin_run(checkpoint, seconds_between_checkpoints, model, client, arguments)
     with removed_if_nothing_was_drawn(folder):
         return run_and_check(

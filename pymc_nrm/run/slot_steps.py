@@ -6,7 +6,7 @@ from pymc_nrm.models.missing_entries import continuous_values
 from pymc_nrm.models.rvs import partitions_of
 from pymc_nrm.steps import LearnedGibbs, SlotNUTS
 
-# For fewer features, compiling the step costs more than the few gradients that NUTS needs.
+# Beside NUTS for other variables, the step gains less than compiling it costs if no prior is of so many features.
 LEAST_FEATURES = 8
 
 
@@ -23,13 +23,17 @@ def continuous_without_step(model, steps):
 
 
 def learned_variables(model, kwargs):
-    """Value variables for a :class:`~pymc_nrm.LearnedGibbs`: those without a step of priors of many features."""
-    rest = continuous_without_step(model, given_steps(kwargs))
-    wide = [one for one in learned_priors(model) if one.n_features >= LEAST_FEATURES]
-    priors = [[model.rvs_to_values[rv] for rv in one.variables] for one in wide]
+    """Value variables for a :class:`~pymc_nrm.LearnedGibbs`: those without a step, if one prior is of many features or
+    nothing is left for NUTS.
+    """
+    rest, learned = continuous_without_step(model, given_steps(kwargs)), learned_priors(model)
+    is_wide = any(one.n_features >= LEAST_FEATURES for one in learned)
+    priors = [[model.rvs_to_values[rv] for rv in one.variables] for one in learned]
     chosen = [variable for variables in priors if set(variables) <= set(rest) for variable in variables]
+    if len(chosen) < len(rest):
+        return chosen if is_wide else []
     # Options of NUTS ask for NUTS where there is nothing else that it could sample.
-    return [] if len(chosen) == len(rest) and {"nuts", "target_accept"} & kwargs.keys() else chosen
+    return [] if {"nuts", "target_accept"} & kwargs.keys() else chosen
 
 
 def with_learned_gibbs(model, kwargs, variables):

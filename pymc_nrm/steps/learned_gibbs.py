@@ -1,5 +1,6 @@
-"""The step for hyperparameters that ``learned`` of a family learns."""
+"""The step for hyperparameters whose law given the partition is known."""
 
+import math
 from typing import Any
 
 import numpy as np
@@ -15,15 +16,15 @@ from pymc_nrm.families.learned_draws import draw_concentrations, draw_wishart_hy
 from pymc_nrm.families.normal_wishart import NormalWishart
 from pymc_nrm.kernels.compilation import announced_compilation
 from pymc_nrm.kernels.generic import precompile
-from pymc_nrm.models.learned_priors import LearnedWishart, learned_priors
-from pymc_nrm.models.rvs import checked_model, family_of, partition_of
+from pymc_nrm.models.learned_priors import LearnedConcentrations, LearnedProcess, LearnedWishart, learned_priors
+from pymc_nrm.models.rvs import checked_model, family_of, kind_of, partition_of
 from pymc_nrm.partitions.clusters import build_state
 from pymc_nrm.partitions.grouped import Grouped
 from pymc_nrm.steps.target import GivenPartition
 
 
 class LearnedGibbs(BlockedStep):
-    """Gibbs sampling of hyperparameters that ``learned`` of a family learns, from the statistics of clusters alone.
+    """Gibbs sampling of the hyperparameters of recipes, from sizes and statistics of clusters alone.
 
     *Counts and categories* (``BernoulliBeta``, ``CategoricalDirichlet``, ``PoissonGamma``): given the partition, with
     parameters of clusters summed out, the concentrations of features are independent, and each is drawn by slice
@@ -35,17 +36,20 @@ class LearnedGibbs(BlockedStep):
     away.  Numbers are drawn by slice sampling.  With d features, a sweep costs about two gradients, of which NUTS needs
     tens for d (d + 1) / 2 variables.
 
+    *The concentration of a Dirichlet process* with a gamma law, of a ``Partition`` without other arguments than the
+    number of items: by the auxiliary variable of Escobar & West (1995, section 6).
+
     The step leaves the posterior invariant, and is irreducible for these variables.  :func:`pymc_nrm.sample` uses it
-    from eight features on, and leaves to NUTS what differs from ``learned`` in anything but constants: other laws or
-    transforms than log-normal ones, or variables on which anything else in the model depends.  ``pm.sample`` must be
-    given the step.
+    for all such priors if nothing is then left for NUTS, or if one is of eight features or more.  What differs from
+    ``learned`` in anything but constants is left to NUTS: other laws or transforms than log-normal ones, or variables
+    on which anything else in the model depends.  ``pm.sample`` must be given the step.
 
     Parameters
     ----------
     vars : list of variables, optional
         The variables of one or more priors, each of them with all its variables; by default all such priors.
     n_sweeps : int
-        Number of sweeps per draw for covariances.
+        Number of sweeps per draw for covariances and concentrations of Dirichlet processes.
     **kwargs
         ``model``, ``rng``, ``initial_point``, ``compile_kwargs`` as for any PyMC step.
 
@@ -92,18 +96,17 @@ class LearnedGibbs(BlockedStep):
         chosen = _chosen(vars, model)
         self.vars = _value_variables(chosen, model)
         self.rng = get_random_generator(random_generator(rng, "rng"))
-        families = [type(family_of(one.mixture)) for one in chosen]
+        families = [type(family_of(one.mixture)) for one in chosen if not isinstance(one, LearnedProcess)]
         with announced_compilation(type(self).__name__, families, elapsed):
             point = model.initial_point() if initial_point is None else initial_point
-            classes = [_Wishart if isinstance(one, LearnedWishart) else _Concentrations for one in chosen]
-            self._priors = [prior(model, one, compile_kwargs) for prior, one in zip(classes, chosen, strict=True)]
+            self._priors = [_OF_PRIOR[type(one)](model, one, compile_kwargs) for one in chosen]
             for prior in self._priors:
-                precompile(prior.kernel, *prior.arguments(self.rng, point, n_sweeps))
+                prior.compile(self.rng, point, n_sweeps)
 
     def setup_chain(self, rng, tune, draws):
         super().setup_chain(rng, tune, draws)
         for prior in self._priors:
-            prior.given.refresh()
+            prior.refresh()
 
     def step(self, point):
         for prior in self._priors:
@@ -118,11 +121,19 @@ class _Prior:
         mixture = learned.mixture
         self._name, self._learned = mixture.name, learned
         self._variables = [model.rvs_to_values[one].name for one in learned.variables]
-        self.given = GivenPartition(model, partition_of(mixture), [mixture], compile_kwargs)
+        self._given = GivenPartition(model, partition_of(mixture), [mixture], compile_kwargs)
+
+    def refresh(self):
+        """Read data again, since ``pm.set_data`` may have changed them."""
+        self._given.refresh()
+
+    def compile(self, rng, point, n_sweeps):
+        """Compile the kernel."""
+        precompile(self.kernel, *self.arguments(rng, point, n_sweeps))
 
     def clusters(self, point):
         """The family at a point, and a row of statistics for each cluster."""
-        labels, _, [family], [data] = self.given.at(point)
+        labels, _, [family], [data] = self._given.at(point)
         rows = build_state(labels, family, data).statistics[: labels.max() + 1]
         return family.family if isinstance(family, Grouped) else family, rows
 
@@ -172,6 +183,36 @@ class _Concentrations(_Prior):
         return [arguments[-1]]
 
 
+class _Process:
+    """The concentration of a Dirichlet process with a gamma law."""
+
+    def __init__(self, model, learned, compile_kwargs):
+        self._kind, self._learned = kind_of(learned.partition), learned
+        self._name = model.rvs_to_values[learned.variables[0]].name
+
+    def compile(self, rng, point, n_sweeps):
+        """There is nothing to compile."""
+
+    def refresh(self):
+        """There are no data to read again."""
+
+    def draw(self, rng, point, n_sweeps):
+        """The point with a new concentration."""
+        # Escobar & West (1995), section 6: given eta, of law beta(alpha + 1, n), alpha has a mixture of two gamma laws.
+        labels = self._kind.read(point)
+        n, n_clusters, log_alpha = len(labels), labels.max() + 1, float(point[self._name])
+        for _ in range(n_sweeps):
+            rate = self._learned.rate - math.log(rng.beta(math.exp(log_alpha) + 1.0, n))
+            shape = self._learned.shape + n_clusters - 1.0
+            shape += rng.random() * (shape + n * rate) < shape
+            # A gamma variable of small shape may be less than any double, its logarithm is not.
+            log_alpha = math.log(rng.gamma(shape + 1.0)) - rng.standard_exponential() / shape - math.log(rate)
+        return point | {self._name: np.array(log_alpha)}
+
+
+_OF_PRIOR = {LearnedWishart: _Wishart, LearnedConcentrations: _Concentrations, LearnedProcess: _Process}
+
+
 def _chosen(vars, model):
     """The priors that a user asks for, by default all."""
     priors = learned_priors(model)
@@ -183,7 +224,8 @@ def _chosen(vars, model):
         names = [[rv.name for rv in one.variables] for one in priors]
         got = None if vars is None else [getattr(rv, "name", rv) for rv in found]
         raise TypeError(
-            "vars must be all variables of priors as learned of a family makes them, on which nothing else depends; "
+            "vars must be all variables of priors as learned of a family makes them, or concentrations of Dirichlet "
+            "processes with a gamma law, on which nothing else depends; "
             f"the model has {names or 'none'}. Got {got}"
         )
     return chosen

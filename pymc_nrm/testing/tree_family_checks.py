@@ -149,7 +149,7 @@ def _check_exchangeable(family, paths, data, value, rng, run):
     add_square(family, longer, last - family.mu - means[level, node], 1.0 / variance)
     ratio = scatter_log_likelihood(family, longer, log_determinant + np.log(variance), n) - rest
     what = "the log predictive density of the last item, from the square that it adds, is"
-    assert_close("scatter_log_likelihood", owner, what, ratio, value - rest, 1e-8, 1e-8)
+    assert_close("add_square or scatter_log_likelihood", owner, what, ratio, value - rest, 1e-8, 1e-8)
 
 
 @kernel

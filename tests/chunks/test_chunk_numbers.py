@@ -16,9 +16,15 @@ from pymc_nrm.families.components import (
 from pymc_nrm.families.conjugate import draw_parameters, parameters_size
 from pymc_nrm.kernels.generic import kernel
 from pymc_nrm.kernels.lanes import LANES
-from pymc_nrm.moves.chunks.chain import philox, rounded_rows, row_uniform
+from pymc_nrm.moves.chunks.chain import rounded_rows
 from pymc_nrm.moves.chunks.exact_sums import quanta_of
-from pymc_nrm.moves.chunks.rows_in_lanes import draw_columns, mix_columns
+from pymc_nrm.moves.chunks.rows_in_lanes import (
+    draw_columns,
+    draw_parts,
+    draw_uniforms,
+    mix_columns,
+    philox,
+)
 from pymc_nrm.moves.gibbs import column_at
 
 # Known answers of the authors' Random123 library, `kat_vectors`: counter, key, result.
@@ -34,29 +40,39 @@ def words(text):
     return [np.uint64(int(word, 16)) for word in text.split()]
 
 
-@pytest.mark.parametrize(("counter", "key", "result"), KNOWN)
-def test_published_vectors(counter, key, result):
-    assert list(philox(*words(counter), *words(key))) == words(result)
+@pytest.mark.parametrize("first", range(len(KNOWN)))
+def test_published_vectors(first):
+    """All lanes of a call have the counter and the key of one vector, or of others."""
+    key = words(KNOWN[first][1])
+    counters = np.array(
+        [words(KNOWN[(first + lane) % len(KNOWN)][0]) for lane in range(LANES)], dtype=np.uint64
+    ).T.copy()
+    philox(counters, *key)
+    assert counters[:, :: len(KNOWN)].T.tolist() == [words(KNOWN[first][2])] * len(counters[0, :: len(KNOWN)])
 
 
 @kernel
-def uniforms(seed, call, stream, first, n):
-    values = np.empty(n)
-    for i in range(n):
-        values[i] = row_uniform(seed, call, stream, first + i)
+def uniforms(seed, call, first, n):
+    values, items = np.empty(n), np.empty(LANES, dtype=np.int64)
+    memory, numbers = np.empty((4, LANES), np.uint64), np.empty(LANES)
+    for begin in range(0, n, LANES):
+        for lane in range(LANES):
+            items[lane] = begin + lane
+        draw_uniforms(seed, call, first, items, memory, numbers)
+        for lane in range(min(LANES, n - begin)):
+            values[begin + lane] = numbers[lane]
     return values
 
 
 def test_numbers_of_rows_are_uniform_and_differ_in_all_that_they_depend_on():
     n = 100_000
-    base = uniforms(np.uint64(2**63 + 5), 3, 1, 2**40, n)
+    base = uniforms(np.uint64(2**63 + 5), 3, 2**40, n)
     others = [
-        uniforms(np.uint64(2**63 + 6), 3, 1, 2**40, n),
-        uniforms(np.uint64(5), 3, 1, 2**40, n),
-        uniforms(np.uint64(2**63 + 5), 4, 1, 2**40, n),
-        uniforms(np.uint64(2**63 + 5), 3, 2, 2**40, n),
-        uniforms(np.uint64(2**63 + 5), 3, 1, 2**40 + n, n),
-        uniforms(np.uint64(2**63 + 5), 3, 1, 0, n),
+        uniforms(np.uint64(2**63 + 6), 3, 2**40, n),
+        uniforms(np.uint64(5), 3, 2**40, n),
+        uniforms(np.uint64(2**63 + 5), 4, 2**40, n),
+        uniforms(np.uint64(2**63 + 5), 3, 2**40 + n, n),
+        uniforms(np.uint64(2**63 + 5), 3, 0, n),
     ]
     for values in (base, *others):
         assert values.min() >= 0.0 and values.max() < 1.0
@@ -64,7 +80,7 @@ def test_numbers_of_rows_are_uniform_and_differ_in_all_that_they_depend_on():
         assert ((counts - n / 100) ** 2 / (n / 100)).sum() < 99 + 5 * np.sqrt(2 * 99)
     for values in others:
         assert abs(np.corrcoef(base, values)[0, 1]) < 5 / np.sqrt(n)
-    assert np.array_equal(uniforms(np.uint64(2**63 + 5), 3, 1, 2**40 + 7, 10), base[7:17])
+    assert np.array_equal(uniforms(np.uint64(2**63 + 5), 3, 2**40 + 7, 10), base[7:17])
 
 
 def test_quanta_are_powers_of_two_and_sums_fit_into_a_word():
@@ -137,6 +153,9 @@ def test_draws_in_lanes_are_those_of_each_row():
             for lane in range(LANES)
         ]
         assert chosen.tolist() == columns
+        draw_parts(uniforms.copy(), weights, total, 5, chosen)
+        with np.errstate(over="ignore"):
+            assert (np.cumsum(weights, axis=0) <= uniforms * total).sum(axis=0).tolist() == chosen.tolist()
     for wrong in (np.nan, np.inf):
         values[0, 7] = wrong
         mix_columns(values, 5, weights, total, mix)

@@ -104,6 +104,32 @@ def test_partitions_and_hyperparameters_have_their_joint_law(d, draws, n_sweeps)
     assert_joint_law(make_model(d), draws, read_wishart, exact(d, 50_000), n_sweeps=n_sweeps)
 
 
+@pytest.mark.quick("2.0-4000")
+@pytest.mark.parametrize(("shape", "draws"), [(2.0, 4000), (2.0, 12_000), (0.1, 12_000)])
+def test_partitions_and_the_concentration_of_a_dirichlet_process_have_their_joint_law(shape, draws):
+    counts, rate = np.array([0, 1, 5, 8]), 0.7
+    with pm.Model() as model:
+        alpha = pm.Gamma("alpha", shape, rate)
+        z = nrm.Partition("z", nrm.DirichletProcess(alpha), n=4)
+        nrm.Mixture("x", z, nrm.PoissonGamma(1.0, 0.5), observed=counts)
+    partitions, a = all_partitions(4), np.exp(np.linspace(-400.0, 6.0, 400_001))
+    weights, moments = [], []
+    for labels in partitions:
+        blocks = [counts[labels == k] for k in range(labels.max() + 1)]
+        log_p = sum(gammaln(1.0 + x.sum()) - (1.0 + x.sum()) * np.log(0.5 + len(x)) + gammaln(len(x)) for x in blocks)
+        log_p = log_p + len(blocks) * np.log(0.5 * a) + gammaln(a) - gammaln(a + 4.0)
+        # With respect to log(alpha).
+        density = np.exp(log_p + shape * np.log(a) - rate * a)
+        weights.append(density.sum())
+        moments.append([(np.log(a) * density).sum(), (np.log(a) ** 2 * density).sum()])
+    p, expected = np.array(weights) / np.sum(weights), np.sum(moments, axis=0) / np.sum(weights)
+
+    def read(point):
+        return np.array([point["alpha_log__"], point["alpha_log__"] ** 2])
+
+    assert_joint_law(model, draws, read, (partitions, p, expected, np.zeros(len(p)), np.zeros(2)))
+
+
 def log_rising(a, n):
     return gammaln(a + n) - gammaln(a)
 
@@ -237,6 +263,9 @@ def test_another_log_normal_kappa_is_taken():
 
 def test_all_variables_of_a_prior_or_none(monkeypatch):
     model = make_model()
+    assert len(learned_variables(model, {})) == len(NAMES), "nothing is left for NUTS"
+    with model:
+        pm.Normal("free")
     assert learned_variables(model, {}) == []
     monkeypatch.setattr(slot_steps, "LEAST_FEATURES", 2)
     with pytest.raises(TypeError, match=r"\['x_share', 'x_kappa'.*Got \['x_share'\]"):
@@ -248,7 +277,45 @@ def test_all_variables_of_a_prior_or_none(monkeypatch):
     assert [variable.name for variable in learned_variables(model, {})] == [
         model.rvs_to_values[model[name]].name for name in NAMES
     ]
-    assert learned_variables(model, {"step": slices}) == learned_variables(model, {"target_accept": 0.9}) == []
+    assert learned_variables(model, {"step": slices}) == []
+    assert len(learned_variables(model, {"target_accept": 0.9})) == len(NAMES)
+    assert learned_variables(make_model(), {"target_accept": 0.9}) == [], "what NUTS is told is for these"
+
+
+def test_a_concentration_is_taken_if_its_law_is_gamma_and_nothing_else_depends_on_it():
+    def taken(alpha, further=None, **options):
+        with pm.Model() as model:
+            z = nrm.Partition("z", nrm.DirichletProcess(alpha()), n=4, **options)
+            nrm.Mixture("x", z, nrm.PoissonGamma(1.0, 0.5), observed=[0, 1, 5, 8])
+            if further is not None:
+                further(model)
+        return [rv.name for one in learned_priors(model) for rv in one.variables]
+
+    def gamma():
+        return pm.Gamma("alpha", 2.0, 1.0)
+
+    assert taken(gamma) == ["alpha"]
+    assert taken(partial(pm.Exponential, "alpha", 1.0)) == taken(partial(pm.LogNormal, "alpha", 0.0, 1.0)) == []
+    assert taken(lambda: 2.0 * gamma()) == taken(lambda: pm.Gamma("alpha", pm.Gamma("b", 1.0, 1.0), 1.0)) == []
+    assert (
+        taken(gamma, max_clusters=3) == taken(gamma, together=[0, 0, 1, 2]) == taken(gamma, known=[0, -1, 1, -1]) == []
+    )
+    assert taken(gamma, lambda model: pm.Potential("p", -model["alpha"])) == []
+    assert taken(gamma, lambda model: pm.Normal("y", model["alpha"], observed=1.0)) == []
+    assert taken(gamma, lambda model: pm.Deterministic("twice", 2.0 * model["alpha"])) == ["alpha"]
+
+
+def test_one_prior_of_many_features_brings_all_others():
+    rng = np.random.default_rng(1)
+    with pm.Model() as model:
+        z, _ = nrm.Partition("z", MEASURE, n=6), pm.Normal("free")
+        for name, n_features in (("few", 2), ("many", 8)):
+            counts = rng.poisson(3.0, (6, n_features))
+            nrm.Mixture(name, z, nrm.PoissonGamma.learned(name, counts), observed=counts)
+        assert [value.name for value in learned_variables(model, {})] == [
+            "few_concentration_log__",
+            "many_concentration_log__",
+        ]
 
 
 def test_nuts_of_learned_hyperparameters_is_careful_unless_told():

@@ -187,7 +187,7 @@ def add_more(value, family, scatter, row, weight):
 WRONG_TREES = [
     (trees.symbolic_log_likelihood, lambda value, *_: value + 1e-3, "symbolic_log_likelihood or scatter_log_likeli"),
     (trees.symbolic_log_likelihood, of_constant_alpha, "symbolic_log_likelihood of Wrong .* derivative by alpha"),
-    (trees.add_square, add_more, "symbolic_log_likelihood or scatter_log_likelihood of Wrong is wrong"),
+    (trees.add_square, add_more, "add_square or scatter_log_likelihood of Wrong is wrong: the log predictive"),
     (trees.scatter_log_likelihood, lambda value, f, s, g, n: value + 0.1 * n, "symbolic_log_likelihood or scatter"),
     (trees.draw_whitening, spoil_inverse, "draw_whitening of Wrong is wrong: the product of the matrix"),
     (trees.draw_whitening, of_larger_scatter, "draw_whitening or scatter_log_likelihood of Wrong is wrong"),

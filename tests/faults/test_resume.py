@@ -75,6 +75,16 @@ def test_draws_after_the_last_checkpoint_are_drawn_again(fixed, expected_fixed, 
     assert_same(nrm.resume(tmp_path / "run", **AGAIN, **fixed), expected_fixed)
 
 
+@pytest.mark.parametrize("stopped_at", [(1, 34), (1, 49)])
+def test_a_run_gets_more_draws(stopped_at, fixed, tmp_path):
+    """Whether it was finished or not; the run remembers their number."""
+    stop = stop_at(*stopped_at)
+    nrm.sample(N_DRAWS, checkpoint=tmp_path / "run", callback=stop, **OPTIONS, **AGAIN, **EVERY_DRAW, **fixed)
+    expected = nrm.sample(45, **OPTIONS, **AGAIN, **fixed)
+    for draws in (45, None):
+        assert_same(nrm.resume(tmp_path / "run", draws, **AGAIN, **fixed), expected)
+
+
 def test_without_seed(fixed, tmp_path):
     again = AGAIN | EVERY_DRAW | fixed
     options = {"tune": 5, "chains": 2}
@@ -202,8 +212,10 @@ def test_two_processes_do_not_sample_one_chain(half_done, fixed, monkeypatch):
 
 
 def test_wrong_arguments(half_done, fixed, tmp_path):
-    with pytest.raises(ValueError, match="leave out draws, which stays as it was when the run began; got draws=60"):
-        nrm.resume(half_done, draws=60, **AGAIN, **fixed)
+    with pytest.raises(ValueError, match="draws must be at least 30, those of the run; got 29"):
+        nrm.resume(half_done, 29, **fixed)
+    with pytest.raises(ValueError, match="leave out thin, which stays as it was when the run began; got thin=60"):
+        nrm.resume(half_done, thin=60, **AGAIN, **fixed)
     for checkpoint in (None, 5, ""):
         with pytest.raises(TypeError, match=f"checkpoint must be the path of a folder; got {checkpoint!r}"):
             nrm.resume(checkpoint, **AGAIN, **fixed)

@@ -75,7 +75,7 @@ print(forward_measure.discount, forward_measure.concentration)
 measure = nrm.NormalizedGeneralizedGamma(alpha=1.0, sigma=0.25)
 print(measure.alpha, measure._replace(sigma=0.5), len(measure), np.shape(draws))
 
-rows = nrm.Chunks(X, block_rows=3, n_followed=2, n_sampled=4, max_clusters=6, n_threads=1, seed=2)
+rows = nrm.Chunks(X, block_rows=3, n_followed=2, n_sampled=4, max_clusters=6, n_threads=1, copy=None, seed=2)
 assert_type(rows.followed_values, pd.DataFrame)
 with pm.Model() as chunked_model:
     in_chunks = nrm.Partition("z", nrm.DirichletProcess(1.0), rows=rows)

@@ -11,35 +11,8 @@ from pymc_nrm.families.gaps import check_filled
 from pymc_nrm.families.product import product_data
 from pymc_nrm.kernels.generic import kernel
 from pymc_nrm.kernels.lanes import LANES
-from pymc_nrm.moves.chunks.exact_sums import add_rounded, quanta_of, round_statistics
-from pymc_nrm.moves.chunks.rows_in_lanes import draw_columns
-
-_LOW, _HALF = np.uint64(0xFFFFFFFF), np.uint64(32)
-_FIRST_FACTOR, _SECOND_FACTOR = np.uint64(0xD2511F53), np.uint64(0xCD9E8D57)
-_FIRST_STEP, _SECOND_STEP = np.uint64(0x9E3779B9), np.uint64(0xBB67AE85)
-_FIVE, _SIX, _PLACE = np.uint64(5), np.uint64(6), np.uint64(26)
-_UNIT = 2.0**-53
-
-
-@kernel
-def philox(a, b, c, d, first_key, second_key):
-    """Four words of 32 bits from a counter of four and a key of two, all uint64."""
-    for _ in range(10):
-        first, second = _FIRST_FACTOR * a, _SECOND_FACTOR * c
-        a = (second >> _HALF) ^ b ^ first_key
-        c = (first >> _HALF) ^ d ^ second_key
-        b, d = second & _LOW, first & _LOW
-        first_key = (first_key + _FIRST_STEP) & _LOW
-        second_key = (second_key + _SECOND_STEP) & _LOW
-    return a, b, c, d
-
-
-@kernel
-def row_uniform(seed, call, stream, row):
-    """A number in [0, 1) of 53 bits; the seed is uint64, the others are whole numbers of at least 0."""
-    number = np.uint64(row)
-    a, b, _, _ = philox(number & _LOW, number >> _HALF, np.uint64(call), np.uint64(stream), seed & _LOW, seed >> _HALF)
-    return float(((a >> _FIVE) << _PLACE) + (b >> _SIX)) * _UNIT
+from pymc_nrm.moves.chunks.exact_sums import move_rows, quanta_of
+from pymc_nrm.moves.chunks.rows_in_lanes import draw_columns, draw_uniforms, take_items
 
 
 class Changes(NamedTuple):
@@ -147,10 +120,14 @@ class Block:
 
 @kernel(threaded=True)
 def make_changes(labels, sides, target):
-    """Give rows the labels of ``target`` (n_clusters, 2), and side 0."""
-    for i in range(labels.shape[0]):
+    """Give rows the labels of ``target`` (n_clusters, n_sides), and side 0."""
+    changes = False
+    for k in range(target.shape[0]):
+        for side in range(target.shape[1]):
+            changes |= target[k, side] != k
+    for i in range(labels.shape[0] if changes else 0):
         labels[i] = target[labels[i], sides[i]]
-        sides[i] = 0
+    sides.fill(0)
 
 
 class Atoms(NamedTuple):
@@ -167,64 +144,58 @@ class Atoms(NamedTuple):
 
 
 @kernel(inner_loop=True, threaded=True)
-def relabel_rows(labels, first, family, data, atoms, seed, call, quanta, counts, sums):
-    """Draw the labels of the rows whose atoms are above the level, and sum statistics of rows that leave their atoms or
-    come; False if one is too large.  Shapes: ``labels`` (n,), ``counts`` (n_atoms,), ``sums`` (n_atoms, size).
+def relabel_rows(labels, before, first, family, data, atoms, seed, call):
+    """Draw the labels (n,) of the rows whose atoms are above the level, and write the atoms that they had, -1 for none,
+    into ``before`` (n,), or the new label of other rows.
     """
-    n_atoms = atoms.log_jumps.shape[0]
+    n_atoms, n_drawing, drawing = atoms.log_jumps.shape[0], 0, np.empty(labels.shape[0], dtype=np.int32)
+    for row in range(labels.shape[0]):
+        name, before[row] = atoms.names[labels[row]], atoms.own[labels[row]]
+        if name >= 0:
+            labels[row] = before[row] = name
+        else:
+            drawing[n_drawing] = row
+            n_drawing += 1
     width = (n_atoms + LANES - 1) // LANES * LANES
-    panel, values, uniforms = component_panel(family, width), np.empty((n_atoms, LANES)), np.empty(LANES)
+    panel, values = component_panel(family, width), np.empty((n_atoms, LANES))
+    words, uniforms = np.empty((4, LANES), np.uint64), np.empty(LANES)
     for k in range(n_atoms):
         write_component(family, atoms.parameters[k], panel, k)
-    memory, rounded = np.zeros(sums.shape[1]), np.empty(sums.shape[1], dtype=np.int64)
     items, likely, chosen = np.zeros(LANES, np.int64), np.zeros(LANES, np.int64), np.zeros(LANES, np.int64)
-    right, n, n_waiting = True, labels.shape[0], 0
-    for row in range(n + 1):
-        if row < n:
-            if atoms.names[labels[row]] >= 0:
-                labels[row] = atoms.names[labels[row]]
-            else:
-                items[n_waiting] = row
-                n_waiting += 1
-        if n_waiting < LANES and (row < n or n_waiting == 0):
-            continue
-        # Lanes beyond the last row hold the first one again.
-        for lane in range(n_waiting, LANES):
-            items[lane] = items[0]
-        for lane in range(LANES):
-            likely[lane] = max(atoms.own[labels[items[lane]]], 0)
-            uniforms[lane] = row_uniform(seed, call, 0, first + items[lane])
+    for begin in range(0, n_drawing, LANES):
+        n_here = take_items(drawing, begin, n_drawing, items)
         if n_atoms > 1:
+            for lane in range(LANES):
+                likely[lane] = max(before[items[lane]], 0)
+            draw_uniforms(seed, call, first, items, words, uniforms)
             for k in range(n_atoms):
                 for lane in range(LANES):
                     values[k, lane] = atoms.log_jumps[k]
             add_densities_of_items(family, panel, data, items, n_atoms, values)
             draw_columns(uniforms, values, n_atoms, likely, chosen)
-        for lane in range(n_waiting):
-            i, name = items[lane], chosen[lane]
-            before = atoms.own[labels[i]]
-            labels[i] = name
-            if name != before:
-                right &= round_statistics(family, data, i, quanta, memory, rounded)
-                counts[name] += 1
-                add_rounded(rounded, sums[name], 1)
-                if before >= 0:
-                    counts[before] -= 1
-                    add_rounded(rounded, sums[before], -1)
-        n_waiting = 0
-    return right
+        for lane in range(n_here):
+            labels[items[lane]] = chosen[lane]
 
 
 def relabel(block, message):
     """Draw labels given atoms; return what their counts and sums gain, and the labels of the sample."""
     changes, preparation, quanta, atoms, seed, call, sample = message
     block.begin(changes)
-    n_atoms, size = len(atoms.log_jumps), len(quanta.quantum)
-    counts, sums = np.zeros(n_atoms, dtype=np.int64), np.zeros((n_atoms, size), dtype=np.int64)
-    family, data = preparation.family, block.data(preparation)
-    right = relabel_rows(block.labels, block.first, family, data, atoms, seed, call, quanta, counts, sums)
-    check_bounds(right, block)
+    data, before = block.data(preparation), np.empty(block.n, dtype=np.int32)
+    relabel_rows(block.labels, before, block.first, preparation.family, data, atoms, seed, call)
+    counts, sums = moved(block, before, block.labels, preparation.family, data, quanta, len(atoms.log_jumps))
     return counts, sums, block.labels_of(sample)
+
+
+def moved(block, before, after, family, data, quanta, n_clusters):
+    """What the counts (n_clusters,) and sums (n_clusters, size) of clusters gain by :func:`move_rows`."""
+    counts, sums = np.zeros(n_clusters, dtype=np.int64), np.zeros((n_clusters, len(quanta.quantum)), dtype=np.int64)
+    if not move_rows(before, after, family, data, quanta, counts, sums):
+        raise ValueError(
+            f"rows {block.first} to {block.first + block.n - 1} have larger statistics than when they were first read: "
+            "the data have changed"
+        )
+    return counts, sums
 
 
 def gather_rows(block, message):
@@ -247,28 +218,14 @@ def sum_clusters(block, message):
     """Counts (n_clusters,) and sums (n_clusters, size) of the labels as they are after the changes."""
     changes, preparation, quanta, n_clusters = message
     block.begin(changes)
-    sums = np.zeros((n_clusters, len(quanta.quantum)), dtype=np.int64)
-    right = add_rows(block.labels, preparation.family, block.data(preparation), quanta, sums)
-    check_bounds(right, block)
-    return np.bincount(block.labels, minlength=n_clusters), sums
-
-
-@kernel(threaded=True)
-def add_rows(labels, family, data, quanta, sums):
-    """Add the rounded statistics of all rows to those of their clusters (n_clusters, size)."""
-    memory, rounded = np.zeros(sums.shape[1]), np.empty(sums.shape[1], dtype=np.int64)
-    right = True
-    for i in range(labels.shape[0]):
-        right &= round_statistics(family, data, i, quanta, memory, rounded)
-        add_rounded(rounded, sums[labels[i]], 1)
-    return right
+    family, data = preparation.family, block.data(preparation)
+    return moved(block, np.full(block.n, -1, dtype=np.int32), block.labels, family, data, quanta, n_clusters)
 
 
 def rounded_rows(preparation, data, n, quanta):
     """Statistics of n prepared rows as numbers of quanta, int64 (n, size)."""
-    sums = np.zeros((n, len(quanta.quantum)), dtype=np.int64)
-    if not add_rows(np.arange(n, dtype=np.int32), preparation.family, data, quanta, sums):
-        raise ValueError("statistics of rows are larger than those that were first read: the data have changed")
+    rows = np.arange(n, dtype=np.int32)
+    _, sums = moved(Block(0, n, None), np.full_like(rows, -1), rows, preparation.family, data, quanta, n)
     return sums
 
 
@@ -288,15 +245,6 @@ def find_largest(n, family, data, largest):
         add_item(family, memory, data, i, 1.0)
         for j in range(largest.shape[0]):
             largest[j] = max(largest[j], abs(memory[j]))
-
-
-def check_bounds(right, block):
-    """Raise an error if statistics of a block are larger than they were."""
-    if not right:
-        raise ValueError(
-            f"rows {block.first} to {block.first + block.n - 1} have larger statistics than when they were first read: "
-            "the data have changed"
-        )
 
 
 class Clusters(NamedTuple):
@@ -324,8 +272,8 @@ class Chain:
         self.n, self.n_columns = engine.n_rows, sample_values.shape[1]
         self.quanta = measured_quanta(engine, preparation) if quanta is None else quanta
         self.sample_data = preparation(sample_values)
-        # Where the rows of the sample are, for proposals that look at near rows.
-        self.points = features(self.sample_data, np.random.default_rng(0))
+        # Where the rows of the sample are, for proposals that look at near rows; distances go column by column.
+        self.points = np.asfortranarray(features(self.sample_data, np.random.default_rng(0)))
         self._whole = None
         self.reset()
 

@@ -12,7 +12,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pymc_nrm.families.base import add_item
-from pymc_nrm.kernels.generic import exact_kernel
+from pymc_nrm.kernels.generic import exact_kernel, kernel
+from pymc_nrm.kernels.lanes import LANES
 
 # Sums of integers stay below 2^62.
 _BITS = 62
@@ -44,38 +45,44 @@ def logarithm_digits(n):
     return float(2.0 ** (_BITS - _row_bits(n)))
 
 
-@exact_kernel
-def round_statistics(family, data, item, quanta, memory, rounded):
-    """Write the statistics of one row as numbers of quanta (size,), int64, and say whether all are within bounds."""
-    memory.fill(0.0)
-    add_item(family, memory, data, item, 1.0)
-    right = True
-    for j in range(memory.shape[0]):
-        scaled = np.rint(memory[j] * quanta.inverse[j])
-        inside = abs(scaled) <= quanta.largest[j]
-        right &= inside
-        rounded[j] = np.int64(scaled) if inside else 0
+@kernel(threaded=True)
+def move_rows(before, after, family, data, quanta, counts, sums):
+    """Take rows out of the sums of ``before`` and add them to those of ``after``, both (n,), -1 for none, where these
+    differ; False if a statistic is too large.  Shapes: ``counts`` (m,), ``sums`` (m, size), int64.
+    """
+    size, right = sums.shape[1], True
+    memory, rounded = np.empty(size), np.empty(size, dtype=np.int64)
+    for i in range(after.shape[0]):
+        if before[i] != after[i]:
+            memory.fill(0.0)
+            add_item(family, memory, data, i, 1.0)
+            for j in range(size):
+                scaled = np.rint(memory[j] * quanta.inverse[j])
+                inside = abs(scaled) <= quanta.largest[j]
+                right &= inside
+                rounded[j] = np.int64(scaled) if inside else 0
+            for target, sign in ((before[i], -1), (after[i], 1)):
+                if target >= 0:
+                    counts[target] += sign
+                    for j in range(size):
+                        sums[target, j] += sign * rounded[j]
     return right
 
 
 @exact_kernel
-def add_rounded(rounded, sums, sign):
-    """Add the numbers of quanta of a row, times a sign, to sums, both int64 (size,)."""
-    for j in range(rounded.shape[0]):
-        sums[j] += sign * rounded[j]
-
-
-@exact_kernel
-def add_logarithm(value, digits, words):
-    """Add a logarithm to a sum of two words, whole numbers and fractions; the third counts terms that do not fit."""
-    if abs(value) < 0.5 * digits:
-        whole = np.rint(value)
+def add_logarithms(terms, n, digits, words):
+    """Add the first of LANES logarithms to a sum of two words, whole numbers and fractions; the third counts terms that
+    do not fit.
+    """
+    for lane in range(LANES):
+        fits = abs(terms[lane]) < 0.5 * digits
+        term = terms[lane] if fits and lane < n else 0.0
+        whole = np.rint(term)
         words[0] += np.int64(whole)
-        words[1] += np.int64(np.rint((value - whole) * digits))
-    else:
-        words[2] += 1
+        words[1] += np.int64(np.rint((term - whole) * digits))
+        words[2] += lane < n and not fits
 
 
 def logarithm_value(words, digits):
-    """Sums of :func:`add_logarithm` from words (..., 3); NaN if a term was too large, or no number."""
+    """Sums of :func:`add_logarithms` from words (..., 3); NaN if a term was too large, or no number."""
     return np.where(words[..., 2] > 0, np.nan, words[..., 0] + words[..., 1] / digits)

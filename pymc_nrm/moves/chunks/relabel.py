@@ -98,13 +98,11 @@ def state_of(family, labels, counts, statistics):
     return state
 
 
-@kernel
 def joining_weights(law, n):
     """Table of the log weights of joining clusters of up to n rows, which stands for both to save memory."""
     join = np.empty(n + 1)
     join[0] = law.log_scale + math.lgamma(1.0 - law.sigma)
-    for m in range(1, n + 1):
-        join[m] = math.log(m - law.sigma)
+    join[1:] = np.log(np.arange(1.0, n + 1.0) - law.sigma)
     return Weights(join, join)
 
 

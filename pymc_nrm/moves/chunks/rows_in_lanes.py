@@ -1,4 +1,6 @@
-"""Categorical draws and mixture densities of LANES rows side by side; those of a row do not depend on the others."""
+"""Random numbers, categorical draws and mixture densities of LANES rows side by side; those of a row do not depend on
+the others.
+"""
 
 import math
 
@@ -6,6 +8,50 @@ import numpy as np
 
 from pymc_nrm.kernels.generic import kernel
 from pymc_nrm.kernels.lanes import LANES, exp_within, log_above_one
+
+_LOW, _HALF = np.uint64(0xFFFFFFFF), np.uint64(32)
+_FIRST_FACTOR, _SECOND_FACTOR = np.uint64(0xD2511F53), np.uint64(0xCD9E8D57)
+_FIRST_STEP, _SECOND_STEP = np.uint64(0x9E3779B9), np.uint64(0xBB67AE85)
+_FIVE, _SIX, _PLACE = np.uint64(5), np.uint64(6), np.uint64(26)
+_UNIT = 2.0**-53
+
+
+@kernel(inner_loop=True)
+def take_items(order, begin, end, items):
+    """Write up to LANES items from a place on, before another, and return how many; the first is in all other lanes."""
+    for lane in range(LANES):
+        items[lane] = order[begin + lane if begin + lane < end else begin]
+    return min(end - begin, LANES)
+
+
+@kernel(inner_loop=True)
+def philox(words, first_key, second_key):
+    """Replace counters of four words of 32 bits, (4, LANES), by random ones, given a key of two; all are uint64."""
+    for _ in range(10):
+        for lane in range(LANES):
+            # Words are short anyway; only with masks do compilers use short multiplications.
+            first, second = _FIRST_FACTOR * (words[0, lane] & _LOW), _SECOND_FACTOR * (words[2, lane] & _LOW)
+            words[0, lane] = (second >> _HALF) ^ words[1, lane] ^ first_key
+            words[2, lane] = (first >> _HALF) ^ words[3, lane] ^ second_key
+            words[1, lane], words[3, lane] = second & _LOW, first & _LOW
+        first_key = (first_key + _FIRST_STEP) & _LOW
+        second_key = (second_key + _SECOND_STEP) & _LOW
+
+
+@kernel(inner_loop=True)
+def draw_uniforms(seed, call, first, items, words, uniforms):
+    """Draw numbers in [0, 1) of 53 bits for the rows ``first + items`` (LANES,), functions of the seed (uint64), the
+    call and the row; ``words`` (4, LANES), uint64, are overwritten.
+    """
+    for lane in range(LANES):
+        row = np.uint64(first + items[lane])
+        words[0, lane], words[1, lane] = row & _LOW, row >> _HALF
+        words[2, lane], words[3, lane] = np.uint64(call), np.uint64(0)
+    philox(words, seed & _LOW, seed >> _HALF)
+    for lane in range(LANES):
+        # Vector units convert signed integers faster.
+        number = np.int64(((words[0, lane] >> _FIVE) << _PLACE) + (words[1, lane] >> _SIX))
+        uniforms[lane] = float(number) * _UNIT
 
 
 @kernel(inner_loop=True)
@@ -58,3 +104,15 @@ def mix_columns(values, n_columns, weights, total, mix):
             total[lane] += weights[k, lane]
     for lane in range(LANES):
         mix[lane] = mix[lane] + log_above_one(total[lane]) if 1.0 <= total[lane] < math.inf else math.nan
+
+
+@kernel(inner_loop=True)
+def draw_parts(uniforms, weights, total, n_parts, parts):
+    """Draw parts with probabilities weights / total, arbitrary ones if a weight is NaN; uniforms are overwritten."""
+    for lane in range(LANES):
+        uniforms[lane] *= total[lane]
+        parts[lane] = 0
+    for part in range(n_parts - 1):
+        for lane in range(LANES):
+            uniforms[lane] -= weights[part, lane]
+            parts[lane] += uniforms[lane] >= 0.0

@@ -7,16 +7,9 @@ import numpy as np
 from pymc_nrm.families.components import add_densities_of_items, component_panel, write_component
 from pymc_nrm.kernels.generic import kernel
 from pymc_nrm.kernels.lanes import LANES
-from pymc_nrm.kernels.special import index_at
-from pymc_nrm.moves.chunks.chain import Changes, Clusters, check_bounds, row_uniform
-from pymc_nrm.moves.chunks.exact_sums import (
-    add_logarithm,
-    add_rounded,
-    logarithm_digits,
-    logarithm_value,
-    round_statistics,
-)
-from pymc_nrm.moves.chunks.rows_in_lanes import mix_columns
+from pymc_nrm.moves.chunks.chain import Changes, Clusters, moved
+from pymc_nrm.moves.chunks.exact_sums import add_logarithms, logarithm_digits, logarithm_value
+from pymc_nrm.moves.chunks.rows_in_lanes import draw_parts, draw_uniforms, mix_columns, take_items
 from pymc_nrm.partitions.labels import members
 
 
@@ -38,62 +31,66 @@ class Parts(NamedTuple):
 
 
 @kernel(inner_loop=True, threaded=True)
-def scan_rows(labels, sides, first, family, data, parts, n_clusters, draw, quanta, digits, counts, sums, words):
-    """Draw the parts of the rows of disjoint sets of clusters, or weigh them; False if a statistic is too large.
+def scan_rows(labels, sides, targets, first, family, data, parts, n_clusters, draw, digits, words):
+    """Draw the parts of the rows of disjoint sets of clusters, or weigh them.
 
     Anchors belong to their parts.  For other rows the sum has the logarithm of the density under all parts if labels
-    are summed out, otherwise of the probability of the part.  Shapes: ``counts`` (m, k), ``sums`` (m, k, size), of all
-    parts but the first, ``words`` (m, 3); ``draw`` is the seed and the call of the numbers of rows.
+    are summed out, otherwise of the probability of the part.  Shapes: ``words`` (m, 3); ``draw`` is the seed and the
+    call of the numbers of rows; a row drawn into part k > 0 of set m gets target m times the number of columns, plus k.
     """
     seed, call = draw
-    starts, order = members(labels, n_clusters)
+    n_columns = parts.clusters.shape[1]
+    rows, groups, starts, order = rows_of_sets(labels, parts.clusters, n_clusters)
     panel, values, weights = component_panel(family, LANES), np.empty((LANES, LANES)), np.empty((LANES, LANES))
-    total, mix, items, own = np.empty(LANES), np.empty(LANES), np.zeros(LANES, np.int64), np.zeros(LANES, np.int64)
-    memory, rounded = np.zeros(sums.shape[2]), np.empty(sums.shape[2], dtype=np.int64)
-    right = True
+    total, mix, terms, uniforms = np.empty(LANES), np.empty(LANES), np.empty(LANES), np.empty(LANES)
+    items, own, memory = np.zeros(LANES, np.int64), np.zeros(LANES, np.int64), np.empty((4, LANES), np.uint64)
     for m in range(parts.n_parts.shape[0]):
-        n_parts, draws, summed = parts.n_parts[m], parts.draws[m], parts.summed[m]
+        n_parts, draws, summed, has_anchors = parts.n_parts[m], parts.draws[m], parts.summed[m], False
         for part in range(n_parts):
             write_component(family, parts.parameters[m, part], panel, part)
-        here, place, n_waiting, n_clusters_here = 0, 0, 0, np.count_nonzero(parts.clusters[m] >= 0)
-        while here < n_clusters_here:
-            cluster = parts.clusters[m, here]
-            if starts[cluster] + place < starts[cluster + 1]:
-                items[n_waiting], own[n_waiting] = order[starts[cluster] + place], here
-                n_waiting, place = n_waiting + 1, place + 1
-            else:
-                here, place = here + 1, 0
-            if n_waiting < LANES and (here < n_clusters_here or n_waiting == 0):
-                continue
-            # Lanes beyond the last row hold the first one again.
-            for lane in range(n_waiting, LANES):
-                items[lane] = items[0]
+            has_anchors |= first <= parts.anchors[m, part] < first + labels.shape[0]
+        end = starts[(m + 1) * n_columns]
+        for begin in range(starts[m * n_columns], end, LANES):
+            n_here = take_items(order, begin, end, items)
+            for lane in range(LANES):
+                own[lane], items[lane] = groups[items[lane]] - m * n_columns, rows[items[lane]]
             for part in range(n_parts):
                 for lane in range(LANES):
                     values[part, lane] = parts.log_weights[m, part]
             add_densities_of_items(family, panel, data, items, n_parts, values)
             mix_columns(values, n_parts, weights, total, mix)
-            for lane in range(n_waiting):
-                i, side, is_anchor = items[lane], own[lane], False
-                row = first + i
-                for part in range(n_parts):
-                    if row == parts.anchors[m, part]:
-                        side, is_anchor = part, True
-                if summed or not is_anchor:
-                    if draws and not is_anchor:
-                        side = index_at(weights[:, lane], n_parts, row_uniform(seed, call, 0, row) * total[lane])
-                    if not summed:
-                        add_logarithm(values[side, lane] - mix[lane], digits, words[m])
-                    else:
-                        add_logarithm(values[side, lane] if is_anchor else mix[lane], digits, words[m])
-                if draws:
-                    sides[i] = side
-                    if side > 0:
-                        counts[m, side] += 1
-                        right &= round_statistics(family, data, i, quanta, memory, rounded)
-                        add_rounded(rounded, sums[m, side], 1)
-            n_waiting = 0
-    return right
+            if draws:
+                draw_uniforms(seed, call, first, items, memory, uniforms)
+                draw_parts(uniforms, weights, total, n_parts, own)
+            for lane in range(LANES):
+                terms[lane] = mix[lane] if summed else values[own[lane], lane] - mix[lane]
+            if has_anchors:
+                for lane in range(n_here):
+                    for part in range(n_parts):
+                        if first + items[lane] == parts.anchors[m, part]:
+                            own[lane], terms[lane] = part, values[part, lane] if summed else 0.0
+            add_logarithms(terms, n_here, digits, words[m])
+            if draws:
+                for lane in range(n_here):
+                    sides[items[lane]] = own[lane]
+                    if own[lane] > 0:
+                        targets[items[lane]] = m * n_columns + own[lane]
+
+
+@kernel
+def rows_of_sets(labels, clusters, n_clusters):
+    """Rows of sets of clusters (m, k), their places in it, and a start for each place of an order of these rows."""
+    places, n_columns, n = np.full(n_clusters, -1), clusters.shape[1], 0
+    for m in range(clusters.shape[0]):
+        for k in range(n_columns):
+            if clusters[m, k] >= 0:
+                places[clusters[m, k]] = m * n_columns + k
+    rows, groups = np.empty(labels.shape[0], dtype=np.int32), np.empty(labels.shape[0], dtype=np.int32)
+    for i in range(labels.shape[0]):
+        rows[n], groups[n] = i, places[labels[i]]
+        n += places[labels[i]] >= 0
+    starts, order = members(groups[:n], clusters.size)
+    return rows, groups, starts, order
 
 
 def scan_parts(block, message):
@@ -102,16 +99,14 @@ def scan_parts(block, message):
     """
     changes, preparation, quanta, parts, n_clusters, draw, digits, asked = message
     block.begin(changes)
-    shape, size = parts.log_weights.shape, len(quanta.quantum)
-    counts, sums = np.zeros(shape, dtype=np.int64), np.zeros((*shape, size), dtype=np.int64)
-    words = np.zeros((shape[0], 3), dtype=np.int64)
-    labels, sides, data = block.labels, block.sides, block.data(preparation)
-    family, first = preparation.family, block.first
-    right = scan_rows(labels, sides, first, family, data, parts, n_clusters, draw, quanta, digits, counts, sums, words)
-    check_bounds(right, block)
+    shape, first, family, data = parts.log_weights.shape, block.first, preparation.family, block.data(preparation)
+    words, none = np.zeros((shape[0], 3), dtype=np.int64), np.full(block.n, -1, dtype=np.int32)
+    targets = none.copy()
+    scan_rows(block.labels, block.sides, targets, first, family, data, parts, n_clusters, draw, digits, words)
+    counts, sums = moved(block, none, targets, family, data, quanta, shape[0] * shape[1])
     found, own = np.zeros(len(asked), dtype=np.int64), block.own(asked)
-    found[own] = sides[asked[own] - first]
-    return counts, sums, words, found
+    found[own] = block.sides[asked[own] - first]
+    return counts.reshape(shape), sums.reshape(*shape, -1), words, found
 
 
 def scan(chain, parts, asked):

@@ -1,13 +1,17 @@
 """Rows of arrays and tables in blocks, with all that models and chains need to know of them before they start."""
 
+import contextlib
+import errno
 import functools
 import hashlib
+import os
+import shutil
 from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
-from pymc_nrm.common.checks import check_count, numeric_array
+from pymc_nrm.common.checks import check_count, new_folder, numeric_array
 from pymc_nrm.families.base import Centred, prepare_data
 from pymc_nrm.families.moments import center_near, grid_of
 from pymc_nrm.kernels.compilation import usable_cores
@@ -123,8 +127,38 @@ def _computed(partition, title):
     return _values(partition.compute(), title)
 
 
-def ranges(block, columns):
-    """Least and largest value of each column of a block; a pass."""
+@contextlib.contextmanager
+def new_copy(folder, n, d):
+    """A file of all rows in a new folder, and the place of the first; the folder is removed if an error comes."""
+    os.makedirs(folder)
+    try:
+        needed, free = 8 * n * d, shutil.disk_usage(folder).free
+        if needed > free:
+            raise OSError(errno.ENOSPC, f"copy needs {needed:,} bytes, and {free:,} are free", folder)
+        path = os.path.join(folder, "rows.npy")
+        with open(path, "wb") as file:
+            header = {"descr": np.dtype("float64").str, "fortran_order": False, "shape": (n, d)}
+            np.lib.format.write_array_header_1_0(file, header)
+            place = file.tell()
+        yield path, place
+    except BaseException:
+        shutil.rmtree(folder)
+        raise
+
+
+def _write(path, place, values):
+    try:
+        # A memory map of a full disk would end the process.
+        with open(path, "r+b") as file:
+            file.seek(place)
+            file.write(values.data)
+    except OSError as error:
+        raise OSError(error.errno, f"copy cannot be written: {error.strerror}", path) from error
+
+
+def first_read(block, message):
+    """Least and largest value of each column of a block, which is written to a :func:`new_copy`, if any; a pass."""
+    columns, copied = message
     values, last = block.read(), block.first + block.n - 1
     if values.shape != (block.n, len(columns)):
         raise ValueError(
@@ -136,6 +170,9 @@ def ranges(block, columns):
         raise ValueError(
             f"X must be finite; got {values[row, column]} in row {block.first + row}, column {columns[column]!r}"
         )
+    if copied is not None:
+        path, place = copied
+        _write(path, place + block.first * values[0].nbytes, values)
     return np.fmin.reduce(values), np.fmax.reduce(values)
 
 
@@ -189,6 +226,10 @@ class Chunks(Columns):
         Runs all passes over the rows as tasks of a Dask cluster, which keeps partitions of a Dask array or DataFrame,
         and otherwise reads files: X must then be one of these, a memory map, or an array of Zarr.  Draws are those
         without a client.
+    copy : path, optional
+        A new folder for a copy of all rows, 8 n d bytes, which is written when they are first read and read by all
+        passes of all chains: for rows that do not fit into memory and are slow to read, such as Parquet files or
+        compressed arrays.  The folder stays; its file ``rows.npy`` can be an ``X`` of later runs.  Draws are the same.
     seed : int
         Seed of the choice of followed and sampled rows.
 
@@ -206,8 +247,10 @@ class Chunks(Columns):
     Raises
     ------
     ValueError
-        If X has no rows or columns, a value is infinite or no number, a number is not whole and positive, or
-        ``block_rows`` is given for data that have partitions.
+        If X has no rows or columns, a value is infinite or no number, a number is not whole and positive,
+        ``block_rows`` is given for data that have partitions, or ``copy`` exists or is given with a client.
+    OSError
+        If the disk of ``copy`` has too little room.
     TypeError
         If X does not have real numbers, or is in memory although there is a client.
 
@@ -233,6 +276,7 @@ class Chunks(Columns):
         max_clusters: int = 1000,
         n_threads: int | None = None,
         client: Any = None,
+        copy: str | os.PathLike[str] | None = None,
         seed: int = 0,
     ) -> None:
         check_count("block_rows", block_rows, 1, optional=True)
@@ -241,6 +285,9 @@ class Chunks(Columns):
         check_count("max_clusters", max_clusters, 1)
         check_count("n_threads", n_threads, 1, optional=True)
         check_count("seed", seed, 0)
+        if copy is not None and client is not None:
+            raise ValueError(f"copy must be None with a client, whose workers keep what they have read; got {copy!r}")
+        folder = None if copy is None else new_folder("copy", copy)
         source = read_source(X, client, block_rows)
         self.columns, self.d, self.max_clusters = source.columns, len(source.columns), max_clusters
         self._chunks, self._places = self, list(range(self.d))
@@ -251,7 +298,12 @@ class Chunks(Columns):
             self.engine = Engine(blocks, n_threads)
         else:
             self.engine = ClusterEngine(client, [block.unread() for block in blocks], source.reads, n_threads)
-        self.extremes = self._ranges()
+        with contextlib.nullcontext() if folder is None else new_copy(folder, self.n, self.d) as copied:
+            self.extremes = self._read_first(copied)
+        if copied is not None:
+            rows = np.load(copied[0], mmap_mode="r")
+            for block in blocks:
+                block.read = functools.partial(_read, rows, block.first, block.n)
         rng = np.random.default_rng(seed)
         n_sampled = min(self.n, max(n_sampled, n_followed))
         chosen = rng.choice(self.n, n_sampled, replace=False)
@@ -283,10 +335,10 @@ class Chunks(Columns):
         """Iterate over what a function of a block and a message returns, block by block."""
         return self.engine.each(one_pass, message)
 
-    def _ranges(self):
+    def _read_first(self, copied):
         """Least and largest value of each column, of which none may be infinite."""
         low, high = np.full(self.d, np.inf), np.full(self.d, -np.inf)
-        for block_low, block_high in self.engine.each(ranges, self.columns):
+        for block_low, block_high in self.engine.each(first_read, (self.columns, copied)):
             low, high = np.fmin(low, block_low), np.fmax(high, block_high)
         empty = ~np.isfinite(low)
         if empty.any():
