@@ -35,10 +35,7 @@ def run(n, tune, draws, seed):
     idata = nrm.sample(draws, tune=tune, model=nrm.mixture_model(posts(n)[0]), **options)
     stats = idata.sample_stats
     found = {"n": n, "seed": seed, "tune": tune, "tuning_seconds": clock[tune - 1] - clock[0]}
-    found |= {
-        "milliseconds": 1e3 * float(np.median(np.diff(clock[tune:]))),
-        "gradients": float(stats["n_steps"].mean()),
-    }
+    found |= {"milliseconds": 1e3 * float(np.median(np.diff(clock[tune:])))}
     found |= {"log_joint": stats["log_joint"].values[0].tolist(), "clusters": stats["n_clusters"].values[0].tolist()}
     return found | {"labels": idata.posterior["z"].values[0, -1].tolist()}
 
@@ -97,7 +94,6 @@ def table(rows):
         "seed": "seed",
         "s of tuning": lambda row: f"{row['tuning_seconds']:.0f}",
         "ms per draw": lambda row: f"{row['milliseconds']:.0f}",
-        "gradients per draw": lambda row: f"{row['gradients']:.1f}",
         "log joint, first and last": ends("log_joint", ".0f"),
         "clusters": ends("clusters", ".1f"),
     }

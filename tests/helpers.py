@@ -30,8 +30,8 @@ def mixture_of(family, observed, measure=None, **partition):
 
 
 def learned_dirichlet_process():
-    """With a variable, alpha, of the model around it."""
-    return nrm.DirichletProcess(pm.Gamma("alpha", 2.0, 1.0))
+    """Its concentration is a variable, alpha, of the model around it, and has a prior that NUTS samples."""
+    return nrm.DirichletProcess(pm.LogNormal("alpha", 0.0, 1.0))
 
 
 def measure_of(partition):

@@ -193,7 +193,7 @@ CHAINS = """
     step_name, cores, times, with_nuts = sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), sys.argv[4] == "True"
     rng = np.random.default_rng(20261121)
     with pm.Model() as model:
-        alpha = pm.Gamma("alpha", 2.0, 2.0) if with_nuts else 1.0
+        alpha = pm.LogNormal("alpha", 0.0, 1.0) if with_nuts else 1.0
         z = nrm.Partition("z", nrm.DirichletProcess(alpha), n=2000)
         data = rng.normal(np.repeat([-4.0, 4.0], 1000))
         x = nrm.Mixture("x", z, nrm.NormalGamma(0.0, 0.1, 2.0, 1.0), observed=data)

@@ -29,7 +29,7 @@ INTERVALS = (0, 0.02, 0.1)
 
 def make_run(step, with_nuts, options):
     with pm.Model() as model:
-        alpha = pm.Gamma("alpha", 2, 1) if with_nuts else 1.0
+        alpha = pm.LogNormal("alpha", 0, 1) if with_nuts else 1.0
         z = nrm.Partition("z", nrm.DirichletProcess(alpha), n=6)
         nrm.Mixture("x", z, nrm.PoissonGamma(1.0, 1.0), observed=[0, 1, 8, 9, 20, 22])
         steps = [pm.NUTS([alpha])] if with_nuts else []

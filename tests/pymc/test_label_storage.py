@@ -20,7 +20,7 @@ N_DRAWS = 40
 
 def make_model(counts=COUNTS, alpha=None, n_partitions=1):
     with pm.Model(coords={"obs": [f"item {i}" for i in range(len(counts))]}) as model:
-        alpha = pm.Gamma("alpha", 2, 1) if alpha is None else alpha
+        alpha = pm.LogNormal("alpha", 0, 1) if alpha is None else alpha
         for name in "zw"[:n_partitions]:
             labels = nrm.Partition(name, nrm.DirichletProcess(alpha), dims="obs")
             nrm.Mixture(f"x of {name}", labels, nrm.PoissonGamma(1.0, 1.0), observed=counts, dims="obs")
