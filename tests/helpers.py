@@ -18,11 +18,20 @@ from pymc_nrm.testing import largest_z, mean_and_error, z_scores
 
 
 def mixture_of(family, observed, measure=None, **partition):
-    """A model of one mixture, x, over a partition, z, by default of a Dirichlet process with alpha = 1."""
+    """A model of one mixture, x, over a partition, z, by default of a Dirichlet process with alpha = 1.
+
+    Where the measure or the family depends on variables, give a function that makes it within the model.
+    """
+    measure = measure or nrm.DirichletProcess(1.0)
     with pm.Model() as model:
-        z = nrm.Partition("z", measure or nrm.DirichletProcess(1.0), n=len(observed), **partition)
-        nrm.Mixture("x", z, family, observed=observed)
+        z = nrm.Partition("z", measure() if callable(measure) else measure, n=len(observed), **partition)
+        nrm.Mixture("x", z, family() if callable(family) else family, observed=observed)
     return model
+
+
+def learned_dirichlet_process():
+    """Its concentration is a variable, alpha, of the model around it, and has a prior that NUTS samples."""
+    return nrm.DirichletProcess(pm.LogNormal("alpha", 0.0, 1.0))
 
 
 def measure_of(partition):

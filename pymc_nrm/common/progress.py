@@ -12,9 +12,7 @@ _lines = []
 
 @contextlib.contextmanager
 def progress(title, total, progressbar=True):
-    """Show a bar like those of ``pm.sample`` on standard error, if it takes longer than two seconds. Yields a function
-    to call after each step.
-    """
+    """Show a bar like that of ``pm.sample`` after two seconds; yields a function to call after each step."""
     if not isinstance(progressbar, bool):
         raise TypeError(f"progressbar must be True or False; got {progressbar!r}")
     if not progressbar:

@@ -91,9 +91,7 @@ class Hyperpriors:
             return prepare_data(family, self.values)
 
     def covariates(self, given):
-        """Covariates as a matrix (n, p), an array or a tensor, and their present values; those of a Mixture are its
-        data.
-        """
+        """Covariates (n, p), an array or a tensor, and their present values; those of a Mixture are its data."""
         if not isinstance(given, Variable) or isinstance(given, Constant):
             given = values = numeric_data("covariates", given)
         else:

@@ -32,9 +32,7 @@ COMPOSED = tuple(f"pymc_nrm.{name}." for name in ("measures", "families", "parti
 
 
 def kernel_layers(layer):
-    """The parts whose code may get into the machine code of a kernel. These are the part itself and all parts with
-    kernels that it imports, directly or indirectly.
-    """
+    """The part, and all with kernels that it imports, directly or indirectly: code that may get into its kernels."""
     found = {layer}
     for name in reversed(IMPORTS):
         if name in found:

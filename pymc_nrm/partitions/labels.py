@@ -25,9 +25,7 @@ def rename_in_order(labels, n_labels):
 
 @kernel
 def members(labels, n_labels):
-    """Items sorted by their label, from 0 to ``n_labels - 1``; those of label k are ``order[start[k] : start[k +
-    1]]``.
-    """
+    """Items sorted by label, from 0 to ``n_labels - 1``; those of label k are ``order[start[k] : start[k + 1]]``."""
     start = np.zeros(n_labels + 1, dtype=np.int64)
     for i in range(labels.shape[0]):
         start[labels[i] + 1] += 1

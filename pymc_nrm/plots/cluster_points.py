@@ -54,9 +54,7 @@ MAX_GROUPS = len(CLUSTER_COLORS) * len(MARKERS)
 
 
 def feature_matrix(X, n, features=None):
-    """Convert data to a matrix of numbers with names of its columns. Without names in the data they are ``x_0``,
-    ``x_1`` and so on. Shapes: ``X`` (n,) or (n, d); returns ``values`` (n, d).
-    """
+    """Data (n,) or (n, d) as a matrix of numbers, and names of its columns: ``x_0`` and so on if they have none."""
     names = [str(name) for name in X.columns] if hasattr(X, "columns") else None
     if isinstance(X, pd.DataFrame):
         numeric = [j for j in range(len(names)) if not _is_text(X.iloc[:, j])]

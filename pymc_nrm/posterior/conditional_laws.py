@@ -52,9 +52,7 @@ class ConditionalItems:
             yield draw, table.reshape(n_items, -1, table.shape[1]), next(known, (None, None))[1]
 
     def log_densities(self, description, progressbar):
-        """Iterate over the draws, with log densities of the points given the items, (n_items, n_points), and of the
-        items, (n_items,).
-        """
+        """For each draw, log densities of points given items, (n_items, n_points), and of items, (n_items,)."""
         for draw, table, known in self.tables(description, progressbar):
             of_given = np.zeros(len(table)) if known is None else log_sum_rows(known)
             log_joint = log_sum_rows(table.reshape(-1, table.shape[2])).reshape(table.shape[:2])

@@ -68,9 +68,7 @@ class MixtureLayout:
         return {dim: np.asarray(values) for dim, values in known.items() if values is not None}
 
     def parameters(self, family):
-        """Slices, shapes and dimensions of the parameters of one cluster. Axes of length one for the single feature of
-        a vector are left out.
-        """
+        """Slices, shapes and dimensions of the parameters of one cluster; the one feature of a vector has no axis."""
         layout, start, family = {}, 0, family_of_rows(family)
         for name, shape in parameter_shapes(family).items():
             axes = self.family_class.parameters[name]

@@ -180,9 +180,7 @@ class Repairs(NamedTuple):
 
 @kernel
 def propose_path(rng, franchise, levels, path):
-    """Draw a path of an item given those of all others. Returns the last node that other items have, and its level; all
-    nodes below it are new.
-    """
+    """Draw a path of an item given those of all others; return the last node that other items have, and its level."""
     nodes, node = franchise.nodes, 0
     for level in range(levels.alpha.shape[0]):
         n_others = nodes.count[level, node] - (path[level] == node)
@@ -204,9 +202,7 @@ def propose_path(rng, franchise, levels, path):
 
 @kernel
 def leaf_log_weights(state, weight, remainder, log_f, log_f_new, values):
-    """Write the log weights of the components of an item at a leaf into ``values``, a new one last; return their sum.
-    Returns the log density of the item at the leaf.
-    """
+    """Write log weights of components of an item at a leaf into ``values``, a new one last; return its log density."""
     for k in range(state.size[0]):
         slot = state.active[k]
         values[k] = math.log(weight[slot]) + log_f[slot] if weight[slot] > 0.0 else -math.inf

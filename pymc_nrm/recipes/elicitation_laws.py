@@ -68,9 +68,7 @@ _N_LAWS = 400
 
 
 def drawn_measures(measure, n_draws, rng):
-    """Measures with float fields, drawn from the distributions of a measure's fields. If all fields are numbers, all
-    entries are the same object.
-    """
+    """Measures with float fields drawn from the laws of those of a measure; all one object if these are numbers."""
     measure = check_measure_hyperparameters(measure)
     random = [name for name, value in measure._asdict().items() if isinstance(value, Variable)]
     if not random:
@@ -94,9 +92,7 @@ def mean_pmf(measures, n):
 
 
 def sorted_sizes(measures, n, n_ranks, rng):
-    """Sizes of the largest clusters of a partition of n items from each measure. The largest comes first; zeros follow
-    where there are fewer clusters. Shapes: returns (n_measures, n_ranks).
-    """
+    """Sizes of clusters of partitions of n items, one from each measure, largest first and zeros last."""
     sizes = np.zeros((len(measures), n_ranks), dtype=np.int64)
     for row, measure in zip(sizes, measures, strict=True):
         largest = np.sort(np.bincount(draw_partition(measure, n, rng)))[::-1][:n_ranks]

@@ -13,9 +13,7 @@ from pymc_nrm.stats.contingency import contingency_table
 
 
 def as_matrix(X, least_samples=1):
-    """Convert data to a matrix of floats. NaN means missing, and stands for masked entries. Shapes: ``X`` (n, d);
-    returns (n, d).
-    """
+    """Convert data (n, d) to a matrix of floats; NaN means missing, and stands for masked entries."""
     values = as_array(X)
     if values.dtype.kind == "c" or (values.dtype.kind == "O" and any(isinstance(v, complex) for v in values.flat)):
         raise ValueError(f"Complex data not supported: X must be real numbers; got {values.dtype}")

@@ -81,9 +81,7 @@ def check_options(covariance, jitter_ties, n_components=None):
 
 
 def add_numeric_block(name, z, X, covariance, jitter_ties, n_components=None):
-    """Add Gaussian data of the items of a partition to the model at hand, with learned hyperparameters. Shapes: ``X``
-    (n, d).
-    """
+    """Add Gaussian data X (n, d) of the items of a partition to the model at hand, with learned hyperparameters."""
     recorded = np.asarray(X, dtype="float64")
     columns = recorded.reshape(len(recorded), -1)
     if n_components is None:

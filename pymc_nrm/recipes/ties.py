@@ -82,9 +82,7 @@ def jitter_ties(X: Any, *, random_seed: Any = 0) -> Any:
 
 
 def with_jittered_ties(X, random_seed=0):
-    """The same, with the width of the jitter of each column. Also returns the widths, 0 for columns without ties or
-    with one value only.
-    """
+    """The same, and the width of the jitter of each column: 0 for columns without ties or with one value only."""
     values = numeric_array("X", X)
     if values.ndim not in (1, 2):
         raise ValueError(f"X must be a matrix, shape (n, d), or a vector, shape (n,); got shape {values.shape}")

@@ -38,9 +38,7 @@ class RunRecord(NamedTuple):
 
 
 def kept_row(iteration, n_tune, thin, keep_warmup):
-    """The row in which an iteration of a chain is kept, counted from 0 separately for tuning and for draws. The result
-    is None if the iteration is not kept.
-    """
+    """The row that keeps an iteration of a chain, counted apart for tuning and for draws; None if none does."""
     if iteration >= n_tune:
         iteration -= n_tune
     elif not keep_warmup:

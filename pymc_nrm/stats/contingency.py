@@ -8,9 +8,7 @@ from pymc_nrm.stats.draws import relabel_rows
 
 
 def as_labels(name, labels):
-    """Labels of one or many partitions, renamed in order of appearance. Shapes: ``labels`` (n,) or (S, n); returns (1,
-    n) or (S, n).
-    """
+    """Labels (n,) or (S, n) of partitions, renamed in order of appearance; returns (1, n) or (S, n)."""
     array = numeric_array(name, labels)
     if array.ndim not in (1, 2) or array.shape[-1] == 0:
         raise ValueError(f"{name} must have shape (n,) or (S, n) with n > 0; got shape {array.shape}")
@@ -40,9 +38,7 @@ def contingency_table(a, b, n_a=None, n_b=None):
 
 
 def cluster_sizes(labels):
-    """Sizes of the clusters of each partition, largest first. Rows with fewer clusters than others end in zeros.
-    Shapes: ``labels`` (S, n); returns (S, K).
-    """
+    """Sizes (S, K) of the clusters of partitions (S, n), largest first, zeros last."""
     n_rows, n = labels.shape
     n_labels = int(labels.max()) + 1 if labels.size else 0
     sizes = np.empty((n_rows, n_labels), dtype=np.int64)

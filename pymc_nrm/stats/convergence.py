@@ -22,9 +22,7 @@ N_PAIRS = 500
 
 
 def random_pairs(n, n_pairs=N_PAIRS, random_seed=0):
-    """Choose distinct pairs of items at random, without looking at labels; return all pairs if there are no more. The
-    first item of a pair comes before the second; the pairs are sorted.
-    """
+    """Distinct random pairs of items, sorted, the first item before the second; all pairs if there are no more."""
     check_count("n_pairs", n_pairs, 1)
     rng = random_generator(random_seed)
     total = n * (n - 1) // 2
@@ -310,9 +308,7 @@ def _worst(array):
 
 
 def halves(draws):
-    """Cut a single chain into two halves; with an odd number of draws, the one in the middle is left out. Shapes:
-    ``draws`` (1, n_draws, ...); returns (2, n_draws // 2, ...).
-    """
+    """Cut a chain (1, n_draws, ...) into halves (2, n_draws // 2, ...), without a draw in the middle."""
     n_draws = draws.shape[1]
     half = n_draws // 2
     return np.concatenate([draws[:, :half], draws[:, n_draws - half :]])

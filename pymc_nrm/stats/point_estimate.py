@@ -161,9 +161,7 @@ def evenly_spaced(draws, max_draws):
 
 
 def minimise(partitions, loss, costs, limits, n_restarts, rng, advance=lambda: None):
-    """Find the best partition, and the expected loss that each restart reached. Shapes: ``partitions`` (S, n); returns
-    ``labels`` (n,), ``expected_losses`` (n_restarts,).
-    """
+    """Find the best partition (n,) for draws (S, n), and the expected loss that each restart reached, (n_restarts,)."""
     compact = partitions.astype(np.int32)
     allowed = np.sort(np.unique(compact, axis=0, return_index=True)[1])
     allowed = allowed[compact[allowed].max(axis=1) < limits[0]]
@@ -241,9 +239,7 @@ def _starts(partitions, losses, n_restarts):
 
 
 def make_tables(partitions, loss, costs):
-    """Make tables for the search, for an empty candidate; their scale is ``n`` times the expected loss. Shapes:
-    ``partitions`` (S, n).
-    """
+    """Make tables of partitions (S, n) for an empty candidate; their scale is ``n`` times the expected loss."""
     n = partitions.shape[1]
     scale = 2.0 / max(n - 1, 1) if loss in ("binder_loss", "one_minus_adjusted_rand") else 1.0
     cost_join = costs.get("cost_false_join", 1.0)

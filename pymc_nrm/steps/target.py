@@ -44,9 +44,7 @@ class Target:
         return self._parts.at(point)
 
     def at(self, point):
-        """Return measure, family and data at a point, as kernels read them. If several mixtures share the partition,
-        family and data are products.
-        """
+        """Measure, family and data at a point, as kernels read them; products if mixtures share the partition."""
         if not self._checked:
             self._check(point)
         measure, families, data = self._parts.prepared(point)

@@ -250,9 +250,7 @@ def assert_close(
 
 
 def assert_zero(function: str, owner: Any, what: str, differences: Any) -> None:
-    """Raise an error unless the means of independent differences are consistent with zero. Shapes: ``differences``
-    (n_draws, ...).
-    """
+    """Raise an error unless means of independent differences (n_draws, ...) are consistent with zero."""
     score, mean, error = _largest_score(differences)
     if not abs(score) < largest_score(np.size(differences[0])):
         raise CheckError(

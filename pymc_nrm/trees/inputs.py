@@ -26,9 +26,7 @@ def measure_of_numbers(measure):
 
 
 def family_and_data(family, X, argument="X", needs=NEEDS, user="Bayesian hierarchical clustering"):
-    """Check a family whose hyperparameters must be numbers, and its data, and convert both to the form of kernels.
-    Shapes: ``X`` (n, d) or (n,).
-    """
+    """Check a family, which must have numbers, and data (n, d) or (n,); convert both to the form of kernels."""
     if isinstance(family, list):
         if not family or not isinstance(X, list) or len(X) != len(family):
             got = f"a list of {len(X)}" if isinstance(X, list) else type(X).__name__
@@ -80,9 +78,7 @@ def select_items(family, X, items):
 
 
 def as_rows(X, argument="X"):
-    """Convert data to a sparse or dense matrix with one row per item; missing values are NaN. Shapes: ``X`` (n, d) or
-    (n,); returns (n, d).
-    """
+    """Convert data (n, d) or (n,) to a sparse or dense matrix (n, d) with one row per item; missing values are NaN."""
     if scipy.sparse.issparse(X):
         numeric_array(argument, X.data)
         return scipy.sparse.csr_array(X)

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pymc as pm
 import pytest
-from helpers import assert_law, refused, seeded
+from helpers import assert_law, mixture_of, refused, seeded
 from models import run
 
 import pymc_nrm as nrm
@@ -55,10 +55,7 @@ def posterior(kind, measure, family):
 
 
 def make_model(kind, measure, family):
-    with pm.Model() as model:
-        z = nrm.Partition("z", MEASURES[measure], **{kind: GIVEN[kind]})
-        nrm.Mixture("x", z, FAMILIES[family][0], observed=FAMILIES[family][1])
-    return model
+    return mixture_of(*FAMILIES[family], MEASURES[measure], **{kind: GIVEN[kind]})
 
 
 @pytest.mark.parametrize("family", FAMILIES)

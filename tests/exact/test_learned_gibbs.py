@@ -7,6 +7,7 @@ from functools import partial
 import numpy as np
 import pymc as pm
 import pytest
+from helpers import mixture_of
 from laws import log_marginal_of_wishart
 from models import assert_functionals, run_steps
 from scipy.special import gammaln
@@ -26,10 +27,7 @@ NAMES = ("x_share", "x_kappa", "x_excess", "x_squared_pivot", "x_below_pivot")
 
 def make_model(d=2, **options):
     values = X[:, :d]
-    with pm.Model() as model:
-        z = nrm.Partition("z", MEASURE, n=4, **options)
-        nrm.Mixture("x", z, nrm.NormalWishart.learned("x", values), observed=values)
-    return model
+    return mixture_of(lambda: nrm.NormalWishart.learned("x", values), values, MEASURE, **options)
 
 
 def statistics(share, kappa, excess, squares, below):
@@ -167,10 +165,7 @@ COUNTS = {
 
 def model_of_counts(name):
     family, values, _ = COUNTS[name]
-    with pm.Model() as model:
-        z = nrm.Partition("z", MEASURE, n=4)
-        nrm.Mixture("x", z, family.learned("x", values), observed=values)
-    return model
+    return mixture_of(lambda: family.learned("x", values), values, MEASURE)
 
 
 def moments(logs):
@@ -203,27 +198,17 @@ def changed(change):
 def other_family(**fields):
     """A change that puts a mixture with other hyperparameters in the place of that of ``make_model``."""
 
-    def model():
-        with pm.Model() as model:
-            z = nrm.Partition("z", MEASURE, n=4)
-            family = nrm.NormalWishart.learned("x", X)
-            made = {name: make(model, family) for name, make in fields.items()}
-            nrm.Mixture("x", z, family._replace(**made), observed=X)
-        return model
+    def make_family():
+        family, model = nrm.NormalWishart.learned("x", X), pm.modelcontext(None)
+        return family._replace(**{name: make(model, family) for name, make in fields.items()})
 
-    return model
+    return lambda: mixture_of(make_family, X, MEASURE)
 
 
-def of_counts(family):
+def of_counts(family, means=0.0):
     """A model of a mixture whose family is made of a log-normal variable for each of two features."""
-
-    def model():
-        with pm.Model() as model:
-            z, c = nrm.Partition("z", MEASURE, n=4), pm.LogNormal("c", 0.0, 1.0, shape=2)
-            nrm.Mixture("x", z, family(c), observed=[[0, 1], [0, 1], [1, 0], [1, 1]])
-        return model
-
-    return model
+    values = [[0, 1], [0, 1], [1, 0], [1, 1]]
+    return lambda: mixture_of(lambda: family(pm.LogNormal("c", means, 0.5, shape=2)), values, MEASURE)
 
 
 REFUSED = {
@@ -263,12 +248,9 @@ def test_priors_that_differ_are_left_to_nuts(name):
 
 
 def test_multiples_of_any_log_normal_variable_are_taken():
-    with pm.Model() as model:
-        z, c = nrm.Partition("z", MEASURE, n=4), pm.LogNormal("c", [0.0, 1.0], 0.5, shape=2)
-        family = nrm.CategoricalDirichlet(3.0 * c[:, None] * np.ones((2, 2)) / 2.0)
-        nrm.Mixture("x", z, family, observed=[[0, 1], [0, 1], [1, 0], [1, 1]])
+    model = of_counts(lambda c: nrm.CategoricalDirichlet(3.0 * c[:, None] * np.ones((2, 2)) / 2.0), [0.0, 1.0])()
     [found] = learned_priors(model)
-    assert found.variables == [c] and found.n_features == 2
+    assert found.variables == [model["c"]] and found.n_features == 2
     np.testing.assert_array_equal(found.laws, [[0.0, 1.0], [0.5, 0.5]])
 
 

@@ -3,9 +3,8 @@
 import functools
 
 import numpy as np
-import pymc as pm
 import pytest
-from helpers import assert_law
+from helpers import assert_law, mixture_of
 from laws import log_marginal_of_wishart
 from models import assert_functionals, run_steps
 from scipy.special import gammaln
@@ -69,12 +68,10 @@ def statistics(entries):
     return np.concatenate([x, x**2, x[..., 1:] * x[..., :-1]], axis=-1)
 
 
-def make_model(gaps, counts=False):
-    with pm.Model() as model:
-        z = nrm.Partition("z", MEASURE, n=4)
-        nrm.Mixture("x", z, nrm.NormalWishart(MU, KAPPA, PSI, NU), observed=data(gaps))
+def make_model(gaps, counts=False, **partition):
+    with mixture_of(nrm.NormalWishart(MU, KAPPA, PSI, NU), data(gaps), MEASURE, **partition) as model:
         if counts:
-            nrm.Mixture("y", z, nrm.PoissonGamma(1.0, 0.3), observed=COUNTS)
+            nrm.Mixture("y", model["z"], nrm.PoissonGamma(1.0, 0.3), observed=COUNTS)
     return model
 
 
@@ -138,10 +135,8 @@ def test_labels_know_the_other_mixtures():
 @pytest.mark.parametrize("option", [{"together": [0, 0, 1, 2]}, {"known": [5, -1, -1, 7]}])
 def test_labels_that_the_step_leaves_alone(option):
     """Entries are drawn given labels, which the step of the partition draws."""
-    with pm.Model() as model:
-        z = nrm.Partition("z", MEASURE, n=4, **option)
-        nrm.Mixture("x", z, nrm.NormalWishart(MU, KAPPA, PSI, NU), observed=data("two items"))
-        steps = [nrm.MarginalGibbs([z], rng=1), nrm.MissingGibbs(model["x_missing"], rng=1)]
+    with make_model("two items", **option) as model:
+        steps = [nrm.MarginalGibbs([model["z"]], rng=1), nrm.MissingGibbs(model["x_missing"], rng=1)]
     partitions, p, means = exact("two items")
     if "together" in option:
         kept = partitions[:, 0] == partitions[:, 1]

@@ -127,9 +127,7 @@ test_bad_input_is_refused = refused(
 
 
 def learned_density(y, w, seed=1):
-    with pm.Model() as model:
-        z = nrm.Partition("z", nrm.DirichletProcess(1.0), n=12)
-        nrm.Mixture("y", z, nrm.NormalRegression.learned("y", y, w), observed=y)
+    model = mixture_of(lambda: nrm.NormalRegression.learned("y", y, w), y)
     point, rng = dict(model.initial_point()), np.random.default_rng(seed)
     for name in point:
         point[name] = LABELS if name == "z" else rng.normal(0.5, 0.5, size=np.shape(point[name]))

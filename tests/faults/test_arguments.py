@@ -7,7 +7,7 @@ import numpy as np
 import pymc as pm
 import pytest
 import xarray as xr
-from helpers import mixture_of, refused
+from helpers import learned_dirichlet_process, mixture_of, refused
 
 import pymc_nrm as nrm
 from pymc_nrm import plots, stats, testing, trees
@@ -24,10 +24,7 @@ IDATA = xr.DataTree.from_dict({"posterior": POSTERIOR})
 
 @pytest.fixture(scope="module")
 def model():
-    with pm.Model() as model:
-        z = nrm.Partition("z", nrm.DirichletProcess(pm.Gamma("alpha", 2.0, 1.0)), n=4)
-        nrm.Mixture("x", z, FAMILY, observed=X)
-    return model
+    return mixture_of(FAMILY, X, learned_dirichlet_process)
 
 
 OF_DRAWS = [
@@ -304,10 +301,7 @@ OF_LIKELIHOODS = [
 @pytest.mark.parametrize("function", OF_LIKELIHOODS)
 @pytest.mark.parametrize("is_constant", [True, False])
 def test_prior_mean_too_far_for_squares(function, is_constant):
-    with pm.Model() as model:
-        z = nrm.Partition("z", MEASURE, n=4)
-        mu = 1e300 if is_constant else pm.Normal("mu", 0.0, 1.0)
-        nrm.Mixture("x", z, FAMILY._replace(mu=mu), observed=X)
+    model = mixture_of(lambda: FAMILY._replace(mu=1e300 if is_constant else pm.Normal("mu", 0.0, 1.0)), X, MEASURE)
     draws = xr.DataTree.from_dict({"posterior": POSTERIOR.assign(mu=1e300 * POSTERIOR.alpha)})
     with pytest.raises(ValueError, match="mu of NormalGamma must be within 1e.140 of the median .* got 1e.300"):
         function(draws, model)

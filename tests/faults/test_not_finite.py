@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pymc as pm
 import pytest
-from helpers import log_density
+from helpers import log_density, mixture_of
 from pymc.exceptions import SamplingError
 from pymc.sampling.parallel import ParallelSamplingError
 from scipy import sparse
@@ -24,11 +24,9 @@ normal = nrm.NormalGamma(mu=0.0, kappa=1.0, alpha=2.0, beta=1.0)
 
 
 def make_model(family=normal, data=X, measure=None, second=None):
-    with pm.Model() as model:
-        z = nrm.Partition("z", measure or nrm.DirichletProcess(1.0), n=len(data))
-        nrm.Mixture("x", z, family, observed=data)
+    with mixture_of(family, data, measure) as model:
         if second is not None:
-            nrm.Mixture("y", z, second, observed=data)
+            nrm.Mixture("y", model["z"], second, observed=data)
     return model
 
 

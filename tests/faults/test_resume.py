@@ -9,8 +9,8 @@ import signal
 import threading
 
 import numpy as np
-import pymc as pm
 import pytest
+from helpers import learned_dirichlet_process, mixture_of
 from pymc.sampling.parallel import ParallelSamplingError
 from same_results import assert_same, stop_at
 
@@ -28,11 +28,7 @@ EVERY_DRAW = {"seconds_between_checkpoints": 0}
 
 
 def make_model(counts=COUNTS, fixed=False):
-    with pm.Model() as model:
-        alpha = 1.0 if fixed else pm.LogNormal("alpha", 0, 1)
-        z = nrm.Partition("z", nrm.DirichletProcess(alpha), n=len(counts))
-        nrm.Mixture("x", z, nrm.PoissonGamma(1.0, 1.0), observed=counts)
-    return model
+    return mixture_of(nrm.PoissonGamma(1.0, 1.0), counts, None if fixed else learned_dirichlet_process)
 
 
 @pytest.fixture(scope="module")
@@ -300,10 +296,8 @@ QUIET = {"quiet": True, "progressbar": False}
 
 @pytest.fixture(scope="module")
 def sampled_model():
-    with pm.Model() as model:
-        z = nrm.Partition("z", nrm.DirichletProcess(1.0), n=6)
-        nrm.Mixture("x", z, nrm.PoissonGamma(1.0, 1.0), observed=[0, 1, 8, 9, 20, 22])
-        return {"model": model, "step": [nrm.MarginalGibbs([z])]}
+    with make_model(fixed=True) as model:
+        return {"model": model, "step": [nrm.MarginalGibbs([model["z"]])]}
 
 
 def kill(chain, number):

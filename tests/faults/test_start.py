@@ -76,10 +76,9 @@ ROWS = [pytest.param(step, marks=pytest.mark.slow if step is PUBLISHED else ()) 
 @pytest.mark.parametrize("step", ROWS, ids=lambda step: step.__name__)
 def test_every_step_starts_from_clusters(step):
     """Moves of single items never leave one cluster of groups that lie 1e8 widths apart, and all chains agree."""
-    with pm.Model() as model:
-        z = nrm.Partition("z", nrm.DirichletProcess(0.1), n=N)
-        nrm.Mixture("x", z, nrm.NormalGamma(0.0, 1e-17, 2.0, 1.0), observed=X + 2e6 * X.round(-1))
-        steps = step([z], **FEW_MOVES[step])
+    far = X + 2e6 * X.round(-1)
+    with mixture_of(nrm.NormalGamma(0.0, 1e-17, 2.0, 1.0), far, nrm.DirichletProcess(0.1)) as model:
+        steps = step([model["z"]], **FEW_MOVES[step])
     assert starts(pm.sample, model, None, 1, step=steps) == [4, 4]
 
 
@@ -138,11 +137,9 @@ def test_start_from_a_sample_keeps_known_labels(monkeypatch):
     known[::3] = np.arange(N)[::3] // 6
     for sizes in ((4, 6), (2, 3)):
         monkeypatch.setattr(sampled_start, "START_SIZES", sizes)
-        with pm.Model() as model:
-            z = nrm.Partition("z", nrm.DirichletProcess(0.1), known=known)
-            nrm.Mixture("x", z, nrm.NormalGamma(75.0, 1e-3, 2.0, 1.0), observed=X)
         # Four labels are known; a chain whose start mixed them would stop with an error.
-        assert all(4 <= n_clusters <= 6 for n_clusters in starts(pm.sample, model, None, 1, tree_guided=OPTIONS))
+        found = starts(pm.sample, make_model(known=known), None, 1, tree_guided=OPTIONS)
+        assert all(4 <= n_clusters <= 6 for n_clusters in found)
 
 
 def test_initial_value_of_the_variable_is_kept():

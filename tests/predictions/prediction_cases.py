@@ -88,6 +88,16 @@ def draws_of(labels, **variables):
     return xr.DataTree.from_dict({"posterior": posterior})
 
 
+def drawn_from_prior(model, labels):
+    """A result with draws from the prior, with these labels of a flat partition, and the observed data."""
+    with model:
+        idata = pm.sample_prior_predictive(2, random_seed=1)
+    posterior = idata["prior"].to_dataset()
+    if posterior["z"].shape == labels.shape:
+        posterior["z"] = posterior["z"].copy(data=labels)
+    return xr.DataTree.from_dict({"posterior": posterior, "observed_data": idata["observed_data"].to_dataset()})
+
+
 def extensions(partitions, labels):
     return np.flatnonzero((partitions[:, : len(labels)] == labels).all(axis=1))
 

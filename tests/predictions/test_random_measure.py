@@ -6,6 +6,7 @@ import numpy as np
 import pymc as pm
 import pytest
 import xarray as xr
+from helpers import learned_dirichlet_process, mixture_of
 from prediction_cases import CASES, draws_of, make_model
 from scipy.special import gammaln
 
@@ -186,10 +187,7 @@ def test_mixtures_over_one_partition_share_weights_for_one_seed():
 
 
 def test_hyperparameters_of_the_measure_follow_the_draws():
-    with pm.Model() as model:
-        alpha = pm.Gamma("alpha", 1, 1)
-        z = nrm.Partition("z", nrm.DirichletProcess(alpha), n=4)
-        nrm.Mixture("x", z, nrm.PoissonGamma(1.0, 0.5), observed=[1, 0, 9, 2])
+    model = mixture_of(nrm.PoissonGamma(1.0, 0.5), [1, 0, 9, 2], learned_dirichlet_process)
     idata = draws_of([LABELS] * 400, alpha=np.repeat([0.1, 40.0], 200))
     draws = sample_random_measure(idata, model, random_seed=1)
     new = draws.weight.where(draws.is_new, 0).sum("atom").values[0].reshape(2, 200)

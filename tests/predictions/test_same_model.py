@@ -4,6 +4,7 @@ import numpy as np
 import pymc as pm
 import pytest
 import xarray as xr
+from prediction_cases import drawn_from_prior
 
 import pymc_nrm as nrm
 
@@ -27,18 +28,8 @@ def model_of(X, items="abcd", kind="flat"):
     return model
 
 
-def draws_of(model, kind="flat"):
-    """A result with these labels, with the observed data as PyMC stores them."""
-    with model:
-        idata = pm.sample_prior_predictive(2, var_names=[rv.name for rv in model.free_RVs], random_seed=1)
-    posterior = idata["prior"].to_dataset()
-    if kind != "groups":
-        posterior["z"] = posterior["z"].copy(data=LABELS)
-    return xr.DataTree.from_dict({"posterior": posterior, "observed_data": idata["observed_data"].to_dataset()})
-
-
 def test_rows_in_another_order():
-    idata = draws_of(model_of(X))
+    idata = drawn_from_prior(model_of(X), LABELS)
     nrm.fused_estimate(idata, model_of(X))
     with pytest.raises(ValueError, match=r"item 0 of 'z' is 'a' in the draws and 'd' in the model"):
         nrm.fused_estimate(idata, model_of(X[::-1], "dcba"))
@@ -47,7 +38,7 @@ def test_rows_in_another_order():
 
 
 def test_other_units_and_gaps_elsewhere():
-    idata = draws_of(model_of(X))
+    idata = drawn_from_prior(model_of(X), LABELS)
     with pytest.raises(ValueError, match=r"the observed x\[0, 1\] is 1 in the draws and 100 in the model"):
         nrm.predictive_density(idata, grid=X[:1], model=model_of(X * [1.0, 100.0]))
     with pytest.raises(ValueError, match=r"the observed x\[1, 1\] is nan in the draws and 2 in the model"):
@@ -58,13 +49,13 @@ def test_other_units_and_gaps_elsewhere():
 @pytest.mark.quick("slots")
 @pytest.mark.parametrize("kind", ["groups", "slots"])
 def test_other_kinds_of_partitions(kind):
-    idata = draws_of(model_of(X, kind=kind), kind)
+    idata = drawn_from_prior(model_of(X, kind=kind), LABELS)
     with pytest.raises(ValueError, match="idata must hold draws of this model: the observed"):
         nrm.compute_log_likelihood(idata, model=model_of(X[::-1], kind=kind), var_name="z" if kind == "slots" else "x")
 
 
 def test_files_and_thinned_draws(tmp_path):
-    idata = draws_of(model_of(X))
+    idata = drawn_from_prior(model_of(X), LABELS)
     idata.to_netcdf(tmp_path / "draws.nc")
     for same in (xr.open_datatree(tmp_path / "draws.nc"), idata.isel(draw=slice(0, None, 2), missing_dims="ignore")):
         nrm.predictive_density(same, grid=X[:1], model=model_of(X))

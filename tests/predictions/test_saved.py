@@ -10,6 +10,7 @@ import pandas as pd
 import pymc as pm
 import pytest
 import xarray as xr
+from prediction_cases import drawn_from_prior
 
 import pymc_nrm as nrm
 from pymc_nrm.run import saved
@@ -63,22 +64,12 @@ print(json.dumps({{p.split("/")[-1]: predict(p.split("/")[-1], *nrm.load(p)).val
 exec(PREDICT)
 
 
-def draws_of(model):
-    """A result with draws from the prior, and with given labels of flat partitions."""
-    with model:
-        idata = pm.sample_prior_predictive(2, random_seed=1)
-    posterior = idata["prior"].to_dataset()
-    if posterior["z"].shape == LABELS.shape:
-        posterior["z"] = posterior["z"].copy(data=LABELS)
-    return xr.DataTree.from_dict({"posterior": posterior, "observed_data": idata["observed_data"].to_dataset()})
-
-
 @pytest.mark.slow
 def test_predictions_in_another_process(tmp_path):
     expected = {}
     for name, make in MODELS.items():
         model = make()
-        idata = draws_of(model)
+        idata = drawn_from_prior(model, LABELS)
         nrm.save(idata, model, tmp_path / name)
         expected[name] = predict(name, idata, model).values  # noqa: F821
     flags = ",".join([*filter(None, [os.environ.get("PYTENSOR_FLAGS")]), "linker=py,optimizer=fast_compile"])
@@ -94,13 +85,13 @@ def test_predictions_in_another_process(tmp_path):
 @pytest.fixture
 def folder(tmp_path):
     model = table()
-    nrm.save(draws_of(model), model, tmp_path / "result")
+    nrm.save(drawn_from_prior(model, LABELS), model, tmp_path / "result")
     return tmp_path / "result"
 
 
 def test_all_groups_and_attributes_come_back(tmp_path):
     model = table()
-    idata = draws_of(model)
+    idata = drawn_from_prior(model, LABELS)
     idata["posterior"]["z"].attrs["partition"] = "z"
     idata["partition_stats/z"] = xr.DataTree(xr.Dataset({"entropy": ("draw", [0.1, 0.2])}, attrs={"why": "test"}))
     nrm.save(idata, model, tmp_path / "new" / "result")
@@ -112,13 +103,13 @@ def test_all_groups_and_attributes_come_back(tmp_path):
 
 def test_posterior_alone(tmp_path):
     model = table()
-    posterior = draws_of(model)["posterior"].to_dataset()
+    posterior = drawn_from_prior(model, LABELS)["posterior"].to_dataset()
     nrm.save(posterior, model, str(tmp_path / "result"))
     assert nrm.load(str(tmp_path / "result"))[0]["posterior"].to_dataset().identical(posterior)
 
 
 def test_draws_of_another_model(tmp_path):
-    idata = draws_of(table())
+    idata = drawn_from_prior(table(), LABELS)
     with pytest.raises(ValueError, match="idata must hold draws of this model: the observed numeric"):
         nrm.save(idata, nrm.mixture_model(TABLE.assign(length=[9.0, 2.9, 5.5, 5.2])), tmp_path / "result")
     assert not (tmp_path / "result").exists()
@@ -127,7 +118,7 @@ def test_draws_of_another_model(tmp_path):
 def test_folders_that_are_there_or_are_not(folder, tmp_path):
     model = table()
     with pytest.raises(FileExistsError, match="result' is there already: name another folder"):
-        nrm.save(draws_of(model), model, folder)
+        nrm.save(drawn_from_prior(model, LABELS), model, folder)
     with pytest.raises(FileNotFoundError, match="holds nothing that nrm.save has written"):
         nrm.load(tmp_path / "nowhere")
     (tmp_path / "run").mkdir()
@@ -170,5 +161,5 @@ def test_model_that_cannot_be_pickled(tmp_path):
     model = table()
     model.lock = (one for one in "abc")
     with pytest.raises(ValueError, match="the model must be picklable to be saved: .*generator"):
-        nrm.save(draws_of(model), model, tmp_path / "result")
+        nrm.save(drawn_from_prior(model, LABELS), model, tmp_path / "result")
     assert os.listdir(tmp_path) == []

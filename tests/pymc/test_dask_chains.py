@@ -6,7 +6,7 @@ import logging
 import numpy as np
 import pymc as pm
 import pytest
-from helpers import refused
+from helpers import learned_dirichlet_process, mixture_of, refused
 from pymc.sampling.parallel import ParallelSamplingError
 
 import pymc_nrm as nrm
@@ -16,11 +16,7 @@ N_DRAWS = 30
 
 
 def make_model():
-    with pm.Model() as model:
-        alpha = pm.LogNormal("alpha", 0, 1)
-        z = nrm.Partition("z", nrm.DirichletProcess(alpha), n=6)
-        nrm.Mixture("x", z, nrm.PoissonGamma(1.0, 1.0), observed=[0, 1, 8, 9, 20, 22])
-    return model
+    return mixture_of(nrm.PoissonGamma(1.0, 1.0), [0, 1, 8, 9, 20, 22], learned_dirichlet_process)
 
 
 def run(model=None, **kwargs):

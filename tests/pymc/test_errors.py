@@ -4,7 +4,7 @@ import numpy as np
 import pymc as pm
 import pytensor.tensor as pt
 import pytest
-from helpers import refused
+from helpers import learned_dirichlet_process, mixture_of, refused
 from scipy import sparse
 
 import pymc_nrm as nrm
@@ -99,8 +99,6 @@ def test_external_samplers():
     ],
 )
 def test_start_outside_a_support(initvals, message):
-    with pm.Model() as model:
-        z = nrm.Partition("z", nrm.DirichletProcess(pm.Gamma("alpha", 2.0, 1.0)), n=3)
-        nrm.Mixture("x", z, nrm.PoissonGamma(pm.HalfNormal("rate"), 1.0), observed=[0, 1, 8])
+    model = mixture_of(lambda: nrm.PoissonGamma(pm.HalfNormal("rate"), 1.0), [0, 1, 8], learned_dirichlet_process)
     with pytest.raises(ValueError, match=message), np.errstate(invalid="ignore"):
         nrm.sample(2, tune=0, chains=1, cores=1, model=model, initvals=initvals, quiet=True)

@@ -11,7 +11,7 @@ import cloudpickle
 import numpy as np
 import pymc as pm
 import pytest
-from helpers import mixture_of
+from helpers import learned_dirichlet_process, mixture_of
 
 import pymc_nrm as nrm
 from pymc_nrm.kernels import compilation
@@ -55,11 +55,7 @@ print(counts[0])
 
 @pytest.fixture
 def model():
-    with pm.Model() as model:
-        alpha = pm.Gamma("alpha", 2.0, 1.0)
-        z = nrm.Partition("z", nrm.DirichletProcess(alpha), n=4)
-        nrm.Mixture("x", z, nrm.PoissonGamma(1.0, 1.0), observed=[0, 1, 8, 9])
-    return model
+    return mixture_of(nrm.PoissonGamma(1.0, 1.0), [0, 1, 8, 9], learned_dirichlet_process)
 
 
 @pytest.fixture

@@ -21,11 +21,8 @@ X = np.array([[0.0, 0.4], [1.1, 1.9], [0.7, 0.6], [-1.6, 1.2], [2.2, 2.4]])
 
 
 def make_model():
-    with pm.Model() as model:
-        alpha = pm.Gamma("alpha", 2, 1)
-        z = nrm.Partition("z", nrm.NormalizedGeneralizedGamma(alpha, 0.3), n=5)
-        nrm.Mixture("x", z, nrm.NormalGamma(0.0, 0.3, 2.0, 1.0), observed=X)
-    return model
+    family = nrm.NormalGamma(0.0, 0.3, 2.0, 1.0)
+    return mixture_of(family, X, lambda: nrm.NormalizedGeneralizedGamma(pm.Gamma("alpha", 2, 1), 0.3))
 
 
 SCRIPT = """

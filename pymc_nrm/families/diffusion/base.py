@@ -251,9 +251,7 @@ def tree_family[T](hyperparameters: dict[str, Hyperparameter]) -> Callable[[type
 
 
 def broadcast_hyperparameters(family: Any, n: Any, d: Any, depth: int) -> Any:
-    """Check the hyperparameters of a tree family and give them their full shapes. If one of them is a tensor, all
-    become tensors.
-    """
+    """Check hyperparameters of a tree family and give them full shapes; if one is a tensor, all become tensors."""
     tau = family.tau if isinstance(family.tau, Variable) or family.tau is None else np.asarray(family.tau)
     shape = () if tau is None else static_shape(tau)
     if shape not in ((), (None,), (depth + 1,)):

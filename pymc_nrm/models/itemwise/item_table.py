@@ -160,9 +160,7 @@ def add_rows(values, items, columns, table):
 
 
 def computed_by_slot(graphs):
-    """Replace functions of indexed parameters, ``log(scale[z])``, by indexed functions, ``log(scale)[z]``. The values
-    of the graphs stay the same.
-    """
+    """Replace functions of indexed parameters, ``log(scale[z])``, by indexed functions, ``log(scale)[z]``."""
 
     def lifted(node, inputs):
         found = _lifted(node.op, inputs) if isinstance(node.op, Elemwise) and len(node.outputs) == 1 else None
@@ -223,9 +221,7 @@ class ItemTable:
         return np.concatenate([self._items[rows] for part, rows in self._places() if part.name == name])
 
     def fill(self, point, slots, columns, table):
-        """Fill columns of a table with the log-probabilities of all items in some slots. Shapes: ``slots`` (m,),
-        ``columns`` (m,), ``table`` (n, width).
-        """
+        """Fill columns (m,) of a table (n, width) with the log-probabilities of all items in slots (m,)."""
         if not self._fresh:
             self._read(point)
         add_rows(self._in_slots(point, slots), self._items, columns, table)

@@ -77,9 +77,7 @@ def _build_tree_kernel(merges, log_dissimilarity):
 
 
 def build_tree(merges, log_dissimilarity=None):
-    """Build a tree from a list of merges, numbered as in SciPy's linkage matrices. Shapes: ``merges`` (n - 1, 2),
-    ``log_dissimilarity`` (n - 1,).
-    """
+    """Build a tree from merges (n - 1, 2), numbered as in SciPy's linkage matrices, and their log d, (n - 1,)."""
     merges = np.ascontiguousarray(merges, dtype="int64")
     if merges.size == 0:
         merges = merges.reshape(0, 2)

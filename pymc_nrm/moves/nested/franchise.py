@@ -98,9 +98,7 @@ def add_known_path(franchise, path):
 
 @kernel
 def build_franchise(values, components):
-    """State for a valid value, in which slots are labels; the dish of component k is slot k. Shapes: ``values`` (n, 2
-    depth + 1), ``components`` (n,).
-    """
+    """State for values (n, 2 depth + 1), components (n,): slots are labels, and the dish of component k is slot k."""
     n, depth = values.shape[0], values.shape[1] // 2
     franchise = empty_franchise(depth + 1, n)
     tables = franchise.tables
@@ -190,9 +188,7 @@ def add_path(franchise, node, level, n_items):
 
 @kernel
 def seat_customer(franchise, node, level, joined, at_level, dish):
-    """Seat a customer of a node so that it gets to a table of a level above; open tables in between. Returns the table
-    of level ``level`` at which the customer sits.
-    """
+    """Seat a customer of a node at a table of ``level``, which is returned; open tables below ``at_level``."""
     nodes, tables = franchise.nodes, franchise.tables
     first, below = -1, -1
     while True:

@@ -183,9 +183,7 @@ def log_density(components, family, data):
 
 @kernel
 def sequential_start(rng, n, levels, gammas, family, data):
-    """A value for the start of a chain: items come in random order, each drawn given those before it. Shapes: returns
-    (n, 2 depth + 1).
-    """
+    """A value (n, 2 depth + 1) where a chain starts: items in random order, each drawn given those before it."""
     state = empty_state(np.zeros(n, dtype=np.int64), 8, family)
     franchise = franchise_without_items(levels, gammas.shape[0], n)
     item_gibbs(rng, franchise, state, levels, gammas, family, data, random_items(rng, n, n), False)

@@ -22,9 +22,7 @@ def memory_of_slots(n):
 
 @kernel
 def relative_weights(log_f, state):
-    """Turn log predictive densities of the components, and of a new one, into weights relative to the largest. Returns
-    the weight of a new component.
-    """
+    """Turn log predictive densities into weights relative to the largest; return the weight of a new component."""
     largest, n = -math.inf, state.size[0] + 1
     for k in range(n):
         largest = max(largest, log_f[state.active[k]])
