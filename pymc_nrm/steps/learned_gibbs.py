@@ -16,7 +16,7 @@ from pymc_nrm.families.learned_draws import draw_concentrations, draw_wishart_hy
 from pymc_nrm.families.normal_wishart import NormalWishart
 from pymc_nrm.kernels.compilation import announced_compilation
 from pymc_nrm.kernels.generic import precompile
-from pymc_nrm.models.learned_priors import LearnedConcentrations, LearnedProcess, LearnedWishart, learned_priors
+from pymc_nrm.models.learned_priors import LearnedProcess, LearnedWishart, learned_priors
 from pymc_nrm.models.rvs import checked_model, family_of, kind_of, partition_of
 from pymc_nrm.partitions.clusters import build_state
 from pymc_nrm.partitions.grouped import Grouped
@@ -96,12 +96,15 @@ class LearnedGibbs(BlockedStep):
         chosen = _chosen(vars, model)
         self.vars = _value_variables(chosen, model)
         self.rng = get_random_generator(random_generator(rng, "rng"))
-        families = [type(family_of(one.mixture)) for one in chosen if not isinstance(one, LearnedProcess)]
+        of_mixtures = [one for one in chosen if not isinstance(one, LearnedProcess)]
+        families = [type(family_of(one.mixture)) for one in of_mixtures]
         with announced_compilation(type(self).__name__, families, elapsed):
             point = model.initial_point() if initial_point is None else initial_point
-            self._priors = [_OF_PRIOR[type(one)](model, one, compile_kwargs) for one in chosen]
+            classes = [_Wishart if isinstance(one, LearnedWishart) else _Concentrations for one in of_mixtures]
+            self._priors = [prior(model, one, compile_kwargs) for prior, one in zip(classes, of_mixtures, strict=True)]
             for prior in self._priors:
-                prior.compile(self.rng, point, n_sweeps)
+                precompile(prior.kernel, *prior.arguments(self.rng, point, n_sweeps))
+        self._processes = [_Process(model, one) for one in chosen if isinstance(one, LearnedProcess)]
 
     def setup_chain(self, rng, tune, draws):
         super().setup_chain(rng, tune, draws)
@@ -109,7 +112,7 @@ class LearnedGibbs(BlockedStep):
             prior.refresh()
 
     def step(self, point):
-        for prior in self._priors:
+        for prior in (*self._priors, *self._processes):
             point = prior.draw(self.rng, point, self.n_sweeps)
         return point, [{}]
 
@@ -126,10 +129,6 @@ class _Prior:
     def refresh(self):
         """Read data again, since ``pm.set_data`` may have changed them."""
         self._given.refresh()
-
-    def compile(self, rng, point, n_sweeps):
-        """Compile the kernel."""
-        precompile(self.kernel, *self.arguments(rng, point, n_sweeps))
 
     def clusters(self, point):
         """The family at a point, and a row of statistics for each cluster."""
@@ -186,15 +185,9 @@ class _Concentrations(_Prior):
 class _Process:
     """The concentration of a Dirichlet process with a gamma law."""
 
-    def __init__(self, model, learned, compile_kwargs):
+    def __init__(self, model, learned):
         self._kind, self._learned = kind_of(learned.partition), learned
         self._name = model.rvs_to_values[learned.variables[0]].name
-
-    def compile(self, rng, point, n_sweeps):
-        """There is nothing to compile."""
-
-    def refresh(self):
-        """There are no data to read again."""
 
     def draw(self, rng, point, n_sweeps):
         """The point with a new concentration."""
@@ -208,9 +201,6 @@ class _Process:
             # A gamma variable of small shape may be less than any double, its logarithm is not.
             log_alpha = math.log(rng.gamma(shape + 1.0)) - rng.standard_exponential() / shape - math.log(rate)
         return point | {self._name: np.array(log_alpha)}
-
-
-_OF_PRIOR = {LearnedWishart: _Wishart, LearnedConcentrations: _Concentrations, LearnedProcess: _Process}
 
 
 def _chosen(vars, model):
