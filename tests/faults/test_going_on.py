@@ -40,6 +40,7 @@ def needs(monkeypatch):
     return numbers
 
 
+@pytest.mark.quick("asked2-120")
 @pytest.mark.parametrize(("asked", "made"), [([], 30), ([36], 41), ([70, 100, 110], 120), ([121], 30)])
 def test_draws_are_those_of_a_long_run(asked, made, needs, fixed, caplog):
     """15 % more than asked for, rounded up to two digits, and at most four times as many as by default."""
@@ -61,6 +62,7 @@ def test_what_does_not_go_on(needs, fixed, tmp_path):
     assert len(nrm.sample(**options, return_inferencedata=False)) == 30
 
 
+@pytest.mark.quick("place1", "place2")
 @pytest.mark.parametrize("place", [(0, 10), (0, 60), (1, 10), (1, 60)])
 def test_interrupts_keep_the_draws_before_them(place, needs, fixed):
     """Whether the second run is stopped among draws that it repeats or among new ones; PyMC then begins chain 1."""
