@@ -8,14 +8,15 @@ from pymc_nrm.run.checked_run import examined_run, log_report
 from pymc_nrm.run.convergence_report import rounded_up
 from pymc_nrm.run.resuming import settled, with_generator
 from pymc_nrm.run.run_folder import RunFolder
+from pymc_nrm.run.watch import duration
 from pymc_nrm.stats.point_estimate import MANY_ITEMS
 
 _log = logging.getLogger(__name__)
 # A child of PyMC's logger, which shows messages of level INFO.
 _information = logging.getLogger("pymc.nrm_chains")
 
-# At most so many times as many draws as by default, since nobody asked how long the run may take.
-MOST_TIMES = 4
+# At most so many times as many draws as by default, and labels of a chain: nobody said how much they may take.
+_MOST_TIMES, _MOST_LABELS = 10, 50_000_000
 # Effective sample sizes are estimates: take some more draws than they say.
 _MARGIN = 1.15
 # Arguments of results that a run cannot go on from.
@@ -31,7 +32,7 @@ def can_go_on(model, kwargs):
 
 
 def run_until_enough(model, arguments, report):
-    """Sample, and let chains go on while more draws alone are needed, at most :data:`MOST_TIMES` as many.
+    """Sample, and let chains go on while more draws alone are needed.
 
     The draws are those of a run that was that long from the beginning.  Whatever stops chains that go on, the draws
     before it are kept.
@@ -41,8 +42,8 @@ def run_until_enough(model, arguments, report):
     def run(draws, folder):
         return examined_run(model, with_generator(arguments) | {"draws": draws}, None, folder, None, report, check=True)
 
-    draws = arguments["draws"]
-    most = MOST_TIMES * draws
+    draws, n_largest = arguments["draws"], max(map(n_items, partitions_of(model)))
+    most = max(draws, min(_MOST_TIMES * draws, _MOST_LABELS // n_largest))
     try:
         temporary = tempfile.TemporaryDirectory(prefix="pymc_nrm_", ignore_cleanup_errors=True)
     except OSError:
@@ -52,10 +53,12 @@ def run_until_enough(model, arguments, report):
         folder = RunFolder(path, is_temporary=True)
         found = run(draws, folder)
         while (more := _more_draws(found, draws, most, arguments["thin"])) and folder.knows_steps:
+            if draws == arguments["draws"]:
+                pace = found.idata["posterior"].attrs["sampling_time"] / (arguments["tune"] + draws)
             if not report.quiet:
                 _information.info(
                     f"The chains agree, but {draws:,} draws of each are too few for their effective sample sizes: they "
-                    f"go on to {more:,}. draws={draws} would stop here."
+                    f"go on to {more:,}, for about {duration(pace * (more - draws))}. draws={draws} would stop here."
                 )
             try:
                 further = run(more, folder)

@@ -43,9 +43,9 @@ def sample(
     ----------
     draws : int, optional
         Number of draws per chain, after ``tune`` draws of tuning, by default as many.  By default 1000, and then on, up
-        to 4000, for as long as the report would say that chains agree but need more draws; chains do not go on with
-        ``compute_convergence_checks=False``, ``checkpoint`` or ``client``.  If a partition has more than 20,000 items,
-        or rows in chunks, 250.
+        to 10,000, while the report would say that chains agree but need more draws; fewer if labels of a chain would be
+        over 50 million.  Chains do not go on with ``compute_convergence_checks=False``, ``checkpoint`` or ``client``.
+        If a partition has more than 20,000 items, or rows in chunks, 250.
     label_storage : {"full", "compact", "none"}
         How labels of partitions are kept: as 64-bit integers; in the smallest unsigned integers that hold them, one
         byte each for up to 256 clusters, while sampling and in the result; or not at all.  Without labels the result

@@ -86,7 +86,7 @@ class Watch:
             if len(self._times) > _DRAWS_BEFORE_ESTIMATE and now - self._times[0] > _SECONDS_BEFORE_ESTIMATE:
                 self._last_line = now
                 _log.info(
-                    f"{self._subject}: a draw takes {_duration(len(self._chains) * self._seconds_per_draw())}, the "
+                    f"{self._subject}: a draw takes {duration(len(self._chains) * self._seconds_per_draw())}, the "
                     f"remaining {self._n_total - self._n_done:,} of the run about {self._left()}."
                 )
         elif self._lines and now - self._last_line > SECONDS_BETWEEN_LINES:
@@ -97,10 +97,11 @@ class Watch:
         return (self._times[-1] - self._times[0]) / (len(self._times) - 1)
 
     def _left(self):
-        return _duration(self._seconds_per_draw() * (self._n_total - self._n_done))
+        return duration(self._seconds_per_draw() * (self._n_total - self._n_done))
 
 
-def _duration(seconds):
+def duration(seconds):
+    """A time as a text of one or two digits."""
     if seconds < 1.0:
         return f"{1000 * seconds:.0f} ms"
     if seconds < 100.0:

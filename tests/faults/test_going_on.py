@@ -40,15 +40,15 @@ def needs(monkeypatch):
     return numbers
 
 
-@pytest.mark.quick("asked2-120")
-@pytest.mark.parametrize(("asked", "made"), [([], 30), ([36], 41), ([70, 100, 110], 120), ([121], 30)])
+@pytest.mark.quick("asked2-300")
+@pytest.mark.parametrize(("asked", "made"), [([], 30), ([36], 41), ([70, 290, 300], 300), ([301], 30)])
 def test_draws_are_those_of_a_long_run(asked, made, needs, fixed, caplog):
-    """15 % more than asked for, rounded up to two digits, and at most four times as many as by default."""
+    """15 % more than asked for, rounded up to two digits, and at most ten times as many as by default."""
     needs += asked
     with caplog.at_level(logging.INFO):
         idata = nrm.sample(**OPTIONS, **fixed)
     assert_same(idata, nrm.sample(made, **OPTIONS, **fixed))
-    assert caplog.text.count("they go on to") == len(asked[:2]) - (asked == [121])
+    assert caplog.text.count("they go on to") == len(asked[:2]) - (asked == [301])
 
 
 def test_what_does_not_go_on(needs, fixed, tmp_path):
@@ -118,8 +118,11 @@ def test_a_step_without_state_does_not_go_on(needs, fixed, monkeypatch):
     assert nrm.sample(**OPTIONS, **fixed).posterior.sizes["draw"] == 30
 
 
-def test_many_items_do_not_go_on(fixed, monkeypatch):
+def test_many_items_do_not_go_on(needs, fixed, monkeypatch):
     assert going_on.can_go_on(fixed["model"], {})
     assert not going_on.can_go_on(fixed["model"], {"nuts_sampler_kwargs": {}})
+    needs += [60, 60]
+    monkeypatch.setattr(going_on, "_MOST_LABELS", 6 * 59)
+    assert nrm.sample(**OPTIONS, **fixed).posterior.sizes["draw"] == 30
     monkeypatch.setattr(going_on, "MANY_ITEMS", 5)
     assert not going_on.can_go_on(fixed["model"], {})
