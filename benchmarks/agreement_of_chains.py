@@ -130,7 +130,7 @@ def table(rows):
         f"least {LEAST_ESS:.0f} for the number of clusters, the log joint and the worst of {N_PAIRS} pairs of items "
         "that are together in a fifth to four fifths of the draws; *draws* are those of each chain after tuning.  The "
         "next columns are R-hat and effective sample size at the end of the budget.  *First run* is what the report "
-        "says of two chains of `sample` with all defaults: 1000 draws after 1000, and further ones where it goes on.\n\n"
+        "says of two chains of `sample` with all defaults: 1000 draws after 1000, and more where it goes on.\n\n"
     )
     return text + columns(rows, [*shown.items(), *states, ("first run", lambda row: row.get("first run"))])
 
