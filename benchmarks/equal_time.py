@@ -45,6 +45,24 @@ def run_ours(tune, draws, **size):
     return row | {"density": float(nrm.log_predictive_density(idata, model, test, progressbar=False).mean())}
 
 
+def run_in_chunks(sweeps, **size):
+    """One chain over rows in chunks, from nothing to the most probable cluster of the last draw for each row."""
+    import pymc_nrm as nrm
+
+    X, truth, test = _data(**size)
+    options = {"tune": sweeps, "chains": 1, "random_seed": 1, "quiet": True}
+    nrm.sample(2, model=nrm.gaussian_mixture(nrm.Chunks(X[:1000], n_threads=1)), **(options | {"tune": 2}))  # compiles
+    begun = time.process_time()
+    model = nrm.gaussian_mixture(nrm.Chunks(X, n_threads=1))
+    idata = nrm.sample(sweeps, model=model, **options)
+    sampled = time.process_time()
+    last = idata.posterior["z"].values[0, -1]
+    labels = nrm.label_rows(idata, model, estimate=last, progressbar=False).labels.values
+    row = {"seconds": time.process_time() - begun, "sampling": sampled - begun, "clusters": len(np.unique(labels))}
+    row["rand"] = float(nrm.stats.adjusted_rand(truth, labels))
+    return row | {"density": float(nrm.log_predictive_density(idata, model, test, progressbar=False).mean())}
+
+
 def run_peer(peer, seconds, **size):
     """The best of as many starts of a program of scikit-learn as take so many seconds; K is given."""
     from peers.scikit_learn import student_mixture
@@ -90,6 +108,9 @@ def measure(quick, note):
         ours = call(run_ours, tune=tune, draws=draws, **size)
         rows.append({"set": name, "method": "gaussian_mixture"} | size | {"tune": tune, "draws": draws} | ours)
         print(rows[-1], flush=True)
+        in_chunks = call(run_in_chunks, sweeps=2 * draws, **size)
+        rows.append({"set": name, "method": "rows in chunks"} | size | {"draws": 2 * draws} | in_chunks)
+        print(rows[-1], flush=True)
         for peer in PEERS:
             rows.append(
                 {"set": name, "method": peer} | size | call(run_peer, peer=peer, seconds=ours["seconds"], **size)
@@ -111,7 +132,8 @@ def table(rows):
     }
     return (
         "Gaussian clusters of general shape that overlap; one chain of `gaussian_mixture(X)`, which is not told their "
-        "number, from nothing to the labels of `point_estimate`.  scikit-learn is told the number and makes as many "
+        "number, from nothing to the labels of `point_estimate`; and one over rows in chunks until "
+        "each row has its most probable cluster of the last draw.  scikit-learn is told the number and makes as many "
         "starts as fit into the same CPU seconds, of which the best by its own criterion counts; k-means gets a normal "
         f"law for each of its clusters.  Densities are of {N_TEST:,} other rows.  Single runs, without compilation."
         "\n\n" + columns(rows, shown)
