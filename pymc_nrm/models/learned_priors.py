@@ -74,11 +74,11 @@ def _learned_process(model, partition):
     measure = partition.owner.op.priors(partition.owner.op.prior_inputs(partition.owner))[0]
     if not isinstance(measure, DirichletProcess) or measure.alpha not in model.free_RVs:
         return None
-    variable = measure.alpha
-    law, is_log = _constants(variable, GammaRV), isinstance(model.rvs_to_transforms[variable], transforms.LogTransform)
-    if law is None or not is_log or _are_used_elsewhere(model, partition, [measure.alpha], [variable]):
+    [alpha], law = measure, _constants(measure.alpha, GammaRV)
+    is_log = isinstance(model.rvs_to_transforms[alpha], transforms.LogTransform)
+    if law is None or not is_log or _are_used_elsewhere(model, partition, [alpha], [alpha]):
         return None
-    return LearnedProcess(partition, [variable], float(law[0]), 1.0 / float(law[1]))
+    return LearnedProcess(partition, [alpha], float(law[0]), 1.0 / float(law[1]))
 
 
 def _learned_concentrations(model, mixture, family):

@@ -102,8 +102,7 @@ def examined_run(model, arguments, client, folder, seconds, report, check):
             beside, kwargs = with_gradient_beside(model, kwargs, learned), on_usable_cores(kwargs)
         # The first step of a partition that is made ends the line.
         shown = elapsed("Preparing") if kinds and has_bar and kwargs.get("step") is None else shown
-    to_resume = None if folder is None or folder.is_temporary else folder.path
-    with without_announcements(quiet, has_bar), interrupts_before_draws(to_resume), beside, shown:
+    with without_announcements(quiet, has_bar), interrupts_before_draws(_path_to_resume(folder)), beside, shown:
         kwargs = with_careful_nuts(model, with_learned_gibbs(model, kwargs, learned))
         idata = _sample(model, draws, label_storage, thin, labels, client, folder, seconds, quiet, kwargs)
     posterior = idata["posterior"] if isinstance(idata, DataTree) and "posterior" in idata.children else None
@@ -131,6 +130,11 @@ def examined_run(model, arguments, client, folder, seconds, report, check):
     nuts = [warning.message for warning in (*warn_divergences(idata), *warn_treedepth(idata))]
     left_out = [name for name in renamed if name in posterior]
     return Examined(idata, convergence(idata, diagnostics, nuts), left_out)
+
+
+def _path_to_resume(folder):
+    """The folder that a user may resume, or None."""
+    return None if folder is None or folder.is_temporary else folder.path
 
 
 def log_report(found, report):
@@ -197,13 +201,10 @@ def _sample(model, draws, label_storage, thin, labels, client, folder, seconds, 
         record = run_chains(storage, quiet=quiet, **kwargs)
     else:
         record = sample_remotely(client, model, options, quiet=quiet, **kwargs)
-    is_cut = (
-        folder is not None
-        and not folder.is_temporary
-        and (record.n_draw_rows < draws // thin or len(record.stats) < kwargs["chains"])
-    )
+    path = _path_to_resume(folder)
+    is_cut = path is not None and (record.n_draw_rows < draws // thin or len(record.stats) < kwargs["chains"])
     if is_cut and not quiet:
-        _information.info(f"The run was interrupted; nrm.resume({str(folder.path)!r}) goes on with it.")
+        _information.info(f"The run was interrupted; nrm.resume({str(path)!r}) goes on with it.")
     kept = {name: options[name] for name in ("label_storage", "var_names", "thin")}
     idata = to_datatree(record, model, keep_warning_stat=keep_warning_stat, **kept, **idata_kwargs)
     for name, wanted in densities.items():

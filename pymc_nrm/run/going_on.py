@@ -57,8 +57,8 @@ def run_until_enough(model, arguments, report):
                 pace = found.idata["posterior"].attrs["sampling_time"] / (arguments["tune"] + draws)
             if not report.quiet:
                 _information.info(
-                    f"The chains agree, but {draws:,} draws of each are too few for their effective sample sizes: they "
-                    f"go on to {more:,}, for about {duration(pace * (more - draws))}. draws={draws} would stop here."
+                    f"The chains agree, but {draws:,} draws of each are not enough: they go on to {more:,}, for about "
+                    f"{duration(pace * (more - draws))}. draws={draws} would stop here."
                 )
             try:
                 further = run(more, folder)

@@ -1,6 +1,7 @@
 """Chains over a few rows in chunks, and their exact laws."""
 
 import numpy as np
+import pymc as pm
 
 import pymc_nrm as nrm
 from pymc_nrm.moves.chunks.chain import Block, Chain, Clusters, Preparation, no_changes, rounded_rows, sum_clusters
@@ -9,6 +10,7 @@ from pymc_nrm.moves.chunks.sweep import draw_law
 from pymc_nrm.partitions.labels import canonical_labels
 from pymc_nrm.testing import exact_posterior, kernel_inputs
 
+FOLLOWED = {"n_followed": 50, "n_sampled": 150}
 LINE = np.array([[-1.5], [-1.2], [0.2], [1.3], [1.6]])
 PLANE = np.array([[-1.0, 0.3], [-0.8, -0.2], [0.1, 1.4], [0.9, 0.2], [1.2, -0.3]])
 FAMILIES = {
@@ -85,3 +87,18 @@ def assert_sums_follow_labels(chain):
 def posterior(measure, family):
     """All partitions and their exact probabilities, by names."""
     return exact_posterior(MEASURES[measure], *(FAMILIES | NEAR_ROWS)[family])
+
+
+def in_four_places():
+    """Values of 700 rows, shape (700, 1)."""
+    rng = np.random.default_rng(3)
+    return rng.normal(size=(700, 1)) + 5.0 * rng.integers(0, 4, size=(700, 1))
+
+
+def sampled(rows, family, measure, draws, n_pairs=10, n_redrawn=2, **kwargs):
+    """Two chains of a mixture over rows in chunks."""
+    with pm.Model():
+        z = nrm.Partition("z", measure, rows=rows)
+        nrm.Mixture("x", z, family, observed=rows)
+        options = {"chunked_sampler": {"n_pairs": n_pairs, "n_redrawn": n_redrawn}, **kwargs}
+        return nrm.sample(draws, tune=0, chains=2, quiet=True, **options)

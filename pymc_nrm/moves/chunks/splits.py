@@ -13,6 +13,7 @@ from pymc_nrm.families.product import unfolded
 from pymc_nrm.kernels.generic import kernel, lacking
 from pymc_nrm.kernels.lanes import LANES
 from pymc_nrm.kernels.special import copy_row, draw_log_gamma, log_rising_factorial, log_sum_exp
+from pymc_nrm.moves.chunks.rows_in_lanes import take_items
 from pymc_nrm.moves.chunks.scan import Parts, divide, nearest, of_sets, scan
 
 # Steps of the launch, and about how many rows of the sample it looks at: a pass over all rows follows.
@@ -43,28 +44,28 @@ def launch(rng, law, family, data, labels, stride, first, second, anchors, n_ste
     """Find two halves of two clusters: draw their parameters given halves of every stride-th sampled row, and so on."""
     counts, statistics = np.empty(2, dtype=np.int64), np.empty((2, statistics_size(family)))
     panel, values, items = component_panel(family, LANES), np.empty((2, LANES)), np.zeros(LANES, dtype=np.int64)
-    n_places, n_waiting = (labels.shape[0] + stride - 1) // stride, 0
+    n_places, n_drawing = (labels.shape[0] + stride - 1) // stride, 0
+    drawing = np.empty(n_places, dtype=np.int64)
+    for place in range(n_places):
+        i = place * stride
+        if labels[i] in (first, second) and i != anchors[0] and i != anchors[1]:
+            drawing[n_drawing] = i
+            n_drawing += 1
     for step in range(n_steps + 1):
         counts.fill(1)
         statistics.fill(0.0)
         for half in range(2):
             add_item(family, statistics[half], data, anchors[half], 1.0)
-        for place in range(n_places + 1 if step > 0 else 0):
-            i = place * stride
-            if place < n_places and labels[i] in (first, second) and i != anchors[0] and i != anchors[1]:
-                items[n_waiting] = i
-                n_waiting += 1
-            if n_waiting < LANES and (place < n_places or n_waiting == 0):
-                continue
+        for begin in range(0, n_drawing if step > 0 else 0, LANES):
+            n_here = take_items(drawing, begin, n_drawing, items)
             for half in range(2):
                 for lane in range(LANES):
                     values[half, lane] = log_weights[half]
             add_densities_of_items(family, panel, data, items, 2, values)
-            for lane in range(n_waiting):
+            for lane in range(n_here):
                 half = 1 if rng.random() * (1.0 + math.exp(values[0, lane] - values[1, lane])) < 1.0 else 0
                 counts[half] += 1
                 add_item(family, statistics[half], data, items[lane], 1.0)
-            n_waiting = 0
         draw_halves(rng, law, family, counts, statistics, parameters, log_weights)
         for half in range(2):
             write_component(family, parameters[half], panel, half)
