@@ -23,6 +23,9 @@ from pymc_nrm.families.wishart_rows import new_workspace, posterior_factor
 from pymc_nrm.kernels.generic import generic, kernel
 from pymc_nrm.kernels.special import cholesky_update, copy_row
 
+# The longest interval of a slice, in widths.
+_MOST_WIDTHS = 10
+
 
 @generic
 def log_height(target, x):
@@ -36,14 +39,19 @@ def slice_sample(rng, target, x, width):
 
     It is right for every width, and fast for one of about two standard deviations.
     """
-    # Neal (2003), "Slice sampling", sections 4.1 and 4.2.
+    # Neal (2003), "Slice sampling", sections 4.1 and 4.2. Where a chain starts, x may be so improbable that its slice
+    # reaches values at which doubles resolve nothing.
     level = log_height(target, x) - rng.standard_exponential()
     low = x - width * rng.random()
     high = low + width
-    while log_height(target, low) > level:
+    steps_down = int(_MOST_WIDTHS * rng.random())
+    steps_up = _MOST_WIDTHS - 1 - steps_down
+    while steps_down > 0 and log_height(target, low) > level:
         low -= width
-    while log_height(target, high) > level:
+        steps_down -= 1
+    while steps_up > 0 and log_height(target, high) > level:
         high += width
+        steps_up -= 1
     while True:
         y = low + (high - low) * rng.random()
         # The interval shrinks to x if heights there are NaN.
