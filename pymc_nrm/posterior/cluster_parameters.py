@@ -5,7 +5,6 @@ from typing import Any
 import numpy as np
 import xarray as xr
 from pymc.model import Model
-from pymc.util import get_random_generator
 
 from pymc_nrm.common.checks import check_flag, random_generator
 from pymc_nrm.common.progress import tracked
@@ -80,7 +79,7 @@ def sample_cluster_parameters(
     layout = MixtureLayout(model, var_name, nested=True)
     check_needs(layout.family_class, PARAMETERS, "sample_cluster_parameters")
     draws = draws_of(idata, model, layout.partition)
-    rng = get_random_generator(random_generator(random_seed))
+    rng = random_generator(random_seed)
     rows, sizes, by_item = [], [], None
     for draw in tracked(draws, "Drawing parameters of clusters", progressbar):
         family, data = draws.mixture(draw, layout.name)

@@ -5,7 +5,6 @@ from typing import Any
 import numpy as np
 import xarray as xr
 from pymc.model import Model
-from pymc.util import get_random_generator
 
 from pymc_nrm.common.checks import check_count, check_number, random_generator
 from pymc_nrm.common.progress import tracked
@@ -152,7 +151,7 @@ def fused_estimate(
     if n_clusters is not None and n_clusters > m:
         raise ValueError(f"n_clusters must be at most {m}, the number of components of the estimate; got {n_clusters}")
     used = draws_of(evenly_spaced(draws.posterior, max_draws), model, partition)
-    rng = get_random_generator(random_generator(random_seed))
+    rng = random_generator(random_seed)
     sums, mean_distance = _closeness(used, components, rng, progressbar)
     sizes = np.bincount(components)
     fusions, closeness = fuse(sums, sizes)

@@ -5,7 +5,6 @@ from typing import Any
 import numpy as np
 import xarray as xr
 from pymc.model import Model
-from pymc.util import get_random_generator
 from pytensor.compile.sharedvalue import SharedVariable
 
 from pymc_nrm.common.checks import check_name, random_generator
@@ -194,7 +193,7 @@ def sample_new_labels(
     partition = find_partition(model, var_name, nested=True)
     draws = draws_class(partition).with_new_data(idata, model, partition)
     names = _known(known, draws.indexed)
-    rng = get_random_generator(random_generator(random_seed))
+    rng = random_generator(random_seed)
     labels = np.empty((len(draws), draws.n_items), dtype=np.int64)
     if names:
         for draw, table in NewSlots(draws, names).tables("Drawing labels", progressbar):

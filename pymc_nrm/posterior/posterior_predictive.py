@@ -5,7 +5,6 @@ from typing import Any
 import numpy as np
 import xarray as xr
 from pymc.model import Model
-from pymc.util import get_random_generator
 
 from pymc_nrm.common.checks import check_count, check_flag, check_name, random_generator
 from pymc_nrm.common.progress import tracked
@@ -93,7 +92,7 @@ def sample_posterior_predictive(
         # They are for all partitions with known paths; others refuse them.
         for draws in [draws for draws in partitions if draws.takes_new_paths] or partitions:
             draws.take_new_paths(new_paths)
-    rng = get_random_generator(random_generator(random_seed))
+    rng = random_generator(random_seed)
     replicated, predicted, coords, new_coords = {}, {}, {}, {}
     for draws in partitions:
         group = [layout for layout in layouts if layout.partition == draws.partition]

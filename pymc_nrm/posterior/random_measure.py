@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import xarray as xr
 from pymc.model import Model
-from pymc.util import get_random_generator
 
 from pymc_nrm.common.checks import check_count, check_number, naming, numeric_array, random_generator
 from pymc_nrm.common.progress import tracked
@@ -135,7 +134,7 @@ def sample_random_measure(
     check_needs(layout.family_class, PARAMETERS, "sample_random_measure")
     draws = draws_of(idata, model, layout.partition)
     # Jumps have a separate generator, so that they do not depend on the family.
-    rng_jumps, rng_atoms = get_random_generator(random_generator(random_seed)).spawn(2)
+    rng_jumps, rng_atoms = random_generator(random_seed).spawn(2)
     weights, rows, labels = [], [], []
     scalars = {name: np.empty(len(draws)) for name in ("tail_mass", "log_mass", "log_u")}
     for draw in tracked(draws, "Drawing random measures", progressbar):

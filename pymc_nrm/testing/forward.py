@@ -135,12 +135,11 @@ def geweke(
     """
     if not isinstance(model, pm.Model):
         raise TypeError(f"model must be a pymc.Model; got {model!r}")
-    random_generator(random_seed)
+    seeds = random_generator(random_seed).bit_generator.seed_seq.generate_state(2)
     data = _latent_data(model)
     if model.observed_RVs or not data:
         raise ValueError("geweke needs a model with latent mixtures and without observed variables")
     functionals = _default_functionals(model) if functionals is None else functionals
-    seeds = np.random.SeedSequence(random_seed).generate_state(2)
     free = [rv.name for rv in model.free_RVs]
     names = free + [variable.name for variable in model.deterministics]
     with model:

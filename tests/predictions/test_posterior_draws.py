@@ -157,3 +157,15 @@ def test_wrong_arguments(model, posterior):
         nrm.sample_cluster_parameters(posterior, model)
     with pm.Model() as empty, pytest.raises(ValueError, match="model must have a Partition"):
         find_partition(empty)
+
+
+@pytest.mark.parametrize("name", ["sample_cluster_parameters", "sample_posterior_predictive", "sample_random_measure"])
+def test_a_generator_advances_from_call_to_call(name):
+    model = mixture_of(nrm.NormalGamma(0.0, 0.1, 2.0, 1.0), [0.1, 0.2, 5.0])
+    posterior = xr.Dataset({"z": (("chain", "draw", "item"), LABELS[None])})
+    rng = np.random.default_rng(1)
+    first, second, of_seed = (
+        str(getattr(nrm, name)(posterior, model, random_seed=seed, progressbar=False)) for seed in (rng, rng, 1)
+    )
+    assert first == of_seed
+    assert first != second
