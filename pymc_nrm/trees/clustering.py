@@ -248,7 +248,7 @@ class IncrementalClustering:
         if self._forest is None:
             raise ValueError("there are no data yet; call partial_fit first")
         log_u, table, family, data = self._inputs
-        tree = join_forest(self._rng, self._forest, table, family, data)
+        tree = join_forest(self._rng, self._forest, table, family)
         return make_dendrogram(tree, self.measure, log_u, family, data, fixed_u=self._fixed_log_u is not None)
 
 
@@ -272,7 +272,7 @@ def grow(rng, measure, log_u, family, data, n, balance_depth=BALANCE_DEPTH, *, f
     """One pass of incremental clustering."""
     table = weights(measure, n, log_u)
     forest = grow_forest(rng, table, family, data, n, balance_depth)
-    tree = join_forest(rng, forest, table, family, data)
+    tree = join_forest(rng, forest, table, family)
     return make_dendrogram(tree, measure, log_u, family, data, fixed_u=fixed_u)
 
 

@@ -115,12 +115,12 @@ def join_units(units, weights, family, log_d):
 MOST_UNITS = 1000
 
 
-def join_forest(rng, forest, weights, family, data):
+def join_forest(rng, forest, weights, family):
     """Join the trees of a forest, which do not change, into one tree over all items, by greedy clustering."""
-    return build_tree(*forest_merges(rng, forest, weights, family, data))
+    return build_tree(*forest_merges(rng, forest, weights, family))
 
 
-def forest_merges(rng, forest, weights, family, data):
+def forest_merges(rng, forest, weights, family):
     """Merges of the tree of :func:`join_forest`, numbered from the number of items that may be in the forest, and their
     log d.
     """

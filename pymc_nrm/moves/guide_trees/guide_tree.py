@@ -145,7 +145,7 @@ def guide_tree(rng: Any, weights: Any, family: Any, data: Any) -> Tree:
     n = len(weights.moment) - 1
     sample = rng.permutation(n)[: n if n <= MOST_GUIDE_ITEMS else GUIDE_SAMPLE]
     forest = grow_forest(rng, weights, family, data, n, GUIDE_BALANCE_DEPTH, sample)
-    merges, log_d = forest_merges(rng, forest, weights, family, data)
+    merges, log_d = forest_merges(rng, forest, weights, family)
     if len(sample) == n:
         return build_tree(merges, log_d)
     return hang_items(points_of(data, n, rng), sample, merges, log_d)
