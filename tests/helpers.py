@@ -14,18 +14,22 @@ import pymc_nrm as nrm
 from pymc_nrm.families.base import add_item, statistics_size
 from pymc_nrm.families.conjugate import log_marginal
 from pymc_nrm.partitions.labels import all_partitions, canonical_labels
-from pymc_nrm.testing import largest_z, mean_and_error, z_scores
+from pymc_nrm.testing import largest_z, mean_and_error, total_variation, z_scores
+from pymc_nrm.testing.scores import partition_frequencies
 
 
 def mixture_of(family, observed, measure=None, **partition):
-    """A model of one mixture, x, over a partition, z, by default of a Dirichlet process with alpha = 1.
+    """A model of a mixture, x, over a partition, z, of a Dirichlet process with alpha = 1 unless a measure is given.
 
-    Where the measure or the family depends on variables, give a function that makes it within the model.
+    Several mixtures are dicts by name.  Where measure or family depend on variables, give functions that make them.
     """
-    measure = measure or nrm.DirichletProcess(1.0)
+    families, data = (family, observed) if isinstance(family, dict) else ({"x": family}, {"x": observed})
+    first, measure = next(iter(data.values())), measure or nrm.DirichletProcess(1.0)
+    size = {"rows": first} if isinstance(first, nrm.Chunks) else {"n": len(first)}
     with pm.Model() as model:
-        z = nrm.Partition("z", measure() if callable(measure) else measure, n=len(observed), **partition)
-        nrm.Mixture("x", z, family() if callable(family) else family, observed=observed)
+        z = nrm.Partition("z", measure() if callable(measure) else measure, **size, **partition)
+        for name, one in families.items():
+            nrm.Mixture(name, z, one() if callable(one) else one, observed=data[name])
     return model
 
 
@@ -75,6 +79,13 @@ def assert_law(labels, partitions, probabilities, **options):
     """Assert that chains of labels, shape (chains, draws, n), have the given law."""
     scores = z_scores(labels, partitions, probabilities, **options)
     assert np.abs(scores).max() < largest_z(labels.shape, max(scores.size, 1))
+
+
+def distance_to_law(labels, partitions, probabilities):
+    """Total variation of chains of labels to a law, and their largest z-score relative to its limit."""
+    scores = z_scores(labels, partitions, probabilities)
+    largest = np.abs(scores).max() / largest_z(labels.shape, max(scores.size, 1))
+    return total_variation(partition_frequencies(labels, partitions), probabilities), largest
 
 
 def assert_means(values, expected):
