@@ -206,7 +206,7 @@ def regression_model(
     target : hashable
         Name of the column of numbers to predict, also that of its ``Mixture``.
     kinds : mapping of {hashable : str}, optional
-        The kind of some covariates, as in :func:`~pymc_nrm.mixture_model`.
+        The kind of some columns, as in :func:`~pymc_nrm.mixture_model`; that of the target is always numeric.
     covariance : {None, "full", "diagonal"}
         Of the numeric covariates within a cluster, as in :func:`~pymc_nrm.gaussian_mixture`.
     measure : measure or ElicitedPrior, optional
@@ -254,6 +254,10 @@ def regression_model(
     gaps = table.columns[table.isna().any()].tolist()
     if gaps:
         raise ValueError(f"covariates must be complete; columns {gaps} have gaps. Leave out these rows or columns")
+    if isinstance(kinds, Mapping) and target in kinds:
+        if kinds[target] != NUMERIC:
+            raise ValueError(f"kinds[{target!r}] must be {NUMERIC!r}, since it is the target; got {kinds[target]!r}")
+        kinds = {name: kind for name, kind in kinds.items() if name != target}
     y = numbers_of(df[target], target, NUMERIC)
     y = with_jitter(y) if jitter_ties else y
     found = column_kinds(table, kinds)

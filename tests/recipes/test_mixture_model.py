@@ -249,15 +249,16 @@ def test_the_target_regresses_on_all_other_columns():
 
 
 def test_new_rows_are_given_by_table_data():
-    model = nrm.regression_model(TABLE, target="height")
+    model = nrm.regression_model(TABLE, target="height", kinds={"height": "numeric"})
     assert list(nrm.table_data(model, TABLE.drop(columns="height"))) == ["numeric", "binary", "categorical"]
 
 
 test_what_is_no_regression_is_refused = refused(
-    lambda table, target: nrm.regression_model(table, target=target, covariance="diagonal"),
-    (TABLE, "weight", "target must be one of at least two columns"),
-    (TABLE[["height"]], "height", "target must be one of at least two columns"),
-    (TABLE.assign(age=[np.nan, *TABLE["age"][1:]]), "height", r"complete; columns \['age'\]"),
-    (TABLE.rename(columns={"height": "numeric"}), "numeric", "another name than 'numeric'"),
-    (TABLE.assign(twice=2 * TABLE["age"]), "height", "linear combinations"),
+    lambda table, target, kinds: nrm.regression_model(table, target=target, covariance="diagonal", kinds=kinds),
+    (TABLE, "weight", None, "target must be one of at least two columns"),
+    (TABLE[["height"]], "height", None, "target must be one of at least two columns"),
+    (TABLE.assign(age=[np.nan, *TABLE["age"][1:]]), "height", None, r"complete; columns \['age'\]"),
+    (TABLE.rename(columns={"height": "numeric"}), "numeric", None, "another name than 'numeric'"),
+    (TABLE.assign(twice=2 * TABLE["age"]), "height", None, "linear combinations"),
+    (TABLE, "height", {"height": "count"}, r"kinds\['height'\] must be 'numeric', since it is the target; got 'count'"),
 )
