@@ -1,4 +1,4 @@
-"""What ``nrm.sample`` adds to a result and says about it, and what it leaves out: what changes when clusters are renamed."""
+"""What ``nrm.sample`` adds to a result and says about it, and what changes when clusters are renamed."""
 
 import logging
 import sys
