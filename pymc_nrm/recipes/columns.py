@@ -71,8 +71,8 @@ def column_kinds(df, kinds=None):
         ]
         example = ", ".join(f"{name!r}: ..." for name in unclear)
         raise ValueError(
-            f"columns of df hold whole numbers with at most {FEW_VALUES} different values, which may be codes of "
-            f"categories, counts or measurements: {', '.join(described)}. Say what each is, kinds={{{example}}}: "
+            "columns of df hold few different whole numbers, which may be codes of categories, counts or measurements: "
+            f"{', '.join(described)}. Say what each is, kinds={{{example}}}: "
             "'categorical' if its numbers are codes, 'count' if they count something, 'numeric' if they measure"
         )
     warn_of_doubtful_numbers(doubtful, len(found))
@@ -112,7 +112,9 @@ def _default_kind(name, column):
                 f"column {name!r} numbers the rows. Make it the index by df.set_index({name!r}), leave it out, or say "
                 f"that it is a measurement, kinds={{{name!r}: 'numeric'}}"
             )
-        return None if len(different) <= FEW_VALUES else NUMERIC
+        # More than a few numbers that leave most of their range empty are no codes.
+        is_sparse = _FEWEST_VALUES < len(different) <= (different[-1] - different[0]) / 2
+        return None if len(different) <= FEW_VALUES and not is_sparse else NUMERIC
     return NUMERIC
 
 

@@ -96,10 +96,10 @@ def mixture_model(
         ``jitter_ties`` is not a bool.
     ValueError
         If a column does not allow its kind, is constant, has infinite values or a different string in every row; if
-        columns of whole numbers with at most 20 different values, of text that is mostly numbers, or of more than 20
-        strings with fewer than 4 rows each on average, have no entry in ``kinds``; if names of columns occur twice; if
-        ``known`` is a string that names no column; or if the data do not allow ``n_components``.  Messages name the
-        columns and say what to do.
+        columns of at most 20 different whole numbers, of text that is mostly numbers, or of more than 20 strings with
+        fewer than 4 rows each on average, have no entry in ``kinds``; if names of columns occur twice; if ``known`` is
+        a string that names no column; or if the data do not allow ``n_components``.  Messages name the columns and say
+        what to do.
 
     See Also
     --------
@@ -107,9 +107,10 @@ def mixture_model(
 
     Notes
     -----
-    Whole numbers with few values may be counts, codes of categories or measurements, and Gaussian clusters of equal
-    numbers have no width.  This is why ``kinds`` must say which they are.  A column of floats with missing values, all
-    of them whole, is treated alike, since pandas turns whole numbers with gaps into floats.
+    Few different whole numbers may be counts, codes of categories or measurements, and Gaussian clusters of equal
+    numbers have no width.  This is why ``kinds`` must say which they are, unless there are more than 5 that leave at
+    least half of their range empty, as measurements do.  A column of floats with missing values, all of them whole, is
+    treated alike, since pandas turns whole numbers with gaps into floats.
 
     Warns
     -----
