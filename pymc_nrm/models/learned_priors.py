@@ -10,7 +10,7 @@ from pytensor.raise_op import CheckAndRaise
 from pytensor.scalar import Add, Mul, TrueDiv
 from pytensor.tensor.basic import Alloc
 from pytensor.tensor.elemwise import DimShuffle, Elemwise
-from pytensor.tensor.random.basic import GammaRV, LogNormalRV, NormalRV
+from pytensor.tensor.random.basic import ExponentialRV, GammaRV, LogNormalRV, NormalRV
 from pytensor.tensor.random.type import RandomType
 
 from pymc_nrm.common.supports import WholeNumber
@@ -74,7 +74,9 @@ def _learned_process(model, partition):
     measure = partition.owner.op.priors(partition.owner.op.prior_inputs(partition.owner))[0]
     if not isinstance(measure, DirichletProcess) or measure.alpha not in model.free_RVs:
         return None
-    [alpha], law = measure, _constants(measure.alpha, GammaRV)
+    [alpha], exponential = measure, _constants(measure.alpha, ExponentialRV)
+    # An exponential law is a gamma law of shape 1.
+    law = _constants(alpha, GammaRV) if exponential is None else [1.0, *exponential]
     is_log = isinstance(model.rvs_to_transforms[alpha], transforms.LogTransform)
     if law is None or not is_log or _are_used_elsewhere(model, partition, [alpha], [alpha]):
         return None

@@ -36,8 +36,8 @@ class LearnedGibbs(BlockedStep):
     away.  Numbers are drawn by slice sampling.  With d features, a sweep costs about two gradients, of which NUTS needs
     tens for d (d + 1) / 2 variables.
 
-    *The concentration of a Dirichlet process* with a gamma law, of a ``Partition`` without other arguments than the
-    number of items: by the auxiliary variable of Escobar & West (1995, section 6).
+    *The concentration of a Dirichlet process* with a gamma or exponential law, of a ``Partition`` without other
+    arguments than the number of items: by the auxiliary variable of Escobar & West (1995, section 6).
 
     The step leaves the posterior invariant, and is irreducible for these variables.  :func:`pymc_nrm.sample` uses it
     for all such priors if nothing is then left for NUTS, or if one is of eight features or more.  What differs from
@@ -215,7 +215,7 @@ def _chosen(vars, model):
         got = None if vars is None else [getattr(rv, "name", rv) for rv in found]
         raise TypeError(
             "vars must be all variables of priors as learned of a family makes them, or concentrations of Dirichlet "
-            "processes with a gamma law, on which nothing else depends; "
+            "processes with a gamma or exponential law, on which nothing else depends; "
             f"the model has {names or 'none'}. Got {got}"
         )
     return chosen
