@@ -272,17 +272,7 @@ class NormalGamma(NamedTuple):
     def log_marginal(self, statistics):
         total = 0.0
         for j in range(self.mu.shape[0]):
-            n = statistics[j]
-            if n > 0.0:
-                alpha, beta = self.alpha[j], self.beta[j]
-                inverse_count, shrinkage = pooling_weights(self.kappa[j], n)
-                _, beta_n = posterior_location_scale(self, statistics, j, inverse_count, shrinkage)
-                total += log_rising_factorial(alpha, 0.5 * n)
-                # Avoid a difference that cancels and a quotient that overflows.
-                log_beta_n, growth = math.log(beta_n), beta_n / beta
-                log_growth = math.log(growth) if growth < 1e300 else log_beta_n - math.log(beta)
-                total -= alpha * log_growth + 0.5 * n * (log_beta_n + math.log(2.0 * math.pi))
-                total += 0.5 * math.log(shrinkage)
+            total += log_marginal_of_feature(self, statistics, j)
         return total
 
     def log_marginals_with_gradient(self, statistics, gradient):
@@ -385,6 +375,21 @@ class NormalGamma(NamedTuple):
 
     def log_affinities(self, parameters):
         return diagonal_gaussian_log_affinities(parameters["mean"], parameters["variance"])
+
+
+@kernel
+def log_marginal_of_feature(family, statistics, j):
+    """What a feature adds to the log marginal density of a cluster."""
+    n, alpha, beta = statistics[j], family.alpha[j], family.beta[j]
+    if n == 0.0:
+        return 0.0
+    inverse_count, shrinkage = pooling_weights(family.kappa[j], n)
+    _, beta_n = posterior_location_scale(family, statistics, j, inverse_count, shrinkage)
+    # Avoid a difference that cancels and a quotient that overflows.
+    log_beta_n, growth = math.log(beta_n), beta_n / beta
+    log_growth = math.log(growth) if growth < 1e300 else log_beta_n - math.log(beta)
+    of_data = alpha * log_growth + 0.5 * n * (log_beta_n + math.log(2.0 * math.pi))
+    return log_rising_factorial(alpha, 0.5 * n) - of_data + 0.5 * math.log(shrinkage)
 
 
 @kernel

@@ -1,5 +1,6 @@
 """Variables whose conditional law given the partition is known: found in the graph of a model."""
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,11 +11,12 @@ from pytensor.raise_op import CheckAndRaise
 from pytensor.scalar import Add, Mul, TrueDiv
 from pytensor.tensor.basic import Alloc
 from pytensor.tensor.elemwise import DimShuffle, Elemwise
-from pytensor.tensor.random.basic import GammaRV, LogNormalRV, NormalRV
+from pytensor.tensor.random.basic import ExponentialRV, GammaRV, LogNormalRV, NormalRV
 from pytensor.tensor.random.type import RandomType
 
 from pymc_nrm.common.supports import WholeNumber
 from pymc_nrm.families.learned_draws import log_marginals_of_feature
+from pymc_nrm.families.normal_gamma import NormalGamma
 from pymc_nrm.families.normal_wishart import NormalWishart
 from pymc_nrm.families.principal_normal_wishart import PrincipalNormalWishart
 from pymc_nrm.families.scatter import RandomCovariance
@@ -49,6 +51,21 @@ class LearnedConcentrations(NamedTuple):
     n_features: int
 
 
+class LearnedGammas(NamedTuple):
+    """A mixture and the free variables of its prior, whose density is as ``NormalGamma.learned`` says for these
+    constants.
+    """
+
+    mixture: Any
+    # share, kappa and excess.
+    variables: Any
+    # A share of 1 gives clusters with these variances, shape (d,).
+    variances: Any
+    # Means and standard deviations of the logarithms of shares, kappa and excess, shape (2, d + 2).
+    laws: Any
+    n_features: int
+
+
 class LearnedProcess(NamedTuple):
     """A partition and the free variable that is the concentration of its Dirichlet process, with a gamma law."""
 
@@ -64,7 +81,8 @@ def learned_priors(model):
     law, as long as nothing else depends on their variables.
     """
     mixtures = [rv for rv in model.basic_RVs if computed_by(rv, MixtureRV)]
-    found = [find(model, rv, family_of(rv)) for rv in mixtures for find in (_learned_wishart, _learned_concentrations)]
+    finders = (_learned_wishart, _learned_gammas, _learned_concentrations)
+    found = [find(model, rv, family_of(rv)) for rv in mixtures for find in finders]
     found += [_learned_process(model, rv) for rv, kind in partitions_of(model).items() if type(kind) is Ordered]
     return [one for one in found if one is not None]
 
@@ -74,7 +92,9 @@ def _learned_process(model, partition):
     measure = partition.owner.op.priors(partition.owner.op.prior_inputs(partition.owner))[0]
     if not isinstance(measure, DirichletProcess) or measure.alpha not in model.free_RVs:
         return None
-    [alpha], law = measure, _constants(measure.alpha, GammaRV)
+    [alpha], exponential = measure, _constants(measure.alpha, ExponentialRV)
+    # An exponential law is a gamma law of shape 1.
+    law = _constants(alpha, GammaRV) if exponential is None else [1.0, *exponential]
     is_log = isinstance(model.rvs_to_transforms[alpha], transforms.LogTransform)
     if law is None or not is_log or _are_used_elsewhere(model, partition, [alpha], [alpha]):
         return None
@@ -159,10 +179,41 @@ def _learned_wishart(model, mixture, family):
     return LearnedWishart(mixture, variables, scale.data, np.array(laws, dtype=np.float64), d)
 
 
+def _learned_gammas(model, mixture, family):
+    """The prior of a mixture, or None if it differs in anything from what ``NormalGamma.learned`` makes."""
+    if not isinstance(family, NormalGamma):
+        return None
+    [kappa, *others], terms, factors = _parts(family.kappa, Mul), _parts(family.alpha, Add), _parts(family.beta, Mul)
+    scales = [one for one in factors if isinstance(one, Constant)]
+    offsets, excesses = ([one for one in terms if isinstance(one, Constant) is known] for known in (True, False))
+    shares = [one for one in factors if one not in (*scales, *excesses)]
+    variables, d = [*shares, kappa, *excesses], family.mu.type.shape[0]
+    if others or len(factors) != len(scales) + 2 or len({*variables}) != 3 or d is None:
+        return None
+    laws = [_constants(one, LogNormalRV) for one in variables]
+    if (
+        not all(one in model.free_RVs for one in variables)
+        or not all(isinstance(model.rvs_to_transforms[one], transforms.LogTransform) for one in variables)
+        or None in laws
+        or [one.ndim for one in variables] != [1, 0, 0]
+        or shares[0].type.shape == (1,) != (d,)
+        or len(offsets) != 1
+        or offsets[0].data != 1.0
+        or _are_used_elsewhere(model, mixture, (family.kappa, family.alpha, family.beta), variables)
+    ):
+        return None
+    laws = [np.broadcast_to(one, n) for law, n in zip(laws, (d, 1, 1), strict=True) for one in law]
+    laws = np.array([np.concatenate(laws[0::2]), np.concatenate(laws[1::2])], dtype="float64")
+    variances = np.broadcast_to(math.prod(one.data for one in scales), d)
+    return LearnedGammas(mixture, variables, np.array(variances, dtype="float64"), laws, d)
+
+
 def _parts(variable, scalar_op):
     """Factors of a product or terms of a sum, of any number of operands."""
-    while computed_by(variable, DimShuffle):
-        [variable] = variable.owner.inputs
+    while computed_by(variable, CheckAndRaise | DimShuffle | Alloc):
+        if computed_by(variable, Alloc) and variable.owner.inputs[0].ndim > 0:
+            break
+        variable = variable.owner.inputs[0]
     if computed_by(variable, Elemwise) and isinstance(variable.owner.op.scalar_op, scalar_op):
         return [part for operand in variable.owner.inputs for part in _parts(operand, scalar_op)]
     return [variable]

@@ -13,10 +13,17 @@ from pymc_nrm.common.checks import check_count, random_generator
 from pymc_nrm.common.progress import elapsed
 from pymc_nrm.common.pymc_internals import StepMethodState
 from pymc_nrm.families.learned_draws import draw_concentrations, draw_wishart_hyperparameters
+from pymc_nrm.families.learned_gammas import draw_gamma_hyperparameters
 from pymc_nrm.families.normal_wishart import NormalWishart
 from pymc_nrm.kernels.compilation import announced_compilation
 from pymc_nrm.kernels.generic import precompile
-from pymc_nrm.models.learned_priors import LearnedProcess, LearnedWishart, learned_priors
+from pymc_nrm.models.learned_priors import (
+    LearnedConcentrations,
+    LearnedGammas,
+    LearnedProcess,
+    LearnedWishart,
+    learned_priors,
+)
 from pymc_nrm.models.rvs import checked_model, family_of, kind_of, partition_of
 from pymc_nrm.partitions.clusters import build_state
 from pymc_nrm.partitions.grouped import Grouped
@@ -30,14 +37,16 @@ class LearnedGibbs(BlockedStep):
     parameters of clusters summed out, the concentrations of features are independent, and each is drawn by slice
     sampling.
 
+    *Variances* (``NormalGamma``): each sweep draws the shares of features, ``kappa`` and ``excess`` in turn, likewise.
+
     *Covariances* (``NormalWishart``): each sweep draws ``kappa`` with all parameters of clusters summed out; a
     precision matrix for each cluster from its exact conditional; given these, ``excess`` and ``share`` with the Wishart
     matrix summed out; and this matrix from its conditional law, which is Wishart.  The precision matrices are thrown
     away.  Numbers are drawn by slice sampling.  With d features, a sweep costs about two gradients, of which NUTS needs
     tens for d (d + 1) / 2 variables.
 
-    *The concentration of a Dirichlet process* with a gamma law, of a ``Partition`` without other arguments than the
-    number of items: by the auxiliary variable of Escobar & West (1995, section 6).
+    *The concentration of a Dirichlet process* with a gamma or exponential law, of a ``Partition`` without other
+    arguments than the number of items: by the auxiliary variable of Escobar & West (1995, section 6).
 
     The step leaves the posterior invariant, and is irreducible for these variables.  :func:`pymc_nrm.sample` uses it
     for all such priors if nothing is then left for NUTS, or if one is of eight features or more.  What differs from
@@ -49,7 +58,8 @@ class LearnedGibbs(BlockedStep):
     vars : list of variables, optional
         The variables of one or more priors, each of them with all its variables; by default all such priors.
     n_sweeps : int
-        Number of sweeps per draw for covariances and concentrations of Dirichlet processes.
+        Number of sweeps per draw for covariances and concentrations of Dirichlet processes; for variances of d features
+        this number divided by d, at least one.
     **kwargs
         ``model``, ``rng``, ``initial_point``, ``compile_kwargs`` as for any PyMC step.
 
@@ -100,8 +110,7 @@ class LearnedGibbs(BlockedStep):
         families = [type(family_of(one.mixture)) for one in of_mixtures]
         with announced_compilation(type(self).__name__, families, elapsed):
             point = model.initial_point() if initial_point is None else initial_point
-            classes = [_Wishart if isinstance(one, LearnedWishart) else _Concentrations for one in of_mixtures]
-            self._priors = [prior(model, one, compile_kwargs) for prior, one in zip(classes, of_mixtures, strict=True)]
+            self._priors = [_PRIORS[type(one)](model, one, compile_kwargs) for one in of_mixtures]
             for prior in self._priors:
                 precompile(prior.kernel, *prior.arguments(self.rng, point, n_sweeps))
         self._processes = [_Process(model, one) for one in chosen if isinstance(one, LearnedProcess)]
@@ -166,6 +175,23 @@ class _Wishart(_Prior):
         return [*(np.array(one) for one in logs), np.log(squares), below]
 
 
+class _Gammas(_Prior):
+    kernel = draw_gamma_hyperparameters
+
+    def arguments(self, rng, point, n_sweeps):
+        """Arguments of the kernel at a point; it changes those before the last."""
+        family, rows = self.clusters(point)
+        family = family._replace(**{name: np.empty_like(family.mu) for name in ("kappa", "alpha", "beta")})
+        logs = np.concatenate([np.atleast_1d(point[name]) for name in self._variables])
+        # A sweep of d features draws d shares, and further ones earn the less the more there are.
+        n_sweeps = max(1, n_sweeps // self._learned.n_features)
+        return rng, family, rows, self._learned.variances, self._learned.laws, logs, n_sweeps
+
+    def values(self, arguments):
+        *shares, kappa, excess = arguments[-2]
+        return np.array(shares), np.array(kappa), np.array(excess)
+
+
 class _Concentrations(_Prior):
     kernel = draw_concentrations
 
@@ -180,6 +206,9 @@ class _Concentrations(_Prior):
 
     def values(self, arguments):
         return [arguments[-1]]
+
+
+_PRIORS = {LearnedWishart: _Wishart, LearnedGammas: _Gammas, LearnedConcentrations: _Concentrations}
 
 
 class _Process:
@@ -215,7 +244,7 @@ def _chosen(vars, model):
         got = None if vars is None else [getattr(rv, "name", rv) for rv in found]
         raise TypeError(
             "vars must be all variables of priors as learned of a family makes them, or concentrations of Dirichlet "
-            "processes with a gamma law, on which nothing else depends; "
+            "processes with a gamma or exponential law, on which nothing else depends; "
             f"the model has {names or 'none'}. Got {got}"
         )
     return chosen

@@ -6,6 +6,7 @@ from functools import partial
 
 import numpy as np
 import pymc as pm
+import pytensor.tensor as pt
 import pytest
 from helpers import mixture_of
 from laws import log_marginal_of_wishart
@@ -105,11 +106,11 @@ def test_partitions_and_hyperparameters_have_their_joint_law(d, draws, n_sweeps)
 
 
 @pytest.mark.quick("2.0-4000")
-@pytest.mark.parametrize(("shape", "draws"), [(2.0, 4000), (2.0, 12_000), (0.1, 12_000)])
+@pytest.mark.parametrize(("shape", "draws"), [(2.0, 4000), (2.0, 12_000), (1.0, 12_000), (0.1, 12_000)])
 def test_partitions_and_the_concentration_of_a_dirichlet_process_have_their_joint_law(shape, draws):
     counts, rate = np.array([0, 1, 5, 8]), 0.7
     with pm.Model() as model:
-        alpha = pm.Gamma("alpha", shape, rate)
+        alpha = pm.Exponential("alpha", rate) if shape == 1.0 else pm.Gamma("alpha", shape, rate)
         z = nrm.Partition("z", nrm.DirichletProcess(alpha), n=4)
         nrm.Mixture("x", z, nrm.PoissonGamma(1.0, 0.5), observed=counts)
     partitions, a = all_partitions(4), np.exp(np.linspace(-400.0, 6.0, 400_001))
@@ -128,6 +129,38 @@ def test_partitions_and_the_concentration_of_a_dirichlet_process_have_their_join
         return np.array([point["alpha_log__"], point["alpha_log__"] ** 2])
 
     assert_joint_law(model, draws, read, (partitions, p, expected, np.zeros(len(p)), np.zeros(2)))
+
+
+GAPS = np.array([[0.2, -0.4], [0.9, np.nan], [2.1, 0.7], [2.9, 2.1]])
+
+
+def model_of_variances(values=GAPS):
+    return mixture_of(lambda: nrm.NormalGamma.learned("x", values), values, MEASURE)
+
+
+@pytest.mark.quick("1500")
+@pytest.mark.parametrize("draws", [1500, 12_000])
+def test_partitions_and_what_a_normal_gamma_prior_learns_have_their_joint_law(draws):
+    rng, means, variances = np.random.default_rng(3), np.nanmean(GAPS, axis=0), np.nanvar(GAPS, axis=0, ddof=1)
+    logs = rng.normal([-1.0, -1.0, -3.0, 1.0], 1.0, (50_000, 4))
+    *shares, kappa, excess = np.exp(logs.T)
+
+    def log_marginal(block):
+        total = np.zeros(len(logs))
+        for share, mean, variance, column in zip(shares, means, variances, GAPS[block].T, strict=True):
+            seen = column[~np.isnan(column)]
+            if len(seen):
+                # One feature is a normal-Wishart law.
+                Psi = 2.0 * (share * variance * excess)[:, None, None]
+                total += log_marginal_of_wishart(seen[:, None], mean, kappa, Psi, 2.0 * (1.0 + excess))
+        return total
+
+    def read(point):
+        found = np.array([*point["x_share_log__"], point["x_kappa_log__"], point["x_excess_log__"]])
+        return np.concatenate([found, found**2, found[:3] * found[3]])
+
+    drawn = np.concatenate([logs, logs**2, logs[:, :3] * logs[:, 3:]], axis=1)
+    assert_joint_law(model_of_variances(), draws, read, weighted(drawn, log_marginal), n_sweeps=1)
 
 
 def log_rising(a, n):
@@ -195,11 +228,11 @@ def changed(change):
     return model
 
 
-def other_family(**fields):
-    """A change that puts a mixture with other hyperparameters in the place of that of ``make_model``."""
+def other_family(family_class=nrm.NormalWishart, **fields):
+    """A mixture whose family is not quite what ``learned`` makes."""
 
     def make_family():
-        family, model = nrm.NormalWishart.learned("x", X), pm.modelcontext(None)
+        family, model = family_class.learned("x", X), pm.modelcontext(None)
         return family._replace(**{name: make(model, family) for name, make in fields.items()})
 
     return lambda: mixture_of(make_family, X, MEASURE)
@@ -234,6 +267,19 @@ REFUSED = {
     "another scale": other_family(Psi=lambda model, family: 2.0 * family.Psi),
     "more degrees of freedom": other_family(nu=lambda model, family: family.nu + 1.0),
     "a mu that depends on it": other_family(mu=lambda model, family: family.mu + model["x_share"]),
+    "alpha from 2 on": other_family(nrm.NormalGamma, alpha=lambda model, family: family.alpha + 1.0),
+    "a kappa of two features": other_family(nrm.NormalGamma, kappa=lambda model, family: pm.LogNormal("k", shape=2)),
+    "twice kappa": other_family(nrm.NormalGamma, kappa=lambda model, family: 2.0 * family.kappa),
+    "beta without excess": other_family(nrm.NormalGamma, beta=lambda model, family: model["x_share"]),
+    "beta with kappa": other_family(nrm.NormalGamma, beta=lambda model, family: family.beta * model["x_kappa"]),
+    "one share": other_family(
+        nrm.NormalGamma,
+        beta=lambda model, family: pt.broadcast_to(pm.LogNormal("s", shape=1), (2,)) * model["x_excess"],
+    ),
+    "a gamma share": other_family(
+        nrm.NormalGamma, beta=lambda model, family: pm.Gamma("s", 1.0, 1.0, shape=2) * model["x_excess"]
+    ),
+    "a fixed kappa": lambda: pm.do(model_of_variances(), {"x_kappa": 0.1}),
     "another transform": other_family(kappa=lambda model, family: pm.LogNormal("k", -3.0, 1.0, default_transform=None)),
 }
 
@@ -252,6 +298,14 @@ def test_multiples_of_any_log_normal_variable_are_taken():
     [found] = learned_priors(model)
     assert found.variables == [model["c"]] and found.n_features == 2
     np.testing.assert_array_equal(found.laws, [[0.0, 1.0], [0.5, 0.5]])
+
+
+def test_other_variances_of_a_normal_gamma_prior_are_taken():
+    model = other_family(nrm.NormalGamma, beta=lambda model, family: family.beta * np.array([2.0, 4.0]))()
+    [found] = learned_priors(model)
+    assert [rv.name for rv in found.variables] == ["x_share", "x_kappa", "x_excess"]
+    np.testing.assert_allclose(found.variances, X.var(axis=0, ddof=1) * [2.0, 4.0])
+    np.testing.assert_array_equal(found.laws, [[-1.0, -1.0, -3.0, 1.0], np.ones(4)])
 
 
 def test_another_log_normal_kappa_is_taken():
@@ -294,8 +348,8 @@ def test_a_concentration_is_taken_if_its_law_is_gamma_and_nothing_else_depends_o
     def gamma():
         return pm.Gamma("alpha", 2.0, 1.0)
 
-    assert taken(gamma) == ["alpha"]
-    assert taken(partial(pm.Exponential, "alpha", 1.0)) == taken(partial(pm.LogNormal, "alpha", 0.0, 1.0)) == []
+    assert taken(gamma) == taken(partial(pm.Exponential, "alpha", 1.0)) == ["alpha"]
+    assert taken(partial(pm.LogNormal, "alpha", 0.0, 1.0)) == []
     assert taken(lambda: 2.0 * gamma()) == taken(lambda: pm.Gamma("alpha", pm.Gamma("b", 1.0, 1.0), 1.0)) == []
     assert (
         taken(gamma, max_clusters=3) == taken(gamma, together=[0, 0, 1, 2]) == taken(gamma, known=[0, -1, 1, -1]) == []
@@ -328,11 +382,11 @@ def test_nuts_of_learned_hyperparameters_is_careful_unless_told():
 
 @pytest.mark.quick("gaps")
 @pytest.mark.parametrize(
-    "kind", ["gaps", "together", "known", "rows", "components", "two priors", "slots", "nested", "counts"]
+    "kind", ["gaps", "together", "known", "rows", "components", "two priors", "slots", "nested", "counts", "variances"]
 )
 def test_models_of_every_kind_are_sampled(kind):
     values = np.random.default_rng(1).normal(size=(12, 3))
-    if kind == "gaps":
+    if kind in ("gaps", "variances"):
         values[[0, 4], [1, 2]] = np.nan
     of_partition = {"together": {"together": np.arange(12) // 2}, "known": {"known": [3, 3, *[-1] * 10]}}.get(kind, {})
     if kind == "slots":
@@ -344,11 +398,8 @@ def test_models_of_every_kind_are_sampled(kind):
             z = nrm.NestedPartition("z", nrm.DirichletProcess(1.0), depth=2, n=12, weights=weights)
         else:
             z = nrm.Partition("z", MEASURE, n=4 if kind == "rows" else 12, **of_partition)
-        learned = (
-            nrm.NormalWishart.learned
-            if kind != "components"
-            else partial(PrincipalNormalWishart.learned, n_components=2)
-        )
+        others = {"components": partial(PrincipalNormalWishart.learned, n_components=2)}
+        learned = (others | {"variances": nrm.NormalGamma.learned}).get(kind, nrm.NormalWishart.learned)
         nrm.Mixture("x", z, learned("x", values), observed=values, **of_mixture)
         if kind == "two priors":
             nrm.Mixture("y", z, nrm.NormalWishart.learned("y", values[:, :2]), observed=values[:, :2])
@@ -360,4 +411,4 @@ def test_models_of_every_kind_are_sampled(kind):
     drawn, _ = step.step(point)
     changed = {name for name in point if not np.array_equal(point[name], drawn[name])}
     assert changed == {variable.name for variable in step.vars}
-    assert len(changed) == {"two priors": 10, "counts": 6}.get(kind, 5)
+    assert len(changed) == {"two priors": 10, "counts": 6, "variances": 3}.get(kind, 5)
