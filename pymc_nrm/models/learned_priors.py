@@ -198,7 +198,8 @@ def _learned_gammas(model, mixture, family):
         or [one.ndim for one in variables] != [1, 0, 0]
         or shares[0].type.shape == (1,) != (d,)
         or len(offsets) != 1
-        or offsets[0].data != 1.0
+        or not (offsets[0].data == 1.0).all()
+        or not all((one.data > 0.0).all() for one in scales)
         or _are_used_elsewhere(model, mixture, (family.kappa, family.alpha, family.beta), variables)
     ):
         return None
