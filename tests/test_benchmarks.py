@@ -31,41 +31,6 @@ def report(module):
     return module("report")
 
 
-@pytest.fixture
-def made_up(module, report):
-    """Two parts with results: one with a picture and claims, one with neither, which measured nothing."""
-    part = module("common.part")
-
-    def pictures(rows, folder):
-        (pathlib.Path(folder) / "first_times.png").write_bytes(b"picture")
-        return {"first_times.png": "Times of the first part"}
-
-    def headline(rows):
-        value = rows[0]["value"]
-        return [("Twice as fast", f"{value} (2.1 to 2.9)", "at least 2", value >= 2), ("Memory", "3 MB", None, None)]
-
-    first = part.Part("first", print, lambda rows: part.columns(rows, {"value": "value"}), pictures, headline)
-    second = part.Part("second", print, lambda rows: rows[0], headline=lambda rows: rows[0])
-    common = {"quick": False, "seconds": 12.3, "cpu_seconds": 11.0}
-    busy = common | {"machine": "A CPU, load 0.1; Python", "notes": ["peer skipped"], "rows": [{"value": 2.5}]}
-    idle = common | {"machine": "A CPU, load 2.3; Python", "notes": [], "rows": []}
-    return [report.Result(first, busy), report.Result(second, idle)]
-
-
-def test_report_has_claims_notes_tables_pictures(report, made_up, tmp_path):
-    text = report.report(made_up, tmp_path, failed=["second"])
-    assert text.index("Twice as fast") < text.index("## first") < text.index("## second")
-    assert "| Twice as fast | 2.5 (2.1 to 2.9) | at least 2 | yes |" in text and "| Memory | 3 MB | - | - |" in text
-    assert "Measured on A CPU; Python." in text  # the load is not a property of the machine
-    assert "- peer skipped" in text and "| 2.5 |" in text and "11 CPU seconds" in text
-    assert "![Times of the first part](first_times.png)" in text and (tmp_path / "first_times.png").exists()
-    assert "Nothing was measured." in text.split("## second")[1]
-    assert text.count("these are results of an earlier one") == 1
-    assert "No results of: accuracy, gibbs_sweep" in text
-    made_up[0].found["rows"][0]["value"] = 1.5
-    assert "| at least 2 | **no** |" in report.headline(made_up)
-
-
 @pytest.mark.parametrize("name", NAMES)
 def test_script_defines_a_part(name, module):
     part = module(name).PART

@@ -251,16 +251,11 @@ def test_fingerprints_are_the_same_in_every_process(reaching):
     assert len({reaching() for _ in range(3)}) == 1
 
 
-@pytest.mark.parametrize("k", range(8))
-def test_fingerprints_cover_constants(reaching, k):
-    numbers = list(range(9))
-    before = reaching(numbers)
-    numbers[k] += 100
-    assert reaching(numbers) != before
-
-
-def test_what_stands_in_lists_does_not_count(reaching):
-    assert reaching([*range(8), 100]) == reaching()
+@pytest.mark.parametrize("change", range(9))
+def test_fingerprints_cover_constants_but_not_what_stands_in_lists(reaching, change):
+    numbers = np.arange(9)
+    numbers[change] += 100
+    assert (reaching(numbers.tolist()) == reaching()) == (change == 8)
 
 
 @pytest.mark.parametrize(
@@ -341,9 +336,12 @@ def run(folder, family, monkeypatch):
 
 
 @pytest.mark.slow
-def test_machine_code_follows_edits_of_other_files_of_the_package(copied_package, monkeypatch):
+def test_machine_code_follows_edits_of_files_of_the_package_that_a_kernel_can_call(copied_package, monkeypatch):
     value, hits = run(copied_package, BUILT_IN, monkeypatch)
     assert hits == 0
+    for name in ("moves/gibbs.py", "stats/convergence.py"):
+        with (copied_package / "pymc_nrm" / name).open("a") as file:
+            file.write("\n# edited\n")
     assert run(copied_package, BUILT_IN, monkeypatch) == (value, 1)
     with (copied_package / "pymc_nrm" / "families" / "poisson_gamma.py").open("a") as file:
         file.write("\n\ndef low(self, statistics):\n    return -1000.0\n\n\nPoissonGamma.log_marginal = low\n")
@@ -362,12 +360,3 @@ def test_machine_code_follows_edits_of_a_family_defined_elsewhere(copied_package
     assert run(copied_package, FOREIGN, monkeypatch) == (22.0, 0)
     helper.write_text(textwrap.dedent(HELPER).replace("1.0", "2.0"))
     assert run(copied_package, FOREIGN, monkeypatch) == (24.0, 0)
-
-
-@pytest.mark.slow
-def test_machine_code_outlives_edits_of_what_a_kernel_cannot_call(copied_package, monkeypatch):
-    value, _ = run(copied_package, BUILT_IN, monkeypatch)
-    for name in ("moves/gibbs.py", "stats/convergence.py"):
-        with (copied_package / "pymc_nrm" / name).open("a") as file:
-            file.write("\n# edited\n")
-    assert run(copied_package, BUILT_IN, monkeypatch) == (value, 1)
