@@ -45,14 +45,12 @@ GROUPS = {
     "PoissonGamma": (
         "exact/test_own_moves.py",
         "exact/test_published.py",
-        "pymc/test_dask_chains.py",
         "pymc/test_diagnostics_groups.py",
         "pymc/test_geweke.py",
-        "pymc/test_label_storage.py",
+        "pymc/test_ways_to_run.py",
         "stats/test_without_labels.py",
     ),
     "nested": (
-        "nested/test_known_groups.py",
         "nested/test_nested_model.py",
         "nested/test_nested_predictions.py",
         "nested/test_nested_runs.py",

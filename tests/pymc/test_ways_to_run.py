@@ -1,5 +1,6 @@
-"""What is kept of a run changes neither the draws nor anything that is computed from them."""
+"""Neither what is kept of a run nor where its chains run changes the draws or anything that is computed from them."""
 
+import concurrent.futures
 import logging
 import tracemalloc
 
@@ -8,13 +9,14 @@ import pymc as pm
 import pytest
 import xarray as xr
 from helpers import refused
+from pymc.sampling.parallel import ParallelSamplingError
 from same_results import assert_same, stop_at, values_of
 
 import pymc_nrm as nrm
 from pymc_nrm.run.storage import write_rows
 
 COUNTS = np.array([0, 1, 8, 9, 20, 22])
-OPTIONS = {"tune": 20, "chains": 2, "cores": 1, "random_seed": 3, "progressbar": False}
+OPTIONS = {"tune": 20, "chains": 2, "random_seed": 3, "progressbar": False}
 N_DRAWS = 40
 
 
@@ -32,7 +34,17 @@ def run(draws=N_DRAWS, model=None, **kwargs):
     model = make_model() if model is None else model
     with model:
         kwargs.setdefault("step", [nrm.MarginalGibbs([model[name]]) for name in "zw" if name in model.named_vars])
-    return nrm.sample(draws, model=model, **{"quiet": True, **OPTIONS, **kwargs})
+    options = OPTIONS if "client" in kwargs else OPTIONS | {"cores": 1}
+    return nrm.sample(draws, model=model, **{"quiet": True, **options, **kwargs})
+
+
+def assert_thinned(found, expected, stride, groups=("/posterior/", "/sample_stats/")):
+    """Assert that draws of these groups of a result are some of another one."""
+    found, expected = (
+        {path: values for path, values in values_of(one).items() if path.startswith(groups)}
+        for one in (found, expected)
+    )
+    assert_same(found, {path: x[:, stride - 1 :: stride] for path, x in expected.items()}, of_types=False)
 
 
 @pytest.fixture(scope="module")
@@ -67,10 +79,7 @@ def test_thinned_draws_are_every_third(full):
     assert thinned.posterior.sizes["draw"] == N_DRAWS // 3
     assert thinned["warmup_posterior"].sizes["draw"] == thinned["warmup_sample_stats"].sizes["draw"] == 20 // 3
     assert thinned.posterior.attrs["thin"] == thinned.sample_stats.attrs["thin"] == 3
-    for group in ("posterior", "sample_stats"):
-        for name, array in full[group].data_vars.items():
-            if not name.startswith(("perf_counter", "process_time")):
-                np.testing.assert_array_equal(thinned[group][name], array[:, 2::3], err_msg=name)
+    assert_thinned(thinned, full, 3)
     assert thinned.posterior.draw.values.tolist() == list(range(N_DRAWS // 3))
     assert run(thin=20).posterior["z"].dtype == np.int64
 
@@ -126,9 +135,7 @@ def test_densities_and_what_else_pymc_puts_into_a_result():
     found, compact = run(**options), run(label_storage="compact", thin=2, **options)
     assert "alpha_log__" in found.posterior
     assert set(found["log_prior"].data_vars) == {"alpha", "z"}
-    for group in ("log_prior", "posterior"):
-        for name, array in found[group].data_vars.items():
-            np.testing.assert_array_equal(compact[group][name], array[:, 1::2], err_msg=name)
+    assert_thinned(compact, found, 2, ("/log_prior/", "/posterior/"))
 
 
 @pytest.mark.slow
@@ -219,8 +226,108 @@ def test_labels_are_never_held_in_eight_bytes():
     assert peak - before < 2 * n * n_draws
 
 
+@pytest.fixture(scope="module")
+def client():
+    distributed = pytest.importorskip("distributed")
+    arguments = {"n_workers": 2, "threads_per_worker": 1, "processes": True, "dashboard_address": None}
+    with distributed.LocalCluster(**arguments) as cluster, distributed.Client(cluster) as client:
+        yield client
+
+
+@pytest.fixture
+def executor():
+    with concurrent.futures.ThreadPoolExecutor(1) as executor:
+        yield executor
+
+
+@pytest.mark.slow
+def test_chains_on_workers_are_those_of_this_machine(client, full, caplog):
+    with caplog.at_level(logging.INFO, logger="pymc"):
+        found = run(client=client, quiet=False, progressbar=True)
+    assert_same(found, full)
+    assert sum("finished" in record.message for record in caplog.records) == 2
+    assert "Chain 1 finished" in caplog.text and "(2 of 2)" in caplog.text
+    assert_thinned(run(client=client, label_storage="compact", thin=2), full, 2)
+    by_default = {"step": None, "chains": 3}
+    assert_same(run(client=client, **by_default), run(**by_default))
+
+
+@pytest.mark.slow
+def test_a_failure_names_its_chain(client):
+    with pytest.raises(ParallelSamplingError, match="Chain 1 failed with: "):
+        run(client=client, initvals=[{}, {"alpha": -1.0}])
+
+
+@pytest.mark.slow
+def test_initial_values_and_generators_of_each_chain(executor):
+    initvals = [{"z": [5, 5, 1, 1, 2, 2]}, None, {"z": [0, 1, 2, 3, 4, 5], "alpha": 3.0}]
+    generator = np.random.Generator(np.random.MT19937(5))
+    kwargs = {"initvals": initvals, "tune": 0, "chains": 3, "random_seed": generator}
+    assert_same(run(client=executor, **kwargs), run(**kwargs))
+
+
+@pytest.mark.slow
+def test_any_executor_will_do(executor, compact):
+    found = run(client=executor, label_storage="compact", discard_tuned_samples=False)
+    assert_thinned(found, compact, 1)
+    assert found.posterior["z"].dtype == np.uint8
+    assert found["warmup_posterior"].sizes["draw"] == 20
+
+
+def test_labels_of_different_sizes_are_joined(executor):
+    model = make_model(np.zeros(300), alpha=1e6)
+    with model:
+        step = nrm.MarginalGibbs([model["z"]], n_items=5)
+    initvals = [{"z": np.zeros(300)}, {"z": np.arange(300)}, {"z": np.zeros(300)}]
+    kwargs = {"model": model, "step": step, "initvals": initvals, "tune": 0, "chains": 3}
+    compact, full = run(client=executor, label_storage="compact", **kwargs), run(**kwargs)
+    assert compact.posterior["z"].dtype == np.uint16
+    np.testing.assert_array_equal(compact.posterior["z"], full.posterior["z"])
+
+
+@pytest.mark.quick("True-options0")
+@pytest.mark.parametrize("options", [{}, {"label_storage": "compact", "thin": 2}])
+@pytest.mark.parametrize("wanted", [True, ["x of z", "y"]])
+def test_log_likelihoods_leave_items_out_with_their_labels(options, wanted):
+    with make_model(alpha=1.0) as model:
+        rate = pm.Gamma("rate", 2, 1)
+        pm.Poisson("y", rate, observed=[1, 2, 3])
+    idata = run(20, model, idata_kwargs={"log_likelihood": wanted}, **options)
+    expected = nrm.compute_log_likelihood(idata, model, extend_inferencedata=False, progressbar=False)
+    xr.testing.assert_equal(idata["log_likelihood"].to_dataset()[["x of z"]], expected)
+    # Data that depend on no partition have PyMC's values.
+    rate = idata.posterior["rate"].values[..., None]
+    values = np.array([1, 2, 3]) * np.log(rate) - rate - np.log([1, 2, 6])
+    np.testing.assert_allclose(idata["log_likelihood"]["y"], values)
+
+
+@pytest.mark.slow
+def test_draws_are_kept_where_there_is_no_log_likelihood(caplog):
+    with make_model() as model:
+        effect = nrm.Mixture("effect", model["z"], nrm.NormalGamma(0.0, 1.0, 2.0, 1.0), shape=(6,))
+        pm.Normal("y", effect, 1, observed=COUNTS)
+    idata = run(20, model, idata_kwargs={"log_likelihood": ["x of z"]})
+    assert idata.posterior.sizes["draw"] == 20
+    assert "log_likelihood of idata_kwargs: none for the items of 'z', since Mixture 'effect' is latent" in caplog.text
+
+
+def unpicklable():
+    model = make_model()
+    model.lock = (value for value in ())
+    return model
+
+
+def without_partition():
+    with pm.Model() as model:
+        pm.Normal("mu")
+    return model
+
+
+POOL = {"client": concurrent.futures.ThreadPoolExecutor(1)}
+
+
 test_wrong_arguments = refused(
-    lambda arguments: run(**arguments),
+    lambda arguments: run(**{name: value() if name == "model" else value for name, value in arguments.items()}),
     ({"label_storage": "small"}, "label_storage must be one of 'full', 'compact', 'none'; got 'small'"),
     ({"thin": 0}, "thin must be a whole number between 1 and 40; got 0"),
     ({"thin": 41}, "thin must be a whole number between 1 and 40; got 41"),
@@ -228,14 +335,24 @@ test_wrong_arguments = refused(
     ({"label_storage": "compact", "return_inferencedata": False}, "return_inferencedata must be True, its default"),
     ({"thin": 2, "trace": []}, "trace must be None, its default, with label_storage='full', thin=2"),
     ({"label_storage": "none", "idata_kwargs": {"log_prior": True}}, "log_prior of idata_kwargs must be False"),
+    ({"label_storage": "none", "idata_kwargs": {"log_likelihood": True}}, "it needs labels"),
+    (
+        {"idata_kwargs": {"log_likelihood": ["z"]}},
+        "log_likelihood of idata_kwargs must name observed data, .*; got 'z'",
+    ),
     ({"label_storage": "none", "var_names": ["z"]}, "label_storage='none' leaves none of var_names=.'z'. to keep"),
     ({"label_storage": "compact", "var_names": ["beta"]}, "var_names must be variables of the model: .*; got"),
+    ({"label_storage": "compact", "model": without_partition}, "label_storage='compact' is for models with a free"),
+    (POOL | {"cores": 2}, "cores must be None, its default, with a client"),
+    (POOL | {"callback": print}, "callback must be None, its default, with a client"),
+    (POOL | {"mp_ctx": "spawn"}, "mp_ctx must be None"),
+    (POOL | {"chains": 0}, "chains must be a whole number of at least 1; got 0"),
+    (POOL | {"initvals": [{}, {}, {}]}, "initvals must be one dict or one for each of the 2 chains; got 3"),
+    (POOL | {"model": unpicklable}, "must be picklable, to be sent to workers"),
+    (POOL | {"model": without_partition}, "client is for models with a free partition"),
+    ({"client": "tcp://127.0.0.1:8786"}, TypeError, "client must have a method submit .*; got str"),
 )
 
 
-def test_labels_of_no_partition():
-    with pm.Model() as model:
-        pm.Normal("mu")
-    with pytest.raises(ValueError, match="label_storage='compact' is for models with a free partition"):
-        run(model=model, label_storage="compact")
-    assert run(model=model, thin=4).posterior["mu"].shape == (2, 10)
+def test_other_variables_are_thinned():
+    assert run(model=without_partition(), thin=4).posterior["mu"].shape == (2, 10)
