@@ -6,7 +6,6 @@ runs some cases.  Kernels and graphs run in Python, so that nothing is compiled.
 """
 
 import argparse
-import contextlib
 import functools
 import logging
 import math
@@ -27,6 +26,7 @@ from pytensor.compile.mode import Mode
 
 import pymc_nrm as nrm
 from pymc_nrm.kernels.generic import Kernel
+from tests.exact.cases import MEASURES
 
 TOLERANCE = 1e-9
 _exp = math.exp
@@ -51,8 +51,6 @@ def without_compilation():
     pytensor.config.mode = Mode(linker="py", optimizer="fast_compile")
 
 
-# Models ---------------------------------------------------------------------------------------------------------------
-
 NAN = np.nan
 REAL = np.array([[0.0, 0.4], [0.2, 0.1], [4.0, NAN], [4.4, 3.9], [9.1, 0.2], [9.4, 0.3]])
 FULL = np.where(np.isnan(REAL), 4.1, REAL)
@@ -72,19 +70,10 @@ TREE_FAMILIES = {
     "NormalDiffusion": lambda depth: nrm.NormalDiffusion(4.0, [2.0] + [1.0] * depth, np.eye(2), 4.0),
     "IndependentNormalDiffusion": lambda depth: nrm.IndependentNormalDiffusion(4.0, [2.0] + [1.0] * depth, 3.0, 2.0),
 }
-MEASURES = {
-    "DP": nrm.DirichletProcess(1.0),
-    "NIG": nrm.NormalizedInverseGaussian(0.6),
-    "NGG": nrm.NormalizedGeneralizedGamma(0.5, 0.3),
-    "PY": nrm.PitmanYorProcess(0.3, 1.0),
-    "PY below 0": nrm.PitmanYorProcess(0.6, -0.2),
-    "MFM": nrm.MixtureOfFiniteMixtures(0.7, 3.0),
-}
 LABELS = np.array([0, 0, 1, 1, 2, 0])
 CLUSTERS = xr.DataArray(LABELS, dims="item")
 ANIMALS = {"item": list("abcdef")}
 GROUPS = [["a", 0], ["a", 1], ["b", 0], ["b", 0], ["a", 1], ["c", 0]]
-NEW = {"PoissonGamma": [[1, 1], [12, 0]], "BernoulliBeta": [[0, 0, 1], [1, NAN, 0]]}
 
 
 def flat(measure=MEASURES["DP"], *families, observed=True, **partition):
@@ -157,9 +146,6 @@ KINDS = {
 }
 
 
-# Steps ----------------------------------------------------------------------------------------------------------------
-
-
 def run_step(make, step, options, draws=8, tune=3):
     """Values and statistics of a step of the first variable of a model, called directly."""
     with make() as model:
@@ -210,9 +196,6 @@ ROWS = {
 }
 
 
-# Runs and what follows them -------------------------------------------------------------------------------------------
-
-
 @functools.cache
 def run(kind):
     """Draws of one kind and their model, with NUTS on hyperparameters."""
@@ -235,10 +218,6 @@ def numbers(tree, prefix=""):
     return {f"{prefix}{name}": array.values for name, array in tree.data_vars.items() if array.dtype.kind in "biuf"}
 
 
-def of_tree(tree):
-    return {f"level {level}": tree.labels(level) for level in range(3)} | {"common_depth": tree.common_depth()}
-
-
 def everything(kind):
     # Which step's acceptance rate this is changes from process to process.
     left_out = ("time", "perf_counter", "process", "partition_number", "observed", "constant_data", "acceptance_rate")
@@ -246,118 +225,58 @@ def everything(kind):
     return {key: value for key, value in found.items() if not any(word in key for word in left_out)}
 
 
-def point_estimates(kind):
-    """Estimates with both losses, or of a tree."""
-    idata, options = run(kind)[0], {"random_seed": 1, "progressbar": False}
-    if kind.startswith("nested"):
-        return of_tree(nrm.nested_point_estimate(idata, **options))
-    if kind == "known paths":
-        idata = nrm.component_draws(idata)
-    found = {}
-    for loss in ("variation_of_information", "binder_loss"):
-        found |= numbers(nrm.point_estimate(idata, loss=loss, **options), f"{loss}/")
-    return found | numbers(nrm.point_estimates(idata, **options), "modes/")
-
-
-def paths(kind, number=2):
-    """Paths of new items, where the tree is known."""
-    return {"new_paths": [["a", 0], ["d", 0]][:number]} if kind == "known paths" else {}
-
-
-def one(kind):
-    return {"var_name": "x0"} if kind == "two families" else {}
-
-
-def new_rows(kind):
-    if kind in ("nested", "known paths"):
-        return np.array(NEW["BernoulliBeta"])
-    if kind in ("flat PoissonGamma", "slots and mixture"):
-        return np.array(NEW["PoissonGamma"])
-    return np.array([[0.5, 0.2], [5.0, 1.0]])
-
-
-def all_rows(kind):
-    rows = new_rows(kind)
-    return {"x0": rows, "x1": np.array(NEW["PoissonGamma"])} if kind == "two families" else rows
-
-
-def after(function, kind, *arguments, **options):
+def of_model(function, **options):
     """Numbers that a function of draws and their model returns."""
-    return numbers(function(*run(kind), *arguments, progressbar=False, **options))
+    return lambda kind: numbers(function(*run(kind), progressbar=False, **options))
 
 
-def log_likelihood(kind):
-    idata, model = run(kind)
-    options = {"var_name": "z"} if kind == "two families" else {}
-    result = nrm.compute_log_likelihood(idata.copy(), model, extend_inferencedata=False, progressbar=False, **options)
-    return numbers(result)
+def of_new_rows(function, **options):
+    """Numbers that are predicted for new rows of every mixture, which are those of the model again."""
 
+    def of(kind):
+        idata, model = run(kind)
+        rows = {rv.name: model.rvs_to_values[rv].eval() for rv in model.observed_RVs if rv.name.startswith("x")}
+        paths = {"new_paths": GROUPS} if kind == "known paths" else {}
+        return numbers(function(idata, model, rows or None, progressbar=False, **options, **paths))
 
-def replications(kind):
-    """Replicated data, and data of new items where there may be some."""
-    draw = partial(after, nrm.sample_posterior_predictive, kind, random_seed=2)
-    found = draw()
-    if not kind.startswith("slots"):
-        found |= {f"new/{key}": value for key, value in draw(new_items=2, **paths(kind)).items()}
-    return {key: value for key, value in found.items() if "posterior_predictive" in key or "predictions" in key}
-
-
-def new_slots(kind):
-    idata, model = run(kind)
-    if "Y" not in model:
-        return {}
-    found = {}
-    with model:
-        pm.set_data({"Y": [0.3, 5.0, 9.0]})
-        try:
-            for known in (None, []):
-                found |= numbers(nrm.sample_new_labels(idata, model, known=known, random_seed=3), f"{known}/")
-            return found | numbers(nrm.cluster_probabilities(idata, model), "predicted/")
-        finally:
-            pm.set_data({"Y": FULL[:, 0]})
-
-
-def random_measure(kind):
-    """Draws of the random measure, and those of its functionals that the family has."""
-    idata, model = run(kind)
-    options = {"tail_mass": 0.05, "max_new_atoms": 40, "random_seed": 5, "progressbar": False}
-    draws = nrm.sample_random_measure(idata, model, **options, **one(kind))
-    found = numbers(draws)
-    rows = {"measure_mean": (), "measure_density": (new_rows(kind),), "measure_cdf": ([0.5, 3.0],)}
-    for name, arguments in rows.items():
-        with contextlib.suppress(ValueError, TypeError, NotImplementedError):
-            found |= numbers(getattr(nrm, name)(draws, model, *arguments), f"{name}/")
-    return found
+    return of
 
 
 def of_draws(function, *arguments, **options):
-    return lambda kind: numbers(function(run(kind)[0], *arguments, **options))
+    """Numbers that a function of draws returns; of an estimated tree, its levels."""
+
+    def of(kind):
+        found = function(run(kind)[0], *arguments, **options)
+        if isinstance(found, nrm.stats.ItemTree):
+            return {f"level {level}": found.labels(level) for level in range(3)} | {"depth": found.common_depth()}
+        return numbers(found)
+
+    return of
 
 
+SEEDED = {"random_seed": 1, "progressbar": False}
 AFTER = {
     "idata": everything,
     "summary": of_draws(nrm.summary),
-    "point_estimate": point_estimates,
-    "replications": replications,
-    "log_likelihood": log_likelihood,
-    "labels": lambda kind: after(nrm.cluster_probabilities, kind, all_rows(kind), **paths(kind)),
-    "new_slots": new_slots,
-    "density": lambda kind: after(nrm.predictive_density, kind, new_rows(kind), **one(kind), **paths(kind, 1)),
-    "log_density": lambda kind: after(nrm.log_predictive_density, kind, all_rows(kind), **paths(kind)),
-    "components": lambda kind: after(nrm.sample_cluster_parameters, kind, random_seed=1, **one(kind)),
-    "random_measure": random_measure,
-    "fused": lambda kind: after(nrm.fused_estimate, kind, random_seed=1),
     "similarity": of_draws(nrm.similarity),
-    "cluster_parameters": of_draws(nrm.cluster_parameters, CLUSTERS),
     "levels": of_draws(nrm.levels),
-    "consensus_tree": lambda kind: of_tree(nrm.consensus_tree(run(kind)[0])),
+    "point_estimate": of_draws(nrm.point_estimate, **SEEDED),
+    "point_estimates": of_draws(nrm.point_estimates, loss="binder_loss", **SEEDED),
+    "nested_point_estimate": of_draws(nrm.nested_point_estimate, **SEEDED),
+    "consensus_tree": of_draws(nrm.consensus_tree),
     "credible_ball": of_draws(nrm.credible_ball, LABELS, progressbar=False),
     "partition_convergence": of_draws(nrm.partition_convergence),
     "assignment_uncertainty": of_draws(nrm.assignment_uncertainty, LABELS),
+    "cluster_parameters": of_draws(nrm.cluster_parameters, CLUSTERS),
+    "log_likelihood": of_model(nrm.compute_log_likelihood, extend_inferencedata=False),
+    "replications": of_model(nrm.sample_posterior_predictive, random_seed=2),
+    "new_items": of_model(nrm.sample_posterior_predictive, random_seed=2, new_items=2),
+    "components": of_model(nrm.sample_cluster_parameters, random_seed=1),
+    "random_measure": of_model(nrm.sample_random_measure, tail_mass=0.05, max_new_atoms=40, random_seed=5),
+    "fused": of_model(nrm.fused_estimate, random_seed=1),
+    "labels": of_new_rows(nrm.cluster_probabilities),
+    "log_density": of_new_rows(nrm.log_predictive_density),
 }
-
-
-# Models without draws -------------------------------------------------------------------------------------------------
 
 
 def log_densities(model):
@@ -397,9 +316,6 @@ CASES = {
     "recipes/mixture_model": lambda: log_densities(nrm.mixture_model(TABLE, kinds={"c": "count"})),
     **{f"trees/{name}": partial(tree_of, *row) for name, row in FAMILIES.items()},
 }
-
-
-# Writing and comparing ------------------------------------------------------------------------------------------------
 
 
 def results(pattern):
