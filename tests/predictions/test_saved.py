@@ -1,4 +1,4 @@
-"""Results saved with their models, and read in another process."""
+"""Results belong to their models: they are saved together, and draws of other rows, orders or units are refused."""
 
 import json
 import os
@@ -163,3 +163,57 @@ def test_model_that_cannot_be_pickled(tmp_path):
     with pytest.raises(ValueError, match="the model must be picklable to be saved: .*generator"):
         nrm.save(drawn_from_prior(model, LABELS), model, tmp_path / "result")
     assert os.listdir(tmp_path) == []
+
+
+X = np.array([[0.1, 1.0], [0.3, np.nan], [4.0, 5.0], [4.2, 5.5]])
+
+
+def model_of(X, items="abcd", kind="flat"):
+    with pm.Model(coords={"item": list(items), "feature": ["u", "v"], "cluster": range(3)}) as model:
+        measure, family = nrm.DirichletProcess(1.0), nrm.NormalGamma(0.0, 1.0, 2.0, 1.0)
+        if kind == "groups":
+            weights = nrm.HierarchicalDirichletProcess(1.0, 1.0)
+            z = nrm.NestedPartition("z", paths=[0, 0, 1, 1], weights=weights, dims="item")
+        elif kind == "slots":
+            z = nrm.Partition("z", measure, dims="item", max_clusters="cluster")
+            mean = pm.Normal("mean", dims="cluster")
+            pm.Normal("y", mean[z], 1, observed=X[:, 0], dims="item")
+        else:
+            z = nrm.Partition("z", measure, dims="item")
+        nrm.Mixture("x", z, family, observed=X, dims=("item", "feature"))
+    return model
+
+
+def predictive_density(idata, model):
+    return nrm.predictive_density(idata, model, X[:1])
+
+
+@pytest.mark.parametrize(
+    ("function", "make", "message"),
+    [
+        (nrm.fused_estimate, lambda: model_of(X[::-1], "dcba"), "item 0 of 'z' is 'a' in the draws and 'd' in the"),
+        (nrm.fused_estimate, lambda: model_of(X[::-1]), r"the observed x\[0, 0\] is 0.1 in the draws and 4.2 in the"),
+        (predictive_density, lambda: model_of(X * [1, 100]), r"observed x\[0, 1\] is 1 in the draws and 100 in the"),
+        (predictive_density, lambda: model_of(np.nan_to_num(X, nan=2.0)), r"x\[1, 1\] is nan in the draws and 2 in"),
+    ],
+)
+def test_other_rows_orders_and_units(function, make, message):
+    idata = drawn_from_prior(model_of(X), LABELS)
+    function(idata, model_of(X * (1 + 1e-9)))
+    with pytest.raises(ValueError, match=message):
+        function(idata, make())
+
+
+@pytest.mark.quick("slots")
+@pytest.mark.parametrize("kind", ["groups", "slots"])
+def test_other_kinds_of_partitions(kind):
+    idata = drawn_from_prior(model_of(X, kind=kind), LABELS)
+    with pytest.raises(ValueError, match="idata must hold draws of this model: the observed"):
+        nrm.compute_log_likelihood(idata, model=model_of(X[::-1], kind=kind), var_name="z" if kind == "slots" else "x")
+
+
+def test_files_and_thinned_draws(tmp_path):
+    idata = drawn_from_prior(model_of(X), LABELS)
+    idata.to_netcdf(tmp_path / "draws.nc")
+    for same in (xr.open_datatree(tmp_path / "draws.nc"), idata.isel(draw=slice(0, None, 2), missing_dims="ignore")):
+        predictive_density(same, model_of(X))

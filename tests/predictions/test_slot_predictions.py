@@ -6,7 +6,8 @@ import numpy as np
 import pymc as pm
 import pytest
 import xarray as xr
-from helpers import mixture_of, result_of
+from helpers import mixture_of, refused, result_of
+from prediction_cases import MEASURES
 from scipy import stats
 from scipy.special import gammaln, logsumexp
 
@@ -14,7 +15,6 @@ import pymc_nrm as nrm
 from pymc_nrm.measures.base import log_eppf
 from pymc_nrm.posterior import compute_log_likelihood
 
-MEASURES = {"DP": nrm.DirichletProcess(0.8), "NGG": nrm.NormalizedGeneralizedGamma(0.6, 0.35)}
 X = np.array([-1.0, 0.4, 1.8])
 
 
@@ -72,31 +72,30 @@ def test_items_are_left_out_with_all_their_data(max_clusters, measure, rng):
             assert values[s, i] == pytest.approx(logsumexp(log_joint) - logsumexp(log_rest), abs=1e-7)
 
 
-def test_errors():
+def density_of_items(build):
+    """Leave-one-out densities of a model whose data are built from labels and means of slots."""
     with pm.Model() as model:
         z = nrm.Partition("z", nrm.DirichletProcess(1.0), n=3, max_clusters=2)
-        mean = pm.Normal("mean", 0, 1, shape=2)
-        latent = pm.Normal("latent", mean[z], 1)
-        pm.Normal("x", latent, 1, observed=X)
-    result = draws(z=[[0, 0, 1]], mean=[[0.0, 1.0]], latent=np.zeros((1, 3)))
-    with pytest.raises(ValueError, match="'latent' is latent and depends on the labels of 'z': .* that of 'x'"):
-        compute_log_likelihood(result, model)
-    with pm.Model() as model:
-        z = nrm.Partition("z", nrm.DirichletProcess(1.0), n=3, max_clusters=2)
-        mean = pm.Normal("mean", 0, 1, shape=2)
-        pm.Potential("likelihood", pm.logp(pm.Normal.dist(mean[z], 1), X))
-    with pytest.raises(ValueError, match="Potential 'likelihood' depends on the labels of 'z'"):
-        compute_log_likelihood(result, model)
-    with pm.Model() as model:
-        nrm.Partition("z", nrm.DirichletProcess(1.0), n=3, max_clusters=2)
-    with pytest.raises(ValueError, match="no data depend on partition 'z'"):
-        compute_log_likelihood(result, model)
-    with pm.Model() as model:
-        z = nrm.Partition("z", nrm.DirichletProcess(1.0), n=3, max_clusters=2)
-        mean = pm.Normal("mean", 0, 1, shape=2)
-        nrm.Mixture("x", z, nrm.NormalGamma(mean[z].sum(), 1.0, 1.0, 1.0), observed=X)
-    with pytest.raises(ValueError, match="log-probability of 'x' is one number for all items"):
-        compute_log_likelihood(result, model)
+        build(z, pm.Normal("mean", 0, 1, shape=2))
+    compute_log_likelihood(draws(z=[[0, 0, 1]], mean=[[0.0, 1.0]], latent=np.zeros((1, 3))), model)
+
+
+test_errors = refused(
+    density_of_items,
+    (
+        lambda z, mean: pm.Normal("x", pm.Normal("latent", mean[z], 1), 1, observed=X),
+        "'latent' is latent and depends on the labels of 'z': .* that of 'x'",
+    ),
+    (
+        lambda z, mean: pm.Potential("likelihood", pm.logp(pm.Normal.dist(mean[z], 1), X)),
+        "Potential 'likelihood' depends on the labels of 'z'",
+    ),
+    (lambda z, mean: None, "no data depend on partition 'z'"),
+    (
+        lambda z, mean: nrm.Mixture("x", z, nrm.NormalGamma(mean[z].sum(), 1.0, 1.0, 1.0), observed=X),
+        "log-probability of 'x' is one number for all items",
+    ),
+)
 
 
 # New items
@@ -253,22 +252,28 @@ def test_subjects_with_effects_of_their_own():
 
 
 def test_what_new_items_are_refused():
-    model = regressions(MEASURES["DP"])
+    model, new, idata = regressions(MEASURES["DP"]), nrm.sample_new_labels, make_draws()
     set_new(model)
-    for known, error, message in [
-        ("y", TypeError, "known must be a list of names of observed variables, or None for all; got 'y'"),
-        (["slope"], ValueError, r"known must be observed variables .* of \['y', 'seen'\]; got 'slope'"),
+    mixture = mixture_of(nrm.PoissonGamma(1.0, 0.5), [1, 0, 9])
+    of_slots = r"known must be observed variables .* of \['y', 'seen'\]; got 'slope'"
+    for function, error, message in [
+        (lambda: new(idata, model, known="y"), TypeError, "known must be a list of names of .*, or None for all; got"),
+        (lambda: new(idata, model, known=["slope"]), ValueError, of_slots),
+        (
+            lambda: nrm.cluster_probabilities(idata, model, NEW_X),
+            ValueError,
+            "X_new must be None, since 'y' depends on",
+        ),
+        (
+            lambda: new(idata, mixture),
+            ValueError,
+            "var_name must be that of a Partition with max_clusters; 'z' has none",
+        ),
+        (lambda: nrm.cluster_probabilities(idata, mixture), ValueError, "X_new must be given for the partition 'z'"),
     ]:
         with pytest.raises(error, match=message):
-            nrm.sample_new_labels(make_draws(), model, known=known)
-    with pytest.raises(ValueError, match="X_new must be None, since 'y' depends on the labels of 'z'"):
-        nrm.cluster_probabilities(make_draws(), model, NEW_X)
-    mixture = mixture_of(nrm.PoissonGamma(1.0, 0.5), [1, 0, 9])
-    with pytest.raises(ValueError, match="var_name must be that of a Partition with max_clusters; 'z' has none"):
-        nrm.sample_new_labels(make_draws(), mixture)
-    with pytest.raises(ValueError, match="X_new must be given for the partition 'z'"):
-        nrm.cluster_probabilities(make_draws(), mixture)
+            function()
     with model:
         nrm.Mixture("more", model["z"], nrm.PoissonGamma(1.0, 0.5), observed=[1, 0])
     with pytest.raises(ValueError, match="since Mixture 'more' depends on the partition 'z'"):
-        nrm.sample_new_labels(make_draws(), model)
+        new(idata, model)
