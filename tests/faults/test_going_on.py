@@ -3,7 +3,6 @@
 import logging
 
 import numpy as np
-import pymc as pm
 import pytest
 from same_results import assert_same
 
@@ -14,16 +13,6 @@ from pymc_nrm.run.convergence_report import Convergence
 from pymc_nrm.run.run_folder import ChainFiles
 
 OPTIONS = {"tune": 20, "chains": 2, "cores": 1, "random_seed": 3, "progressbar": False}
-COUNTS = np.array([0, 1, 8, 9, 20, 22])
-
-
-@pytest.fixture(scope="module")
-def fixed():
-    """A model and its step, made once."""
-    with pm.Model() as model:
-        z = nrm.Partition("z", nrm.DirichletProcess(1.0), n=len(COUNTS))
-        nrm.Mixture("x", z, nrm.PoissonGamma(1.0, 1.0), observed=COUNTS)
-        return {"model": model, "step": [nrm.MarginalGibbs([z])]}
 
 
 @pytest.fixture

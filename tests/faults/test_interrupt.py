@@ -143,9 +143,8 @@ def test_an_interrupt_waits_for_a_conversion_and_not_for_compilation(name, expec
 
 
 @pytest.fixture
-def counted():
-    model = mixture_of(nrm.PoissonGamma(1.0, 1.0), [0, 1, 8, 9])
-    return {"model": model, "step": nrm.MarginalGibbs([model["z"]], model=model), "cores": 1, "quiet": True}
+def counted(fixed):
+    return fixed | {"cores": 1, "quiet": True}
 
 
 def test_an_interrupt_while_a_run_tunes(counted):

@@ -32,13 +32,6 @@ def make_model(counts=COUNTS, fixed=False):
 
 
 @pytest.fixture(scope="module")
-def fixed():
-    """A model and its step, made once."""
-    with make_model(fixed=True) as model:
-        return {"model": model, "step": [nrm.MarginalGibbs([model["z"]])]}
-
-
-@pytest.fixture(scope="module")
 def expected_fixed(fixed):
     return nrm.sample(N_DRAWS, **OPTIONS, **AGAIN, **fixed)
 
@@ -294,12 +287,6 @@ def test_files_at_every_moment_of_a_crash(tmp_path, monkeypatch):
 QUIET = {"quiet": True, "progressbar": False}
 
 
-@pytest.fixture(scope="module")
-def sampled_model():
-    with make_model(fixed=True) as model:
-        return {"model": model, "step": [nrm.MarginalGibbs([model["z"]])]}
-
-
 def kill(chain, number):
     [process] = [process for process in multiprocessing.active_children() if process.name == f"worker_chain_{chain}"]
     os.kill(process.pid, number)
@@ -307,27 +294,27 @@ def kill(chain, number):
 
 
 @pytest.mark.parametrize("chain", [0, 1])
-def test_a_killed_process_names_its_chain(sampled_model, chain):
+def test_a_killed_process_names_its_chain(fixed, chain):
     def kill_at_10(trace, draw):
         if (draw.chain, draw.draw_idx) == (0, 10):
             kill(chain, signal.SIGKILL)
 
     message = f"Chain {chain} failed: its process was ended by SIGKILL, as happens when memory is exhausted"
     with pytest.raises(ParallelSamplingError, match=message):
-        nrm.sample(500, tune=500, chains=2, cores=2, callback=kill_at_10, **QUIET, **sampled_model)
+        nrm.sample(500, tune=500, chains=2, cores=2, callback=kill_at_10, **QUIET, **fixed)
 
 
-def test_errors_of_others_are_left_alone(sampled_model):
+def test_errors_of_others_are_left_alone(fixed):
     def fail(trace, draw):
         raise ConnectionResetError("of the callback")
 
     with pytest.raises(ConnectionResetError, match="of the callback"):
-        nrm.sample(5, tune=5, chains=2, cores=2, callback=fail, **QUIET, **sampled_model)
+        nrm.sample(5, tune=5, chains=2, cores=2, callback=fail, **QUIET, **fixed)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("gone", ["client", "cluster"])
-def test_a_client_that_is_gone_names_its_chains(sampled_model, gone):
+def test_a_client_that_is_gone_names_its_chains(fixed, gone):
     distributed = pytest.importorskip("distributed")
     arguments = {"n_workers": 1, "threads_per_worker": 1, "processes": True, "dashboard_address": None}
     with distributed.LocalCluster(**arguments) as cluster, distributed.Client(cluster) as client:
@@ -341,21 +328,21 @@ def test_a_client_that_is_gone_names_its_chains(sampled_model, gone):
         timer = threading.Timer(15, stop)
         timer.start()
         with pytest.raises(ParallelSamplingError, match=r"Chain \d failed"):
-            nrm.sample(10**6, tune=5, chains=2, client=client, label_storage="none", **QUIET, **sampled_model)
+            nrm.sample(10**6, tune=5, chains=2, client=client, label_storage="none", **QUIET, **fixed)
         timer.join()
 
 
-def test_a_closed_client(sampled_model):
+def test_a_closed_client(fixed):
     distributed = pytest.importorskip("distributed")
     with distributed.LocalCluster(n_workers=1, processes=False, dashboard_address=None) as cluster:
         client = distributed.Client(cluster)
         client.close()
         with pytest.raises(ValueError, match="client must be open; got a closed one"):
-            nrm.sample(5, tune=5, chains=2, client=client, **QUIET, **sampled_model)
+            nrm.sample(5, tune=5, chains=2, client=client, **QUIET, **fixed)
 
 
-def test_a_pool_that_was_shut_down(sampled_model):
+def test_a_pool_that_was_shut_down(fixed):
     executor = concurrent.futures.ThreadPoolExecutor(1)
     executor.shutdown()
     with pytest.raises(ParallelSamplingError, match="Chain 0 failed: it cannot be sent to a worker, RuntimeError"):
-        nrm.sample(5, tune=5, chains=2, client=executor, **QUIET, **sampled_model)
+        nrm.sample(5, tune=5, chains=2, client=executor, **QUIET, **fixed)

@@ -1,6 +1,7 @@
-"""Hyperparameters that are not allowed: each gets an error that names it, what was given and what is allowed."""
+"""Data and hyperparameters that are not allowed: the error names them, what was given and what is allowed."""
 
 import decimal
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -18,16 +19,102 @@ from pymc_nrm.steps.target import Target
 
 X = np.array([[0.0, 0.4], [1.1, 1.9], [0.7, 0.6]])
 LEVELS = np.array([[0, 1], [1, 2], [0, 0]])
-NORMAL = nrm.NormalGamma(mu=0.0, kappa=1.0, alpha=2.0, beta=1.0)
+MEASURE, NORMAL = nrm.DirichletProcess(1.0), nrm.NormalGamma(mu=0.0, kappa=1.0, alpha=2.0, beta=1.0)
 WISHART = nrm.NormalWishart(mu=0.0, kappa=1.0, Psi=np.eye(2), nu=4.0)
 MASKED = np.ma.array([1.0, 2.0], mask=[False, True])
 
 
 def mixture(family, observed=X, **arguments):
     with pm.Model(coords={"obs": range(3), "feature": range(2), "other": range(4)}) as model:
-        z = nrm.Partition("z", nrm.DirichletProcess(1.0), n=3)
-        nrm.Mixture("x", z, family, observed=observed, **arguments)
+        z = nrm.Partition("z", MEASURE, n=3)
+        nrm.Mixture("x", z, family() if callable(family) else family, observed=observed, **arguments)
     return model
+
+
+RAGGED = [[1.0], [1.0, 2.0], [3.0]]
+BAD = [
+    (np.array([["a", "b"]] * 3), TypeError, "must be real numbers; got text such as 'a'"),
+    (np.array([["1", "2"]] * 3), TypeError, "must be real numbers; got text such as '1'"),
+    (np.array([[1, "2"]] * 3, dtype=object), TypeError, r"got '2' of type str at position \(0, 1\)"),
+    (X + 1j, TypeError, "must be real numbers; got complex numbers such as 1j"),
+    (np.full((3, 2), np.datetime64("2020")), TypeError, "must be real numbers; got dates"),
+    (np.full((3, 2), np.timedelta64(1, "D")), TypeError, "must be real numbers; got durations"),
+    (pd.DataFrame({"a": [1, 2, 3], "b": ["x", "y", "z"]}), TypeError, r"got 'x' of type str at position \(0, 1\)"),
+    (xr.Dataset({"a": ("i", [1.0, 2.0, 3.0])}), TypeError, "must be real numbers; got an object of type Dataset"),
+    (RAGGED, ValueError, "must have rows of one length; got rows of different lengths"),
+    (np.empty((3, 0)), ValueError, r"must have at least one column; got shape \(3, 0\)"),
+    (np.where(X > 1, np.inf, X), ValueError, "must be finite, without infinite values; got inf in row 1, column 0"),
+    ({"a": 1}, TypeError, "must be real numbers; got .* of type dict"),
+]
+FROM_MATRICES = {
+    **{name: partial(getattr(nrm.trees, name), family=NORMAL, measure=MEASURE) for name in ("bhc", "ibhc")},
+    "optimize_hyperparameters": partial(nrm.trees.optimize_hyperparameters, family=NORMAL, measure=MEASURE),
+    **{family.__name__: family.from_data for family in (nrm.NormalWishart, nrm.NormalGamma)},
+}
+
+
+test_observed_data = refused(
+    lambda observed: mixture(NORMAL, observed), *BAD, match="^observed data of Mixture 'x'.* {}"
+)
+
+
+test_data_of_functions_of_matrices = refused(
+    lambda name, data: FROM_MATRICES[name](data),
+    *((name, *row) for name in FROM_MATRICES for row in [*BAD, (None, TypeError, "must be real numbers; got None")]),
+    match="^X.* {}",
+)
+
+
+test_covariance_of_from_data = refused(
+    nrm.NormalWishart.from_data,
+    (np.eye(3), r"more items than features; got n = 3, d = 3\. Give Psi .*NormalGamma\.from_data"),
+    (np.ones((2, 5)), "more items than features; got n = 2, d = 5"),
+    (np.c_[np.arange(6.0), np.ones(6)], r"columns that vary; columns \[1\] are constant"),
+    (np.c_[np.full(6, 0.1), np.arange(6.0)], r"columns that vary; columns \[0\] are constant"),
+    (np.c_[np.arange(6.0), np.arange(6.0) ** 2, 0.1 * np.arange(6.0)], "not linear combinations .* columns "),
+    (
+        np.random.default_rng(22).normal(size=(5, 3)) + 8e8 * (np.arange(5) % 2)[:, None],
+        r"not linear combinations of others; got such columns \[1, 2\]",
+    ),
+    (np.c_[[1e200], [2e200], [-1e300]].T, r"variances from 2\.2e-308 to 1\.8e308; got inf in column 0"),
+    (np.c_[[1e-200], [2e-200], [-1e-300]].T, r"variances from .*; got 0\.0 in column 0"),
+    match="^X must have .*{}",
+)
+
+
+@pytest.mark.parametrize("offset", [0.0, 1e8])
+@pytest.mark.parametrize("seed", range(5))
+def test_rank_is_decided_beyond_rounding(offset, seed):
+    rng = np.random.default_rng(seed)
+    base = rng.normal(size=(200, 3))
+    nrm.NormalWishart.from_data(base + offset)
+    with pytest.raises(ValueError, match="not linear combinations of others; got such columns"):
+        nrm.NormalWishart.from_data(np.c_[base, base @ [0.3, -1.7, 0.2]] + offset)
+
+
+def test_missing_values_of_pandas_are_missing():
+    model = mixture(NORMAL, pd.DataFrame({"a": pd.array([1, None, 3], dtype="Int64")}))
+    np.testing.assert_array_equal(model.rvs_to_values[model["x"]].data, [[1.0], [np.nan], [3.0]])
+
+
+test_labels = refused(
+    lambda argument, labels: nrm.Partition("z", MEASURE, n=3, **{argument: labels}),
+    *(
+        (argument, labels, kind, f"^{argument} of Partition .z. {message}")
+        for argument in ("initval", "observed")
+        for labels, kind, message in [
+            (["a", "b", "c"], TypeError, r"must be whole numbers; got text such as 'a'.*pandas\.factorize"),
+            (pd.Series(["a", "b", "c"]), TypeError, r"must be whole numbers; got 'a' .*np\.unique"),
+            ([0, 1j, 1], TypeError, "must be whole numbers; got complex numbers"),
+            ([0, None, 1], ValueError, r"must be whole numbers; got \[nan\]"),
+            ([0.5, 1, 2], ValueError, r"must be whole numbers; got \[0.5\]"),
+            ([[0, 1, 2]], ValueError, r"must have shape \(n,\); got shape \(1, 3\)"),
+            (5, ValueError, r"must have shape \(n,\); got shape \(\)"),
+            (pt.lvector("labels"), TypeError, "must be whole numbers; got labels of type TensorVariable"),
+        ]
+    ),
+    within=pm.Model,
+)
 
 
 MATRIX = r"Psi of NormalWishart must be a matrix of shape \(d, d\) with d = 2 features; got "
@@ -85,6 +172,25 @@ def test_arrays_of_other_libraries_are_read_in_the_order_of_their_axes(value):
     np.testing.assert_array_equal(family.alpha, [3.0, 3.0])
 
 
+# Arguments of a family that have no entry.
+EMPTY = [
+    (nrm.CategoricalDirichlet(3.7, []), r"n_levels of CategoricalDirichlet must be .* \(d,\).*; got shape \(0,\)"),
+    (nrm.CategoricalDirichlet([], 3), r"alpha of CategoricalDirichlet must be .* or \(l,\).*; got shape \(0,\)"),
+    (nrm.CategoricalDirichlet([[]]), r"alpha of CategoricalDirichlet must be .* or \(l,\).*; got shape \(1, 0\)"),
+    (nrm.CategoricalDirichlet(pt.as_tensor(np.ones(0))), "alpha of CategoricalDirichlet must be .* of type Vector"),
+    (nrm.NormalGamma([], 1.0, 2.0, 1.0), r"mu of NormalGamma must be .* \(d,\).*; got shape \(0,\)"),
+    (nrm.MultinomialDirichlet([]), r"alpha of MultinomialDirichlet must be .* \(d,\).*; got shape \(0,\)"),
+]
+
+
+def levels_as_data(n_levels):
+    return lambda: nrm.CategoricalDirichlet(1.0, pm.Data("n", np.array(n_levels)))
+
+
+def mean_of_items():
+    return NORMAL._replace(mu=pm.Normal("mu", dims="obs"))
+
+
 test_other_hyperparameters_of_families = refused(
     mixture,
     (nrm.CategoricalDirichlet(0), LEVELS, "alpha of Cat.* with a level above 0 for each feature; got 0.0"),
@@ -97,17 +203,25 @@ test_other_hyperparameters_of_families = refused(
     (nrm.CategoricalDirichlet(1.0, [3, 3, 3]), LEVELS, r"n_levels of .* with d = 2 features; got shape \(3,\)"),
     (nrm.CategoricalDirichlet(1.0, pt.iscalar("l")), LEVELS, "n_levels of CategoricalDirichlet must be constant"),
     (nrm.CategoricalDirichlet(1.0, [3, 10**9]), LEVELS, "n_levels of .* at most 1000000; .* feature"),
+    (
+        *(nrm.CategoricalDirichlet(1.0), [[0, 1], [1, 10**9], [0, 0]]),
+        r"column 1 has the value 1000000000 and 3 rows.*pandas\.factorize.*np\.unique",
+    ),
+    *((levels_as_data(n), LEVELS, "^n_levels of Cat.* must be") for n in ([], [3, 3, 3], [3, 0], [3, 3.5])),
     (nrm.MultinomialDirichlet(1.0, [1, 2]), LEVELS, r"total of .* with n = 3 items; got shape \(2,\)"),
     (nrm.MultinomialDirichlet(1.0, 1.5), LEVELS, "total of .* must be a whole number of at least 0; got 1.5"),
     (WISHART._replace(nu=1.0), X, "nu of NormalWishart must be .* greater than the number of features"),
     (NORMAL._replace(mu=np.nan), X, "mu of NormalGamma.*finite"),
+    (mean_of_items, X, r"mu of NormalGamma must be .*with d = 2 features; got mu .*shape=\(3,\)"),
+    (mean_of_items, X[:, 0], r"mu of NormalGamma must be .*with d = 1 features; got mu .*shape=\(3,\)"),
+    *((family, observed, message) for family, message in EMPTY for observed in (LEVELS, None)),
 )
 
 
 def test_an_asymmetric_Psi_has_no_log_probability():
     entry = pt.dscalar("entry")
     Psi = pt.stack([pt.stack([1.0, entry]), pt.stack([0.0, 1.0])])
-    z = nrm.Partition.dist(nrm.DirichletProcess(1.0), 3)
+    z = nrm.Partition.dist(MEASURE, 3)
     x = nrm.Mixture.dist(z, WISHART._replace(Psi=Psi), shape=(3, 2))
     log_p = pm.logp(x, X)
     labels = np.zeros(3, dtype="int64")
@@ -119,22 +233,12 @@ def test_an_asymmetric_Psi_has_no_log_probability():
 def test_an_asymmetric_Psi_ends_a_chain_where_it_starts():
     with pm.Model() as model:
         entry = pm.Normal("entry", initval=0.5)
-        z = nrm.Partition("z", nrm.DirichletProcess(1.0), n=3)
+        z = nrm.Partition("z", MEASURE, n=3)
         Psi = pt.stack([pt.stack([1.0, entry]), pt.stack([0.0, 1.0])])
         nrm.Mixture("x", z, WISHART._replace(Psi=Psi), observed=X)
     message = "Psi of NormalWishart must be .*symmetric.* where the sampling of 'x' starts; got 0.5"
     with pytest.raises(ValueError, match=message):
         Target(model, z, model.initial_point(), {"mode": "FAST_COMPILE"})
-
-
-@pytest.mark.parametrize(("observed", "d"), [(X, 2), (X[:, 0], 1)])
-def test_a_variable_with_a_dimension_of_the_model_has_one_entry_for_each_feature(observed, d):
-    with pm.Model(coords={"obs": range(3)}):
-        z = nrm.Partition("z", nrm.DirichletProcess(1.0), dims="obs")
-        mu = pm.Normal("mu", dims="obs")
-        message = rf"mu of NormalGamma must be .*shape \(d,\) with d = {d} features; got mu .*shape=\(3,\)"
-        with pytest.raises(ValueError, match=message):
-            nrm.Mixture("x", z, NORMAL._replace(mu=mu), observed=observed)
 
 
 def test_a_tensor_of_unknown_length_is_checked_where_it_is_evaluated():
@@ -146,57 +250,26 @@ def test_a_tensor_of_unknown_length_is_checked_where_it_is_evaluated():
         full.kappa.eval({kappa: [1.0]}, mode="FAST_COMPILE")
 
 
-test_shape_of_a_latent_mixture = refused(
-    lambda arguments: mixture(NORMAL._replace(mu=[0.0, 1.0]), None, **arguments),
-    ({"shape": (4, 2)}, r"shape of a Mixture must begin with the 3 items of partition 'z'; got \(4, 2\)"),
-    ({"dims": ("other", "feature")}, "shape of a Mixture must begin with the 3 items"),
-    ({"shape": 3}, "shape of a Mixture must be .*; got 3"),
-    ({"shape": (3, 2.5)}, r"shape\[1\] of a Mixture must be a whole number"),
-    ({"shape": (3, 3)}, r"mu of NormalGamma .* with d = 3 features; got shape \(2,\)"),
-    ({"dims": ("obs", "other")}, r"mu of NormalGamma .* with d = 4 features; got shape \(2,\)"),
+test_latent_mixture = refused(
+    lambda fields, arguments: mixture(NORMAL._replace(**fields), None, **arguments),
+    ({"mu": [0.0, 1.0]}, {"shape": (4, 2)}, r"shape of a Mixture must begin with the 3 items of .* 'z'; got \(4, 2\)"),
+    ({"mu": [0.0, 1.0]}, {"dims": ("other", "feature")}, "shape of a Mixture must begin with the 3 items"),
+    ({"mu": [0.0, 1.0]}, {"shape": 3}, "shape of a Mixture must be .*; got 3"),
+    ({"mu": [0.0, 1.0]}, {"shape": (3, 2.5)}, r"shape\[1\] of a Mixture must be a whole number"),
+    ({"mu": [0.0, 1.0]}, {"shape": (3, 3)}, r"mu of NormalGamma .* with d = 3 features; got shape \(2,\)"),
+    ({"mu": [0.0, 1.0]}, {"dims": ("obs", "other")}, r"mu of NormalGamma .* with d = 4 features; got shape \(2,\)"),
+    ({"mu": [0.0, 1.0, 2.0], "kappa": [1.0, 2.0]}, {}, r"kappa of .* with d = 3 as in mu; got shape \(2,\)"),
+    *(
+        ({}, {"shape": (3, 2), "initval": initval}, "^initval of Mixture 'x': ")
+        for initval in (1.0, [1.0, 2.0, 3.0], [["a", "b"]] * 3, [[1.0], [2.0, 3.0]])
+    ),
+    error=(TypeError, ValueError),
 )
-
-
-def test_hyperparameters_of_a_latent_mixture_agree():
-    with pytest.raises(ValueError, match=r"kappa of NormalGamma .* with d = 3 as in mu; got shape \(2,\)"):
-        mixture(NORMAL._replace(mu=[0.0, 1.0, 2.0], kappa=[1.0, 2.0]), None)
-
-
-@pytest.mark.parametrize("initval", [1.0, [1.0, 2.0, 3.0], [["a", "b"]] * 3, [[1.0], [2.0, 3.0]]])
-def test_start_of_a_latent_mixture(initval):
-    with pytest.raises((TypeError, ValueError), match="^initval of Mixture 'x': "):
-        mixture(NORMAL, None, shape=(3, 2), initval=initval)
 
 
 def test_a_start_of_a_latent_mixture_is_kept():
     model = mixture(NORMAL, None, shape=(3, 2), initval=X + 5.0)
     np.testing.assert_array_equal(model.initial_point(1)["x"], X + 5.0)
-
-
-@pytest.mark.parametrize("observed", [LEVELS, None])
-@pytest.mark.parametrize(
-    ("family", "message"),
-    [
-        (nrm.CategoricalDirichlet(3.7, []), "n_levels of CategoricalDirichlet must be .* (d,); got shape (0,)"),
-        (nrm.CategoricalDirichlet([], 3), "alpha of CategoricalDirichlet must be .* (d, l) or (l,); got shape (0,)"),
-        (nrm.CategoricalDirichlet([[]]), "alpha of CategoricalDirichlet must be .* (d, l) or (l,); got shape (1, 0)"),
-        (nrm.CategoricalDirichlet(pt.as_tensor(np.ones(0))), "alpha of CategoricalDirichlet must be .* of type Vector"),
-        (nrm.NormalGamma([], 1.0, 2.0, 1.0), "mu of NormalGamma must be .* (d,); got shape (0,)"),
-        (nrm.MultinomialDirichlet([]), "alpha of MultinomialDirichlet must be .* (d,); got shape (0,)"),
-    ],
-)
-def test_empty_hyperparameters(family, observed, message):
-    message = message.replace("(", r"\(").replace(")", r"\)").replace(";", ".*;")
-    with pytest.raises(ValueError, match=message):
-        mixture(family, observed)
-
-
-@pytest.mark.parametrize("n_levels", [[], [3, 3, 3], [3, 0], [3, 3.5]])
-def test_numbers_of_levels_in_data_of_the_model(n_levels):
-    with pm.Model():
-        z = nrm.Partition("z", nrm.DirichletProcess(1.0), n=3)
-        with pytest.raises(ValueError, match="^n_levels of CategoricalDirichlet must be"):
-            nrm.Mixture("x", z, nrm.CategoricalDirichlet(1.0, pm.Data("n", np.array(n_levels))), observed=LEVELS)
 
 
 def test_a_misspelt_support_fails_where_the_class_is_made():
