@@ -123,32 +123,32 @@ def matrices(draw, d, hostile):
 @st.composite
 def families(draw, kind, n, d, hostile):
     """A family of the given name."""
-    scalar = positive(hostile)
-    shaped = per_feature(scalar, d, hostile)
-    if kind == "NormalGamma":
-        parts = [("mu", per_feature(real(hostile), d, hostile)), ("kappa", shaped), ("alpha", shaped), ("beta", shaped)]
-    elif kind == "NormalWishart":
-        nu = scalar.map(lambda text: Text(f"{d} + {text.source}", text.is_plain))
-        location = per_feature(real(hostile), d, hostile)
-        parts = [("mu", location), ("kappa", scalar), ("Psi", matrices(d, hostile)), ("nu", nu)]
-    elif kind == "NormalRegression":
-        covariates = st.just(Text(f"np.linspace(-1, 1, {n})[:, None] ** np.arange({d})", True))
-        location = per_feature(real(hostile), d, hostile)
-        parts = [("covariates", covariates), ("mu", location), ("Lambda", matrices(d, hostile))]
-        parts += [("alpha", scalar), ("beta", scalar)]
-    elif kind in ("PoissonGamma", "BernoulliBeta"):
-        parts = [("alpha", shaped), ("beta", shaped)]
-    else:
-        parts = [("alpha", scalar if kind == "CategoricalDirichlet" else shaped)]
-    texts = [(name, draw(part)) for name, part in parts]
-    if hostile and kind == "CategoricalDirichlet" and draw(st.integers(0, 4)) == 0:
-        levels = choose(draw, ["3", "0", "-1", "2.5", "[3, 3]", "'x'", "nan", "10**9", "[]", f"[3] * {d}", "1"])
-        texts.append(("n_levels", Text(levels, False)))
-    if hostile and kind == "MultinomialDirichlet" and draw(st.integers(0, 4)) == 0:
-        total = choose(draw, ["3", "-1", "nan", f"[4] * {n}", "'x'", "[1, 2]", "2.5"])
-        texts.append(("total", Text(total, False)))
-    arguments = ", ".join(f"{name}={text.source}" for name, text in texts)
-    return Text(f"nrm.{kind}({arguments})", all(text.is_plain for _, text in texts))
+    scalar, location = positive(hostile), per_feature(real(hostile), d, hostile)
+    shaped, matrix = per_feature(scalar, d, hostile), matrices(d, hostile)
+    nu = scalar.map(lambda text: Text(f"{d} + {text.source}", text.is_plain))
+    covariates = st.just(Text(f"np.linspace(-1, 1, {n})[:, None] ** np.arange({d})", True))
+    parts = {
+        "NormalGamma": {"mu": location, "kappa": shaped, "alpha": shaped, "beta": shaped},
+        "NormalWishart": {"mu": location, "kappa": scalar, "Psi": matrix, "nu": nu},
+        "NormalRegression": {
+            "covariates": covariates,
+            "mu": location,
+            "Lambda": matrix,
+            "alpha": scalar,
+            "beta": scalar,
+        },
+        "PoissonGamma": {"alpha": shaped, "beta": shaped},
+        "BernoulliBeta": {"alpha": shaped, "beta": shaped},
+        "CategoricalDirichlet": {"alpha": scalar},
+        "MultinomialDirichlet": {"alpha": shaped},
+    }
+    texts = {name: draw(part) for name, part in parts[kind].items()}
+    further = {"CategoricalDirichlet": "n_levels", "MultinomialDirichlet": "total"}.get(kind)
+    if hostile and further and draw(st.integers(0, 4)) == 0:
+        given = choose(draw, ["3", "0", "-1", "2.5", "[3, 3]", "'x'", "nan", "10**9", "[]", f"[3] * {d}", f"[4] * {n}"])
+        texts[further] = Text(given, False)
+    arguments = ", ".join(f"{name}={text.source}" for name, text in texts.items())
+    return Text(f"nrm.{kind}({arguments})", all(text.is_plain for text in texts.values()))
 
 
 VALUES = {

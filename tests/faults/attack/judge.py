@@ -103,40 +103,23 @@ def judge(case, seconds=SECONDS):
 
 
 def _judge_error(error, case):
-    message = str(error)
-    name = type(error).__name__
-    keywords = set(re.findall(r"(\w+)=", case.program))
-    if not _passes_through(error):
+    message, name = str(error), type(error).__name__
+    words, keywords = set(re.findall(r"\w+", message)), set(re.findall(r"(\w+)=", case.program))
+    files = [frame.filename for frame in traceback.extract_tb(error.__traceback__)]
+    if not any("/pymc_nrm/" in file for file in files):
         # The example itself makes no sense, or a name is misspelt.
-        return Outcome("refused" if set(re.findall(r"\w+", message)) & keywords else "void")
-    where = _place(error)
-    detail = f"{case.kind}: {name} in {where}: {_shape_of(message)}"
+        return Outcome("refused" if words & keywords else "void")
+    detail = f"{case.kind}: {name} in {_place(error)}: {_shape_of(message)}"
     if case.is_plain:
         return Outcome("plain input refused", detail, message)
-    home = _home(error)
-    explicit = home == "pymc_nrm" and isinstance(error, FloatingPointError)
+    is_own = "/pymc_nrm/" in files[-1]
+    explicit = is_own and isinstance(error, FloatingPointError)
     if not explicit and (isinstance(error, NEVER) or not isinstance(error, ALLOWED)):
         return Outcome("internal error", detail, message)
-    if home == "elsewhere":
+    # PyMC and ArviZ check their own arguments.
+    if not (is_own or files[-1] == "<example>" or re.search(r"site-packages/(pymc|arviz\w*)/", files[-1])):
         return Outcome("error from below", detail, message)
-    if not set(re.findall(r"\w+", message)) & (case.names | keywords):
-        return Outcome("no argument named", detail, message)
-    return Outcome("refused")
-
-
-def _passes_through(error):
-    """Whether the traceback of an error has a function of the package."""
-    return any("/pymc_nrm/" in frame.filename for frame in traceback.extract_tb(error.__traceback__))
-
-
-def _home(error):
-    """Where an error was raised: in the package, in PyMC or ArviZ (who check their own arguments), or elsewhere."""
-    file = traceback.extract_tb(error.__traceback__)[-1].filename
-    if "/pymc_nrm/" in file:
-        return "pymc_nrm"
-    if file == "<example>" or re.search(r"site-packages/(pymc|arviz\w*)/", file):
-        return "argument checks of others"
-    return "elsewhere"
+    return Outcome("refused") if words & (case.names | keywords) else Outcome("no argument named", detail, message)
 
 
 def _place(error):

@@ -6,6 +6,8 @@ from fractions import Fraction
 
 import numpy as np
 
+from pymc_nrm.families import CategoricalDirichlet, NormalWishart
+
 
 def log(x):
     """Logarithm of a positive fraction, however large or small."""
@@ -76,16 +78,12 @@ def _location_scale(x, mu, kappa):
 
 
 def normal_gamma(family, X):
+    """Each feature is a normal-Wishart one of one dimension."""
     total = 0.0
     for values, mu, kappa, alpha, beta in zip(X.T, *family, strict=True):
-        x = _fractions(values[~np.isnan(values)])
-        n = len(x)
-        if n == 0:
-            continue
-        mu, kappa, alpha, beta = _fractions([mu, kappa, alpha, beta])
-        added = _location_scale([x], [mu], kappa)[0][0] / 2
-        total += log_gamma_ratio(alpha, n / 2) - n / 2 * (log(beta + added) + math.log(2.0 * math.pi))
-        total += -float(alpha) * log1p(added / beta) - log1p(n / kappa) / 2
+        known = values[~np.isnan(values), None]
+        if len(known):
+            total += normal_wishart(NormalWishart([mu], kappa, [[2.0 * beta]], 2.0 * alpha), known)
     return total
 
 
@@ -148,11 +146,7 @@ def poisson_gamma(family, X):
 
 
 def bernoulli_beta(family, X):
-    total = 0.0
-    for values, a, b in zip(X.T, *family, strict=True):
-        ones, zeros = float((values == 1).sum()), float((values == 0).sum())
-        total += log_gamma_ratio(a, ones) + log_gamma_ratio(b, zeros) - log_gamma_ratio(a + b, ones + zeros)
-    return total
+    return categorical_dirichlet(CategoricalDirichlet(np.stack([family.beta, family.alpha], axis=1)), X)
 
 
 def categorical_dirichlet(family, X):

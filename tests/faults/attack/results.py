@@ -26,7 +26,7 @@ LARGEST_FOR_FRACTIONS = 60
 def problem_of(case, namespace):
     """What is wrong with the result of an example, or None."""
     check = CHECKS.get(case.kind.removeprefix("nrm."))
-    return check and check(namespace)
+    return check and check(namespace.get("result"), namespace)
 
 
 def not_finite(**values):
@@ -185,112 +185,92 @@ def tree_problem(namespace):
     return None
 
 
-def _within(values, low, high, name):
-    values = np.asarray(values, dtype="float64")
-    inside = (values >= low - 1e-9) & (values <= high + 1e-9)
-    return None if inside.all() else f"{name} has {values[~inside][:3]}"
-
-
-def _summary(namespace):
-    table = namespace["result"]
-    if not isinstance(table, pd.DataFrame | xr.Dataset) or not len(table):
-        return f"summary is {type(table).__name__} of length {len(table)}"
+def outside(low, high, **values):
+    """The first of some arrays with an entry that is outside of an interval, with what it holds, or None."""
+    for name, given in values.items():
+        given = np.asarray(given, dtype="float64")
+        inside = (given >= low - 1e-9) & (given <= high + 1e-9)
+        if not inside.all():
+            return f"{name} has {given[~inside][:3]}"
     return None
 
 
-def _point_estimates(namespace):
-    result = namespace["result"]
-    for labels in result["labels"].values:
-        if problem := labels_problem(labels):
-            return problem
+def unless(fine, problem):
+    return None if fine else problem
+
+
+def below_0(result):
+    """The first float array of a Dataset with an entry that is nan or below zero, or None."""
+    arrays = result.data_vars if isinstance(result, xr.Dataset) else {"result": result}
+    return outside(0.0, np.inf, **{name: array for name, array in arrays.items() if array.dtype.kind == "f"})
+
+
+def _point_estimates(result, _):
     distances = result["distance"].values[~np.eye(result.sizes["clustering"], dtype=bool)]
-    if not (distances > 0).all():
-        return "two partitions are equal"
-    return _within(result["share"].values, 1e-9, 1.0, "share") or _within(result["share"].sum(), 1.0, 1.0, "total")
+    problems = [labels_problem(labels) for labels in result["labels"].values]
+    problems += [unless((distances > 0).all(), "two partitions are equal")]
+    problems += [outside(1e-9, 1.0, share=result["share"]), outside(1.0, 1.0, total=result["share"].sum())]
+    return next(filter(None, problems), None)
 
 
-def _similarity(namespace):
-    values = np.asarray(namespace["result"])
-    problem = _within(values, 0.0, 1.0, "similarity")
-    if problem is None and not np.array_equal(values, values.T):
-        return "similarity is not symmetric"
-    return problem or (None if (np.diagonal(values) == 1.0).all() else "similarity of an item with itself is not 1")
+def _similarity(result, _):
+    values = np.asarray(result)
+    is_fine = np.array_equal(values, values.T) and (np.diagonal(values) == 1.0).all()
+    return outside(0.0, 1.0, similarity=values) or unless(is_fine, "similarity is asymmetric or not 1 on the diagonal")
 
 
-def _numbers(namespace):
-    """No number in a Dataset is nan or below zero."""
-    result = namespace["result"]
-    for name, values in result.data_vars.items() if isinstance(result, xr.Dataset) else [("result", result)]:
-        array = np.asarray(values)
-        if array.dtype.kind == "f" and not (array >= -1e-9).all():
-            return f"{name} has {array[~(array >= -1e-9)][:3]}"
-    return None
-
-
-def _components(namespace):
-    result = namespace["result"]
+def _components(result, namespace):
     occupied = result["size"].values > 0
     if (result["size"].sum("cluster") != namespace["n"]).any():
         return "sizes of clusters do not add up to the number of items"
-    for name in ("mean", "variance", "covariance", "probability", "rate"):
-        if name in result:
-            values = result[name].values[occupied]
-            problem = not_finite(**{name: values})
-            if problem is not None:
-                return problem
-            if name in ("variance", "rate", "probability") and (values < 0).any():
-                return f"{name} is {values.min()}"
-    return None
+    positive = ("variance", "probability", "rate")
+    found = {name: result[name].values[occupied] for name in ("mean", "covariance", *positive) if name in result}
+    return not_finite(**found) or outside(0.0, np.inf, **{name: found[name] for name in positive if name in found})
 
 
-def _random_measure(namespace):
-    result = namespace["result"]
-    totals = result["weight"].sum("atom").values
-    problem = _within(result["weight"].values, 0.0, 1.0, "weight") or _within(totals, 1.0, 1.0, "sum of weights")
+def _random_measure(result, namespace):
+    problem = outside(0.0, 1.0, weight=result["weight"]) or outside(1.0, 1.0, total=result["weight"].sum("atom"))
     if problem is None and "cdf" in namespace:
         values = namespace["cdf"]
         values = next(iter(values.data_vars.values())).values if isinstance(values, xr.Dataset) else values.values
-        problem = _within(values, 0.0, 1.0, "cdf")
-        if problem is None and (np.diff(values, axis=-1) < -1e-9).any():
-            return "a distribution function falls"
-    if problem is None and "density" in namespace:
-        return _numbers({"result": namespace["density"]})
-    return problem
+        is_rising = (np.diff(values, axis=-1) >= -1e-9).all()
+        problem = outside(0.0, 1.0, cdf=values) or unless(is_rising, "a distribution function falls")
+    return problem or ("density" in namespace and below_0(namespace["density"])) or None
 
 
-def _density(namespace):
-    result = namespace["result"]
-    return _within(result["new_cluster_weight"].values, 0.0, 1.0, "new_cluster_weight") or _numbers(namespace)
-
-
-def _new_labels(namespace):
-    result = namespace["result"]
+def _new_labels(result, _):
     totals = result["probability"].sum("cluster") + result["new_cluster_probability"]
-    return _within(result["probability"].values, 0.0, 1.0, "probability") or _within(totals, 1.0, 1.0, "total")
+    return outside(0.0, 1.0, probability=result["probability"]) or outside(1.0, 1.0, total=totals)
 
 
-def _finite(namespace, group):
-    """No value of a group of a result, or of the whole one, is missing or infinite."""
-    result = namespace["result"]
-    result = result[group] if isinstance(result, xr.DataTree) and group in result.children else result
-    return not_finite(**{name: array.values for name, array in result.data_vars.items()})
+def _finite(group):
+    """A check that no value of a group of a result, or of the whole one, is missing or infinite."""
+
+    def check(result, _):
+        found = result[group] if isinstance(result, xr.DataTree) and group in result.children else result
+        return not_finite(**{name: array.values for name, array in found.data_vars.items()})
+
+    return check
 
 
+# Checks of a result, and of all names of its program.
 CHECKS = {
-    "steps": steps_problem,
-    "trees": tree_problem,
-    "from_data": lambda namespace: not_finite(**namespace["result"]._asdict()),
-    "plots": lambda namespace: None if namespace["result"].viz is not None else "an empty collection",
-    "summary": _summary,
-    "point_estimate": lambda namespace: labels_problem(namespace["result"]["labels"].values),
+    "steps": lambda _, namespace: steps_problem(namespace),
+    "trees": lambda _, namespace: tree_problem(namespace),
+    "from_data": lambda result, _: not_finite(**result._asdict()),
+    "plots": lambda result, _: unless(result.viz is not None, "an empty collection"),
+    "summary": lambda result, _: unless(isinstance(result, pd.DataFrame | xr.Dataset) and len(result), "no table"),
+    "point_estimate": lambda result, _: labels_problem(result["labels"].values),
     "point_estimates": _point_estimates,
     "similarity": _similarity,
-    "credible_ball": _numbers,
-    "assignment_uncertainty": _numbers,
+    "credible_ball": lambda result, _: below_0(result),
+    "assignment_uncertainty": lambda result, _: below_0(result),
     "sample_cluster_parameters": _components,
-    "compute_log_likelihood": lambda namespace: _finite(namespace, "log_likelihood"),
-    "sample_posterior_predictive": lambda namespace: _finite(namespace, "posterior_predictive"),
+    "compute_log_likelihood": _finite("log_likelihood"),
+    "sample_posterior_predictive": _finite("posterior_predictive"),
     "sample_random_measure": _random_measure,
-    "predictive_density": _density,
+    "predictive_density": lambda result, _: (
+        outside(0.0, 1.0, new_cluster_weight=result["new_cluster_weight"]) or below_0(result)
+    ),
     "cluster_probabilities": _new_labels,
 }
