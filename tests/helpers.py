@@ -18,14 +18,17 @@ from pymc_nrm.testing import largest_z, mean_and_error, z_scores
 
 
 def mixture_of(family, observed, measure=None, **partition):
-    """A model of one mixture, x, over a partition, z, by default of a Dirichlet process with alpha = 1.
+    """A model of a mixture, x, over a partition, z, of a Dirichlet process with alpha = 1 unless a measure is given.
 
-    Where the measure or the family depends on variables, give a function that makes it within the model.
+    Several mixtures are dicts by name.  Where measure or family depend on variables, give functions that make them.
     """
-    measure = measure or nrm.DirichletProcess(1.0)
+    families, data = (family, observed) if isinstance(family, dict) else ({"x": family}, {"x": observed})
+    first, measure = next(iter(data.values())), measure or nrm.DirichletProcess(1.0)
+    size = {"rows": first} if isinstance(first, nrm.Chunks) else {"n": len(first)}
     with pm.Model() as model:
-        z = nrm.Partition("z", measure() if callable(measure) else measure, n=len(observed), **partition)
-        nrm.Mixture("x", z, family() if callable(family) else family, observed=observed)
+        z = nrm.Partition("z", measure() if callable(measure) else measure, **size, **partition)
+        for name, one in families.items():
+            nrm.Mixture(name, z, one() if callable(one) else one, observed=data[name])
     return model
 
 

@@ -1,7 +1,7 @@
 """Chains over a few rows in chunks, and their exact laws."""
 
 import numpy as np
-import pymc as pm
+from helpers import mixture_of
 
 import pymc_nrm as nrm
 from pymc_nrm.moves.chunks.chain import Block, Chain, Clusters, Preparation, no_changes, rounded_rows, sum_clusters
@@ -97,8 +97,5 @@ def in_four_places():
 
 def sampled(rows, family, measure, draws, n_pairs=10, n_redrawn=2, **kwargs):
     """Two chains of a mixture over rows in chunks."""
-    with pm.Model():
-        z = nrm.Partition("z", measure, rows=rows)
-        nrm.Mixture("x", z, family, observed=rows)
-        options = {"chunked_sampler": {"n_pairs": n_pairs, "n_redrawn": n_redrawn}, **kwargs}
-        return nrm.sample(draws, tune=0, chains=2, quiet=True, **options)
+    options = {"chunked_sampler": {"n_pairs": n_pairs, "n_redrawn": n_redrawn}, **kwargs}
+    return nrm.sample(draws, tune=0, chains=2, quiet=True, model=mixture_of(family, rows, measure), **options)

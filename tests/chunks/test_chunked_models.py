@@ -9,7 +9,7 @@ import pandas as pd
 import pymc as pm
 import pytest
 from chunk_cases import FAMILIES, FOLLOWED, MEASURES, in_four_places, sampled
-from helpers import assert_law, mixture_of, refused
+from helpers import assert_law, learned_dirichlet_process, mixture_of, refused
 from scipy.spatial import cKDTree
 
 import pymc_nrm as nrm
@@ -77,10 +77,7 @@ def test_law_of_two_mixtures():
         nrm.Mixture("y", z, nrm.PoissonGamma(1.0, 0.5), observed=rows[["number"]])
         idata = nrm.sample(3000, tune=0, chains=2, quiet=True, random_seed=1, chunked_sampler={"n_redrawn": 2})
     labels = idata.posterior["z"].values.astype(np.int64)
-    with pm.Model() as model:
-        z = nrm.Partition("z", MEASURES["ngg"], n=5)
-        nrm.Mixture("x", z, family, observed=X)
-        nrm.Mixture("y", z, nrm.PoissonGamma(1.0, 0.5), observed=counts)
+    model = mixture_of({"x": family, "y": nrm.PoissonGamma(1.0, 0.5)}, {"x": X, "y": counts}, MEASURES["ngg"])
     partitions = np.array(list(all_partitions(5)))
     logp = model.compile_logp()
     values = np.array([float(logp({"z": one})) for one in partitions])
@@ -111,11 +108,8 @@ def test_a_given_start_is_kept_unless_chains_tune():
 
     def first_draws(tune, **blocks):
         moves = {"n_pairs": 10 * tune, "n_redrawn": 2 * tune}
-        with pm.Model():
-            rows = nrm.Chunks(X, **FOLLOWED, **blocks)
-            z = nrm.Partition("z", nrm.DirichletProcess(0.1), rows=rows)
-            nrm.Mixture("x", z, family, observed=rows)
-            idata = nrm.sample(1, tune=tune, initvals=starts, chunked_sampler=moves, **options)
+        model = mixture_of(family, nrm.Chunks(X, **FOLLOWED, **blocks), nrm.DirichletProcess(0.1))
+        idata = nrm.sample(1, tune=tune, initvals=starts, chunked_sampler=moves, model=model, **options)
         return idata["clusters"]["size"].values[:, 0]
 
     kept, improved = first_draws(0), first_draws(1)
@@ -134,14 +128,11 @@ def test_six_clusters_are_found_from_any_start(pieces, seed):
     means = 6.0 * np.array([[0.0, 0], [1, 0], [0, 1], [1, 1], [2, 2], [2.5, 2]])
     X = means[truth] + rng.normal(size=(n, 2))
     _, labels = cKDTree(X[:pieces]).query(X)
-    rows = nrm.Chunks(X, max_clusters=5000)
-    with pm.Model():
-        z = nrm.Partition("z", nrm.DirichletProcess(1.0), rows=rows)
-        nrm.Mixture("x", z, nrm.NormalWishart(np.zeros(2), 0.001, 8.0 * np.eye(2), 8.0), observed=rows)
-        options = {"chains": 1, "quiet": True, "random_seed": seed, "label_storage": "none"}
-        of_truth, found = (
-            nrm.sample(10, tune=tune, initvals={"z": start}, **options) for tune, start in ((0, truth), (10, labels))
-        )
+    model = mixture_of(nrm.NormalWishart(np.zeros(2), 0.001, 8.0 * np.eye(2), 8.0), nrm.Chunks(X, max_clusters=5000))
+    options = {"chains": 1, "quiet": True, "random_seed": seed, "label_storage": "none", "model": model}
+    of_truth, found = (
+        nrm.sample(10, tune=tune, initvals={"z": start}, **options) for tune, start in ((0, truth), (10, labels))
+    )
     assert ((found["clusters"]["size"].values > n / 100).sum(axis=-1) == 6).all()
     joints = [result.sample_stats["log_joint"].values[0] for result in (of_truth, found)]
     assert abs(joints[0].mean() - joints[1].mean()) < 6.0 * joints[0].std()
@@ -170,59 +161,51 @@ test_errors_of_rows = refused(
 )
 
 
-def test_errors_of_models():
-    rows = nrm.Chunks(np.arange(8.0))
-    with pm.Model():
-        with pytest.raises(TypeError, match=r"rows of Partition 'z' must be Chunks\(X\)"):
-            nrm.Partition("z", nrm.DirichletProcess(1.0), rows=np.arange(8.0))
-        z = nrm.Partition("z", nrm.DirichletProcess(1.0), rows=rows)
-        family = nrm.NormalGamma.from_data(rows)
-        with pytest.raises(TypeError, match="observed of Mixture 'x' must be Chunks"):
-            nrm.Mixture("x", z, family, observed=np.arange(8.0))
-        other = nrm.Chunks(np.arange(8.0))
-        with pytest.raises(ValueError, match="must be a Partition with rows= these Chunks"):
-            nrm.Mixture("x", z, family, observed=other)
-        nrm.Mixture("x", z, family, observed=rows)
-        with pytest.raises(ValueError, match=r"kept by nrm\.sample"):
-            pm.sample(10, chains=1, progressbar=False)
-        with pytest.raises(ValueError, match="rows of Partition 'y' must be None, since 'z' is"):
-            nrm.Partition("y", nrm.DirichletProcess(1.0), rows=other)
-    with pm.Model(), pytest.raises(ValueError, match="observed of Partition 'z' must be None with rows"):
-        nrm.Partition("z", nrm.DirichletProcess(1.0), rows=rows, observed=np.zeros(8))
-    with pm.Model(coords={"row": range(8)}), pytest.raises(ValueError, match="dims of Partition 'z' must be None"):
-        nrm.Partition("z", nrm.DirichletProcess(1.0), rows=rows, dims="row")
-
-
-@pytest.mark.parametrize(
-    ("name", "value", "words"),
-    [
-        ("cores", 2, "cores must be 1"),
-        ("client", object(), "client must be None"),
-        ("trace", [], "trace must be None"),
-        ("return_inferencedata", False, "return_inferencedata must be True"),
-        ("initvals", {"z": np.zeros(7)}, r"initvals\['z'\] must hold one label for each of 8 rows; got 7"),
-        ("initvals", {"z": np.arange(8)}, "must have at most max_clusters=5 clusters, .* got 8"),
-        ("initvals", [None, {"x": np.zeros(8)}], r"initvals\['x'\] must be None"),
-        ("idata_kwargs", {"log_likelihood": True}, "log_likelihood of idata_kwargs must be False"),
-        ("idata_kwargs", {"log_prior": True}, "log_prior of idata_kwargs must be False"),
-        ("idata_kwargs", {"dims": {"z": ["row"]}}, "dims of idata_kwargs must leave out 'z'"),
-    ],
-)
-def test_errors_of_arguments(name, value, words):
+def over_rows(observed=None):
+    """A mixture over rows in chunks, or over other data."""
     rows = nrm.Chunks(np.arange(8.0), max_clusters=5)
-    with pm.Model():
-        z = nrm.Partition("z", nrm.DirichletProcess(1.0), rows=rows)
-        nrm.Mixture("x", z, nrm.NormalGamma.from_data(rows), observed=rows)
-        with pytest.raises(ValueError, match=words):
-            nrm.sample(10, quiet=True, **{name: value})
+    z = nrm.Partition("z", nrm.DirichletProcess(1.0), rows=rows)
+    nrm.Mixture("x", z, nrm.NormalGamma.from_data(rows), observed=rows if observed is None else observed)
+
+
+def partition(name, **given):
+    nrm.Partition(name, nrm.DirichletProcess(1.0), **{"rows": ROWS} | given)
+
+
+ROWS = nrm.Chunks(np.arange(8.0))
+
+
+OF_SAMPLE = [
+    ({"cores": 2}, "cores must be 1"),
+    ({"client": object()}, "client must be None"),
+    ({"trace": []}, "trace must be None"),
+    ({"return_inferencedata": False}, "return_inferencedata must be True"),
+    ({"initvals": {"z": np.zeros(7)}}, r"initvals\['z'\] must hold one label for each of 8 rows; got 7"),
+    ({"initvals": {"z": np.arange(8)}}, "must have at most max_clusters=5 clusters, .* got 8"),
+    ({"initvals": [None, {"x": np.zeros(8)}]}, r"initvals\['x'\] must be None"),
+    ({"idata_kwargs": {"log_likelihood": True}}, "log_likelihood of idata_kwargs must be False"),
+    ({"idata_kwargs": {"log_prior": True}}, "log_prior of idata_kwargs must be False"),
+    ({"idata_kwargs": {"dims": {"z": ["row"]}}}, "dims of idata_kwargs must leave out 'z'"),
+]
+
+
+test_errors_of_models = refused(
+    lambda call: call(),
+    (lambda: partition("z", rows=np.arange(8.0)), r"rows of Partition 'z' must be Chunks\(X\)"),
+    (lambda: partition("z", observed=np.zeros(8)), "observed of Partition 'z' must be None with rows"),
+    (lambda: partition("z", dims="row"), "dims of Partition 'z' must be None"),
+    (lambda: (over_rows(), partition("y")), "rows of Partition 'y' must be None, since 'z' is"),
+    (lambda: over_rows(np.arange(8.0)), "observed of Mixture 'x' must be Chunks"),
+    (lambda: over_rows(ROWS), "must be a Partition with rows= these Chunks"),
+    (lambda: (over_rows(), pm.sample(10, chains=1, progressbar=False)), r"kept by nrm\.sample"),
+    *((lambda given=given: (over_rows(), nrm.sample(10, quiet=True, **given)), words) for given, words in OF_SAMPLE),
+    error=(TypeError, ValueError),
+    within=lambda: pm.Model(coords={"row": range(8)}),
+)
 
 
 def test_what_is_kept_is_what_was_asked_for():
-    rows, family = nrm.Chunks(in_four_places(), n_followed=50, n_sampled=150), FAMILIES["gamma"][0]
-    with pm.Model() as model:
-        z = nrm.Partition("z", MEASURES["ngg"], rows=rows)
-        nrm.Mixture("x", z, family, observed=rows)
-    kept = {}
+    model, kept = mixture_of(FAMILIES["gamma"][0], nrm.Chunks(in_four_places(), **FOLLOWED), MEASURES["ngg"]), {}
     for asked in ("full", "compact", "none", ("z",), ("x", "z_n_clusters")):
         options = {"label_storage": asked} if isinstance(asked, str) else {"var_names": asked}
         kept[asked] = nrm.sample(4, tune=0, chains=1, quiet=True, random_seed=1, model=model, **options)
@@ -242,12 +225,8 @@ def test_what_is_kept_is_what_was_asked_for():
 
 def test_predictions_are_those_of_all_rows():
     family, X = FAMILIES["gamma"]
-    rows = nrm.Chunks(X, block_rows=2)
-    options = {"tune": 0, "chains": 1, "quiet": True, "random_seed": 1}
-    with pm.Model() as model:
-        z = nrm.Partition("z", MEASURES["ngg"], rows=rows)
-        nrm.Mixture("x", z, family, observed=rows)
-        idata = nrm.sample(8, **options)
+    model = mixture_of(family, nrm.Chunks(X, block_rows=2), MEASURES["ngg"])
+    idata = nrm.sample(8, tune=0, chains=1, quiet=True, random_seed=1, model=model)
     of_items = mixture_of(family, X, MEASURES["ngg"])
     labels = idata.posterior.to_dataset()[["z"]].astype("int64").rename(z_row="z_dim_0").drop_vars("z_dim_0")
     labels["z"].attrs["partition"] = "z"
@@ -268,12 +247,11 @@ def test_all_rows_get_the_probabilities_of_their_clusters(tmp_path):
     truth = rng.permutation(np.repeat([0, 1, 2], [300, 200, 100]))
     X = rng.normal(size=(600, 1)) + np.array([0.0, 3.0, 30.0])[truth, None]
     rows = nrm.Chunks(X, block_rows=128, n_followed=200, n_sampled=200)
-    with pm.Model() as model:
-        z = nrm.Partition("z", nrm.DirichletProcess(0.1), rows=rows)
-        nrm.Mixture("x", z, nrm.NormalGamma(0.0, 0.01, 20.0, 20.0), observed=rows)
-        idata = nrm.sample(200, tune=20, chains=1, quiet=True, random_seed=1)
+    model = mixture_of(nrm.NormalGamma(0.0, 0.01, 20.0, 20.0), rows, nrm.DirichletProcess(0.1))
+    idata = nrm.sample(200, tune=20, chains=1, quiet=True, random_seed=1, model=model)
     estimate = nrm.point_estimate(idata, random_seed=0)
-    labelled = nrm.label_rows(idata, model, estimate=estimate, n_draws=200, random_seed=1, progressbar=False)
+    options = {"estimate": estimate, "n_draws": 200, "random_seed": 1, "progressbar": False}
+    labelled = nrm.label_rows(idata, model, **options)
     assert labelled.sizes["row"] == 600
     # Rows that are followed have labels in the draws, of whose shares in the estimate the probabilities are means.
     own = labelled.labels.values[rows.followed]
@@ -286,9 +264,7 @@ def test_all_rows_get_the_probabilities_of_their_clusters(tmp_path):
     far = labelled.labels.values[truth == 2]
     assert (far == far[0]).all()
     assert (labelled.probability.values[truth == 2] > 0.999).all()
-    stored = nrm.label_rows(
-        idata, model, estimate=estimate, n_draws=200, random_seed=1, progressbar=False, path=tmp_path / "labels.zarr"
-    )
+    stored = nrm.label_rows(idata, model, path=tmp_path / "labels.zarr", **options)
     assert np.array_equal(stored.labels, labelled.labels)
     with pytest.raises(ValueError, match="path must be a new folder"):
         nrm.label_rows(idata, model, estimate=estimate, path=tmp_path / "labels.zarr")
@@ -344,12 +320,8 @@ def test_a_run_that_was_stopped_goes_on_with_the_same_draws(tmp_path):
     X = in_four_places()
 
     def model_of(block_rows):
-        with pm.Model() as model:
-            alpha = pm.Gamma("alpha", 2.0, 1.0)
-            rows = nrm.Chunks(X, block_rows=block_rows, n_followed=50, n_sampled=150)
-            z = nrm.Partition("z", nrm.DirichletProcess(alpha), rows=rows)
-            nrm.Mixture("x", z, nrm.NormalGamma.from_data(X), observed=rows)
-        return model
+        rows = nrm.Chunks(X, block_rows=block_rows, **FOLLOWED)
+        return mixture_of(nrm.NormalGamma.from_data(X), rows, learned_dirichlet_process)
 
     options = {"tune": 4, "chains": 2, "quiet": True, "random_seed": 5, "initvals": {"z": np.arange(700) % 50}}
     whole = nrm.sample(8, model=model_of(100), **options)
@@ -373,10 +345,7 @@ def test_labels_of_all_rows_on_disk(tmp_path, monkeypatch, caplog):
     family, measure = nrm.NormalGamma(5.0, 0.1, 2.0, 1.0), MEASURES["dirichlet"]
 
     def run(name, **kwargs):
-        rows = nrm.Chunks(X, block_rows=300, n_followed=50)
-        with pm.Model() as model:
-            z = nrm.Partition("z", measure, rows=rows)
-            nrm.Mixture("x", z, family, observed=rows)
+        model = mixture_of(family, nrm.Chunks(X, block_rows=300, n_followed=50), measure)
         options = {"tune": 2, "thin": 2, "chains": 2, "random_seed": 1, "quiet": True, **kwargs}
         return model, nrm.sample(8, model=model, labels=tmp_path / name, **options)
 
