@@ -154,10 +154,8 @@ def test_columns_of_a_table_in_place_of_those_of_the_model():
 def test_many_columns_and_clusters():
     X = np.random.default_rng(3).normal(size=(N, 25))
     X[:, 22] += 9.0 * LABELS
-    with pm.Model() as model:
-        z = nrm.Partition("z", nrm.DirichletProcess(1.0), n=N)
-        nrm.Mixture("x", z, nrm.NormalGamma(0.0, 1.0, 2.0, 1.0), observed=X)
-        nrm.Mixture("items", z, nrm.PoissonGamma(1.0, 1.0), observed=LABELS)
+    families = {"x": nrm.NormalGamma(0.0, 1.0, 2.0, 1.0), "items": nrm.PoissonGamma(1.0, 1.0)}
+    model = mixture_of(families, {"x": X, "items": LABELS})
     description = nrm.describe_clusters(draws_of(LABELS), model, LABELS)
     assert len(description.table.columns.get_level_values(0).unique()) == 27
     columns = [name for name in description.cells if name.startswith("x_")]

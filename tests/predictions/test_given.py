@@ -4,9 +4,8 @@ import numpy as np
 import pymc as pm
 import pytensor.tensor as pt
 import pytest
-from helpers import refused
+from helpers import mixture_of, refused
 from prediction_cases import (
-    AGE,
     CASES,
     LINE,
     MEASURES,
@@ -75,10 +74,9 @@ def test_quantiles_of_mixtures_are_exact():
 @pytest.mark.slow
 def test_columns_given_columns():
     """A gap in a table is predicted by the other columns; what is given of categories is no covariate."""
-    with pm.Model() as model:
-        z = nrm.Partition("z", MEASURE, n=5)
-        nrm.Mixture("colour", z, nrm.CategoricalDirichlet(0.5), observed=np.array([[0], [0], [0], [1], [1]]))
-        nrm.Mixture("length", z, OF_W, observed=W)
+    colours = np.array([[0], [0], [0], [1], [1]])
+    families = {"colour": nrm.CategoricalDirichlet(0.5), "length": OF_W}
+    model = mixture_of(families, {"colour": colours, "length": W}, MEASURE)
     idata = draws_of([[0, 0, 0, 1, 1]])
     curves = nrm.conditional_quantiles(idata, model, {"colour": [[0], [1]]}, [0.5], var_name="length")
     short, long = curves["mean"].values[0, 0]
@@ -98,10 +96,7 @@ test_what_is_given_is_checked = refused(
 
 
 def test_constant_covariates_are_not_known_for_new_items():
-    with pm.Model() as model:
-        z = nrm.Partition("z", MEASURE, n=5)
-        nrm.Mixture("w", z, OF_W, observed=W)
-        nrm.Mixture("y", z, CONSTANT, observed=Y)
+    model = mixture_of({"w": OF_W, "y": CONSTANT}, {"w": W, "y": Y}, MEASURE)
     idata = draws_of([[0, 0, 0, 1, 1]])
     with pytest.raises(ValueError, match="covariates of 'y' must be pm.Data, a Mixture"):
         nrm.predictive_density(idata, model, Y_NEW, given={"w": W_NEW}, var_name="y")
@@ -112,9 +107,7 @@ def test_constant_covariates_are_not_known_for_new_items():
 @pytest.mark.slow
 def test_replications_and_parameters_are_in_the_coordinates_of_the_user():
     line = CONSTANT._replace(Lambda=1e-6 * np.eye(2), beta=1e-8)
-    with pm.Model() as model:
-        z = nrm.Partition("z", MEASURE, n=5)
-        nrm.Mixture("y", z, line, observed=2.0 + 3.0 * W)
+    model = mixture_of({"y": line}, {"y": 2.0 + 3.0 * W}, MEASURE)
     idata = draws_of([[0, 0, 0, 0, 0]] * 3)
     drawn = nrm.sample_posterior_predictive(idata, model, random_seed=1, progressbar=False)["posterior_predictive"]
     np.testing.assert_allclose(drawn["y"].values[0], [2.0 + 3.0 * W] * 3, atol=0.02)
@@ -211,17 +204,6 @@ def test_forward_draws_have_the_clusters_of_their_items():
     for labels, values in zip(z, x, strict=True):
         same = labels[[2, 0, 0, 3, 2]][:, None] == labels[[2, 0, 0, 3, 2]]
         np.testing.assert_array_equal(np.abs(values[:, None] - values) < 0.01, same)
-
-
-def test_one_row_each_is_no_change():
-    with pm.Model() as model:
-        z = nrm.Partition("z", MEASURE, n=4)
-        nrm.Mixture("plain", z, OF_AGE, observed=AGE)
-        nrm.Mixture("rows", z, OF_AGE, observed=AGE[[2, 0, 3, 1]], rows=[2, 0, 3, 1])
-    logps = [model.compile_logp(model[name], mode="FAST_COMPILE") for name in ("plain", "rows")]
-    for labels in all_partitions(4):
-        plain, rows = (logp({"z": labels}) for logp in logps)
-        assert rows == pytest.approx(plain, rel=1e-12)
 
 
 test_wrong_rows = refused(

@@ -3,7 +3,6 @@
 import math
 
 import numpy as np
-import pymc as pm
 import pytest
 import xarray as xr
 from helpers import learned_dirichlet_process, mixture_of
@@ -173,10 +172,8 @@ def test_density_distribution_function_and_mean_of_counts_agree():
 
 
 def test_mixtures_over_one_partition_share_weights_for_one_seed():
-    with pm.Model() as model:
-        z = nrm.Partition("z", nrm.DirichletProcess(1.0), n=4)
-        nrm.Mixture("x", z, nrm.PoissonGamma(1.0, 0.5), observed=[1, 0, 9, 2])
-        nrm.Mixture("y", z, nrm.NormalGamma(0.0, 1.0, 2.0, 1.0), observed=[1.0, 0.0, 9.0, 2.0])
+    families, data = {"x": nrm.PoissonGamma(1.0, 0.5), "y": nrm.NormalGamma(0.0, 1.0, 2.0, 1.0)}, [1, 0, 9, 2]
+    model = mixture_of(families, {"x": data, "y": data})
     idata = draws_of([LABELS, LABELS])
     x, again = (sample_random_measure(idata, model, var_name="x", random_seed=seed) for seed in (7, 7))
     y, other = (sample_random_measure(idata, model, var_name="y", random_seed=seed) for seed in (7, 8))
