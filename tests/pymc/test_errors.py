@@ -45,6 +45,10 @@ test_wrong_arguments = refused(
     (lambda z: nrm.SplitMerge([z], proposal="random"), ValueError, "proposal must be .*'sequential'.*'random'"),
     (lambda z: nrm.SplitMerge([z], n_movs=3), TypeError, "n_movs"),
     (lambda z: sample(tree_guided={"n_movs": 3}), TypeError, "n_movs"),
+    *(
+        (lambda z, step=step: step([pm.Poisson("y", 2.0)]), TypeError, "'y' is not a Partition")
+        for step in (nrm.MarginalGibbs, nrm.SplitMerge, nrm.TreeGuided)
+    ),
     within=pm.Model,
 )
 
@@ -74,21 +78,10 @@ test_uses_of_labels_other_than_by_a_mixture = refused(
 )
 
 
-def test_steps_sample_partitions_only():
-    with pm.Model():
-        y = pm.Poisson("y", 2.0)
-        for step in (nrm.MarginalGibbs, nrm.SplitMerge, nrm.TreeGuided):
-            with pytest.raises(TypeError, match="'y' is not a Partition"):
-                step([y])
-
-
 def test_external_samplers():
-    with pm.Model():
-        alpha = pm.Gamma("alpha", 2, 1)
-        z = nrm.Partition("z", nrm.DirichletProcess(alpha), n=3)
-        nrm.Mixture("x", z, normal, observed=X)
-        with pytest.raises(ValueError, match="nutpie.*not assigned to another step"):
-            sample(nuts_sampler="nutpie")
+    model = mixture_of(normal, X, learned_dirichlet_process)
+    with model, pytest.raises(ValueError, match="nutpie.*not assigned to another step"):
+        sample(nuts_sampler="nutpie")
 
 
 @pytest.mark.parametrize(

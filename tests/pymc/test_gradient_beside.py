@@ -8,7 +8,6 @@ import subprocess
 import sys
 
 import cloudpickle
-import numpy as np
 import pymc as pm
 import pytest
 from helpers import learned_dirichlet_process, mixture_of
@@ -16,7 +15,7 @@ from helpers import learned_dirichlet_process, mixture_of
 import pymc_nrm as nrm
 from pymc_nrm.kernels import compilation
 from pymc_nrm.run import gradient_beside
-from pymc_nrm.run.gradient_beside import compile_gradient, with_gradient_beside
+from pymc_nrm.run.gradient_beside import with_gradient_beside
 
 SAMPLE = """
 import pymc as pm
@@ -30,25 +29,15 @@ with pm.Model() as model:
 prepare_numba()
 from numba.core import event
 
-class Names(event.Listener):
-    def __init__(self):
-        self.of_pytensor = []
-
-    def on_start(self, event):
-        function = event.data["dispatcher"].py_func
-        if str(function.__module__).startswith("pytensor"):
-            self.of_pytensor.append(function.__name__)
-
-    def on_end(self, event):
-        pass
-
-names = Names()
 counts = []
-with event.install_listener("numba:compile", names):
-    nrm.sample(
-        2, tune=0, chains=1, cores=CORES, random_seed=1, model=model, progressbar=False,
-        callback=lambda trace, draw: counts.append(len(names.of_pytensor)),
-    )
+with event.install_recorder("numba:compile") as recorder:
+
+    def count(trace, draw):
+        starts = [one.data["dispatcher"].py_func.__module__ for _, one in recorder.buffer if one.is_start]
+        counts.append(sum(str(module).startswith("pytensor") for module in starts))
+
+    options = {"tune": 0, "chains": 1, "cores": CORES, "random_seed": 1, "progressbar": False}
+    nrm.sample(2, model=model, callback=count, **options)
 print(counts[0])
 """
 
@@ -124,23 +113,6 @@ def test_a_model_that_cannot_be_pickled_is_left_to_the_chains(model, monkeypatch
     monkeypatch.setattr(cloudpickle, "dumps", fail)
     with gradient_beside._other_process(model, [], {}) as has_started:
         assert not has_started
-
-
-def test_the_other_process_calls_the_gradient(model, tmp_path, monkeypatch):
-    called = []
-    call = pm.model.core.ValueGradFunction.__call__
-
-    def record(self, *arguments, **options):
-        called.append(call(self, *arguments, **options))
-        return called[-1]
-
-    monkeypatch.setattr(pm.model.core.ValueGradFunction, "__call__", record)
-    path = tmp_path / "model.pickle"
-    path.write_bytes(cloudpickle.dumps((model, ["alpha_log__"], {})))
-    compile_gradient(path)
-    [(log_density, gradient)] = called
-    assert np.isfinite(log_density)
-    assert gradient.shape == (1,)
 
 
 @pytest.mark.slow

@@ -7,8 +7,7 @@ from helpers import mixture_of
 
 import pymc_nrm as nrm
 from pymc_nrm.measures.base import log_eppf
-from pymc_nrm.models import marked_labels
-from pymc_nrm.partitions.labels import is_canonical, label_counts
+from pymc_nrm.partitions.labels import is_canonical
 
 X = np.array([[0.0, 0.4], [1.1, 1.9], [0.7, 0.6], [-1.6, 1.2], [2.2, 2.4]])
 COORDS = {"obs": list("abcde"), "feature": ["length", "width"]}
@@ -44,15 +43,6 @@ def test_sampling_gives_no_warning_and_labels_in_order_of_appearance(sampled):
     np.testing.assert_array_equal(sampled.posterior["z_n_clusters"], labels.max("obs") + 1)
     assert sampled.observed_data["x"].dims == ("obs", "feature")
     np.testing.assert_array_equal(sampled.observed_data["x"], X)
-
-
-def test_point_logps(model):
-    point = model.initial_point()
-    logps = model.point_logps(point, round_vals=10)
-    assert set(logps) == {"alpha", "z", "scale", "x"}
-    alpha = np.exp(point["alpha_log__"])
-    expected = log_eppf(nrm.NormalizedGeneralizedGamma(alpha, 0.3), label_counts(point["z"]))
-    assert logps["z"] == pytest.approx(expected, rel=1e-8)
 
 
 @pytest.mark.parametrize("initval", [[7, 7, 3, 3, 7], np.array([4.0, 4.0, 0.0, 0.0, 4.0]), [0, 0, 1, 1, 0]])
@@ -133,12 +123,3 @@ def test_text_and_graph_show_measure_and_family():
     pytest.importorskip("graphviz")
     source = model.to_graphviz().source
     assert "Partition[NormalizedGeneralizedGamma]" in source and "Mixture[NormalGamma]" in source
-
-
-def test_names_of_a_family_of_a_user():
-    class Waiting:
-        pass
-
-    name, (plain, latex) = marked_labels.printed_names("mixture", Waiting)
-    assert (name, plain) == ("mixture[Waiting]", "Mixture[Waiting]")
-    assert latex == r"\operatorname{Mixture}[\operatorname{Waiting}]"

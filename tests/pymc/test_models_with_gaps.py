@@ -7,6 +7,7 @@ import pymc as pm
 import pytensor
 import pytest
 import xarray as xr
+from helpers import mixture_of
 from scipy.stats import multivariate_t
 
 import pymc_nrm as nrm
@@ -70,10 +71,8 @@ def test_the_variable_has_names_of_its_entries():
 
 
 def test_families_that_leave_values_out_have_no_variable():
-    with pm.Model() as model:
-        z = nrm.Partition("z", nrm.DirichletProcess(1.0), n=len(X))
-        nrm.Mixture("x", z, nrm.NormalGamma(0.0, 1.0, 1.0, 1.0), observed=X)
-        nrm.Mixture("y", z, nrm.NormalWishart(MU, 1.0, PSI, NU), observed=FILLED)
+    families = {"x": nrm.NormalGamma(0.0, 1.0, 1.0, 1.0), "y": nrm.NormalWishart(MU, 1.0, PSI, NU)}
+    model = mixture_of(families, {"x": X, "y": FILLED})
     assert [rv.name for rv in model.free_RVs] == ["z"] and gaps_of(model.rvs_to_values[model["y"]]) is None
 
 

@@ -144,19 +144,6 @@ def test_sampling_state_belongs_to_its_options():
             nrm.SplitMerge([model["z"]], n_moves=4).sampling_state = state
 
 
-def test_a_step_is_reset_between_chains():
-    model = make_model()
-    with model:
-        step = nrm.SplitMerge([model["z"]], rng=1)
-
-    def run():
-        step.setup_chain(np.random.default_rng(5), 0, 10)
-        point = model.initial_point()
-        return [step.step(point)[0]["z"].tolist() for _ in range(10)]
-
-    assert run() == run()
-
-
 @pytest.mark.parametrize(
     ("given", "cores"),
     [({"chains": 4}, 3), ({"chains": 2}, 2), ({"chains": 4, "cores": 1}, 1), ({"chains": 2, "cores": 8}, 8)],

@@ -79,21 +79,16 @@ def test_forward_draws_have_the_new_size(make):
         assert pm.sample_prior_predictive(3, random_seed=1).prior["z"].shape == (1, 3, 6)
 
 
+@pytest.mark.parametrize("step_is_old", [False, True])
 @FOLLOWING
 @pytest.mark.parametrize("counts", [LONGER, SHORTER], ids=["longer", "shorter"])
-def test_a_new_chain_draws_what_a_model_of_the_new_size_draws(make, counts):
-    draws = sample(resized(make, counts)).posterior["z"]
-    assert draws.shape == (1, 20, len(counts))
-    assert (draws.values == sample(fixed(counts)).posterior["z"].values).all()
-
-
-@pytest.mark.parametrize("counts", [LONGER, SHORTER], ids=["longer", "shorter"])
-def test_a_step_made_before_the_change_serves_a_chain_after_it(counts):
-    model = by_shape(COUNTS)
+def test_a_chain_after_the_change_draws_what_a_model_of_the_new_size_draws(make, counts, step_is_old):
+    model = make(COUNTS)
     with model:
-        step = nrm.MarginalGibbs([model["z"]])
+        step = nrm.MarginalGibbs([model["z"]]) if step_is_old else None
     set_counts(model, counts)
     draws = sample(model, step).posterior["z"]
+    assert draws.shape == (1, 20, len(counts))
     assert (draws.values == sample(fixed(counts)).posterior["z"].values).all()
 
 
@@ -177,14 +172,10 @@ test_numbers_of_items_that_are_refused = refused(
 )
 
 
-@pytest.mark.parametrize("number", [lambda X: pt.constant(4), lambda X: pm.Normal("a", shape=4).shape[0]])
-def test_numbers_of_items_that_are_fixed(number):
-    with pm.Model():
-        assert nrm.Partition("z", MEASURE, n=number(None)).type.shape == (4,)
-
-
-def test_a_number_of_items_as_data():
+def test_numbers_of_items_that_are_fixed_or_data():
     with pm.Model() as model:
+        for number in (pt.constant(4), pm.Normal("a", shape=4).shape[0]):
+            assert nrm.Partition.dist(MEASURE, n=number).type.shape == (4,)
         z = nrm.Partition("z", MEASURE, n=pm.Data("n", np.array(4)))
         pm.set_data({"n": np.array(6)})
         assert pm.draw(z, random_seed=1).shape == model.initial_point()["z"].shape == (6,)

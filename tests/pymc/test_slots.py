@@ -119,14 +119,19 @@ def test_steps_refuse_partitions_of_the_other_kind():
             nrm.SlotNUTS()
 
 
-@pytest.mark.parametrize("options", [{"n_sweeps": 0}, {"mean_empty": 0.0}, {"mean_empty": "2"}])
-def test_options_are_checked(options):
-    [name] = options
-    with normal_model() as model, pytest.raises(ValueError, match=f"{name} must be"):
-        nrm.SlotGibbs([model["z"]], **options, compile_kwargs=CHEAP)
-    for K in (0, 2.5, "other", True):
-        with pytest.raises(ValueError, match="max_clusters of Partition 'z' must"):
-            normal_model(K)
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("n_sweeps", 0),
+        ("mean_empty", 0.0),
+        ("mean_empty", "2"),
+        *(("max_clusters", K) for K in (0, 2.5, "other", True)),
+    ],
+)
+def test_options_are_checked(name, value):
+    with pytest.raises(ValueError, match=f"{name}( of Partition 'z')? must"):
+        model = normal_model(value if name == "max_clusters" else 4)
+        nrm.SlotGibbs([model["z"]], **{name: value}, compile_kwargs=CHEAP, model=model)
 
 
 @pytest.mark.parametrize("labels", [[0, 1, 3], [0, -1, 2], [0, 0.5, 1], [0, 1]])
@@ -275,11 +280,8 @@ def test_warning_from_one_draw_in_a_thousand_on(n_full, warns):
 
 
 def test_labels_that_are_not_kept_still_tell_of_overflow(caplog):
-    with pm.Model():
-        z = nrm.Partition("z", nrm.DirichletProcess(2.0), n=5, max_clusters=2)
-        mean = pm.Normal("mean", 0, 1, shape=2)
-        pm.Normal("x", mean[z], 1, observed=np.arange(5.0))
-        nrm.sample(110, tune=5, chains=1, cores=1, random_seed=1, progressbar=False, label_storage="none")
+    options = {"tune": 5, "chains": 1, "cores": 1, "random_seed": 1, "progressbar": False, "label_storage": "none"}
+    nrm.sample(110, model=normal_model(2, measure=nrm.DirichletProcess(2.0)), **options)
     assert "z used all 2 slots in" in caplog.text
 
 
