@@ -77,17 +77,30 @@ def test_errors_keep_the_draws_before_them(needs, fixed, caplog):
         if draw.draw_idx == 60:
             raise ConnectionError("the callback cannot be reached")
 
-    idata = nrm.sample(**OPTIONS, **fixed, callback=fail)
-    assert idata.posterior.sizes["draw"] == 30
+    assert nrm.sample(**OPTIONS, **fixed, callback=fail).posterior.sizes["draw"] == 30
     assert "Chains could not go on, and their first draws are kept: ConnectionError: the callback" in caplog.text
 
 
-def test_without_a_temporary_folder_chains_do_not_go_on(needs, fixed, monkeypatch):
+def without_a_temporary_folder(monkeypatch):
     def fail(**arguments):
         raise FileNotFoundError("no usable temporary directory")
 
     monkeypatch.setattr(going_on.tempfile, "TemporaryDirectory", fail)
+
+
+def with_a_step_without_state(monkeypatch):
+    monkeypatch.setattr("pymc_nrm.run.checkpoint_step.steps_without_state", lambda step: ["Foreign"])
+    monkeypatch.setattr(CheckpointedStep, "step", None)
+
+
+def with_many_labels(monkeypatch):
+    monkeypatch.setattr(going_on, "_MOST_LABELS", 6 * 59)
+
+
+@pytest.mark.parametrize("change", [without_a_temporary_folder, with_a_step_without_state, with_many_labels])
+def test_runs_that_cannot_go_on(change, needs, fixed, monkeypatch):
     needs += [60]
+    change(monkeypatch)
     assert nrm.sample(**OPTIONS, **fixed).posterior.sizes["draw"] == 30
 
 
@@ -100,18 +113,8 @@ def test_a_full_disk_only_means_that_draws_are_made_again(needs, fixed, monkeypa
     assert_same(nrm.sample(**OPTIONS, **fixed), nrm.sample(46, **OPTIONS, **fixed))
 
 
-def test_a_step_without_state_does_not_go_on(needs, fixed, monkeypatch):
-    monkeypatch.setattr("pymc_nrm.run.checkpoint_step.steps_without_state", lambda step: ["Foreign"])
-    monkeypatch.setattr(CheckpointedStep, "step", None)
-    needs += [40]
-    assert nrm.sample(**OPTIONS, **fixed).posterior.sizes["draw"] == 30
-
-
-def test_many_items_do_not_go_on(needs, fixed, monkeypatch):
+def test_many_items_do_not_go_on(fixed, monkeypatch):
     assert going_on.can_go_on(fixed["model"], {})
     assert not going_on.can_go_on(fixed["model"], {"nuts_sampler_kwargs": {}})
-    needs += [60, 60]
-    monkeypatch.setattr(going_on, "_MOST_LABELS", 6 * 59)
-    assert nrm.sample(**OPTIONS, **fixed).posterior.sizes["draw"] == 30
     monkeypatch.setattr(going_on, "MANY_ITEMS", 5)
     assert not going_on.can_go_on(fixed["model"], {})

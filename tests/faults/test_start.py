@@ -113,11 +113,12 @@ def test_start_from_a_sample_is_that_of_its_seed_and_leaves_the_step_alone(monke
 def test_start_from_a_sample_is_at_the_first_hyperparameters(monkeypatch, many, seen):
     """Steps before it have moved them given labels of nobody."""
     monkeypatch.setattr(sampled_start, "START_SIZES", (4, many))
-    with pm.Model() as model:
-        mu = pm.Normal("mu", 75.0, 10.0)
-        z = nrm.Partition("z", nrm.DirichletProcess(3.0), n=N)
-        nrm.Mixture("x", z, nrm.NormalGamma(mu, 1e-3, 2.0, 1.0), observed=X)
-        step = nrm.TreeGuided([z])
+
+    def family():
+        return nrm.NormalGamma(pm.Normal("mu", 75.0, 10.0), 1e-3, 2.0, 1.0)
+
+    with mixture_of(family, X, nrm.DirichletProcess(3.0)) as model:
+        step = nrm.TreeGuided([model["z"]])
     first, families = model.initial_point(), []
 
     def start(rng, table, family, data):
