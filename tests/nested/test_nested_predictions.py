@@ -7,7 +7,7 @@ import pymc as pm
 import pytest
 import xarray as xr
 from enumerated_posterior import all_values, values_along
-from helpers import mixture_of
+from helpers import mixture_of, refused
 from pytensor.compile.mode import Mode
 
 import pymc_nrm as nrm
@@ -336,27 +336,27 @@ def test_components_of_a_nested_partition(case):
     assert (found["size"] > 0).sum("cluster").values.ravel().tolist() == (values[:, :, -1].max(axis=1) + 1).tolist()
 
 
-def test_what_is_refused():
-    model, draws = make_model("NormalDiffusion"), posterior(some_values("NormalDiffusion"))
-    with pytest.raises(NotImplementedError, match="NormalDiffusion has no .*, which sample_cluster_parameters needs"):
-        nrm.sample_cluster_parameters(draws, model)
-    for refused in (nrm.fused_estimate, nrm.sample_random_measure):
-        with pytest.raises(ValueError, match="flat; got the NestedPartition 't'"):
-            refused(draws, model)
-    with pytest.raises(ValueError, match="X_new must be given for the partition 't'"):
-        nrm.cluster_probabilities(draws, model)
-    with pytest.raises(ValueError, match=r"estimate must have shape \(3, 2\); got shape \(3,\)"):
-        nrm.cluster_probabilities(draws, model, NEW["t"], [0, 0, 1])
-    with pytest.raises(ValueError, match="got a consensus tree, whose levels are its own"):
-        nrm.cluster_probabilities(draws, model, NEW["t"], nrm.stats.consensus_tree(draws["t"]))
-    with pytest.raises(ValueError, match="a tree of 3 items and at most 2 levels; got 2 items and 1 levels"):
-        nrm.cluster_probabilities(draws, model, NEW["t"], nrm.stats.ItemTree.from_levels([[0, 1]]))
-    with pytest.raises(ValueError, match=r"shape \(3, 2\) for the 3 items of the model; got int64"):
-        nrm.log_predictive_density(draws.isel(item=slice(0, 2)), model, NEW["t"])
-    with pytest.raises(ValueError, match="X_new of 'x' must have shape"):
-        nrm.log_predictive_density(draws, model, [[1.0, 2.0, 3.0]])
-    with pytest.raises(ValueError, match="X_new"):
-        nrm.log_predictive_density(draws, model, [[np.nan, 2.0]])
+SMALL = nrm.stats.ItemTree.from_levels([[0, 1]])
+ROWS = "a tree of 3 items and at most 2 levels; got 2 items and 1 levels"
+
+
+test_what_is_refused = refused(
+    lambda call: call(posterior(some_values("NormalDiffusion")), make_model("NormalDiffusion")),
+    (nrm.sample_cluster_parameters, "NormalDiffusion has no .*, which sample_cluster_parameters needs"),
+    (nrm.fused_estimate, "flat; got the NestedPartition 't'"),
+    (nrm.sample_random_measure, "flat; got the NestedPartition 't'"),
+    (nrm.cluster_probabilities, "X_new must be given for the partition 't'"),
+    (lambda d, m: nrm.cluster_probabilities(d, m, NEW["t"], [0, 0, 1]), r"shape \(3, 2\); got shape \(3,\)"),
+    (
+        lambda d, m: nrm.cluster_probabilities(d, m, NEW["t"], nrm.stats.consensus_tree(d["t"])),
+        "got a consensus tree, whose levels are its own",
+    ),
+    (lambda d, m: nrm.cluster_probabilities(d, m, NEW["t"], SMALL), ROWS),
+    (lambda d, m: nrm.log_predictive_density(d.isel(item=[0, 1]), m, NEW["t"]), r"shape \(3, 2\) for .* got int64"),
+    (lambda d, m: nrm.log_predictive_density(d, m, [[1.0, 2.0, 3.0]]), "X_new of 'x' must have shape"),
+    (lambda d, m: nrm.log_predictive_density(d, m, [[np.nan, 2.0]]), "X_new"),
+    error=(ValueError, NotImplementedError),
+)
 
 
 @pytest.mark.slow

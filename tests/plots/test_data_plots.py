@@ -28,19 +28,6 @@ class TestEstimates:
             assert all(len(np.unique(matched[a == k])) == 1 for k in np.unique(a))
             assert (matched == b).sum() >= (a == b).sum()
 
-    def test_labels(self, draws):
-        labels, groups = cluster_points.grouped_estimate(None, xr.Dataset({"labels": ("item", TRUE + 4)}), N, 1)
-        assert (labels == cluster_points.by_size(TRUE)).all()
-        assert sorted(groups.numbers) == sorted(np.unique(TRUE + 4))
-        for wrong, kind in [(TRUE[:-1], ValueError), (TRUE.astype(float), TypeError), (TRUE[:, None], ValueError)]:
-            with pytest.raises(kind, match=rf"estimate must have shape \({N},\)|estimate must hold integers"):
-                cluster_points.grouped_estimate(None, wrong, N, 1)
-        with pytest.raises(ValueError, match="variable labels; got variables center"):
-            cluster_points.grouped_estimate(None, xr.Dataset({"center": ("item", TRUE)}), N, 1)
-        other = xr.DataArray(TRUE, dims="item", coords={"item": np.arange(N)})
-        with pytest.raises(ValueError, match="same items"):
-            cluster_points.grouped_estimate(draws, other, N, 1)
-
 
 class TestGroups:
     def test_features(self):
