@@ -1,13 +1,21 @@
-"""Properties that every family must have, over the table of families."""
+"""Properties that every family must have, over the table of families, and products of families."""
+
+from typing import NamedTuple
 
 import numpy as np
 import pytest
 from attack.reference import LOG_MARGINALS
 
+from pymc_nrm.families import BernoulliBeta, NormalGamma, NormalWishart, PoissonGamma
 from pymc_nrm.families.arguments import broadcast_hyperparameters
-from pymc_nrm.families.base import prepare_data
+from pymc_nrm.families.base import localise, prepare_data
+from pymc_nrm.families.conjugate import draw_parameters, parameters_size, restore_parameters
+from pymc_nrm.families.fast import panel_shape
+from pymc_nrm.families.product import Product, product, product_data
+from pymc_nrm.kernels.generic import kernel
+from pymc_nrm.kernels.lanes import LANES
 from pymc_nrm.testing import check_family
-from pymc_nrm.testing.family_kernels import marginal, sum_statistics
+from pymc_nrm.testing.family_kernels import marginal, panel_values, sum_statistics
 
 
 @pytest.mark.quick("PoissonGamma")
@@ -39,3 +47,64 @@ def test_broadcasting_gives_full_shapes_and_leaves_them_alone(case):
     again = broadcast_hyperparameters(case.full, *case.dense.shape)
     for field, repeated in zip(case.full, again, strict=True):
         np.testing.assert_array_equal(field, repeated)
+
+
+@kernel
+def draw(family, statistics, rng):
+    parameters = np.zeros(parameters_size(family))
+    draw_parameters(family, statistics, rng, parameters)
+    return parameters
+
+
+def summed(family, data):
+    return sum_statistics(localise(family, data), data, np.arange(9))
+
+
+@pytest.fixture(scope="module")
+def parts():
+    rng = np.random.default_rng(1)
+    data = [rng.normal(50, 1, size=(9, 2)), rng.integers(0, 2, size=(9, 3)), rng.poisson(3, size=(9, 1))]
+    families = [NormalGamma(49.0, 0.1, 2.0, 1.0), BernoulliBeta(1.0, 2.0), PoissonGamma(1.0, 0.5)]
+    full = [broadcast_hyperparameters(family, *X.shape) for family, X in zip(families, data, strict=True)]
+    return full, [prepare_data(family, X) for family, X in zip(full, data, strict=True)], data
+
+
+class WithoutPanel(NamedTuple):
+    """A family that overrides nothing."""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("chosen", [[1, 3], [0, 1, 2, 3]])
+def test_a_panel_is_that_of_each_part(chosen):
+    rng = np.random.default_rng(3)
+    data = [rng.normal(size=(9, 3)), rng.poisson(3, size=(9, 2)), rng.normal(size=(9, 2)), rng.integers(0, 2, (9, 4))]
+    priors = [NormalWishart(0.0, 0.1, np.eye(3), 5.0), PoissonGamma(1.0, 0.5), NormalWishart(0.0, 0.3, np.eye(2), 4.0)]
+    families = [broadcast_hyperparameters(f, *X.shape) for f, X in zip([*priors, BernoulliBeta()], data, strict=True)]
+    families, data = [families[k] for k in chosen], [data[k] for k in chosen]
+    prepared = [prepare_data(family, X) for family, X in zip(families, data, strict=True)]
+    whole, whole_data = product(families), product_data(prepared)
+    local, width = localise(whole, whole_data), 2 * LANES
+    clusters = [rng.permutation(9)[: rng.integers(0, 9)] for _ in range(width)]
+    statistics = np.array([sum_statistics(local, whole_data, items) for items in clusters])
+    prior = rng.normal(size=width)
+    for item in range(9):
+        for panel, single in panel_values(local, statistics, prior, whole_data, item):
+            np.testing.assert_allclose(panel, single, rtol=1e-10)
+    assert panel_shape(Product(local, WithoutPanel())) == (0, 0, 0)
+
+
+def test_parameters_are_drawn_and_restored_side_by_side(parts):
+    families, data, _ = parts
+    whole, whole_data = product(families), product_data(data)
+    statistics = summed(whole, whole_data)
+    parameters = draw(localise(whole, whole_data), statistics, np.random.default_rng(2))
+    restored = restore_parameters(whole, whole_data, np.stack([parameters, parameters]))
+    np.testing.assert_allclose(restored[1, :2], parameters[:2] + data[0].center)
+    np.testing.assert_array_equal(restored[:, 2:], [parameters[2:]] * 2)
+    assert abs(restored[0, 0] - 50) < 3
+
+
+def test_one_family_is_its_own_product(parts):
+    assert product(parts[0][:1]) is parts[0][0]
+    with pytest.raises(ValueError, match="at least one"):
+        product([])
