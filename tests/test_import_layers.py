@@ -154,12 +154,8 @@ OLD = {
 }
 
 
-@pytest.mark.parametrize("name", OLD)
-def test_old_name(name):
-    with pytest.raises(AttributeError, match=f"{name} is {OLD[name]} now"):
+@pytest.mark.parametrize("name", [*OLD, "unknown"])
+def test_old_and_unknown_names(name):
+    message = f"{name} is {OLD[name]} now" if name in OLD else "module 'pymc_nrm' has no attribute 'unknown'"
+    with pytest.raises(AttributeError, match=message):
         getattr(nrm, name)
-
-
-def test_unknown_name():
-    with pytest.raises(AttributeError, match="module 'pymc_nrm' has no attribute 'unknown'"):
-        nrm.unknown  # noqa: B018

@@ -46,12 +46,9 @@ def test_normal_gamma_from_data_follows_the_units():
     family, scaled = NormalGamma.from_data(X), NormalGamma.from_data(10 * X + 5)
     np.testing.assert_allclose(scaled.mu, 10 * family.mu + 5)
     np.testing.assert_allclose(scaled.beta, 100 * family.beta)
-
-
-@pytest.mark.parametrize("X", [[[1.0], [1.0]], [[1.0], [np.nan]]])
-def test_normal_gamma_from_data_refuses_constant_features(X):
-    with pytest.raises(ValueError, match="^X must have (columns that vary|at least two values in every column)"):
-        NormalGamma.from_data(X)
+    for wrong in ([[1.0], [1.0]], [[1.0], [np.nan]]):
+        with pytest.raises(ValueError, match="^X must have (columns that vary|at least two values in every column)"):
+            NormalGamma.from_data(wrong)
 
 
 def test_n_levels_come_from_the_data():

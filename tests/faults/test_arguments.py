@@ -131,6 +131,15 @@ test_argument = refused(
     (lambda: plots.plot_cluster_sizes(IDATA, log=np.zeros((2, 2)), backend="none"), "log must be True or False"),
     (lambda: plots.plot_n_clusters(IDATA, by_chain="no", backend="none"), "by_chain must be True or False; got 'n"),
     (lambda: nrm.summary(POSTERIOR.astype(str)), "var_names must be of numbers; 'alpha' holds <U"),
+    (
+        lambda: nrm.summary(POSTERIOR.assign(alpha=POSTERIOR["alpha"].expand_dims(k=0)).isel(item=[])),
+        r"idata must have variables to summarise; got \['alpha', 'z'\] of no entries",
+    ),
+    *(
+        (lambda make=make, n=n: make(n), "must be a whole number between 1 and 1000000000; got")
+        for make in (lambda n: nrm.Partition.dist(MEASURE, n), lambda n: nrm.Partition("z", MEASURE, n=n))
+        for n in (0, 10**12, "a", 2.0, True)
+    ),
     (lambda: trees.bhc(np.nan, FAMILY, MEASURE), r"X must have shape \(n, d\) or \(n,\); got shape \(\)"),
     (lambda: trees.bhc(X, FAMILY, MEASURE, u=2**1025), "u must be a finite number above 0; got 3"),
     (lambda: trees.bhc(X, nrm.NormalGamma(0, 1, 1e9, 1), MEASURE), "alpha of NormalGamma must be at most 1e.08"),
@@ -165,6 +174,7 @@ test_argument = refused(
     (lambda: testing.z_scores(DRAWS, 3, [1.0]), r"partitions must have shape .* got shape \(\)"),
     (lambda: testing.z_scores(DRAWS, all_partitions(4), [1.0]), "probabilities must be 15 numbers .* shape"),
     error=(TypeError, ValueError),
+    within=pm.Model,
 )
 
 
@@ -227,13 +237,6 @@ test_dimensions_of_a_mixture = refused(
 )
 
 
-@pytest.mark.parametrize("make", [nrm.Partition.dist, lambda measure, n: nrm.Partition("z", measure, n=n)])
-@pytest.mark.parametrize("n", [0, 10**12, "a", 2.0, True])
-def test_number_of_items(make, n):
-    with pm.Model(), pytest.raises(ValueError, match="must be a whole number between 1 and 1000000000; got"):
-        make(MEASURE, n)
-
-
 def test_whole_numbers_beyond_doubles():
     assert plain_values(nrm.PoissonGamma([2**70], 1.0)).alpha == plain_values(nrm.PoissonGamma(2**70, 1.0)).alpha
     for alpha in (2**1025, [2**1025], [2**1025, 1.0]):
@@ -250,11 +253,6 @@ def test_covariances_beyond_doubles():
     measures = nrm.sample_random_measure(IDATA, model, random_seed=1)
     with pytest.raises(ValueError, match="density of 'x' cannot be computed: .* Choose mu nearer to the data"):
         nrm.measure_density(measures, model, np.full((1, 2), 1e9))
-
-
-def test_a_summary_of_no_entries():
-    with pytest.raises(ValueError, match=r"idata must have variables to summarise; got \['alpha', 'z'\] of no entries"):
-        nrm.summary(POSTERIOR.assign(alpha=POSTERIOR["alpha"].expand_dims(k=0)).isel(item=[]))
 
 
 @pytest.mark.parametrize(
