@@ -33,7 +33,6 @@ GROUPS = {
         "recipes/test_scikit_learn.py",
         "exact/test_moves.py",
         "exact/test_steps.py",
-        "exact/test_allocations.py",
         "faults/test_attack.py",
         "faults/test_start.py",
         "pymc/test_model.py",

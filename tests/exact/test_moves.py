@@ -1,22 +1,36 @@
-"""Every move of a flat partition by itself, for every family, against the enumerated law given u."""
+"""Every move of a flat partition by itself against the enumerated law given u, and proposals of units exactly."""
 
 from functools import cache
-from itertools import permutations
+from itertools import permutations, product
 
 import numpy as np
 import pytest
 from cases import MEASURES, TREE_MOVES, rows
 from helpers import assert_law, log_marginal_of, random_merges, seeded
 from laws import CHAINS, inputs, law_given_u
+from scipy.special import expit
 
+from pymc_nrm.families import NormalGamma
+from pymc_nrm.measures import NormalizedGeneralizedGamma
 from pymc_nrm.measures.base import weights
 from pymc_nrm.moves.gibbs import gibbs_sweep, join_in_turn, scan_order
-from pymc_nrm.moves.guide_trees.guide_tree import make_guide
-from pymc_nrm.moves.guide_trees.tree import build_tree
+from pymc_nrm.moves.guide_trees.guide_tree import draw_level, make_guide, n_separating_levels
+from pymc_nrm.moves.guide_trees.tree import build_tree, leaves, lowest_common_ancestor
 from pymc_nrm.moves.slice_labels import slice_move
-from pymc_nrm.moves.split_merge import SplitMergeOptions, split_merge_moves
+from pymc_nrm.moves.split_merge import SplitMergeOptions, allocate_items, choose_side, split_merge_moves, start_sides
 from pymc_nrm.moves.tree_guided import Cycle, MovesPerCycle, tree_guided_cycle
+from pymc_nrm.moves.tree_split_merge import (
+    allocate_units,
+    find_traces,
+    item_of,
+    make_units,
+    sides_of_units,
+    unit_size,
+    unit_statistics,
+)
 from pymc_nrm.partitions.clusters import build_state, ordered_labels
+from pymc_nrm.partitions.labels import canonical_labels
+from pymc_nrm.testing import kernel_inputs
 
 U = 2.5
 N_STARTS, N_DRAWS = 24_000, 8_000
@@ -122,3 +136,141 @@ def test_items_join_in_turn(family):
     rng = seeded(family, "in turn")
     draws = [join_in_turn(rng, table, *inputs(family)) for _ in range(N_DRAWS)]
     assert_law(np.reshape(draws, (CHAINS, -1, n)), partitions, np.array(probabilities))
+
+
+@pytest.mark.parametrize("log_odds", [-800.0, -1.2, 0.4, 800.0])
+def test_sides_are_drawn_with_the_probability_that_is_given(log_odds):
+    rng, n_draws = np.random.default_rng(1), 4000
+    probability = expit(log_odds)
+    sides, log_q = np.array([choose_side(rng, log_odds, -1) for _ in range(n_draws)]).T
+    assert abs(sides.mean() - probability) <= 4.5 * np.sqrt(probability * (1.0 - probability) / n_draws)
+    for side in (0, 1):
+        assert choose_side(rng, log_odds, side) == (side, pytest.approx(-np.logaddexp(0.0, log_odds * (1 - 2 * side))))
+        assert (log_q[sides == side] == choose_side(rng, log_odds, side)[1]).all()
+
+
+N_UNITS = 70
+
+
+def random_tree(rng, n):
+    """Merges, mostly of neighbours, so that some clusters fill whole blocks."""
+    roots, merges = list(range(n)), []
+    for k in range(n - 1):
+        i = int(rng.integers(len(roots) - 1))
+        j = i + 1 if rng.random() < 0.7 else int(rng.choice([m for m in range(len(roots)) if m != i]))
+        merges.append((roots[i], roots[j]))
+        roots = [root for place, root in enumerate(roots) if place not in (i, j)] + [n + k]
+    return build_tree(merges, rng.normal(size=n - 1))
+
+
+def items_of(guide, units, k):
+    node = units.node[k]
+    if node < 0:
+        return frozenset(units.items[units.start[k] : units.start[k + 1]].tolist())
+    anchor = {int(units.anchors[units.glued[k]])} if units.glued[k] >= 0 else set()
+    return frozenset(leaves(guide.tree, int(node)).tolist()) - anchor
+
+
+def cases(n=N_UNITS, seed=1):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 2))
+    family, data = kernel_inputs(NormalGamma(mu=0.0, kappa=0.2, alpha=2.0, beta=1.0), X)
+    for _ in range(60):
+        guide = make_guide(random_tree(rng, n), family, data)
+        # Runs in leaf order, with some breaks.
+        runs = np.sort(rng.integers(0, 5, size=n))
+        runs[rng.random(n) < rng.choice([0.0, 0.05, 0.3])] = 1
+        labels = np.empty(n, dtype=np.int64)
+        labels[guide.tree.order] = runs
+        state = build_state(canonical_labels(labels), family, data)
+        first, second = map(int, rng.choice(n, size=2, replace=False))
+        for level in range(n_separating_levels(guide, lowest_common_ancestor(guide.tree, first, second))):
+            yield rng, family, data, guide, state, level, first, second
+
+
+def test_units_are_the_traces_of_blocks():
+    n_whole = n_glued = 0
+    for _, family, data, guide, state, level, first, second in cases():
+        slots = {int(state.labels[first]), int(state.labels[second])}
+        union = {i for i in range(N_UNITS) if state.labels[i] in slots} - {first, second}
+        blocks = {int(node): set(leaves(guide.tree, int(node)).tolist()) for node in guide.block[level]}
+        assert all(len(block) <= guide.granularity[level] for block in blocks.values())
+        assert sum(map(len, blocks.values())) == N_UNITS
+        expected = {frozenset(block & union): node for node, block in blocks.items() if block & union}
+
+        units = make_units(state, guide, find_traces(state, guide), level, first, second)
+        found = [items_of(guide, units, k) for k in range(len(units.node))]
+        assert len(found) == len(set(found))
+        assert set(found) == set(expected)
+        row = np.empty(state.statistics.shape[1])
+        ones = [build_state(np.zeros(1, dtype=np.int64), family, data._replace(values=x[None])) for x in data.values]
+        placed = np.zeros(len(found), dtype=np.int64)
+        # A split can give the clusters if every unit, with the anchor of its block, lies in one of them.
+        glued = [unit | blocks[expected[unit]] & {first, second} for unit in found]
+        pure = sides_of_units(state, guide, units, int(state.labels[second]), placed)
+        if len(slots) == 2:
+            assert pure == all(len({int(state.labels[i]) for i in unit}) == 1 for unit in glued)
+        for k, unit in enumerate(found):
+            block = blocks[expected[unit]]
+            assert units.glued[k] == (0 if first in block else 1 if second in block else -1)
+            assert unit_size(guide, units, k) == len(unit)
+            unit_statistics(family, data, guide, units, k, row)
+            np.testing.assert_allclose(row, sum(ones[i].statistics[0] for i in unit), rtol=1e-9, atol=1e-9)
+            if pure and len(slots) == 2:
+                assert placed[k] == (state.labels[next(iter(unit))] == state.labels[second])
+            n_whole += units.node[k] >= guide.tree.order.shape[0]
+            n_glued += units.node[k] >= guide.tree.order.shape[0] and units.glued[k] >= 0
+    assert n_whole > 100
+    assert n_glued > 20
+
+
+def test_items_of_a_cluster():
+    for _, _, _, guide, state, _, first, _ in cases():
+        found, slot = find_traces(state, guide), int(state.labels[first])
+        members = [item_of(guide, found, slot, rank) for rank in range(state.counts[slot])]
+        assert sorted(members) == np.flatnonzero(state.labels == slot).tolist()
+
+
+def allocation(seed, table, family, data, guide, units, level, goals):
+    sides = start_sides(family, data, *map(int, units.anchors))
+    rng, placed = np.random.default_rng(seed), np.empty_like(goals)
+    if level == 0:
+        log_q = allocate_items(rng, sides, table, family, data, units.node, placed, goals, False)
+    else:
+        log_q = allocate_units(rng, sides, table, family, data, guide, units, placed, goals)
+    return log_q, placed, sides
+
+
+def test_probabilities_of_all_allocations_of_units_sum_to_one():
+    """A forced allocation has the probability of the same free one."""
+    table = weights(NormalizedGeneralizedGamma(0.8, 0.4), 14, 0.3)
+    n_checked = 0
+    for rng, family, data, guide, state, level, first, second in cases(14, seed=3):
+        units = make_units(state, guide, find_traces(state, guide), level, first, second)
+        n_units = len(units.node)
+        if n_units > 6:
+            continue
+        fixed = (int(rng.integers(1 << 30)), table, family, data, guide, units, level)
+        choices = np.array(list(product((0, 1), repeat=n_units)), dtype=np.int64).reshape(-1, n_units)
+        choices = choices[((units.glued < 0) | (choices == units.glued)).all(axis=1)]
+        assert sum(np.exp(allocation(*fixed, choice)[0]) for choice in choices) == pytest.approx(1.0, rel=1e-9)
+        # The order of units is drawn first, so that with one seed both runs see the same.
+        log_q, placed, sides = allocation(*fixed, np.full(n_units, -1))
+        log_p, same, again = allocation(*fixed, placed)
+        np.testing.assert_array_equal(same, placed)
+        assert log_p == pytest.approx(log_q, abs=1e-9)
+        for a, b in zip(sides, again, strict=True):
+            np.testing.assert_allclose(a, b, rtol=1e-9, atol=1e-9)
+        n_checked += 1
+    assert n_checked > 30
+
+
+def test_levels_are_drawn_from_the_tree_alone():
+    *_, guide, _, _, first, second = next(cases())
+    node = lowest_common_ancestor(guide.tree, first, second)
+    n_levels = n_separating_levels(guide, node)
+    rng = np.random.default_rng(2)
+    counts = np.bincount([draw_level(rng, guide, node) for _ in range(20_000)], minlength=n_levels)
+    expected = 20_000 * 2.0 ** np.arange(n_levels) / (2.0**n_levels - 1.0)
+    assert len(counts) == n_levels
+    assert (np.abs(counts - expected) < 4.5 * np.sqrt(expected)).all()
