@@ -16,9 +16,9 @@ CORE = {
     "partitions without data": (15, models.prior_cases(STEP)),
     "trees": (30, tree_calls.tree_cases(FAMILY, ("bhc",))),
     "hyperparameters from data": (30, tree_calls.from_data_cases()),
-    "functions of draws": (60, afterwards.statistic_cases()),
-    "functions of draws and model": (40, afterwards.prediction_cases(FAMILY)),
-    "plots": (8, afterwards.plot_cases()),
+    "functions of draws": (60, afterwards.cases_of("statistics")),
+    "functions of draws and model": (40, afterwards.cases_of("predictions", FAMILY)),
+    "plots": (8, afterwards.cases_of("plots")),
 }
 
 

@@ -1,7 +1,5 @@
 """Starts of chains: that of the user is kept, and the default is left to the step, or comes from Ward linkage."""
 
-import pickle
-
 import numpy as np
 import pymc as pm
 import pytest
@@ -148,16 +146,6 @@ def test_start_from_a_sample_keeps_known_labels(monkeypatch):
 def test_initial_value_of_the_variable_is_kept():
     assert starts(pm.sample, make_model(initval=ONE), None, 1, tree_guided=OPTIONS) == [1, 1]
     assert starts(pm.sample, make_model(initval=ONE), {"z": "support_point"}, 1, tree_guided=OPTIONS) == [4, 4]
-
-
-def test_mark_survives_copies_and_processes():
-    point = make_model().initial_point()
-    labels = point["z"]
-    from_bytes = np.frombuffer(labels.tobytes(), pickle.loads(pickle.dumps(labels.dtype)))
-    for copy in (labels.copy(), np.array(labels), from_bytes, pickle.loads(pickle.dumps(labels))):
-        assert is_default_start(copy)
-        assert copy.dtype == np.int64
-    assert not is_default_start(list(labels))
 
 
 def test_two_partitions_with_equal_starts_are_told_apart():

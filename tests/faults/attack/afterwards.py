@@ -121,11 +121,9 @@ MEASURED = pieces("""
 
 
 def _names(table, module):
-    names = set(names_of(*[getattr(module, name) for name in table]))
-    for arguments in table.values():
-        names |= set(arguments)
-    extra = "posterior draws chain draw labels visuals backend X_new grid items plot_collection cost_false_join"
-    return frozenset(names | {*extra.split(), "cost_false_split", "w"})
+    names = set(names_of(*[getattr(module, name) for name in table])).union(*table.values())
+    extra = "posterior draws chain draw labels visuals backend X_new grid items plot_collection cost_false_join w"
+    return frozenset(names | {*extra.split(), "cost_false_split"})
 
 
 @st.composite
@@ -138,62 +136,54 @@ def posteriors(draw, n, hostile):
     return Text(text, idata == "posterior")
 
 
-@st.composite
-def statistic_cases(draw):
-    """A function of draws alone."""
-    function = choose(draw, sorted(STATISTICS))
-    hostile = choose(draw, [0, 0, 3])
-    before = draw(posteriors(choose(draw, [5, 1, 2, 8, 20]), hostile))
-    chosen = draw(options(STATISTICS[function], hostile=hostile))
-    text = f"{before.source}result = nrm.{function}(idata{chosen.source})\n"
-    return Case(f"nrm.{function}", text, _names(STATISTICS, nrm), before.is_plain and not chosen.source)
+# Functions of draws by kind, the room of the package where they are, and further words for their errors.
+ROOMS = {
+    "statistics": (STATISTICS, nrm, []),
+    "predictions": (PREDICTIONS, nrm, ["measure_draws", "feature", "weight", "total", "atom"]),
+    "plots": (PLOTS, nrm.plots, ["matplotlob"]),
+}
+# What plot_clusters gets besides draws; the last ones are wrong.
+POINTS = pieces("""
+    rng.normal(size=({n}, 2)) | rng.normal(size={n}) | rng.normal(size=({n}, 5)) | rng.normal(size=(3, 2))
+    None | 'X' | np.full(({n}, 2), nan)
+""")
 
 
 @st.composite
-def prediction_cases(draw, kinds):
-    """A function of draws and a model."""
-    function = choose(draw, sorted(PREDICTIONS))
-    # Regressions need covariates of new items, which these programs do not have.
-    kind = choose(draw, [kind for kind in kinds if kind != "NormalRegression"])
-    n, d = choose(draw, [5, 3, 1, 2]), choose(draw, [2, 1, 3])
-    hostile = choose(draw, [0, 0, 2])
-    X = draw(data(VALUES[kind], n, d, 0))
-    family, measure = draw(families(kind, n, d, hostile)), draw(measures(hostile))
-    before = draw(posteriors(n, hostile and draw(st.booleans())))
-    chosen = draw(options(PREDICTIONS[function], hostile=hostile))
-    new, ordinary = "", True
-    if function in ("predictive_density", "cluster_probabilities"):
-        ordinary = not draw(st.integers(0, 1))
-        new = ", np.array(X)" if ordinary else f", {choose(draw, [*NEW, *WRONG_ANYTHING])}"
-    text = MODEL.format(X=X.source, measure=measure.source, family=family.source, n=n) + before.source
-    text += f"result = nrm.{function}(idata, model{new}{chosen.source})\n"
-    parts = (X, family, measure, before)
-    is_plain = all(part.is_plain for part in parts) and ordinary and not chosen.source
-    if function == "sample_random_measure" and draw(st.booleans()):
-        text += choose(draw, MEASURED) + "\n"
-        is_plain = False
-    names = _names(PREDICTIONS, nrm) | {"measure_draws", "feature", "weight", "total", "atom"}
-    return Case(f"nrm.{function}", text, names, is_plain)
-
-
-@st.composite
-def plot_cases(draw):
-    """A picture on the backend that draws nothing."""
-    function = choose(draw, sorted(PLOTS))
-    hostile = choose(draw, [0, 3])
-    n = choose(draw, [6, 2, 1])
-    before = draw(posteriors(n, hostile))
-    chosen = draw(options({**PLOTS[function], "visuals": VISUALS}, hostile=hostile))
-    given = ""
-    if function == "plot_clusters":
-        forms = pieces("""
-            rng.normal(size=({n}, 2)) | rng.normal(size={n}) | rng.normal(size=({n}, 5)) | rng.normal(size=(3, 2))
-            None | 'X' | np.full(({n}, 2), nan)
-        """)
-        given = ", " + choose(draw, forms if hostile else forms[:3]).format(n=n).replace(
-            "rng", "np.random.default_rng(1)"
+def cases_of(draw, room, kinds=()):
+    """A function of draws alone, of draws and a model of a family of ``kinds``, or a picture on no backend."""
+    table, module, words = ROOMS[room]
+    function = choose(draw, sorted(table))
+    hostile = choose(draw, {"statistics": [0, 0, 3], "predictions": [0, 0, 2], "plots": [0, 3]}[room])
+    n = choose(draw, {"statistics": [5, 1, 2, 8, 20], "predictions": [5, 3, 1, 2], "plots": [6, 2, 1]}[room])
+    text, given, after, is_plain = "", "", "", True
+    if room == "predictions":
+        # Regressions need covariates of new items, which these programs do not have.
+        kind = choose(draw, [kind for kind in kinds if kind != "NormalRegression"])
+        d = choose(draw, [2, 1, 3])
+        X, family, measure = (
+            draw(data(VALUES[kind], n, d, 0)),
+            draw(families(kind, n, d, hostile)),
+            draw(measures(hostile)),
         )
-    backend = choose(draw, ["'none'"] * 9 + ["'matplotlob'"])
-    text = f"{before.source}result = nrm.plots.{function}(idata{given}, backend={backend}{chosen.source})\n"
-    names = _names(PLOTS, nrm.plots) | {"matplotlob"}
-    return Case("plots", text, names, before.is_plain and not chosen.source and backend == "'none'" and not hostile)
+        is_plain = all(part.is_plain for part in (X, family, measure))
+        text, given = MODEL.format(X=X.source, measure=measure.source, family=family.source, n=n), ", model"
+        if function in ("predictive_density", "cluster_probabilities"):
+            ordinary = not draw(st.integers(0, 1))
+            given += ", np.array(X)" if ordinary else f", {choose(draw, [*NEW, *WRONG_ANYTHING])}"
+            is_plain = is_plain and ordinary
+        if function == "sample_random_measure" and draw(st.booleans()):
+            after, is_plain = choose(draw, MEASURED) + "\n", False
+    elif room == "plots":
+        if function == "plot_clusters":
+            points = choose(draw, POINTS if hostile else POINTS[:3]).format(n=n)
+            given = ", " + points.replace("rng", "np.random.default_rng(1)")
+        backend = choose(draw, ["'none'"] * 9 + ["'matplotlob'"])
+        given, is_plain = f"{given}, backend={backend}", backend == "'none'" and not hostile
+    before = draw(posteriors(n, hostile and (room != "predictions" or draw(st.booleans()))))
+    more = {"visuals": VISUALS} if room == "plots" else {}
+    chosen = draw(options(table[function] | more, hostile=hostile))
+    call = f"result = {'nrm.plots' if room == 'plots' else 'nrm'}.{function}(idata{given}{chosen.source})\n"
+    check = "plots" if room == "plots" else f"nrm.{function}"
+    is_plain = is_plain and before.is_plain and not chosen.source
+    return Case(check, text + before.source + call + after, _names(table, module) | set(words), is_plain)

@@ -35,9 +35,9 @@ KINDS = {
     "priors": (60, models.prior_cases()),
     "trees": (140, tree_calls.tree_cases(ALL)),
     "from_data": (20, tree_calls.from_data_cases()),
-    "statistics": (220, afterwards.statistic_cases()),
-    "predictions": (200, afterwards.prediction_cases(ALL)),
-    "plots": (50, afterwards.plot_cases()),
+    "statistics": (220, afterwards.cases_of("statistics")),
+    "predictions": (200, afterwards.cases_of("predictions", ALL)),
+    "plots": (50, afterwards.cases_of("plots")),
 }
 
 
