@@ -14,7 +14,8 @@ import pymc_nrm as nrm
 from pymc_nrm.families.base import add_item, statistics_size
 from pymc_nrm.families.conjugate import log_marginal
 from pymc_nrm.partitions.labels import all_partitions, canonical_labels
-from pymc_nrm.testing import largest_z, mean_and_error, z_scores
+from pymc_nrm.testing import largest_z, mean_and_error, total_variation, z_scores
+from pymc_nrm.testing.scores import partition_frequencies
 
 
 def mixture_of(family, observed, measure=None, **partition):
@@ -78,6 +79,13 @@ def assert_law(labels, partitions, probabilities, **options):
     """Assert that chains of labels, shape (chains, draws, n), have the given law."""
     scores = z_scores(labels, partitions, probabilities, **options)
     assert np.abs(scores).max() < largest_z(labels.shape, max(scores.size, 1))
+
+
+def distance_to_law(labels, partitions, probabilities):
+    """Total variation of chains of labels to a law, and their largest z-score relative to its limit."""
+    scores = z_scores(labels, partitions, probabilities)
+    largest = np.abs(scores).max() / largest_z(labels.shape, max(scores.size, 1))
+    return total_variation(partition_frequencies(labels, partitions), probabilities), largest
 
 
 def assert_means(values, expected):

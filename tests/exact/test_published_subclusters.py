@@ -5,7 +5,7 @@ import warnings
 
 import numpy as np
 import pytest
-from helpers import mixture_of, seeded
+from helpers import distance_to_law, mixture_of, refused, seeded
 
 import pymc_nrm as nrm
 from pymc_nrm.measures.base import weights
@@ -16,7 +16,7 @@ from pymc_nrm.published.chang_fisher_sweep import (
     Rules,
     subcluster_chain,
 )
-from pymc_nrm.testing import exact_posterior, kernel_inputs, largest_z, mean_and_error, total_variation, z_scores
+from pymc_nrm.testing import exact_posterior, kernel_inputs, mean_and_error, total_variation
 from pymc_nrm.testing.scores import partition_frequencies
 
 PublishedSubclusters = nrm.published.PublishedSubclusters
@@ -57,32 +57,21 @@ def chains(rules, length, n_gibbs, n_draws):
     return np.array([subcluster_chain(*pair, *options)[100:] for pair in zip(rngs, starts, strict=True)])
 
 
-def distance(draws):
-    """Total variation to the posterior, and the largest z-score relative to its limit."""
-    partitions, probabilities = posterior()
-    scores = z_scores(draws, partitions, probabilities)
-    largest = np.abs(scores).max() / largest_z(draws.shape, scores.size)
-    return total_variation(partition_frequencies(draws, partitions), probabilities), largest
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_published_chain_is_found_wrong(program):
     rules, length, least = PROGRAMS[program]
-    found, largest = distance(chains(rules, length, 0, 10_000))
-    assert found > least
-    assert largest > 1.5
+    found, largest = distance_to_law(chains(rules, length, 0, 10_000), *posterior())
+    assert found > least and largest > 1.5
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("part", PARTS)
 def test_each_part_is_wrong_between_exact_sweeps(part):
     rules, sign = PARTS[part]
-    draws = chains(rules, 1, 1, 10_000)
-    found, largest = distance(draws)
-    assert found > 0.08
-    assert largest > 1.5
-    partitions, probabilities = posterior()
+    draws, (partitions, probabilities) = chains(rules, 1, 1, 10_000), posterior()
+    found, largest = distance_to_law(draws, partitions, probabilities)
+    assert found > 0.08 and largest > 1.5
     mean, error, _ = mean_and_error(draws.max(axis=-1) + 1.0)
     assert sign * (mean - probabilities @ (partitions.max(axis=1) + 1.0)) > 10.0 * error
 
@@ -113,30 +102,24 @@ def test_step_makes_the_draws_of_the_chain(rules):
         step.step({"z": row})
 
 
-WRONG = {
-    "rules must be one of": {"rules": "julia"},
-    "burnout must be None unless": {"burnout": 3},
-    "burnout": {"rules": "dpmm_subclusters_jl", "burnout": 0},
-    "always_splittable must be False unless": {"rules": "dpmm_jl", "always_splittable": True},
-}
+def step_of(measure=MEASURE, **options):
+    model = make_model(measure)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return PublishedSubclusters([model["z"]], model=model, **options)
 
 
-@pytest.mark.parametrize("message", WRONG)
-def test_wrong_options_are_refused(message):
-    model = make_model()
-    with model, warnings.catch_warnings(), pytest.raises(ValueError, match=message):
-        PublishedSubclusters([model["z"]], **WRONG[message])
-
-
-@pytest.mark.filterwarnings("ignore:PublishedSubclusters does not leave")
-def test_other_measures_are_refused():
-    model = make_model(nrm.PitmanYorProcess(0.3, 1.0))
-    with model, pytest.raises(ValueError, match="must have a DirichletProcess; that of 'z' is a PitmanYorProcess"):
-        PublishedSubclusters([model["z"]])
+test_what_is_refused = refused(
+    lambda options: step_of(**options),
+    ({"rules": "julia"}, "rules must be one of"),
+    ({"burnout": 3}, "burnout must be None unless"),
+    ({"rules": "dpmm_subclusters_jl", "burnout": 0}, "burnout"),
+    ({"rules": "dpmm_jl", "always_splittable": True}, "always_splittable must be False unless"),
+    ({"measure": nrm.PitmanYorProcess(0.3, 1.0)}, "must have a DirichletProcess; that of 'z' is a PitmanYorProcess"),
+)
 
 
 @pytest.mark.slow
 def test_exact_chain_of_the_same_length_is_right():
-    found, largest = distance(chains(Rules(CHANG_FISHER, False), 0, 1, 10_000))
-    assert found < 0.02
-    assert largest < 1.0
+    found, largest = distance_to_law(chains(Rules(CHANG_FISHER, False), 0, 1, 10_000), *posterior())
+    assert found < 0.02 and largest < 1.0

@@ -1,19 +1,17 @@
 """The published sampler of nested partitions, which these tests must find wrong, and its corrected form."""
 
-import functools
 import warnings
 
 import numpy as np
 import pymc as pm
 import pytest
 from enumerated_posterior import CHAINS, check_draws, inputs, law, posterior
-from helpers import seeded
+from helpers import distance_to_law, seeded
 from test_nested_model import X
 
 import pymc_nrm as nrm
 from pymc_nrm.kernels.generic import kernel
 from pymc_nrm.published.huang_sweep import Repairs, published_sweep
-from pymc_nrm.testing import largest_z, total_variation, z_scores
 
 PUBLISHED, CORRECTED = Repairs(), Repairs(True, True, True)
 PublishedNestedGibbs = nrm.published.PublishedNestedGibbs
@@ -29,16 +27,6 @@ def published_chain(rng, values, levels, gammas, family, data, repairs, truncati
     return draws
 
 
-@functools.cache
-def paths_and_components(case):
-    """Group of each value by its paths and components, and the probabilities of the groups."""
-    values, _, p = posterior("BernoulliBeta", case)
-    depth = values.shape[2] // 2
-    kept = np.delete(values, np.arange(depth, 2 * depth), axis=2)
-    groups = np.unique(kept, axis=0, return_inverse=True)[1].ravel()
-    return groups, np.bincount(groups, weights=p)
-
-
 def draw(family, case, repairs, truncation, n_draws):
     levels, gammas, n = law(case)
     start = np.zeros((n, 2 * len(gammas) - 1), dtype=np.int64)
@@ -50,14 +38,14 @@ def draw(family, case, repairs, truncation, n_draws):
 
 
 def distance(draws, case):
-    """Total variation of paths and components to the posterior, and the largest z-score relative to its limit."""
-    groups, p = paths_and_components(case)
-    _, index, _ = posterior("BernoulliBeta", case)
+    """:func:`distance_to_law` of paths and components."""
+    values, index, p = posterior("BernoulliBeta", case)
+    depth = values.shape[2] // 2
+    kept = np.delete(values, np.arange(depth, 2 * depth), axis=2)
+    groups = np.unique(kept, axis=0, return_inverse=True)[1].ravel()
     rows = np.array([index[value.tobytes()] for value in draws.reshape(-1, *draws.shape[2:])])
-    found = groups[rows].reshape(draws.shape[:2])
-    scores = z_scores(found[..., None], np.arange(len(p))[:, None], p)
-    largest = np.abs(scores).max() / largest_z(found.shape, scores.size)
-    return total_variation(np.bincount(found.ravel(), minlength=len(p)) / found.size, p), largest
+    law = np.bincount(groups, weights=p)
+    return distance_to_law(groups[rows].reshape(*draws.shape[:2], 1), np.arange(len(law))[:, None], law)
 
 
 SMALL = [f"{n} items, depth {depth}" for n in (3, 4) for depth in (1, 2)]
