@@ -115,18 +115,6 @@ def test_recipes_model_the_jittered_values(recipe, caplog):
     np.testing.assert_array_equal(data, ROUNDED)
 
 
-def test_long_lines_name_the_first_columns(caplog):
-    with caplog.at_level(logging.INFO, logger="pymc.nrm_recipes"):
-        nrm.gaussian_mixture(np.tile(ROUNDED, 3), covariance="diagonal")
-    assert "5 (by at most 0.0005) and 3 more. jitter" in caplog.text
-
-
-@pytest.mark.parametrize("recipe", [nrm.gaussian_mixture, nrm.mixture_model])
-def test_recipes_check_the_argument(recipe):
-    with pytest.raises(TypeError, match="jitter_ties must be True or False; got 'no'"):
-        recipe(pd.DataFrame(ROUNDED, columns=["a", "b", "c"]), jitter_ties="no")
-
-
 def test_combinations_of_columns_are_seen_before_the_jitter():
     dependent = np.c_[ROUNDED[:, :2].round(1), ROUNDED[:, :2].round(1).sum(axis=1)]
     assert "x_below_pivot" not in nrm.gaussian_mixture(dependent).named_vars
@@ -136,16 +124,17 @@ def test_combinations_of_columns_are_seen_before_the_jitter():
 
 @pytest.mark.parametrize(("gap", "warned"), [(0.1, False), (1e-6, True)])
 def test_a_value_with_many_items_warns_unless_jitter_widens_it(gap, warned):
-    values = np.random.default_rng(4).normal(size=100).round(1)
-    values[:40] = 0.0
-    values[40] = gap
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        nrm.gaussian_mixture(values)
-    messages = [str(warning.message) for warning in caught if "has the value" in str(warning.message)]
-    assert len(messages) == warned
-    if warned:
-        assert "has the value 0 in 4" in messages[0] and "two columns, whether it has this value" in messages[0]
+    values = np.random.default_rng(4).normal(size=(100, 2))
+    values[:, 1] = np.where(np.arange(100) < 40, 0.0, values[:, 1].round(1)) + 0.0
+    values[40, 1] = gap
+    for data, name in ((values, "1"), (pd.DataFrame(values, columns=["a", "b"]), "'b'")):
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            nrm.gaussian_mixture(data)
+        messages = [str(warning.message) for warning in caught if "has the value" in str(warning.message)]
+        assert len(messages) == warned
+        for words in (f"column {name} has the value 0 in 4", "two columns, whether it has this value"):
+            assert not warned or words in messages[0]
 
 
 RNG = np.random.default_rng(5)
@@ -194,17 +183,6 @@ def test_ties_that_the_smallest_gap_explains_do_not_warn(name):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         nrm.jitter_ties(EXPLAINED[name])
-
-
-def test_recipes_name_the_column_of_unexplained_ties():
-    frame = pd.DataFrame({"weight": np.random.default_rng(6).normal(70, 9, size=200), 7: INCHES})
-    for recipe in (nrm.gaussian_mixture, nrm.mixture_model):
-        with pytest.warns(UserWarning, match="column 7 repeats values") as caught:
-            recipe(frame)
-        assert caught[0].filename == __file__
-        with warnings.catch_warnings():
-            warnings.simplefilter("error")
-            recipe(frame, jitter_ties=False)
 
 
 BODY_RNG = np.random.default_rng(1)
@@ -280,14 +258,25 @@ def test_no_message_without_redundancy(X):
     assert message_of(X) is None
 
 
+TIES = pd.DataFrame({"weight": np.random.default_rng(6).normal(70, 9, size=200), 7: INCHES})
+
+
 @pytest.mark.parametrize("recipe", [nrm.gaussian_mixture, nrm.mixture_model])
-def test_recipes_warn_where_they_are_called(recipe):
-    with pytest.warns(UserWarning, match="'weight' from 'height', 'index'") as caught:
-        recipe(BODY)
+@pytest.mark.parametrize(
+    ("frame", "message", "fine"),
+    [
+        (TIES, "column 7 repeats values", {"jitter_ties": False}),
+        (BODY, "'weight' from 'height', 'index'", BODY.drop(columns=["weight", "perimeter", "area"])),
+    ],
+    ids=["ties", "redundant"],
+)
+def test_recipes_name_columns_and_warn_where_they_are_called(recipe, frame, message, fine):
+    with pytest.warns(UserWarning, match=message) as caught:
+        recipe(frame)
     assert caught[0].filename == __file__
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        recipe(BODY.drop(columns=["weight", "perimeter", "area"]))
+        recipe(frame, **fine) if isinstance(fine, dict) else recipe(fine)
 
 
 N = 60
@@ -341,11 +330,6 @@ def test_numbers_in_text_of_a_matrix():
     for build in (nrm.gaussian_mixture, lambda df: nrm.mixture_model(df, kinds={"b": "numeric"})):
         with pytest.raises(TypeError, match=re.escape("pandas.to_numeric(df['b'], errors=")):
             build(df)
-
-
-def test_text_that_repeats_is_a_category():
-    for values in (["red", "blue", "1"] * 20, [f"city {k % 20}" for k in range(N)]):
-        assert nrm.mixture_model(table(b=values)).coords["categorical_feature"] == ("b",)
 
 
 IDENTIFIERS = 1000 + RANDOM.permutation(5 * N)[:N]

@@ -141,20 +141,6 @@ test_bad_data = refused(
 )
 
 
-@pytest.mark.parametrize("frame", [False, True])
-def test_repeated_values_warn(frame):
-    values = np.random.default_rng(3).normal(size=(30, 2))
-    values[:8, 1] = 0.25
-    data = pd.DataFrame(values, columns=["a", "b"]) if frame else values
-    name = "'b'" if frame else "1"
-    with pytest.warns(UserWarning, match=f"column {name} has the value 0.25 in 27% of its items"):
-        nrm.gaussian_mixture(data)
-    values[0, 1] = 0.5
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        nrm.gaussian_mixture(pd.DataFrame(values, columns=["a", "b"]) if frame else values)
-
-
 RNG = np.random.default_rng(1)
 # Two clusters far apart along the first of four directions.
 SCORES = RNG.normal(size=(40, 4)) * [1.0, 0.5, 0.1, 0.1] + np.repeat([[-4.0], [4.0]], 20, axis=0) * [1.0, 0, 0, 0]

@@ -10,7 +10,7 @@ from helpers import refused
 from scipy import sparse
 
 import pymc_nrm as nrm
-from pymc_nrm.recipes.estimator_inputs import as_matrix, named_clusters
+from pymc_nrm.recipes.estimator_inputs import named_clusters
 
 X = np.random.default_rng(1).normal(np.repeat([0.0, 8.0], 12))[:, None]
 NEW = np.array([[0.1], [8.2], [4000.0]])
@@ -58,12 +58,6 @@ def test_new_data_of_another_form(fitted):
     np.testing.assert_array_equal(fitted.predict_proba(masked), fitted.predict_proba(gap))
     with pytest.raises(ValueError, match="max_draws must be a whole number of at least 1; got -3"):
         copy.copy(fitted).set_params(max_draws=-3).predict(NEW)
-
-
-def test_masked_entries_are_missing():
-    masked = np.ma.masked_array(X, mask=X > 9)
-    np.testing.assert_array_equal(as_matrix(masked), np.where(X > 9, np.nan, X))
-    np.testing.assert_array_equal(as_matrix(np.ma.masked_array(X)), X)
 
 
 @pytest.mark.slow
@@ -197,8 +191,3 @@ test_bad_input = refused(
     (X, {"random_state": "one"}, TypeError, "random_state must be None"),
     (pd.DataFrame({"a": ["x", "y", "x"], "b": [1, 2, 3]}), {}, ValueError, "column 'b' numbers the rows"),
 )
-
-
-def test_predictions_need_a_fit():
-    with pytest.raises(ValueError, match=r"is not fitted yet: call fit\(X\) first"):
-        nrm.MixtureEstimator().predict(X)

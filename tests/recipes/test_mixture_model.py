@@ -136,6 +136,7 @@ test_tables_that_are_not_allowed = refused(
     (lambda df: df.head(1), {}, ValueError, "at least two rows; got 1"),
     (lambda df: df[[]], {}, ValueError, r"rows and columns; got shape \(24, 0\)"),
     (lambda df: df.set_index([df.index, df.index]), {}, ValueError, "index of one level; got 2"),
+    (lambda df: df, {"jitter_ties": "no"}, TypeError, "jitter_ties must be True or False; got 'no'"),
     (lambda df: df, {"covariance": "diag"}, ValueError, "covariance must be None, 'full' or 'diagonal'; got"),
 )
 
@@ -216,8 +217,9 @@ def test_predictions_are_those_of_the_joint_density(case):
 
 
 def test_what_is_not_fitted_predicts_nothing():
-    with pytest.raises(ValueError, match="not fitted yet"):
-        nrm.MixtureEstimator().predict_column(NEW, "width")
+    for predict in (lambda one: one.predict(NEW), lambda one: one.predict_column(NEW, "width")):
+        with pytest.raises(ValueError, match=r"is not fitted yet: call fit\(X\) first|not fitted yet"):
+            predict(nrm.MixtureEstimator())
     with pytest.raises(ValueError, match="interval must be between 0 and 1; got 90"):
         nrm.MixtureEstimator().predict_column(NEW, "width", interval=90)
 

@@ -207,15 +207,6 @@ def test_rounding_asks_for_no_further_draw(n_draws):
     assert credible_ball(draws, [0, 0, 0], probability=n_draws / 100 + 1e-6).share == 1
 
 
-@pytest.mark.parametrize("probability", [0, -0.1, 1.1, "0.9", np.nan])
-def test_errors_of_balls(probability):
-    draws = xr.DataArray(np.zeros((1, 2, 3), dtype=int), dims=("chain", "draw", "i"))
-    with pytest.raises(ValueError, match="probability must be above 0 and at most 1; got"):
-        credible_ball(draws, probability=probability)
-    with pytest.raises(ValueError, match=r"estimate must have shape \(3,\)"):
-        credible_ball(draws, [0, 1])
-
-
 def random_draws(rng, n=30, n_clusters=5, n_draws=40, n_chains=2):
     values = rng.integers(n_clusters, size=(n_chains, n_draws, n))
     values = in_order(values)
@@ -253,14 +244,11 @@ def test_coordinates_and_blocks(rng):
         blocks = list(similarity_rows(draws, block_size=block_size))
         assert all(len(block) <= (block_size or 30) for block in blocks)
         xr.testing.assert_identical(xr.concat(blocks, "gene", data_vars=None), whole)
+    unnamed = draws.drop_vars(["gene", "length"])
+    np.testing.assert_allclose(similarity(unnamed, items=[4, 2]), whole.values[np.ix_([4, 2], [4, 2])])
+    assert not similarity(unnamed).coords
     rows = xr.concat(similarity_rows(draws, items=["g7", "g3"], block_size=1), "gene", data_vars=None)
     xr.testing.assert_identical(rows, whole.sel(gene=["g7", "g3"]))
-
-
-def test_items_without_coordinates_are_positions(rng):
-    draws = random_draws(rng).drop_vars(["gene", "length"])
-    np.testing.assert_allclose(similarity(draws, items=[4, 2]), naive(draws)[np.ix_([4, 2], [4, 2])])
-    assert not similarity(draws).coords
 
 
 test_errors_of_similarity = refused(

@@ -51,18 +51,14 @@ def test_groups_and_single_chains_are_taken_as_well(idata):
     xr.testing.assert_identical(one, expected.isel(chain=1))
 
 
-def test_variables_of_the_model_are_kept(idata):
+def test_variables_of_the_model_are_kept_and_truth_values_are_numbers(idata):
     posterior = idata["posterior"].to_dataset().assign(z_n_clusters=(("chain", "draw"), np.zeros((2, 200))))
-    assert (nrm.without_labels(posterior)["z_n_clusters"] == 0).all()
-
-
-def test_truth_values_are_numbers(idata):
-    posterior = idata["posterior"].to_dataset()
-    together = (posterior["z"][..., 0] == posterior["z"][..., 1]).rename("together")
-    result = nrm.without_labels(posterior.assign(together=together))
-    np.testing.assert_array_equal(result["together"], together)
+    posterior["together"] = posterior["z"][..., 0] == posterior["z"][..., 1]
+    result = nrm.without_labels(posterior)
+    assert (result["z_n_clusters"] == 0).all()
+    np.testing.assert_array_equal(result["together"], posterior["together"])
     assert "together" in arviz_stats.summary(result).index
-    assert "together" in nrm.summary(posterior.assign(together=together)).index
+    assert "together" in nrm.summary(posterior).index
 
 
 def test_first_things_that_users_of_arviz_type(idata):
