@@ -6,6 +6,8 @@ import pytensor
 import pytensor.tensor as pt
 from pytensor.compile.mode import Mode
 
+import pymc_nrm as nrm
+
 N, K = 5, 4
 X = np.array([-0.5, 0.4, 0.9, 1.3, 2.0])
 Y = np.array([0.2, -1.0, 0.7, 1.9, -0.4])
@@ -28,6 +30,13 @@ def random_point(model, rng):
         noise = rng.normal(size=tuple(shape))
         point[value.name] = noise if value.dtype.startswith("float") else rng.integers(0, 3, tuple(shape))
     return point
+
+
+def model_of(build, n=N, max_clusters=K):
+    """A model in which a function of labels that index parameters adds variables."""
+    with pm.Model() as model:
+        build(nrm.Partition("z", nrm.DirichletProcess(1.0), n=n, max_clusters=max_clusters))
+    return model
 
 
 def normal(name, shape=K):

@@ -9,7 +9,7 @@ import pytensor.tensor as pt
 import pytest
 import scipy.stats
 from distribution_cases import DISTRIBUTIONS
-from itemwise_cases import BINARY, CHEAP, COUNTS, EXAMPLES, SUBJECT, TIME, K, N, X, Y, normal, random_point
+from itemwise_cases import BINARY, CHEAP, COUNTS, EXAMPLES, SUBJECT, TIME, K, N, X, Y, model_of, normal, random_point
 
 import pymc_nrm as nrm
 from pymc_nrm.models.itemwise.item_table import ItemTable
@@ -20,6 +20,13 @@ LABELS = np.zeros(N, dtype="int64")
 
 def partition(n=N, max_clusters=K):
     return nrm.Partition("z", nrm.DirichletProcess(1.0), n=n, max_clusters=max_clusters)
+
+
+def table_of(build, **values):
+    """Table and point of a model in which a function of labels adds variables with some values."""
+    point = {"z": LABELS} | values
+    model = model_of(build)
+    return ItemTable(model, model["z"], K, point, CHEAP), point
 
 
 def whole(table, point, n=N):
@@ -81,12 +88,9 @@ def test_another_number_of_items(rng):
 
 def test_bounds_of_parameters_hold_row_by_row():
     """A rate that is negative for one item leaves the others possible, though the model as a whole is impossible."""
-    with pm.Model() as model:
-        z = partition()
-        pm.Poisson("y", normal("level")[z] + normal("slope")[z] * X, observed=COUNTS)
     level, slope = np.array([1.0, 0.5, 1.0, 3.0]), np.array([0.2, 2.0, -0.7, 0.0])
-    point = {"z": LABELS, "level": level, "slope": slope}
-    values = whole(ItemTable(model, z, K, point, CHEAP), point)
+    rates = lambda z: normal("level")[z] + normal("slope")[z] * X  # noqa: E731
+    values = whole(*table_of(lambda z: pm.Poisson("y", rates(z), observed=COUNTS), level=level, slope=slope))
     rates = level + slope * X[:, None]
     assert (rates < 0).any(0).any() and not (rates < 0).all(0).any()
     with np.errstate(invalid="ignore"):
@@ -95,13 +99,13 @@ def test_bounds_of_parameters_hold_row_by_row():
 
 
 def test_bounds_of_several_parameters_of_a_row():
-    with pm.Model() as model:
-        z = partition()
+    def build(z):
         weights = normal("weights", (K, 2))[z] + np.outer(X, [0.5, -0.5])
         pm.Categorical("y", p=pt.stack([weights[:, 0], weights[:, 1], 1 - weights.sum(1)], axis=1), observed=BINARY)
-    point = {"z": LABELS, "weights": np.array([[0.4, 0.5], [0.3, 0.3], [0.9, 0.0], [0.0, 0.9]])}
-    values = whole(ItemTable(model, z, K, point, CHEAP), point)
-    weights = point["weights"] + np.outer(X, [0.5, -0.5])[:, None]
+
+    given = np.array([[0.4, 0.5], [0.3, 0.3], [0.9, 0.0], [0.0, 0.9]])
+    values = whole(*table_of(build, weights=given))
+    weights = given + np.outer(X, [0.5, -0.5])[:, None]
     p = np.concatenate([weights, 1 - weights.sum(2, keepdims=True)], axis=2)
     with np.errstate(invalid="ignore"):
         expected = np.where((p < 0).any(2), -np.inf, np.log(p[np.arange(N)[:, None], SLOTS, BINARY[:, None]]))
@@ -110,11 +114,8 @@ def test_bounds_of_several_parameters_of_a_row():
 
 
 def test_what_is_not_a_number_is_impossible():
-    with pm.Model() as model:
-        z = partition()
-        pm.Poisson("y", pt.exp(normal("log_rate")[z]), observed=COUNTS)
-    point = {"z": LABELS, "log_rate": np.array([0.0, 1.0, 800.0, -2.0])}
-    values = whole(ItemTable(model, z, K, point, CHEAP), point)
+    rates = np.array([0.0, 1.0, 800.0, -2.0])
+    values = whole(*table_of(lambda z: pm.Poisson("y", pt.exp(normal("log_rate")[z]), observed=COUNTS), log_rate=rates))
     assert (values[:, 2] == -np.inf).all()
     assert np.isfinite(np.delete(values, 2, axis=1)).all()
 
@@ -145,21 +146,19 @@ def test_one_slot():
 
 def test_labels_that_nothing_uses():
     """Data of mixtures have no rows: their parameters are integrated out."""
-    with pm.Model() as model:
-        z = partition()
+
+    def build(z):
         nrm.Mixture("y", z, nrm.PoissonGamma(1.0, 1.0), observed=COUNTS)
         pm.Normal("number", 0, 1, shape=z.shape)
-    table = ItemTable(model, z, K, {"z": LABELS, "number": Y}, CHEAP)
+
+    table, point = table_of(build, number=Y)
     assert table.names == []
-    np.testing.assert_array_equal(whole(table, {"z": LABELS, "number": Y}), np.zeros((N, K)))
+    np.testing.assert_array_equal(whole(table, point), np.zeros((N, K)))
 
 
 def test_table_in_another_process(rng):
-    with pm.Model() as model:
-        z = partition()
-        pm.Normal("y", normal("mean")[z][SUBJECT], 1, observed=np.cos(TIME))
-    point = {"z": LABELS, "mean": rng.normal(size=K)}
-    table = ItemTable(model, z, K, point, CHEAP)
+    build = lambda z: pm.Normal("y", normal("mean")[z][SUBJECT], 1, observed=np.cos(TIME))  # noqa: E731
+    table, point = table_of(build, mean=rng.normal(size=K))
     copied = cloudpickle.loads(cloudpickle.dumps(table))
     np.testing.assert_array_equal(whole(copied, point), whole(table, point))
     copied.refresh(point)
@@ -178,11 +177,9 @@ SLOW = ("zero-inflated Poisson", "mixture of two", "categorical", *DISTRIBUTIONS
 @pytest.mark.parametrize("name", [pytest.param(row, marks=[pytest.mark.slow] if row in SLOW else []) for row in BUILDS])
 def test_table(name, rng):
     build, expected = BUILDS[name]
-    with pm.Model() as model:
-        z = nrm.Partition("z", nrm.DirichletProcess(1.0), n=N, max_clusters=K)
-        build(z)
+    model = model_of(build)
     point = random_point(model, rng)
-    table_of_items = ItemTable(model, z, K, point, CHEAP)
+    table_of_items = ItemTable(model, model["z"], K, point, CHEAP)
     assert set(table_of_items.names) == set(expected)
     for term, items in expected.items():
         np.testing.assert_array_equal(table_of_items.items(term), list(items))

@@ -5,13 +5,13 @@ import pymc as pm
 import pytensor
 import pytensor.tensor as pt
 import pytest
+from itemwise_cases import K, N, model_of, normal
 from pymc.distributions import transforms
 from pytensor.compile.ops import wrap_py
 
 import pymc_nrm as nrm
 from pymc_nrm.models.itemwise.local_variables import local_variables
 
-K, N = 4, 5
 Y = np.linspace(-1.0, 1.0, N)
 
 
@@ -73,26 +73,19 @@ TIES = {
 }
 
 
-def model_with(tie, term):
-    with pm.Model() as model:
-        z = nrm.Partition("z", nrm.DirichletProcess(1.0), n=N, max_clusters=K)
-        mu, free = pm.Normal("mu", 0, 2, shape=K), pm.Normal("free", shape=K)
-        if term == "potential":
-            pm.Potential("tie", tie(mu))
-            pm.Normal("y", mu[z] + free[z], 1, observed=Y)
-        elif term == "likelihood":
-            pm.Normal("y", mu[z] + free[z] + tie(mu).sum(), 1, observed=Y)
-        else:
-            pm.Normal("tied", tie(mu).sum(), 1)
-            pm.Normal("y", mu[z] + free[z], 1, observed=Y)
-    return model
+def add_tied(z, tie, term):
+    mu, free = pm.Normal("mu", 0, 2, shape=K), normal("free")
+    if term == "potential":
+        pm.Potential("tie", tie(mu))
+    elif term == "variable":
+        pm.Normal("tied", tie(mu).sum(), 1)
+    pm.Normal("y", mu[z] + free[z] + (tie(mu).sum() if term == "likelihood" else 0.0), 1, observed=Y)
 
 
 @pytest.mark.parametrize("term", ["potential", "likelihood", "variable"])
 @pytest.mark.parametrize("name", TIES)
 def test_slots_that_are_tied(name, term):
-    model = model_with(TIES[name], term)
-    assert names(model) == ["free"]
+    assert names(model_of(lambda z: add_tied(z, TIES[name], term))) == ["free"]
 
 
 def names(model):
@@ -131,10 +124,7 @@ NOT_READ_AT_LABELS = {
 
 @pytest.mark.parametrize("name", [*READ, *NOT_READ_AT_LABELS])
 def test_ways_to_read_parameters(name):
-    with pm.Model() as model:
-        z = nrm.Partition("z", nrm.DirichletProcess(1.0), n=N, max_clusters=K)
-        mu = pm.Normal("mu", shape=K)
-        pm.Normal("y", (READ | NOT_READ_AT_LABELS)[name](mu, z), 1, observed=Y)
+    model = model_of(lambda z: pm.Normal("y", (READ | NOT_READ_AT_LABELS)[name](normal("mu"), z), 1, observed=Y))
     assert names(model) == (["mu"] if name in READ else [])
 
 
@@ -179,7 +169,5 @@ def test_priors_that_tie_slots():
 
 
 def test_as_many_items_as_slots():
-    with pm.Model() as model:
-        z = nrm.Partition("z", nrm.DirichletProcess(1.0), n=K, max_clusters=K)
-        pm.Normal("latent", pm.Normal("mean", shape=K)[z], 1, shape=K)
+    model = model_of(lambda z: pm.Normal("latent", normal("mean")[z], 1, shape=K), n=K)
     assert names(model) == ["mean"]

@@ -5,7 +5,7 @@ import pymc as pm
 import pytensor
 import pytensor.tensor as pt
 import pytest
-from itemwise_cases import CHEAP, COUNTS, LONG, SUBJECT, TIME, K, N, X, Y, normal, random_point
+from itemwise_cases import CHEAP, COUNTS, LONG, SUBJECT, TIME, K, N, X, Y, model_of, normal, random_point
 from pytensor.compile.ops import wrap_py
 
 import pymc_nrm as nrm
@@ -126,21 +126,15 @@ LONGER = {
 }
 
 
-def built(build):
-    with pm.Model() as model:
-        build(nrm.Partition("z", nrm.DirichletProcess(1.0), n=N, max_clusters=K))
-    return model
-
-
 @pytest.mark.parametrize("build", LONGER.values(), ids=LONGER)
 def test_arrays_that_may_be_longer_than_max_clusters(build, rng):
-    model = built(lambda z: of_y(build(z)))
+    model = model_of(lambda z: of_y(build(z)))
     ItemTable(model, model["z"], K, random_point(model, rng), CHEAP)
 
 
 @pytest.mark.parametrize(("build", "reason", "variable"), [(*row, "y")[:3] for row in REFUSED.values()], ids=REFUSED)
 def test_error(build, reason, variable, rng):
-    model = built(build)
+    model = model_of(build)
     with pytest.raises(ValueError, match=reason) as raised:
         ItemTable(model, model["z"], K, random_point(model, rng), CHEAP)
     assert repr(variable) in str(raised.value)
