@@ -1,4 +1,6 @@
-"""Clusters along leading principal directions, and shared noise along the others, as one law of the columns."""
+"""Normal-Wishart clusters along principal directions, and of items with gaps, against their laws in closed form."""
+
+import itertools
 
 import numpy as np
 import pytensor.tensor as pt
@@ -6,11 +8,14 @@ import pytest
 from attack.reference import LOG_MARGINALS
 from helpers import log_marginal_of, mixture_of, refused
 from scipy import stats
+from scipy.stats import multivariate_t
 
 import pymc_nrm as nrm
+from pymc_nrm.families import NormalWishart, base
 from pymc_nrm.families.arguments import broadcast_hyperparameters
 from pymc_nrm.families.base import prepare_data, statistics_size
 from pymc_nrm.families.conjugate import draw_item, draw_parameters
+from pymc_nrm.families.gaps import draw_missing
 from pymc_nrm.families.principal_normal_wishart import PrincipalNormalWishart, principal_directions
 from pymc_nrm.kernels.generic import kernel
 from pymc_nrm.testing import check_family
@@ -92,3 +97,71 @@ def test_parameters_are_those_of_the_columns():
     errors = rows.std(axis=0) / np.sqrt(len(rows))
     assert np.abs((rows.mean(axis=0) - expected) / errors).max() < 4.5
     assert np.abs((values.mean(axis=0) - mean) / (values.std(axis=0) / 200)).max() < 4.5
+
+
+D, N = 4, 7
+RNG_OF_GAPS = np.random.default_rng(1)
+GAPPED = RNG_OF_GAPS.normal(size=(N, D)) @ RNG_OF_GAPS.normal(size=(D, D)) + 3.0
+ITEM = GAPPED.mean(axis=0) + RNG_OF_GAPS.normal(size=D)
+MU, KAPPA, PSI, NU = np.full(D, 2.0), 0.7, np.eye(D) + 0.3, D + 1.5
+GAPS = [gaps for size in range(1, D + 1) for gaps in itertools.combinations(range(D), size)]
+
+
+def cluster():
+    """Family, data and cache of a cluster of all items."""
+    family = NormalWishart(MU, KAPPA, PSI, NU)
+    data = base.prepare_data(family, GAPPED)
+    family = base.localise(family, data)
+    statistics, cache = np.zeros(base.statistics_size(family)), np.empty(base.cache_size(family))
+    for item in range(N):
+        base.add_item(family, statistics, data, item, 1.0)
+    base.refresh_cache(family, statistics, cache)
+    return family, data, cache
+
+
+def law():
+    """Location, shape and degrees of freedom of one more item (Murphy 2007, eq. 258)."""
+    shift, centred, df = GAPPED.mean(axis=0) - MU, GAPPED - GAPPED.mean(axis=0), NU + N - D + 1
+    scatter = PSI + centred.T @ centred + KAPPA * N / (KAPPA + N) * np.outer(shift, shift)
+    return (KAPPA * MU + N * GAPPED.mean(axis=0)) / (KAPPA + N), scatter * (KAPPA + N + 1) / ((KAPPA + N) * df), df
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("gaps", GAPS)
+def test_density_of_the_observed_entries(gaps):
+    family, data, cache = cluster()
+    row, (location, shape, df) = ITEM.copy(), law()
+    row[list(gaps)] = np.nan
+    known = np.flatnonzero(~np.isnan(row))
+    new = base.prepare_alike(family, row[None], data)
+    expected = (
+        multivariate_t.logpdf(row[known], location[known], shape[np.ix_(known, known)], df) if len(known) else 0.0
+    )
+    np.testing.assert_allclose(base.log_predictive(family, cache, new, 0), expected, rtol=1e-10, atol=1e-10)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("gaps", [(0,), (1,), (3,), (0, 2), (1, 2, 3)])
+def test_law_of_the_missing_entries(gaps):
+    """Means and covariances of the Student t law given the observed entries."""
+    family, data, cache = cluster()
+    (location, shape, df), gaps = law(), list(gaps)
+    known = [j for j in range(D) if j not in gaps]
+    slope = np.linalg.solve(shape[np.ix_(known, known)], shape[np.ix_(known, gaps)]).T
+    residual = ITEM[known] - location[known]
+    mean = location[gaps] + slope @ residual
+    distance = residual @ np.linalg.solve(shape[np.ix_(known, known)], residual)
+    width = (df + distance) / (df + len(known) - 2)
+    covariance = width * (shape[np.ix_(gaps, gaps)] - slope @ shape[np.ix_(known, gaps)])
+    rng, drawn = np.random.default_rng(2), np.empty((4000, len(gaps)))
+    for draw in drawn:
+        row = ITEM.copy()
+        row[gaps] = np.nan
+        new = base.prepare_alike(family, row[None], data)
+        draw_missing(family, cache, new, 0, rng)
+        draw[:] = new.values[0, gaps] + data.center[gaps]
+    error = np.sqrt(np.diag(covariance) / len(drawn))
+    assert np.all(np.abs(drawn.mean(axis=0) - mean) < 5.0 * error)
+    products = (drawn - mean)[:, :, None] * (drawn - mean)[:, None, :]
+    error = products.std(axis=0) / np.sqrt(len(drawn))
+    assert np.all(np.abs(products.mean(axis=0) - covariance) < 5.0 * error)
