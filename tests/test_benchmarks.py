@@ -1,11 +1,7 @@
 """The benchmarks can be imported, and their report says what was measured; no test measures time."""
 
 import importlib
-import os
 import pathlib
-import shutil
-import subprocess
-import sys
 
 import pytest
 
@@ -43,33 +39,6 @@ def test_all_parts_are_run(module):
     assert module("run").NAMES == NAMES
     assert callable(module("tree_bounds").main)
     assert callable(module("published_subclusters").main)
-
-
-def test_run_goes_on_after_a_failure(tmp_path):
-    # A separate folder with three parts: one fails, one is missing, one succeeds.
-    copy = tmp_path / "benchmarks"
-    shutil.copytree(FOLDER / "common", copy / "common")
-    text = (FOLDER / "run.py").read_text()
-    text = text.replace("FOLDER = Path", 'NAMES = ("broken", "missing", "sound")\nFOLDER = Path')
-    (copy / "run.py").write_text(text)
-    (copy / "broken.py").write_text("raise SystemExit(3)\n")
-    print_arguments = "print('sound', os.environ['OMP_NUM_THREADS'], *arguments)"
-    main = f"    def main(arguments):\n        {print_arguments}\n"
-    (copy / "sound.py").write_text(f"import os\nclass PART:\n{main}")
-    (copy / "report.py").write_text("import sys\nprint('report', *sys.argv[2:])\n")
-    environment = os.environ | {"PYTHONPATH": str(copy)}
-
-    def run(*arguments):
-        command = [sys.executable, copy / "run.py", *arguments]
-        return subprocess.run(command, capture_output=True, text=True, env=environment)
-
-    done = run("--quick")
-    assert done.returncode == 1, done.stderr
-    assert f"sound 1 --quick --output {copy / 'results-quick'}" in done.stdout
-    assert "report --failed broken missing" in done.stdout
-    assert "Failed: broken, missing" in done.stdout
-    assert run("--only", "sound").returncode == 0
-    assert "invalid choice: 'unknown'" in run("--only", "unknown").stderr
 
 
 def test_stored_report_says_what_was_measured(report):
