@@ -94,17 +94,17 @@ def test_names_of_columns():
     df = pd.DataFrame(X, columns=["length"])
     estimator = nrm.MixtureEstimator(**SMALL, **QUIET).fit(df)
     assert estimator.feature_names_in_.tolist() == ["length"]
-    expected = estimator.predict_proba(pd.DataFrame(NEW, columns=["length"]))
+    new = pd.DataFrame(NEW, columns=["length"])
     with pytest.warns(UserWarning, match="X does not have valid feature names"):
-        np.testing.assert_array_equal(estimator.predict_proba(NEW), expected)
-    with pytest.raises(TypeError, match="Sparse data are not supported"):
-        estimator.predict(sparse.csr_array(NEW))
-    with pytest.raises(ValueError, match="X has 2 features, but MixtureEstimator is expecting 1 features as input"):
-        estimator.predict(np.ones((3, 2)))
-    with pytest.raises(ValueError, match=r"it has also \['b'\]"):
-        estimator.predict(pd.DataFrame(NEW, columns=["length"]).assign(b=1.0))
-    with pytest.raises(ValueError, match=r"must have the columns seen in fit, \['length'\]; it has also \['width'\]"):
-        estimator.predict(pd.DataFrame({"width": [1.0]}))
+        np.testing.assert_array_equal(estimator.predict_proba(NEW), estimator.predict_proba(new))
+    for wrong, message in (
+        (sparse.csr_array(NEW), "Sparse data are not supported"),
+        (np.ones((3, 2)), "X has 2 features, but MixtureEstimator is expecting 1 features as input"),
+        (new.assign(b=1.0), r"it has also \['b'\]"),
+        (pd.DataFrame({"width": [1.0]}), r"columns seen in fit, \['length'\]; it has also \['width'\]"),
+    ):
+        with pytest.raises((TypeError, ValueError), match=message):
+            estimator.predict(wrong)
 
 
 @pytest.mark.slow
