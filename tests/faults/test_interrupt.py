@@ -126,22 +126,6 @@ def test_handlers_that_raise_nothing_do_not_end_a_kernel(gentle_handler):
     assert total[0] == 10**6
 
 
-@pytest.mark.parametrize(("name", "expected"), [("convert", ["after"]), ("_compile_for_args", [])])
-def test_an_interrupt_waits_for_a_conversion_and_not_for_compilation(name, expected):
-    steps = []
-
-    def signal_and_go_on():
-        signal.raise_signal(signal.SIGINT)
-        steps.append("after")
-
-    environment = {"inner": signal_and_go_on}
-    exec(f"def {name}():\n    inner()", environment)
-    with pytest.raises(KeyboardInterrupt):
-        call_with_late_interrupts(environment[name], ())
-    assert steps == expected
-    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
-
-
 @pytest.fixture
 def counted(fixed):
     return fixed | {"cores": 1, "quiet": True}

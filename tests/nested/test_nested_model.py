@@ -18,26 +18,38 @@ X = np.array([[1, 1, 0], [1, 1, 0], [0, 0, 1], [0, 1, 1], [1, 0, 0]])
 Y = np.array([[0.0, 0.4], [0.3, 0.1], [4.0, 4.2], [4.4, 3.9], [9.1, 0.2]])
 
 
-def with_weights(n=5, depth=2, **kwargs):
+HDP = nrm.HierarchicalDirichletProcess
+GROUPS, GROUPS_OF_GROUPS = ["b", "a", "b", "c", "a"], [["a", 0], ["b", 0], ["a", 1], ["a", 0], ["b", 0]]
+
+
+def make_model(kind, n=5, is_learned=True, **options):
+    """A model of the first items, whose tree is random, known, or that of a tree family, with random concentrations."""
+
+    def random(name, fixed):
+        return pm.Gamma(name, 2, 2) if is_learned else fixed
+
     with pm.Model(coords={"item": range(n)}) as model:
-        alpha, gamma = pm.Gamma("alpha", 2, 2), pm.Gamma("gamma", 2, 2)
-        weights = nrm.HierarchicalDirichletProcess(gamma, gamma_0=1.5)
-        h = nrm.NestedPartition("h", nrm.DirichletProcess(alpha), depth, weights, dims="item", **kwargs)
+        if kind == "tree family":
+            h = nrm.NestedPartition("h", nrm.DirichletProcess(random("alpha", 0.8)), 2, dims="item")
+            family = nrm.NormalDiffusion(Y.mean(axis=0), random("tau", 1.3), np.eye(2), 4.0)
+            nrm.Mixture("x", h, family, observed=Y[:n])
+            return model
+        weights = HDP(random("gamma", [0.4, 0.9]), random("gamma_0", 1.5))
+        if kind == "known paths":
+            paths = (GROUPS if is_learned else GROUPS_OF_GROUPS)[:n]
+            h = nrm.NestedPartition("h", weights=weights, paths=paths, dims="item", **options)
+        else:
+            measure = (
+                nrm.DirichletProcess(random("alpha", 0.8)) if is_learned else nrm.PitmanYorProcess([0.2, 0.3], 0.5)
+            )
+            h = nrm.NestedPartition("h", measure, 2, weights, dims="item", **options)
         nrm.Mixture("x", h, nrm.BernoulliBeta(0.6, 0.6), observed=X[:n])
-    return model
-
-
-def with_tree_family(depth=2):
-    with pm.Model() as model:
-        alpha, tau = pm.Gamma("alpha", 2, 2), pm.Gamma("tau", 2, 1)
-        t = nrm.NestedPartition("t", nrm.DirichletProcess(alpha), depth, n=5)
-        nrm.Mixture("y", t, nrm.NormalDiffusion(Y.mean(axis=0), tau, np.eye(2), 4.0), observed=Y)
     return model
 
 
 @pytest.mark.slow
 def test_forward_draws():
-    model = with_weights()
+    model = make_model("random paths")
     assert model.named_vars_to_dims["h"] == ("item", "h_column")
     assert list(model.coords["h_column"]) == ["level_1", "level_2", "table_2", "table_1", "table_0"]
     n_nodes, n_components, h = pm.draw([model["h_n_nodes"], model["h_n_components"], model["h"]], 5, random_seed=1)
@@ -48,22 +60,7 @@ def test_forward_draws():
         prior = pm.sample_prior_predictive(3, random_seed=1)
     assert prior.prior_predictive["x"].shape == (1, 3, 5, 3)
     assert is_default_start(model.initial_point()["h"])
-    assert pm.draw(with_tree_family()["y"], random_seed=1).shape == (5, 2)
-
-
-def fixed_model(kind, n=5):
-    with pm.Model() as model:
-        weights = nrm.HierarchicalDirichletProcess([0.4, 0.9], 1.5)
-        if kind == "tree family":
-            t = nrm.NestedPartition("t", nrm.DirichletProcess(0.8), 2, n=n)
-            nrm.Mixture("x", t, nrm.NormalDiffusion(Y.mean(axis=0), 1.3, np.eye(2), 4.0), observed=Y[:n])
-            return model
-        if kind == "known paths":
-            t = nrm.NestedPartition("t", weights=weights, paths=[["a", 0], ["b", 0], ["a", 1], ["a", 0], ["b", 0]][:n])
-        else:
-            t = nrm.NestedPartition("t", nrm.PitmanYorProcess([0.2, 0.3], 0.5), 2, weights, n=n)
-        nrm.Mixture("x", t, nrm.BernoulliBeta(0.6, 0.6), observed=X[:n])
-    return model
+    assert pm.draw(make_model("tree family")["x"], random_seed=1).shape == (5, 2)
 
 
 KINDS = ["random paths", "known paths", "tree family"]
@@ -72,9 +69,9 @@ KINDS = ["random paths", "known paths", "tree family"]
 @pytest.mark.quick("known paths")
 @pytest.mark.parametrize("kind", KINDS)
 def test_log_joint_is_that_of_the_model(kind):
-    model = fixed_model(kind)
+    model = make_model(kind, is_learned=False)
     with model:
-        step = nrm.NestedGibbs([model["t"]], rng=1, n_moves=2)
+        step = nrm.NestedGibbs([model["h"]], rng=1, n_moves=2)
     log_p = model.compile_logp()
     point = model.initial_point()
     step.setup_chain(np.random.default_rng(1), 0, 20)
@@ -110,17 +107,17 @@ def test_alone_it_samples_its_prior(has_known_paths):
 @pytest.mark.quick("known paths")
 @pytest.mark.parametrize("kind", KINDS)
 def test_one_item(kind):
-    model = fixed_model(kind, n=1)
+    model = make_model(kind, 1, is_learned=False)
     with model:
-        step = nrm.NestedGibbs([model["t"]], rng=1)
+        step = nrm.NestedGibbs([model["h"]], rng=1)
     point, [stats] = step.step(model.initial_point())
-    assert (point["t"] == 0).all()
+    assert (point["h"] == 0).all()
     assert stats["n_nodes"] == 2
 
 
 @pytest.mark.slow
 def test_starts_and_observed_trees():
-    model = with_weights(initval=[[7, 1], [7, 2], [7, 1], [3, 1], [3, 1]])
+    model = make_model("random paths", initval=[[7, 1], [7, 2], [7, 1], [3, 1], [3, 1]])
     start = model.initial_point()["h"]
     assert start[:, :2].tolist() == [[0, 0], [0, 1], [0, 0], [1, 2], [1, 2]]
     assert np.isfinite(model.compile_logp()(model.initial_point()))
@@ -131,7 +128,6 @@ def test_starts_and_observed_trees():
     assert np.isfinite(model.compile_logp()(model.initial_point()))
 
 
-HDP = nrm.HierarchicalDirichletProcess
 TREE = {"measure": nrm.DirichletProcess(1.0), "depth": 2, "n": 3}
 PATHS = {"paths": ["b", "a", "b", "c", "a"], "weights": nrm.HierarchicalDirichletProcess(1.0, 1.0)}
 
@@ -205,21 +201,12 @@ def test_families_must_fit():
             nrm.NestedGibbs([h])
 
 
-GROUPS = ["b", "a", "b", "c", "a"]
 SHORT = {"draws": 50, "tune": 50, "chains": 2, "cores": 1, "random_seed": 1, "progressbar": False}
-
-
-def with_groups(groups=GROUPS, **kwargs):
-    with pm.Model(coords={"item": range(len(groups))}) as model:
-        weights = nrm.HierarchicalDirichletProcess(pm.Gamma("gamma", 2, 2), pm.Gamma("gamma_0", 2, 2))
-        h = nrm.NestedPartition("h", weights=weights, paths=groups, dims="item", **kwargs)
-        nrm.Mixture("x", h, nrm.BernoulliBeta(0.6, 0.6), observed=X[: len(groups)])
-    return model
 
 
 @pytest.fixture(scope="module")
 def idata():
-    with with_groups():
+    with make_model("known paths"):
         return nrm.sample(**SHORT)
 
 
@@ -233,17 +220,17 @@ def test_components_are_a_flat_partition(idata):
     assert set(idata["partition_stats"].children) == {"h", "h_components"}
     assert {"h_components[n_clusters]", "h_components[entropy]"} <= set(nrm.summary(idata).index)
     assert "h_components_n_clusters" in nrm.without_labels(idata).posterior
-    with with_groups():
+    with make_model("known paths"):
         replicated = pm.sample_posterior_predictive(idata, random_seed=1, progressbar=False)
     assert replicated.posterior_predictive["x"].shape == (2, 50, 5, 3)
 
 
 def test_starts():
     start = [[0, 0, 0], [1, 1, 1], [0, 2, 1], [2, 3, 0], [1, 1, 1]]
-    model = with_groups(initval=start)
+    model = make_model("known paths", initval=start)
     assert model.initial_point()["h"].tolist() == start
     assert np.isfinite(model.compile_logp()(model.initial_point()))
-    with pytest.raises(ValueError, match=r"initvals\['h'\] must have the known tree"), with_groups():
+    with pytest.raises(ValueError, match=r"initvals\['h'\] must have the known tree"), make_model("known paths"):
         nrm.sample(**SHORT, quiet=True, initvals={"h": [[0], [0], [0], [0], [1]]})
 
 
@@ -265,7 +252,7 @@ def test_known_tables():
 
 
 def test_what_is_refused_elsewhere():
-    with with_groups() as model:
+    with make_model("known paths") as model:
         with pytest.raises(ValueError, match="must be a NestedPartition with a random tree; that of 'h' is known"):
             nrm.published.PublishedNestedGibbs([model["h"]], corrected=True)
         with pytest.raises(TypeError, match="must be a NestedPartition without weights"):

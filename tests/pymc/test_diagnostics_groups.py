@@ -1,4 +1,4 @@
-"""What ``nrm.sample`` adds to a result and says about it, and what changes when clusters are renamed."""
+"""What ``nrm.sample`` adds to a result and says about it; what changes when clusters are renamed is left out."""
 
 import logging
 import sys

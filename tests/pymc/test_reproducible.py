@@ -136,14 +136,6 @@ def test_sampling_state_continues_a_chain(method):
     np.testing.assert_array_equal(first + second, uninterrupted)
 
 
-def test_sampling_state_belongs_to_its_options():
-    model = make_model()
-    with model:
-        state = nrm.SplitMerge([model["z"]], n_moves=3).sampling_state
-        with pytest.raises(ValueError, match="options"):
-            nrm.SplitMerge([model["z"]], n_moves=4).sampling_state = state
-
-
 @pytest.mark.parametrize(
     ("given", "cores"),
     [({"chains": 4}, 3), ({"chains": 2}, 2), ({"chains": 4, "cores": 1}, 1), ({"chains": 2, "cores": 8}, 8)],
@@ -152,14 +144,3 @@ def test_sampling_state_belongs_to_its_options():
 def test_as_many_chains_at_a_time_as_processors(monkeypatch, given, cores):
     monkeypatch.setattr(chains, "usable_cores", lambda: 3)
     assert chains.on_usable_cores(given) == given | {"cores": cores}
-
-
-def test_draws_do_not_depend_on_processors(monkeypatch):
-    model = mixture_of(nrm.PoissonGamma(1.0, 1.0), [0, 1, 8, 9])
-    with model:
-        options = {"step": nrm.MarginalGibbs([model["z"]]), "random_seed": 1, "quiet": True}
-    draws = []
-    for n_cores in (1, 2):
-        monkeypatch.setattr(chains, "usable_cores", lambda n_cores=n_cores: n_cores)
-        draws.append(nrm.sample(20, tune=5, chains=2, model=model, **options).posterior["z"].values)
-    np.testing.assert_array_equal(*draws)

@@ -97,30 +97,21 @@ def wait():
     time.sleep(0.5)
 
 
-def test_nothing_is_shown_of_what_is_short(capsys):
-    with progress("Counting", 3) as advance:
-        for _ in range(3):
-            advance()
-    assert capsys.readouterr() == ("", "")
-
-
-def test_a_bar_is_shown_of_what_lasts(monkeypatch, capsys):
-    monkeypatch.setattr(module, "SECONDS_BEFORE_BAR", 0.0)
-    with progress("Counting", 4) as advance:
+@pytest.mark.parametrize(
+    ("seconds", "options", "is_shown"), [(2.0, {}, False), (0.0, {}, True), (0.0, {"progressbar": False}, False)]
+)
+def test_a_bar_is_shown_of_what_lasts_unless_it_is_not_wanted(seconds, options, is_shown, monkeypatch, capsys):
+    monkeypatch.setattr(module, "SECONDS_BEFORE_BAR", seconds)
+    with progress("Counting", 4, **options) as advance:
         wait()
         for _ in range(3):
             advance()
     out, said = capsys.readouterr()
-    assert out == ""
-    assert "Counting" in said and "4 of 4" in said
+    assert out == "" and (said == "") == (not is_shown)
+    assert not is_shown or ("Counting" in said and "4 of 4" in said)
 
 
-def test_no_bar_on_demand(monkeypatch, capsys):
-    monkeypatch.setattr(module, "SECONDS_BEFORE_BAR", 0.0)
-    with progress("Counting", 4, progressbar=False) as advance:
-        wait()
-        advance()
-    assert capsys.readouterr() == ("", "")
+def test_progressbar_is_true_or_false():
     with pytest.raises(TypeError, match="progressbar must be True or False; got 'yes'"), progress("x", 1, "yes"):
         pass
 
