@@ -78,7 +78,7 @@ class LabelStep(BlockedStep):
     def __new__(cls, *args, **kwargs):
         # Check before PyMC does, whose errors do not name the arguments.
         kwargs["model"] = model = checked_model(kwargs.get("model"))
-        vars = args[0] if args else kwargs.get("vars", model.value_vars)
+        vars = args[0] if args else kwargs.get("vars")
         several = vars if isinstance(vars, list | tuple) else [vars]
         known = {*model.value_vars, *model.free_RVs}
         if not several or not all(isinstance(variable, Variable) and variable in known for variable in several):

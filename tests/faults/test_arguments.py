@@ -211,6 +211,7 @@ test_argument_with_a_model = refused(
     (lambda m: nrm.cluster_probabilities(POSTERIOR.isel(item=[]), m, X), "draws of 'z' must be"),
     (lambda m: nrm.TreeGuided(m["z"], moves=[1], model=m), "moves must be a mapping"),
     (lambda m: nrm.SplitMerge([m["z"]], proposal=np.zeros((2, 2)), model=m), "proposal must be"),
+    (lambda m: nrm.MarginalGibbs(model=m), r"vars must be a free Partition .* got None"),
     (lambda m: nrm.MarginalGibbs(["z"], model=m), r"vars must be a free Partition .* got \['z'\]"),
     (lambda m: nrm.MarginalGibbs([m["x"]], model=m), r"vars must be a free Partition .* got \[x\]"),
     (lambda m: nrm.MarginalGibbs([m["alpha"]], model=m), "vars must be partitions; 'alpha' is not"),
