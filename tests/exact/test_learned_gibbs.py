@@ -267,7 +267,11 @@ REFUSED = {
     "another scale": other_family(Psi=lambda model, family: 2.0 * family.Psi),
     "more degrees of freedom": other_family(nu=lambda model, family: family.nu + 1.0),
     "a mu that depends on it": other_family(mu=lambda model, family: family.mu + model["x_share"]),
+    "alpha from 1 and 2 on": other_family(
+        nrm.NormalGamma, alpha=lambda model, family: np.array([1.0, 2.0]) + model["x_excess"]
+    ),
     "alpha from 2 on": other_family(nrm.NormalGamma, alpha=lambda model, family: family.alpha + 1.0),
+    "a negative beta": other_family(nrm.NormalGamma, beta=lambda model, family: -1.0 * family.beta),
     "a kappa of two features": other_family(nrm.NormalGamma, kappa=lambda model, family: pm.LogNormal("k", shape=2)),
     "twice kappa": other_family(nrm.NormalGamma, kappa=lambda model, family: 2.0 * family.kappa),
     "beta without excess": other_family(nrm.NormalGamma, beta=lambda model, family: model["x_share"]),
@@ -301,7 +305,11 @@ def test_multiples_of_any_log_normal_variable_are_taken():
 
 
 def test_other_variances_of_a_normal_gamma_prior_are_taken():
-    model = other_family(nrm.NormalGamma, beta=lambda model, family: family.beta * np.array([2.0, 4.0]))()
+    model = other_family(
+        nrm.NormalGamma,
+        alpha=lambda model, family: np.ones(2) + model["x_excess"],
+        beta=lambda model, family: family.beta * np.array([2.0, 4.0]),
+    )()
     [found] = learned_priors(model)
     assert [rv.name for rv in found.variables] == ["x_share", "x_kappa", "x_excess"]
     np.testing.assert_allclose(found.variances, X.var(axis=0, ddof=1) * [2.0, 4.0])
