@@ -38,7 +38,6 @@ class LearnedWishart(NamedTuple):
     scale: Any
     # Means and standard deviations of the logarithms of share, kappa and excess, shape (3, 2).
     laws: Any
-    n_features: int
 
 
 class LearnedConcentrations(NamedTuple):
@@ -48,7 +47,6 @@ class LearnedConcentrations(NamedTuple):
     variables: Any
     # Means and standard deviations of the logarithms, shape (2, 1) or (2, d).
     laws: Any
-    n_features: int
 
 
 class LearnedGammas(NamedTuple):
@@ -63,7 +61,6 @@ class LearnedGammas(NamedTuple):
     variances: Any
     # Means and standard deviations of the logarithms of shares, kappa and excess, shape (2, d + 2).
     laws: Any
-    n_features: int
 
 
 class LearnedProcess(NamedTuple):
@@ -73,7 +70,6 @@ class LearnedProcess(NamedTuple):
     variables: Any
     shape: float
     rate: float
-    n_features: int = 0
 
 
 def learned_priors(model):
@@ -118,7 +114,7 @@ def _learned_concentrations(model, mixture, family):
     if law is None or not is_log or _are_used_elsewhere(model, mixture, fields, [variable]):
         return None
     laws = np.stack(np.broadcast_arrays(*map(np.atleast_1d, law))).astype("float64")
-    return LearnedConcentrations(mixture, [variable], laws, n_features or 0)
+    return LearnedConcentrations(mixture, [variable], laws)
 
 
 def _multiplied(field):
@@ -176,7 +172,7 @@ def _learned_wishart(model, mixture, family):
         or _are_used_elsewhere(model, mixture, (family.kappa, family.Psi, family.nu), variables)
     ):
         return None
-    return LearnedWishart(mixture, variables, scale.data, np.array(laws, dtype=np.float64), d)
+    return LearnedWishart(mixture, variables, scale.data, np.array(laws, dtype=np.float64))
 
 
 def _learned_gammas(model, mixture, family):
@@ -206,7 +202,7 @@ def _learned_gammas(model, mixture, family):
     laws = [np.broadcast_to(one, n) for law, n in zip(laws, (d, 1, 1), strict=True) for one in law]
     laws = np.array([np.concatenate(laws[0::2]), np.concatenate(laws[1::2])], dtype="float64")
     variances = np.broadcast_to(math.prod(one.data for one in scales), d)
-    return LearnedGammas(mixture, variables, np.array(variances, dtype="float64"), laws, d)
+    return LearnedGammas(mixture, variables, np.array(variances, dtype="float64"), laws)
 
 
 def _parts(variable, scalar_op):

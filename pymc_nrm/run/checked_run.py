@@ -27,7 +27,7 @@ from pymc_nrm.run.results import (
     to_datatree,
     without_log_likelihood,
 )
-from pymc_nrm.run.slot_steps import learned_variables, with_careful_nuts, with_learned_gibbs, with_slot_nuts
+from pymc_nrm.run.slot_steps import learned_variables, with_learned_gibbs, with_slot_nuts
 from pymc_nrm.run.storage import Storage
 from pymc_nrm.run.watch import watched
 from pymc_nrm.run.workers import sample_remotely
@@ -103,7 +103,7 @@ def examined_run(model, arguments, client, folder, seconds, report, check):
         # The first step of a partition that is made ends the line.
         shown = elapsed("Preparing") if kinds and has_bar and kwargs.get("step") is None else shown
     with without_announcements(quiet, has_bar), interrupts_before_draws(_path_to_resume(folder)), beside, shown:
-        kwargs = with_careful_nuts(model, with_learned_gibbs(model, kwargs, learned))
+        kwargs = with_learned_gibbs(model, kwargs, learned)
         idata = _sample(model, draws, label_storage, thin, labels, client, folder, seconds, quiet, kwargs)
     posterior = idata["posterior"] if isinstance(idata, DataTree) and "posterior" in idata.children else None
     if posterior is None or posterior.sizes.get("draw", 0) == 0:

@@ -85,7 +85,6 @@ def sample(
     **kwargs
         All other arguments of ``pm.sample``; options of a step under its name, as in ``tree_guided={"n_trees": 1}``.
         Without ``cores``, chains run on all processors that this process may use; ``pm.sample`` takes half of them.
-        ``target_accept`` is 0.9 by default, in place of 0.8, where NUTS samples what ``learned`` of a family learns.
         With ``idata_kwargs={"log_likelihood": True}``, data of items get the values of
         :func:`~pymc_nrm.compute_log_likelihood`, which leave out an item with its label, instead of PyMC's.
         ``log_likelihood`` and ``log_prior`` of ``idata_kwargs`` need stored labels: with ``label_storage="none"`` they

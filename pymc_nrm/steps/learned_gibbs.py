@@ -49,7 +49,7 @@ class LearnedGibbs(BlockedStep):
     arguments than the number of items: by the auxiliary variable of Escobar & West (1995, section 6).
 
     The step leaves the posterior invariant, and is irreducible for these variables.  :func:`pymc_nrm.sample` uses it
-    for all such priors if nothing is then left for NUTS, or if one is of eight features or more.  What differs from
+    for all such priors, unless NUTS is given options and nothing else would be left for it.  What differs from
     ``learned`` in anything but constants is left to NUTS: other laws or transforms than log-normal ones, or variables
     on which anything else in the model depends.  ``pm.sample`` must be given the step.
 
@@ -184,7 +184,7 @@ class _Gammas(_Prior):
         family = family._replace(**{name: np.empty_like(family.mu) for name in ("kappa", "alpha", "beta")})
         logs = np.concatenate([np.atleast_1d(point[name]) for name in self._variables])
         # A sweep of d features draws d shares, and further ones earn the less the more there are.
-        n_sweeps = max(1, n_sweeps // self._learned.n_features)
+        n_sweeps = max(1, n_sweeps // len(self._learned.variances))
         return rng, family, rows, self._learned.variances, self._learned.laws, logs, n_sweeps
 
     def values(self, arguments):

@@ -18,8 +18,7 @@ from pymc_nrm.families.principal_normal_wishart import PrincipalNormalWishart
 from pymc_nrm.measures.base import log_eppf
 from pymc_nrm.models.learned_priors import learned_priors
 from pymc_nrm.partitions.labels import all_partitions, label_counts
-from pymc_nrm.run import slot_steps
-from pymc_nrm.run.slot_steps import learned_variables, with_careful_nuts
+from pymc_nrm.run.slot_steps import learned_variables
 
 X = np.array([[0.2, -0.4], [0.9, 1.8], [2.1, 0.7], [5.9, 4.1]])
 MEASURE = nrm.NormalizedGeneralizedGamma(1.3, 0.3)
@@ -300,7 +299,7 @@ def test_priors_that_differ_are_left_to_nuts(name):
 def test_multiples_of_any_log_normal_variable_are_taken():
     model = of_counts(lambda c: nrm.CategoricalDirichlet(3.0 * c[:, None] * np.ones((2, 2)) / 2.0), [0.0, 1.0])()
     [found] = learned_priors(model)
-    assert found.variables == [model["c"]] and found.n_features == 2
+    assert found.variables == [model["c"]]
     np.testing.assert_array_equal(found.laws, [[0.0, 1.0], [0.5, 0.5]])
 
 
@@ -323,13 +322,10 @@ def test_another_log_normal_kappa_is_taken():
     np.testing.assert_array_equal(found.laws, [[-1.0, 1.0], [-2.0, 0.5], [1.5, 1.0]])
 
 
-def test_all_variables_of_a_prior_or_none(monkeypatch):
+def test_all_variables_of_a_prior_or_none():
     model = make_model()
-    assert len(learned_variables(model, {})) == len(NAMES), "nothing is left for NUTS"
     with model:
         pm.Normal("free")
-    assert learned_variables(model, {}) == []
-    monkeypatch.setattr(slot_steps, "LEAST_FEATURES", 2)
     with pytest.raises(TypeError, match=r"\['x_share', 'x_kappa'.*Got \['x_share'\]"):
         nrm.LearnedGibbs([model["x_share"]], model=model)
     with pytest.raises(ValueError, match="n_sweeps must be"):
@@ -365,27 +361,6 @@ def test_a_concentration_is_taken_if_its_law_is_gamma_and_nothing_else_depends_o
     assert taken(gamma, lambda model: pm.Potential("p", -model["alpha"])) == []
     assert taken(gamma, lambda model: pm.Normal("y", model["alpha"], observed=1.0)) == []
     assert taken(gamma, lambda model: pm.Deterministic("twice", 2.0 * model["alpha"])) == ["alpha"]
-
-
-def test_one_prior_of_many_features_brings_all_others():
-    rng = np.random.default_rng(1)
-    with pm.Model() as model:
-        z, _ = nrm.Partition("z", MEASURE, n=6), pm.Normal("free")
-        for name, n_features in (("few", 2), ("many", 8)):
-            counts = rng.poisson(3.0, (6, n_features))
-            nrm.Mixture(name, z, nrm.PoissonGamma.learned(name, counts), observed=counts)
-        assert [value.name for value in learned_variables(model, {})] == [
-            "few_concentration_log__",
-            "many_concentration_log__",
-        ]
-
-
-def test_nuts_of_learned_hyperparameters_is_careful_unless_told():
-    model, careful = make_model(), {"target_accept": 0.9}
-    assert with_careful_nuts(model, {}) == {"nuts": careful}
-    assert with_careful_nuts(model, {"nuts": {"max_treedepth": 5}}) == {"nuts": careful | {"max_treedepth": 5}}
-    for given in ({"target_accept": 0.7}, {"nuts": {"target_accept": 0.7}}, {"step": nrm.LearnedGibbs(model=model)}):
-        assert with_careful_nuts(model, given) == given
 
 
 @pytest.mark.quick("gaps")
