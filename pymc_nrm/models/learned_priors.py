@@ -79,7 +79,7 @@ def learned_priors(model):
     mixtures = [rv for rv in model.basic_RVs if computed_by(rv, MixtureRV)]
     finders = (_learned_wishart, _learned_gammas, _learned_concentrations)
     found = [find(model, rv, family_of(rv)) for rv in mixtures for find in finders]
-    found += [_learned_process(model, rv) for rv, kind in partitions_of(model).items() if type(kind) is Ordered]
+    found += [_learned_process(model, rv) for rv, kind in partitions_of(model).items() if isinstance(kind, Ordered)]
     return [one for one in found if one is not None]
 
 

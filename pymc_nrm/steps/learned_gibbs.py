@@ -45,8 +45,8 @@ class LearnedGibbs(BlockedStep):
     away.  Numbers are drawn by slice sampling.  With d features, a sweep costs about two gradients, of which NUTS needs
     tens for d (d + 1) / 2 variables.
 
-    *The concentration of a Dirichlet process* with a gamma or exponential law, of a ``Partition`` without other
-    arguments than the number of items: by the auxiliary variable of Escobar & West (1995, section 6).
+    *The concentration of a Dirichlet process* with a gamma or exponential law, of a ``Partition`` without
+    ``max_clusters`` or ``rows``: by the auxiliary variable of Escobar & West (1995, section 6).
 
     The step leaves the posterior invariant, and is irreducible for these variables.  :func:`pymc_nrm.sample` uses it
     for all such priors, unless NUTS is given options and nothing else would be left for it.  What differs from
@@ -221,8 +221,8 @@ class _Process:
     def draw(self, rng, point, n_sweeps):
         """The point with a new concentration."""
         # Escobar & West (1995), section 6: given eta, of law beta(alpha + 1, n), alpha has a mixture of two gamma laws.
-        labels = self._kind.read(point)
-        n, n_clusters, log_alpha = len(labels), labels.max() + 1, float(point[self._name])
+        sizes = self._kind.counts(self._kind.of_items(self._kind.read(point)))
+        n, n_clusters, log_alpha = int(sizes.sum()), len(sizes), float(point[self._name])
         for _ in range(n_sweeps):
             rate = self._learned.rate - math.log(rng.beta(math.exp(log_alpha) + 1.0, n))
             shape = self._learned.shape + n_clusters - 1.0

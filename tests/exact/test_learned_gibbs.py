@@ -75,11 +75,11 @@ def weighted(drawn, log_marginal):
     return partitions, p, mean, *(np.array(one) / np.sqrt(len(drawn)) for one in (of_p, of_mean))
 
 
-def run(model, seed, draws, read, **options):
+def run(model, start, seed, draws, read, **options):
     """Labels of draws, and statistics that are read at each point."""
     with model:
         steps = [nrm.MarginalGibbs([model["z"]], rng=1), nrm.LearnedGibbs(rng=1, **options)]
-    point = model.initial_point() | {"z": np.arange(4) if seed % 2 else np.zeros(4, dtype=int)}
+    point = model.initial_point() | {"z": start}
     return run_steps(steps, point, np.random.default_rng(seed), draws, lambda point: (point["z"], read(point)))
 
 
@@ -90,9 +90,9 @@ def read_wishart(point):
 
 def assert_joint_law(model, draws, read, known, **options):
     """Compare four chains with what :func:`weighted` returns."""
-    chains = [run(model, k, draws, read, **options) for k in range(4)]
-    labels, drawn = (np.array(one) for one in zip(*chains, strict=True))
     partitions, p, expected, error_of_p, error_of_mean = known
+    chains = [run(model, partitions[-(k % 2)], k, draws, read, **options) for k in range(4)]
+    labels, drawn = (np.array(one) for one in zip(*chains, strict=True))
     found = np.array([(labels == one).all(axis=-1) for one in partitions]).astype(float)
     assert_functionals(np.moveaxis(found, 0, -1), p, error_of_p)
     assert_functionals(drawn, expected, error_of_mean)
@@ -104,20 +104,36 @@ def test_partitions_and_hyperparameters_have_their_joint_law(d, draws, n_sweeps)
     assert_joint_law(make_model(d), draws, read_wishart, exact(d, 50_000), n_sweeps=n_sweeps)
 
 
-@pytest.mark.quick("2.0-4000")
-@pytest.mark.parametrize(("shape", "draws"), [(2.0, 4000), (2.0, 12_000), (1.0, 12_000), (0.1, 12_000)])
-def test_partitions_and_the_concentration_of_a_dirichlet_process_have_their_joint_law(shape, draws):
-    counts, rate = np.array([0, 1, 5, 8]), 0.7
+# What a partition is told, and the items that the measure counts.
+TOLD = {
+    "": ({}, [0, 1, 2, 3]),
+    "together": ({"together": [0, 0, 1, 2]}, [0, 2, 3]),
+    "known": ({"known": [0, -1, 1, -1]}, [0, 1, 2, 3]),
+}
+
+
+@pytest.mark.quick("-2.0-4000")
+@pytest.mark.parametrize(
+    ("told", "shape", "draws"),
+    [
+        *(("", shape, 12_000) for shape in (0.1, 1.0, 2.0)),
+        *((told, 2.0, draws) for told, draws in (("", 4000), ("together", 12_000), ("known", 12_000))),
+    ],
+)
+def test_partitions_and_the_concentration_of_a_dirichlet_process_have_their_joint_law(told, shape, draws):
+    counts, rate, (options, counted) = np.array([0, 1, 5, 8]), 0.7, TOLD[told]
     with pm.Model() as model:
         alpha = pm.Exponential("alpha", rate) if shape == 1.0 else pm.Gamma("alpha", shape, rate)
-        z = nrm.Partition("z", nrm.DirichletProcess(alpha), n=4)
+        z = nrm.Partition("z", nrm.DirichletProcess(alpha), n=4, **options)
         nrm.Mixture("x", z, nrm.PoissonGamma(1.0, 0.5), observed=counts)
-    partitions, a = all_partitions(4), np.exp(np.linspace(-400.0, 6.0, 400_001))
-    weights, moments = [], []
+    are_allowed = {"together": lambda labels: labels[0] == labels[1], "known": lambda labels: labels[0] != labels[2]}
+    partitions = np.array([one for one in all_partitions(4) if are_allowed.get(told, lambda labels: True)(one)])
+    a, weights, moments = np.exp(np.linspace(-400.0, 6.0, 400_001)), [], []
     for labels in partitions:
         blocks = [counts[labels == k] for k in range(labels.max() + 1)]
-        log_p = sum(gammaln(1.0 + x.sum()) - (1.0 + x.sum()) * np.log(0.5 + len(x)) + gammaln(len(x)) for x in blocks)
-        log_p = log_p + len(blocks) * np.log(0.5 * a) + gammaln(a) - gammaln(a + 4.0)
+        log_p = sum(gammaln(1.0 + x.sum()) - (1.0 + x.sum()) * np.log(0.5 + len(x)) for x in blocks)
+        log_p += gammaln(np.bincount(labels[counted])).sum()
+        log_p = log_p + len(blocks) * np.log(0.5 * a) + gammaln(a) - gammaln(a + len(counted))
         # With respect to log(alpha).
         density = np.exp(log_p + shape * np.log(a) - rate * a)
         weights.append(density.sum())
@@ -355,9 +371,8 @@ def test_a_concentration_is_taken_if_its_law_is_gamma_and_nothing_else_depends_o
     assert taken(gamma) == taken(partial(pm.Exponential, "alpha", 1.0)) == ["alpha"]
     assert taken(partial(pm.LogNormal, "alpha", 0.0, 1.0)) == []
     assert taken(lambda: 2.0 * gamma()) == taken(lambda: pm.Gamma("alpha", pm.Gamma("b", 1.0, 1.0), 1.0)) == []
-    assert (
-        taken(gamma, max_clusters=3) == taken(gamma, together=[0, 0, 1, 2]) == taken(gamma, known=[0, -1, 1, -1]) == []
-    )
+    assert taken(gamma, max_clusters=3) == []
+    assert taken(gamma, together=[0, 0, 1, 2]) == taken(gamma, known=[0, -1, 1, -1]) == ["alpha"]
     assert taken(gamma, lambda model: pm.Potential("p", -model["alpha"])) == []
     assert taken(gamma, lambda model: pm.Normal("y", model["alpha"], observed=1.0)) == []
     assert taken(gamma, lambda model: pm.Deterministic("twice", 2.0 * model["alpha"])) == ["alpha"]
