@@ -23,7 +23,7 @@ import pymc_nrm as nrm
 from pymc_nrm.kernels.generic import prepare_numba
 
 with pm.Model() as model:
-    alpha = pm.Gamma("alpha", 2.0, 1.0)
+    alpha = pm.LogNormal("alpha", 0.0, 1.0)
     z = nrm.Partition("z", nrm.DirichletProcess(alpha), n=5)
     nrm.Mixture("x", z, nrm.PoissonGamma(pm.HalfNormal("a"), 1.0), observed=[0, 1, 1, 8, 9])
 prepare_numba()
