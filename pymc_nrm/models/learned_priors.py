@@ -86,13 +86,12 @@ def learned_priors(model):
 def _learned_process(model, partition):
     """The prior of a partition, or None if it is no Dirichlet process whose concentration has a gamma law."""
     measure = partition.owner.op.priors(partition.owner.op.prior_inputs(partition.owner))[0]
-    if not isinstance(measure, DirichletProcess) or measure.alpha not in model.free_RVs:
+    if not isinstance(measure, DirichletProcess) or not _are_free_logs(model, measure):
         return None
     [alpha], exponential = measure, _constants(measure.alpha, ExponentialRV)
     # An exponential law is a gamma law of shape 1.
     law = _constants(alpha, GammaRV) if exponential is None else [1.0, *exponential]
-    is_log = isinstance(model.rvs_to_transforms[alpha], transforms.LogTransform)
-    if law is None or not is_log or _are_used_elsewhere(model, partition, [alpha], [alpha]):
+    if law is None or _are_used_elsewhere(model, partition, [alpha], [alpha]):
         return None
     return LearnedProcess(partition, [alpha], float(law[0]), 1.0 / float(law[1]))
 
@@ -107,11 +106,10 @@ def _learned_concentrations(model, mixture, family):
     # None if the shape of the data may change.
     n_features = fields[0].type.shape[0]
     is_shared = variable.type.shape == (1,) != (n_features,)
-    if variable not in model.free_RVs or variable.ndim != 1 or is_shared or {*others} - {variable}:
+    if not _are_free_logs(model, [variable]) or variable.ndim != 1 or is_shared or {*others} - {variable}:
         return None
     law = _constants(variable, LogNormalRV)
-    is_log = isinstance(model.rvs_to_transforms[variable], transforms.LogTransform)
-    if law is None or not is_log or _are_used_elsewhere(model, mixture, fields, [variable]):
+    if law is None or _are_used_elsewhere(model, mixture, fields, [variable]):
         return None
     laws = np.stack(np.broadcast_arrays(*map(np.atleast_1d, law))).astype("float64")
     return LearnedConcentrations(mixture, [variable], laws)
@@ -151,10 +149,9 @@ def _learned_wishart(model, mixture, family):
         return None
     d, positive = len(scale.data), [share, kappa, excess, squares]
     variables = [*positive, below] if below in model.free_RVs else positive
-    if not all(one in model.free_RVs for one in variables) or len(set(variables)) != len(variables):
+    if not _are_free_logs(model, positive) or len(set(variables)) != len(variables):
         return None
-    used = [model.rvs_to_transforms[one] for one in variables]
-    are_logs, rest = all(isinstance(one, transforms.LogTransform) for one in used[:4]), used[4:]
+    rest = [model.rvs_to_transforms[one] for one in variables[4:]]
     [offset] = [one for one in terms if one is not excess]
     laws = [_constants(one, LogNormalRV) for one in positive[:3]]
     halves = 0.5 * (d + 2.0 - np.arange(d))
@@ -166,8 +163,7 @@ def _learned_wishart(model, mixture, family):
         and (below.type.shape == (0,) if d == 1 else _are(_constants(below, NormalRV), 0.0, 1.0))
     )
     if (
-        not are_logs
-        or rest not in ([], [None])
+        rest not in ([], [None])
         or not has_usual_laws
         or _are_used_elsewhere(model, mixture, (family.kappa, family.Psi, family.nu), variables)
     ):
@@ -188,8 +184,7 @@ def _learned_gammas(model, mixture, family):
         return None
     laws = [_constants(one, LogNormalRV) for one in variables]
     if (
-        not all(one in model.free_RVs for one in variables)
-        or not all(isinstance(model.rvs_to_transforms[one], transforms.LogTransform) for one in variables)
+        not _are_free_logs(model, variables)
         or None in laws
         or [one.ndim for one in variables] != [1, 0, 0]
         or shares[0].type.shape == (1,) != (d,)
@@ -203,6 +198,12 @@ def _learned_gammas(model, mixture, family):
     laws = np.array([np.concatenate(laws[0::2]), np.concatenate(laws[1::2])], dtype="float64")
     variances = np.broadcast_to(math.prod(one.data for one in scales), d)
     return LearnedGammas(mixture, variables, np.array(variances, dtype="float64"), laws)
+
+
+def _are_free_logs(model, variables):
+    """Whether all are free variables whose values are their logarithms."""
+    free, used = model.free_RVs, model.rvs_to_transforms
+    return all(one in free and isinstance(used[one], transforms.LogTransform) for one in variables)
 
 
 def _parts(variable, scalar_op):
