@@ -50,9 +50,7 @@ class LearnedConcentrations(NamedTuple):
 
 
 class LearnedGammas(NamedTuple):
-    """A mixture and the free variables of its prior, whose density is as ``NormalGamma.learned`` says for these
-    constants.
-    """
+    """A mixture and the free variables of its prior, as ``NormalGamma.learned`` makes it with these constants."""
 
     mixture: Any
     # share, kappa and excess.
