@@ -130,7 +130,8 @@ class BernoulliBeta(NamedTuple):
             others = self.alpha[j] + (ones - 1.0) if x == 1.0 else self.beta[j] + (zeros - 1.0)
             product *= others / (self.alpha[j] + self.beta[j] + (ones + zeros - 1.0))
             if product < 1e-100:
-                total += math.log(product)
+                # A subnormal product has lost digits.
+                total += math.log(product) if product > 1e-290 else math.nan
                 product = 1.0
         return total + math.log(product)
 

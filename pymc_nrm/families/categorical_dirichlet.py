@@ -179,8 +179,33 @@ class CategoricalDirichlet(NamedTuple):
             total += cache[1 + 2 * d + j * width + x] if x >= 0 else cache[1 + d + j]
         return total
 
+    def log_predictive_without(self, statistics, cache, data, item):
+        d, width = self.alpha.shape
+        total, product = 0.0, 1.0
+        for j in range(d):
+            x = data.values[item, j]
+            if x >= 0:
+                k = j * width + x
+                others = self.alpha[j, x] + (statistics[k] - 1.0)
+                product *= others / (cache[1 + j] + (statistics[d * width + j] - 1.0))
+                if product < 1e-100:
+                    # A subnormal product has lost digits.
+                    total += math.log(product) if product > 1e-290 else math.nan
+                    product = 1.0
+        return total + math.log(product)
+
+    # A panel is the transposed cache, a column of which changes only in the levels of an item and their totals.
     def panel_shape(self):
         return cache_size(self), 0, 0
+
+    def update_panel(self, cache, rows, lanes, column, data, item):
+        d, width = self.alpha.shape
+        rows[0, column] = cache[0]
+        for j in range(d):
+            x = data.values[item, j]
+            if x >= 0:
+                for k in (1 + d + j, 1 + 2 * d + j * width + x):
+                    rows[k, column] = cache[k]
 
     def add_log_predictives(self, rows, lanes, data, item, width, values):
         d, n_levels = self.alpha.shape

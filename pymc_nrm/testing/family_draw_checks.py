@@ -17,8 +17,8 @@ from pymc_nrm.testing.scores import CheckError, assert_close, assert_zero, is_ze
 # Cells per feature over which a predictive density is integrated, and the largest number of features for that.
 _CELLS, _MOST_FEATURES = 18, 3
 
-# Largest number of distinct values of an item whose probabilities are summed.
-_MOST_CELLS = 500
+# Largest number of distinct values of an item whose probabilities are summed, and the fewest draws of each.
+_MOST_CELLS, _FEWEST_DRAWS = 500, 5
 
 
 def check_draws(case, rng, n_draws):
@@ -116,7 +116,10 @@ def _check_frequencies(case, draws):
     _, places, inverse = np.unique(first, axis=0, return_index=True, return_inverse=True)
     # The first half of the draws chooses the cells, the second half is counted.
     counts = np.bincount(inverse.reshape(-1)[:half], minlength=len(places))
-    cells = np.argsort(-counts)[: min(_MOST_CELLS, np.count_nonzero(counts))]
+    cells = np.argsort(-counts)[: min(_MOST_CELLS, np.count_nonzero(counts >= _FEWEST_DRAWS))]
+    if not cells.size:
+        # Items of many features are all different.
+        return
     probabilities = np.exp(draws.pair_log_densities(draws.statistics)[1][places[cells]])
     found = inverse.reshape(-1)[half:, None] == cells
     differences = np.column_stack([found.any(axis=1) - probabilities.sum(), found[:, :10] - probabilities[:10]])

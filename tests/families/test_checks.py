@@ -9,7 +9,7 @@ import pytest
 from helpers import refused
 from pytensor.gradient import zero_grad
 
-from pymc_nrm.families import NormalGamma, PoissonGamma, base, components, conjugate, fast
+from pymc_nrm.families import CategoricalDirichlet, NormalGamma, PoissonGamma, base, components, conjugate, fast
 from pymc_nrm.families.diffusion import IndependentNormalDiffusion, NormalDiffusion
 from pymc_nrm.families.diffusion import base as trees
 from pymc_nrm.kernels.generic import kernel
@@ -210,6 +210,10 @@ def test_tree_families_of_the_package_pass(kind, compiled):
 
 def test_a_right_family_with_other_functions_passes():
     check_family(spoilt(POISSON, {}), COUNTS, compiled=False)
+
+
+def test_items_that_are_all_different_pass():
+    check_family(CategoricalDirichlet(1.0, 4), np.random.default_rng(1).integers(0, 4, size=(8, 12)), compiled=False)
 
 
 test_bad_arguments = refused(

@@ -33,6 +33,7 @@ from pymc_nrm.testing.family_kernels import panel_values
 
 RNG = np.random.default_rng(3)
 REAL, COUNTS, BITS = RNG.normal(size=(6, 3)), RNG.poisson(9.0, size=(6, 3)), RNG.integers(0, 2, size=(6, 3))
+OUTLIER = np.array([[0, 0, 0]] * 5 + [[1, 1, 1]])
 CASES = [
     *((f.NormalGamma(0.3, 1.0, a, a), REAL) for a in (1e2, 1e4, 1e6, 1e8)),
     *((f.NormalWishart(0.3, 1.0, a * (np.eye(3) + 0.5), a), REAL) for a in (1e2, 1e4, 1e6, 1e8)),
@@ -44,6 +45,9 @@ CASES = [
     *((f.BernoulliBeta(a, 2.0 * a), BITS) for a in (1e2, 1e6, 1e10, 1e17)),
     *((f.CategoricalDirichlet(a), BITS) for a in (1e2, 1e6, 1e10, 1e17)),
     *((f.MultinomialDirichlet(a), COUNTS) for a in (1e2, 1e6, 1e10, 1e17)),
+    *((f.CategoricalDirichlet(a), OUTLIER) for a in (1e-60, 1e-200, 1e-300)),
+    (f.CategoricalDirichlet(np.repeat([[1e-90], [1e-250], [1.0]], 2, axis=1)), OUTLIER),
+    (f.BernoulliBeta([1e-90, 1e-250, 1.0], 1.0), OUTLIER),
 ]
 
 
