@@ -7,11 +7,12 @@ import numpy as np
 import pytensor.tensor as pt
 
 from pymc_nrm.families.arguments import check_matrix
-from pymc_nrm.families.base import Dense, Hyperparameter, conjugate_family, segment_sum
+from pymc_nrm.families.base import Dense, Hyperparameter, cache_size, conjugate_family, segment_sum
 from pymc_nrm.families.conjugate import categorical_log_affinities, log_marginal
 from pymc_nrm.families.fast import add_row
 from pymc_nrm.families.learned import Hyperpriors, shared_text
 from pymc_nrm.families.moment_split import join_probabilities, log_beta_density, split_probabilities
+from pymc_nrm.kernels.lanes import LANES, log_positive
 from pymc_nrm.kernels.special import digamma, log_gamma_ratio, log_rising_factorial, symbolic_log_rising_factorial
 
 
@@ -83,67 +84,83 @@ class BernoulliBeta(NamedTuple):
         return Dense(values)
 
     # A row of statistics: ones (d), zeros (d).
-    # A row of the cache: log p (d), log (1 - p) (d); p is the predictive mean.
+    # A row of the cache: sum of log(1 - p), log p / (1 - p) (d), log(1 - p) (d); p is the predictive mean.
     def statistics_size(self):
         return 2 * self.alpha.shape[0]
 
     def add_item(self, statistics, data, item, sign):
         d = data.values.shape[1]
+        ones, zeros = statistics[:d], statistics[d:]
         for j in range(d):
             x = data.values[item, j]
-            if x == 1.0:
-                statistics[j] += sign
-            elif x == 0.0:
-                statistics[d + j] += sign
+            ones[j] += sign if x == 1.0 else 0.0
+            zeros[j] += sign if x == 0.0 else 0.0
 
     def cache_size(self):
-        return 2 * self.alpha.shape[0]
+        return 1 + 2 * self.alpha.shape[0]
 
     def refresh_cache(self, statistics, cache):
         d = self.alpha.shape[0]
+        ones, zeros, log_odds, log_rest = statistics[:d], statistics[d:], cache[1 : 1 + d], cache[1 + d :]
+        total = 0.0
         for j in range(d):
-            a = self.alpha[j] + statistics[j]
-            b = self.beta[j] + statistics[d + j]
-            log_total = math.log(a + b)
-            cache[j] = math.log(a) - log_total
-            cache[d + j] = math.log(b) - log_total
+            a, b = self.alpha[j] + ones[j], self.beta[j] + zeros[j]
+            log_b = log_positive(b)
+            log_odds[j] = log_positive(a) - log_b
+            log_rest[j] = log_b - log_positive(a + b)
+            total += log_rest[j]
+        cache[0] = total
 
     def log_predictive(self, cache, data, item):
         d = data.values.shape[1]
-        total = 0.0
+        total = cache[0]
         for j in range(d):
             x = data.values[item, j]
             if x == 1.0:
-                total += cache[j]
-            elif x == 0.0:
-                total += cache[d + j]
+                total += cache[1 + j]
+            elif math.isnan(x):
+                total -= cache[1 + d + j]
         return total
 
     def log_predictive_without(self, statistics, cache, data, item):
+        # One quotient serves many features.
         d = data.values.shape[1]
-        total, product = 0.0, 1.0
+        total, others, both = 0.0, 1.0, 1.0
         for j in range(d):
             x = data.values[item, j]
             if math.isnan(x):
                 continue
             ones, zeros = statistics[j], statistics[d + j]
-            others = self.alpha[j] + (ones - 1.0) if x == 1.0 else self.beta[j] + (zeros - 1.0)
-            product *= others / (self.alpha[j] + self.beta[j] + (ones + zeros - 1.0))
-            if product < 1e-100:
-                # A subnormal product has lost digits.
-                total += math.log(product) if product > 1e-290 else math.nan
-                product = 1.0
-        return total + math.log(product)
+            others *= self.alpha[j] + (ones - 1.0) if x == 1.0 else self.beta[j] + (zeros - 1.0)
+            both *= self.alpha[j] + self.beta[j] + (ones + zeros - 1.0)
+            if not (1e-100 < others < 1e100 and 1e-100 < both < 1e100):
+                # Of a subnormal or infinite product nothing is known.
+                known = min(others, both) > 1e-290 and max(others, both) < math.inf
+                total += math.log(others) - math.log(both) if known else math.nan
+                others = both = 1.0
+        return total + math.log(others / both)
 
     def panel_shape(self):
-        return 2 * self.alpha.shape[0], 0, 0
+        return cache_size(self), 0, 0
 
     def add_log_predictives(self, rows, lanes, data, item, width, values):
+        # A branch for each feature would often be predicted wrongly, so first list the rows.
         d = data.values.shape[1]
+        places, n_places, has_gaps = np.empty(1 + d, dtype=np.int64), 1, False
+        places[0] = 0
         for j in range(d):
             x = data.values[item, j]
-            if not math.isnan(x):
-                add_row(rows[j if x == 1.0 else d + j], width, values)
+            places[n_places] = 1 + j
+            n_places += x == 1.0
+            has_gaps |= math.isnan(x)
+        for i in range(n_places):
+            add_row(rows[places[i]], width, values)
+        if has_gaps:
+            for j in range(d):
+                if math.isnan(data.values[item, j]):
+                    log_rest = rows[1 + d + j]
+                    for k in range(width // LANES * LANES):
+                        values[k] -= log_rest[k]
 
     def log_likelihood(self, X, labels):
         n_clusters = labels.max() + 1

@@ -45,6 +45,13 @@ def log_above_one(x):
 
 
 @kernel
+def log_positive(x):
+    """Natural logarithm of a finite positive number, without branches."""
+    is_small = x < 1e-290
+    return log_above_one(x * 2.0**600 if is_small else x) - (600.0 * math.log(2.0) if is_small else 0.0)
+
+
+@kernel
 def exp_within(x):
     """Exponential of a number in -700 .. 700, without branches, to a relative error of 1e-13, or 1e-14 near zero.
 

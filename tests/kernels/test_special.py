@@ -9,7 +9,14 @@ from scipy.special import logsumexp, psi
 
 from pymc_nrm.kernels import special
 from pymc_nrm.kernels.generic import kernel
-from pymc_nrm.kernels.lanes import LANES, exp_within, log_above_one, squared_lengths, squared_lengths_of_items
+from pymc_nrm.kernels.lanes import (
+    LANES,
+    exp_within,
+    log_above_one,
+    log_positive,
+    squared_lengths,
+    squared_lengths_of_items,
+)
 from pymc_nrm.kernels.pairs import add_pairs, divide_pairs, fused_multiply_add, multiply_pairs, split_at, split_product
 from pymc_nrm.moves.gibbs import draw_column
 
@@ -107,7 +114,7 @@ def test_sums_of_high_parts_are_exact():
 @kernel
 def of_each(x, is_exponential, out):
     for k in range(x.shape[0]):
-        out[k] = exp_within(x[k]) if is_exponential else log_above_one(x[k])
+        out[k] = exp_within(x[k]) if is_exponential else log_above_one(x[k]) if x[k] >= 1.0 else log_positive(x[k])
 
 
 @kernel
@@ -123,6 +130,7 @@ def lengths_of_items(factor, x, out):
 def test_exponential_and_logarithm_over_their_ranges():
     rng = np.random.default_rng(1)
     x = np.concatenate([1 + 10.0 ** rng.uniform(-16, 308, 10_000), [1.0, np.sqrt(2), 2.0, np.finfo(float).max]])
+    x = np.concatenate([x, 1.0 / x, [5e-324, 1e-310, 1e-290]])
     y = np.concatenate([rng.uniform(-700, 700, 10_000), [0.0, -700.0, 700.0]])
     logarithms, exponentials = np.empty_like(x), np.empty_like(y)
     of_each(x, False, logarithms)
