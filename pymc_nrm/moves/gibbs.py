@@ -111,7 +111,7 @@ def random_items(rng, n, n_items):
 
 @kernel
 def scan_order(rng, n, n_items):
-    """``n_items`` different items out of n in random order, shape (n_items,).
+    """The first ``n_items`` items of random orders of all n, one after the other, shape (n_items,).
 
     If there are many items, blocks of neighbours in memory stay together, since uniformly random order makes the
     processor wait for memory.
@@ -120,11 +120,12 @@ def scan_order(rng, n, n_items):
     n_pieces = (n + length - 1) // length
     items = np.empty(n_items, dtype=np.int64)
     count = 0
-    for piece in random_items(rng, n_pieces, n_pieces):
-        for item in range(piece * length, min(n, (piece + 1) * length)):
-            if count < n_items:
-                items[count] = item
-                count += 1
+    while count < n_items:
+        for piece in random_items(rng, n_pieces, n_pieces):
+            for item in range(piece * length, min(n, (piece + 1) * length)):
+                if count < n_items:
+                    items[count] = item
+                    count += 1
     return items
 
 

@@ -1,4 +1,4 @@
-"""Gibbs updates of what a cluster has below a node of a guide tree, a cycle of all moves, starts from Ward linkage."""
+"""Gibbs updates of what a cluster has below a node of a guide tree, cycles of all moves, starts from Ward linkage."""
 
 from typing import Any, NamedTuple
 
@@ -145,8 +145,9 @@ class MovesPerCycle(NamedTuple):
     marginal_gibbs: int
 
 
-class Cycle(NamedTuple):
-    """Options of a cycle: its guide tree, the numbers of its moves, and the items of its Gibbs updates."""
+class Cycles(NamedTuple):
+    """Options of cycles: their guide tree, the numbers of moves in each, and a row of items for the Gibbs updates of
+    each."""
 
     guide: Any
     n_moves: Any
@@ -165,18 +166,22 @@ class CycleCounts(NamedTuple):
 
 
 @kernel
-def tree_guided_cycle(rng, state, weights, family, data, cycle):
-    """Make the moves of each kind along the guide tree, then Gibbs updates of items; return state and counts.
+def tree_guided_cycles(rng, state, weights, family, data, cycles):
+    """Make cycles of moves of each kind along the guide tree and of Gibbs updates of items; return state and counts.
 
-    The cycle is one kernel, since each call from Python costs some ten microseconds.  It leaves the target given u
+    All cycles are one kernel, since each call from Python costs some ten microseconds.  It leaves the target given u
     invariant, and is irreducible if it includes Gibbs moves of any kind.
     """
-    guide, n_moves, tally = cycle.guide, cycle.n_moves, empty_tally()
+    guide, n_moves, tally = cycles.guide, cycles.n_moves, empty_tally()
     n, m = n_moves.informed_split_merge, n_moves.tree_split_merge
-    state = tree_split_merge_moves(rng, state, weights, family, data, guide, n, True, tally)
-    state = tree_split_merge_moves(rng, state, weights, family, data, guide, m, False, tally)
-    state, n_blocks = subtree_gibbs(rng, state, weights, family, data, guide, n_moves.subtree_gibbs)
-    state, n_items = gibbs_sweep(rng, state, weights, family, data, cycle.items)
+    n_blocks = n_items = 0
+    for k in range(cycles.items.shape[0]):
+        state = tree_split_merge_moves(rng, state, weights, family, data, guide, n, True, tally)
+        state = tree_split_merge_moves(rng, state, weights, family, data, guide, m, False, tally)
+        state, n_moved = subtree_gibbs(rng, state, weights, family, data, guide, n_moves.subtree_gibbs)
+        n_blocks += n_moved
+        state, n_moved = gibbs_sweep(rng, state, weights, family, data, cycles.items[k])
+        n_items += n_moved
     return state, CycleCounts(n_blocks, n_items, tally.proposed, tally.accepted, tally.log_ratio, tally.n_ratios)
 
 

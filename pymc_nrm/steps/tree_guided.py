@@ -20,7 +20,7 @@ from pymc_nrm.moves.gibbs import scan_order
 from pymc_nrm.moves.guide_trees.guide_tree import block_statistics, guide_tree, make_guide
 from pymc_nrm.moves.guide_trees.tree import cut_tree
 from pymc_nrm.moves.split_merge import SPLIT_MERGE_STATS, split_merge_statistics
-from pymc_nrm.moves.tree_guided import Cycle, MovesPerCycle, better_start, is_worth_trying, tree_guided_cycle
+from pymc_nrm.moves.tree_guided import Cycles, MovesPerCycle, better_start, is_worth_trying, tree_guided_cycles
 from pymc_nrm.partitions.labels import canonical_labels
 from pymc_nrm.steps.base import PartitionStep, PartitionStepState
 
@@ -221,17 +221,20 @@ class TreeGuided(PartitionStep):
             # Hyperparameters have not been drawn given these clusters, and at those of the start they do not last.
             numbers, self.start_waits = dict.fromkeys(numbers, 0), False
         n_moves = MovesPerCycle(**{name: numbers.pop(name) for name in MovesPerCycle._fields})
-        for _ in range(self.options["n_cycles"] or number_of_cycles(n, self.n_learned)):
-            guide = self.guides[int(rng.integers(len(self.guides)))]
-            if not self.target.data_are_fixed:
-                guide = guide._replace(statistics=block_statistics(guide, family, data))
-            yield tree_guided_cycle, Cycle(guide, n_moves, self._next_items(rng, n, n_moves.marginal_gibbs))
+        guide = self.guides[int(rng.integers(len(self.guides)))]
+        if not self.target.data_are_fixed:
+            guide = guide._replace(statistics=block_statistics(guide, family, data))
+        n_cycles = self.options["n_cycles"] or number_of_cycles(n, self.n_learned)
+        items = self._next_items(rng, n, n_cycles * n_moves.marginal_gibbs).reshape(n_cycles, -1)
+        for rows in items[:, None] if numbers else items[None]:
+            yield tree_guided_cycles, Cycles(guide, n_moves, rows)
             yield from ((self.own_moves[name].kernel, number) for name, number in numbers.items() if number)
 
     def _next_items(self, rng, n, count):
-        """Return the next items of a random order of all, so that every item gets its turn."""
-        while len(self.waiting) < count:
-            self.waiting = np.concatenate([self.waiting, scan_order(rng, n, n)])
+        """Return the next items of random orders of all, so that every item gets its turn."""
+        lacking = count - len(self.waiting)
+        if lacking > 0:
+            self.waiting = np.concatenate([self.waiting, scan_order(rng, n, -(-lacking // n) * n)])
         items, self.waiting = self.waiting[:count], self.waiting[count:]
         return items
 

@@ -18,7 +18,7 @@ from pymc_nrm.moves.guide_trees.guide_tree import draw_level, make_guide, n_sepa
 from pymc_nrm.moves.guide_trees.tree import build_tree, leaves, lowest_common_ancestor
 from pymc_nrm.moves.slice_labels import slice_move
 from pymc_nrm.moves.split_merge import SplitMergeOptions, allocate_items, choose_side, split_merge_moves, start_sides
-from pymc_nrm.moves.tree_guided import Cycle, MovesPerCycle, tree_guided_cycle
+from pymc_nrm.moves.tree_guided import Cycles, MovesPerCycle, tree_guided_cycles
 from pymc_nrm.moves.tree_split_merge import (
     allocate_units,
     find_traces,
@@ -43,7 +43,7 @@ def random_guide(rng, n, family, data):
 
 def tree_move(name, n_moves):
     counts = MovesPerCycle(0, 0, 0, 0)._replace(**{name: n_moves})
-    return tree_guided_cycle, lambda rng, guide: Cycle(guide, counts, np.empty(0, dtype=np.int64))
+    return tree_guided_cycles, lambda rng, guide: Cycles(guide, counts, np.empty((1, 0), dtype=np.int64))
 
 
 def fixed(options):
