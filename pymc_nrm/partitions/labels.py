@@ -75,16 +75,18 @@ def canonical_labels(labels: Any, argument: str = "labels") -> np.ndarray:
         raise ValueError(f"{argument} must have shape (n,); got shape {array.shape}")
     if array.size == 0:
         return np.zeros(0, dtype=np.int64)
-    whole = array.astype(np.int64) if np.isfinite(array).all() else None
-    if whole is None or (whole != array).any():
-        wrong = array[~np.isfinite(array) | (array != np.floor(array))]
-        raise ValueError(f"{argument} must be whole numbers; got {wrong[:5]}")
-    least = int(whole.min())
-    if int(whole.max()) - least > 10 * whole.size + 1000:
+    whole = array
+    if array.dtype != np.int64:
+        whole = array.astype(np.int64) if np.isfinite(array).all() else None
+        if whole is None or (whole != array).any():
+            wrong = array[~np.isfinite(array) | (array != np.floor(array))]
+            raise ValueError(f"{argument} must be whole numbers; got {wrong[:5]}")
+    least, largest = int(whole.min()), int(whole.max())
+    if largest - least > 10 * whole.size + 1000:
         whole = np.unique(whole, return_inverse=True)[1].astype(np.int64)
-        least = 0
+        least, largest = 0, int(whole.max())
     canonical = whole - least
-    rename_in_order(canonical, int(canonical.max()) + 1)
+    rename_in_order(canonical, largest - least + 1)
     return canonical
 
 
