@@ -9,7 +9,7 @@ import pytensor.tensor as pt
 from pymc_nrm.families.arguments import check_matrix
 from pymc_nrm.families.base import Dense, Hyperparameter, cache_size, conjugate_family, segment_sum
 from pymc_nrm.families.conjugate import categorical_log_affinities, log_marginal
-from pymc_nrm.families.fast import add_row
+from pymc_nrm.families.fast import add_row, multiply_quotient
 from pymc_nrm.families.learned import Hyperpriors, shared_text
 from pymc_nrm.families.moment_split import join_probabilities, log_beta_density, split_probabilities
 from pymc_nrm.kernels.lanes import LANES, log_positive
@@ -123,22 +123,14 @@ class BernoulliBeta(NamedTuple):
         return total
 
     def log_predictive_without(self, statistics, cache, data, item):
-        # One quotient serves many features.
         d = data.values.shape[1]
-        total, others, both = 0.0, 1.0, 1.0
+        total, above, below = 0.0, 1.0, 1.0
         for j in range(d):
-            x = data.values[item, j]
-            if math.isnan(x):
-                continue
-            ones, zeros = statistics[j], statistics[d + j]
-            others *= self.alpha[j] + (ones - 1.0) if x == 1.0 else self.beta[j] + (zeros - 1.0)
-            both *= self.alpha[j] + self.beta[j] + (ones + zeros - 1.0)
-            if not (1e-100 < others < 1e100 and 1e-100 < both < 1e100):
-                # Of a subnormal or infinite product nothing is known.
-                known = min(others, both) > 1e-290 and max(others, both) < math.inf
-                total += math.log(others) - math.log(both) if known else math.nan
-                others = both = 1.0
-        return total + math.log(others / both)
+            x, a, b, ones, zeros = data.values[item, j], self.alpha[j], self.beta[j], statistics[j], statistics[d + j]
+            if not math.isnan(x):
+                others = a + (ones - 1.0) if x == 1.0 else b + (zeros - 1.0)
+                total, above, below = multiply_quotient(total, above, below, others, a + b + (ones + zeros - 1.0))
+        return total + math.log(above / below)
 
     def panel_shape(self):
         return cache_size(self), 0, 0

@@ -14,7 +14,7 @@ from pymc_nrm.families.arguments import check_matrix
 from pymc_nrm.families.base import Hyperparameter, add_item, cache_size, conjugate_family
 from pymc_nrm.families.components import write_logarithms
 from pymc_nrm.families.conjugate import categorical_log_affinities, draw_dirichlet, log_dirichlet_density, log_marginal
-from pymc_nrm.families.fast import add_row
+from pymc_nrm.families.fast import add_row, multiply_quotient
 from pymc_nrm.families.learned import Hyperpriors, shared_text
 from pymc_nrm.families.moment_split import join_probabilities, split_probabilities
 from pymc_nrm.kernels.lanes import LANES
@@ -181,18 +181,14 @@ class CategoricalDirichlet(NamedTuple):
 
     def log_predictive_without(self, statistics, cache, data, item):
         d, width = self.alpha.shape
-        total, product = 0.0, 1.0
+        total, above, below = 0.0, 1.0, 1.0
         for j in range(d):
             x = data.values[item, j]
             if x >= 0:
-                k = j * width + x
-                others = self.alpha[j, x] + (statistics[k] - 1.0)
-                product *= others / (cache[1 + j] + (statistics[d * width + j] - 1.0))
-                if product < 1e-100:
-                    # A subnormal product has lost digits.
-                    total += math.log(product) if product > 1e-290 else math.nan
-                    product = 1.0
-        return total + math.log(product)
+                others = self.alpha[j, x] + (statistics[j * width + x] - 1.0)
+                of_all = cache[1 + j] + (statistics[d * width + j] - 1.0)
+                total, above, below = multiply_quotient(total, above, below, others, of_all)
+        return total + math.log(above / below)
 
     # A panel is the transposed cache, a column of which changes only in the levels of an item and their totals.
     def panel_shape(self):

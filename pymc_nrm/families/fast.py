@@ -97,6 +97,20 @@ def multiply_rising_factorial(total, product, a, x):
     return total, product
 
 
+@kernel
+def multiply_quotient(total, above, below, a, b):
+    """Multiply ``exp(total) above / below`` by ``a / b``, and return the three; one logarithm serves many factors.
+
+    The total is nan if a product is subnormal or infinite, so that its digits are lost.
+    """
+    above *= a
+    below *= b
+    if 1e-100 < above < 1e100 and 1e-100 < below < 1e100:
+        return total, above, below
+    is_right = min(above, below) > 1e-290 and max(above, below) < math.inf
+    return total + math.log(above) - math.log(below) if is_right else math.nan, 1.0, 1.0
+
+
 # Factors of a product before its logarithm is taken; none is above 1e19, so that it stays below the largest double.
 _FACTORS = 16
 # Counts above the first, and hyperparameters above the second, take gamma functions instead of products.

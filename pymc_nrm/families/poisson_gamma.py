@@ -8,14 +8,13 @@ import pytensor.tensor as pt
 import scipy
 
 from pymc_nrm.families.arguments import LARGEST_COUNT, check_matrix
-from pymc_nrm.families.base import Hyperparameter, add_item, conjugate_family, segment_sum
+from pymc_nrm.families.base import Hyperparameter, conjugate_family, segment_sum
 from pymc_nrm.families.components import write_logarithms
 from pymc_nrm.families.conjugate import log_marginal
 from pymc_nrm.families.fast import add_log_rising_factorials, add_logarithms, multiply_rising_factorial
 from pymc_nrm.families.learned import Hyperpriors, shared_text
 from pymc_nrm.families.moment_split import beta_shapes, draw_beta, log_beta_density
 from pymc_nrm.families.moments import symbolic_log_growth
-from pymc_nrm.kernels.generic import kernel
 from pymc_nrm.kernels.lanes import LANES
 from pymc_nrm.kernels.special import digamma, log_gamma_ratio, symbolic_log_rising_factorial
 
@@ -86,7 +85,7 @@ class PoissonGamma(NamedTuple):
         return Counts(values, scipy.special.gammaln(values + 1).sum(axis=1))
 
     # A row of statistics: sums (d), count, sum of log x!.
-    # A row of the cache: constant, alpha_n (d), log Gamma(alpha_n) (d), log(beta_n + 1) (d), with the constant
+    # A row of the cache: constant, alpha_n (d), log(beta_n + 1) (d), with the constant
     # sum_j alpha_n log(beta_n / (beta_n + 1)).
     def statistics_size(self):
         return self.alpha.shape[0] + 2
@@ -99,38 +98,30 @@ class PoissonGamma(NamedTuple):
         statistics[d + 1] += sign * data.log_factorials[item]
 
     def cache_size(self):
-        return 1 + 3 * self.alpha.shape[0]
+        return 1 + 2 * self.alpha.shape[0]
 
     def refresh_cache(self, statistics, cache):
         d = self.alpha.shape[0]
+        n = statistics[d]
+        constant = last_beta = log_odds = log_next = 0.0
         for j in range(d):
+            if self.beta[j] != last_beta:
+                last_beta = self.beta[j]
+                log_next = math.log(last_beta + n + 1.0)
+                log_odds = -math.log1p(1.0 / (last_beta + n))
             cache[1 + j] = self.alpha[j] + statistics[j]
-            cache[1 + d + j] = math.lgamma(cache[1 + j])
-        set_rates(self, statistics, cache)
-
-    def update_cache(self, statistics, cache, data, item, sign):
-        # The gamma function of a feature changes only if the item's count is positive.
-        add_item(self, statistics, data, item, sign)
-        d = self.alpha.shape[0]
-        for j in range(d):
-            if data.values[item, j] > 0.0:
-                cache[1 + j] = self.alpha[j] + statistics[j]
-                cache[1 + d + j] = math.lgamma(cache[1 + j])
-        set_rates(self, statistics, cache)
+            cache[1 + d + j] = log_next
+            constant += cache[1 + j] * log_odds
+        cache[0] = constant
 
     def log_predictive(self, cache, data, item):
         # Gamma(alpha_n + x) / Gamma(alpha_n) is a product of x factors: all small counts of an item share a logarithm.
         d = data.values.shape[1]
-        total = cache[0] - data.log_factorials[item]
-        product = 1.0
+        total, product = cache[0] - data.log_factorials[item], 1.0
         for j in range(d):
             x = data.values[item, j]
-            if x > 0.0:
-                total -= x * cache[1 + 2 * d + j]
-                if x <= 8.0:
-                    total, product = multiply_rising_factorial(total, product, cache[1 + j], x)
-                else:
-                    total += log_gamma_ratio(cache[1 + j], x, cache[1 + d + j])
+            total -= x * cache[1 + d + j]
+            total, product = multiply_rising_factorial(total, product, cache[1 + j], x)
         return total + math.log(product)
 
     def log_predictive_without(self, statistics, cache, data, item):
@@ -160,7 +151,7 @@ class PoissonGamma(NamedTuple):
         for j in range(d):
             rows[1 + j, column] = math.log(cache[1 + j])
             rows[1 + d + j, column] = cache[1 + j]
-            rows[1 + 2 * d + j, column] = cache[1 + 2 * d + j]
+            rows[1 + 2 * d + j, column] = cache[1 + d + j]
 
     def add_log_predictives(self, rows, lanes, data, item, width, values):
         d = data.values.shape[1]
@@ -314,19 +305,3 @@ class Counts(NamedTuple):
 
     def take_items(self, items):
         return Counts(self.values[items], self.log_factorials[items])
-
-
-@kernel
-def set_rates(family, statistics, cache):
-    """Compute the entries of the cache that depend on the count, from the alpha_n that it holds."""
-    d = family.alpha.shape[0]
-    n = statistics[d]
-    constant = last_beta = log_odds = log_next = 0.0
-    for j in range(d):
-        if family.beta[j] != last_beta:
-            last_beta = family.beta[j]
-            log_next = math.log(last_beta + n + 1.0)
-            log_odds = -math.log1p(1.0 / (last_beta + n))
-        cache[1 + 2 * d + j] = log_next
-        constant += cache[1 + j] * log_odds
-    cache[0] = constant

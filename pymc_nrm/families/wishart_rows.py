@@ -250,19 +250,15 @@ def factored_log_determinant(work, weight):
     """Log determinant of ``L D L' + weight s s'`` from the workspace: ``log |D| (1 + weight s' inverse(L D L') s)``."""
     d = work.shape[1]
     inverse, shift = work[d], work[d + 3]
-    total, product, distance = 0.0, 1.0, 0.0
+    distance = 0.0
     for i in range(d):
-        product *= work[i, i]
-        if not 1e-100 < product < 1e100:
-            total += math.log(product)
-            product = 1.0
         # The solution of L y = s, divided by D, replaces s.
         y = shift[i]
         for m in range(i):
             y -= work[i, m] * shift[m]
         shift[i] = y * inverse[i]
         distance += y * shift[i]
-    return total + math.log(product) + math.log(1.0 + weight * distance)
+    return log_product_of_pivots(work, d) + math.log(1.0 + weight * distance)
 
 
 @kernel

@@ -147,7 +147,8 @@ class MovesPerCycle(NamedTuple):
 
 class Cycles(NamedTuple):
     """Options of cycles: their guide tree, the numbers of moves in each, and a row of items for the Gibbs updates of
-    each."""
+    each.
+    """
 
     guide: Any
     n_moves: Any
