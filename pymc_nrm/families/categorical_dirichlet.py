@@ -227,10 +227,7 @@ class CategoricalDirichlet(NamedTuple):
         return terms.sum() - symbolic_log_rising_factorial(alpha.sum(axis=1), counts.sum(axis=2)).sum()
 
     def log_marginal(self, statistics):
-        # Most levels share one alpha and most features one total, so compute gamma functions only where these change.
         d, width = self.alpha.shape
-        last_alpha = log_gamma_alpha = 0.0
-        last_total = last_n = of_totals = 0.0
         total = 0.0
         for j in range(d):
             n = statistics[d * width + j]
@@ -239,16 +236,10 @@ class CategoricalDirichlet(NamedTuple):
                 for x in range(width):
                     alpha, count = self.alpha[j, x], statistics[j * width + x]
                     prior_total += alpha
-                    if count > 0.0 and alpha > 0.0:
-                        if alpha != last_alpha:
-                            last_alpha, log_gamma_alpha = alpha, math.lgamma(alpha)
-                        total += log_gamma_ratio(alpha, count, log_gamma_alpha)
-                    elif count > 0.0:
+                    if count > 0.0 and alpha == 0.0:
                         return -math.inf
-                if prior_total != last_total or n != last_n:
-                    last_total, last_n = prior_total, n
-                    of_totals = log_rising_factorial(prior_total, n)
-                total -= of_totals
+                    total += log_rising_factorial(alpha, count) if count > 0.0 else 0.0
+                total -= log_rising_factorial(prior_total, n)
         return total
 
     def log_marginals_with_gradient(self, statistics, gradient):
