@@ -16,7 +16,7 @@ from pymc_nrm.families.learned import Hyperpriors, shared_text
 from pymc_nrm.families.moment_split import beta_shapes, draw_beta, log_beta_density
 from pymc_nrm.families.moments import symbolic_log_growth
 from pymc_nrm.kernels.lanes import LANES
-from pymc_nrm.kernels.special import digamma, log_gamma_ratio, symbolic_log_rising_factorial
+from pymc_nrm.kernels.special import digamma, log_gamma_ratio, log_rising_factorial, symbolic_log_rising_factorial
 
 
 @conjugate_family(
@@ -187,17 +187,9 @@ class PoissonGamma(NamedTuple):
         if n <= 0.0:
             return 0.0
         total = -statistics[d + 1]
-        last_alpha = log_gamma_alpha = last_beta = log_growth = log_beta_n = 0.0
         for j in range(d):
-            alpha, beta = self.alpha[j], self.beta[j]
-            if alpha != last_alpha:
-                last_alpha, log_gamma_alpha = alpha, math.lgamma(alpha)
-            if beta != last_beta:
-                last_beta, log_beta_n = beta, math.log(beta + n)
-                log_growth = log_beta_n - math.log(beta) if beta < n else math.log1p(n / beta)
-            if statistics[j] > 0.0:
-                total += log_gamma_ratio(alpha, statistics[j], log_gamma_alpha) - statistics[j] * log_beta_n
-            total -= alpha * log_growth
+            alpha, beta, count = self.alpha[j], self.beta[j], statistics[j]
+            total += log_rising_factorial(alpha, count) - count * math.log(beta + n) - alpha * math.log1p(n / beta)
         return total
 
     def log_marginals_with_gradient(self, statistics, gradient):
