@@ -115,7 +115,7 @@ class TreeGuided(PartitionStep):
         at most 1000 items 3, 2 and 3, and 20,000 items or a quarter of them; ``"informed_split_merge"`` is 0 after
         tuning, and ``"tree_split_merge"`` 1 with more than 20,000 items.
     n_trees : int
-        Number of guide trees; each cycle uses one of them at random.
+        Number of guide trees; each draw uses one of them at random.
     n_cycles : int, optional
         Number of cycles per draw; by default 2000 + 4 D divided by the number of items, with D the number of learned
         values on which families depend; at least 1 and at most 6 + D / 150.  A draw of few items costs little beside
@@ -270,8 +270,8 @@ class TreeGuided(PartitionStep):
 
 def number_of_cycles(n, n_learned):
     """Choose the number of cycles per draw of n items, in clusters with so many learned hyperparameters."""
-    # Beside a cycle of few items, the draw of the hyperparameters by NUTS takes most of the time, and yet it is the
-    # partition that mixes slowly.
+    # With few items, most of the time of a draw goes elsewhere than to a cycle, and yet it is the partition that mixes
+    # slowly.
     visits = _VISITS + _VISITS_EACH * n_learned
     return max(1, min(_MOST_CYCLES + n_learned // _CYCLE_EACH, visits // n))
 
