@@ -69,11 +69,14 @@ class Target:
 
 
 class GivenPartition:
-    """A partition and some of its mixtures at points, for steps that are given the clusters."""
+    """A partition and some of its mixtures at points, for steps that are given the clusters.
 
-    def __init__(self, model, partition, mixtures, compile_kwargs=None):
+    Values of ``fixed`` stand for those of points.
+    """
+
+    def __init__(self, model, partition, mixtures, compile_kwargs=None, fixed=None):
         self.kind = kind_of(partition)
-        evaluate = partial(Values.at_points, model, compile_kwargs=compile_kwargs)
+        evaluate = partial(Values.at_points, model, compile_kwargs=compile_kwargs, fixed=fixed)
         self._value, self._parts = evaluate([partition]), PartitionParts(partition, mixtures, evaluate)
 
     def refresh(self):
