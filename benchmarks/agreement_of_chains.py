@@ -21,7 +21,7 @@ TARGET_SECONDS, BUDGET_SECONDS, QUICK_SECONDS = 60.0, 75.0, 4.0
 LARGEST_RHAT, LEAST_ESS, N_PAIRS = 1.01, 400.0, 200
 # First runs that should end in the verdict "fine", of sixteen.
 FINE_RUNS = 12
-SHARES = np.array([0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0])
+SHARES = np.arange(1, 21) / 20
 
 
 def dispersed_starts(n, rng):
