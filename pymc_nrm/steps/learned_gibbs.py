@@ -169,7 +169,6 @@ class _Wishart(_Prior):
         """Arguments of the kernel at a point; it changes those before the last."""
         family, rows = self.clusters(point)
         family = family if isinstance(family, NormalWishart) else family.leading()
-        family = family._replace(Psi=np.empty_like(family.Psi))
         share, kappa, excess, squares, *below = (np.array(point[name], dtype="float64") for name in self._variables)
         logs, below = np.array([share, kappa, excess]), below[0] if below else np.empty(0)
         scale, laws = np.array(self._learned.scale), self._learned.laws
@@ -186,7 +185,6 @@ class _Gammas(_Prior):
     def arguments(self, rng, point, n_sweeps):
         """Arguments of the kernel at a point; it changes those before the last."""
         family, rows = self.clusters(point)
-        family = family._replace(**{name: np.empty_like(family.mu) for name in ("kappa", "alpha", "beta")})
         logs = np.concatenate([np.atleast_1d(point[name]) for name in self._variables])
         # A sweep of d features draws d shares, and further ones earn the less the more there are.
         n_sweeps = max(1, n_sweeps // len(self._learned.variances))
