@@ -9,7 +9,16 @@ import pytest
 from helpers import refused
 from pytensor.gradient import zero_grad
 
-from pymc_nrm.families import CategoricalDirichlet, NormalGamma, PoissonGamma, base, components, conjugate, fast
+from pymc_nrm.families import (
+    CategoricalDirichlet,
+    NormalGamma,
+    NormalWishart,
+    PoissonGamma,
+    base,
+    components,
+    conjugate,
+    fast,
+)
 from pymc_nrm.families.diffusion import IndependentNormalDiffusion, NormalDiffusion
 from pymc_nrm.families.diffusion import base as trees
 from pymc_nrm.kernels.generic import kernel
@@ -103,8 +112,9 @@ def test_a_wrong_function_is_named(generic, change, message):
 
 def test_a_wrong_cache_is_noticed_after_updates():
     change = {base.refresh_cache: lambda _, f, row, cache: bump(cache, 1e-4 * row[0])}
+    family = NormalWishart(0.0, 0.3, np.eye(2), 4.0)
     with pytest.raises(CheckError, match="update_cache of Wrong is wrong"):
-        check_family(spoilt(POISSON, change), COUNTS, compiled=False)
+        check_family(spoilt(family, change), COUNTS, compiled=False)
 
 
 @pytest.mark.slow
