@@ -410,3 +410,15 @@ def test_models_of_every_kind_are_sampled(kind):
     changed = {name for name in point if not np.array_equal(point[name], drawn[name])}
     assert changed == {variable.name for variable in step.vars}
     assert len(changed) == {"two priors": 10, "counts": 6, "variances": 3}.get(kind, 5)
+
+
+def test_hyperparameters_follow_the_other_variables_of_their_family():
+    X = np.random.default_rng(0).normal(size=(6, 2))
+    with pm.Model() as model:
+        mu, alpha = pm.Normal("mu", shape=2), pm.Gamma("alpha", 2.0, 1.0)
+        z = nrm.Partition("z", nrm.DirichletProcess(alpha), n=6)
+        nrm.Mixture("x", z, nrm.NormalWishart.learned("x", X)._replace(mu=mu), observed=X)
+        [prior] = nrm.LearnedGibbs([rv for rv in model.free_RVs if rv.name.startswith("x_")])._priors
+    point = model.initial_point()
+    first, second = (prior.clusters(point | {"mu": mu})[0].mu.copy() for mu in (np.zeros(2), np.array([1.0, 2.0])))
+    np.testing.assert_allclose(second - first, [1.0, 2.0])
