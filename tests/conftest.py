@@ -1,5 +1,6 @@
 """Settings for all tests."""
 
+import faulthandler
 import functools
 import os
 import pathlib
@@ -137,3 +138,11 @@ def compiled():
 @pytest.fixture
 def rng():
     return np.random.default_rng(20261121)
+
+
+@pytest.fixture
+def returns():
+    """End the process of a test that takes two minutes: nothing else ends a loop of a kernel that has no end."""
+    faulthandler.dump_traceback_later(120, exit=True)
+    yield
+    faulthandler.cancel_dump_traceback_later()

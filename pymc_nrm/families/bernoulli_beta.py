@@ -13,7 +13,13 @@ from pymc_nrm.families.fast import add_row, multiply_quotient
 from pymc_nrm.families.learned import Hyperpriors, shared_text
 from pymc_nrm.families.moment_split import join_probabilities, log_beta_density, split_probabilities
 from pymc_nrm.kernels.lanes import LANES, log_positive
-from pymc_nrm.kernels.special import digamma, log_gamma_ratio, log_rising_factorial, symbolic_log_rising_factorial
+from pymc_nrm.kernels.special import (
+    digamma,
+    draw_probability,
+    log_gamma_ratio,
+    log_rising_factorial,
+    symbolic_log_rising_factorial,
+)
 
 
 @conjugate_family(
@@ -204,7 +210,7 @@ class BernoulliBeta(NamedTuple):
     def draw_parameters(self, statistics, rng, parameters):
         d = self.alpha.shape[0]
         for j in range(d):
-            parameters[j] = rng.beta(self.alpha[j] + statistics[j], self.beta[j] + statistics[d + j])
+            parameters[j] = draw_probability(rng, self.alpha[j] + statistics[j], self.beta[j] + statistics[d + j])
 
     def log_parameter_density(self, statistics, parameters):
         d = self.alpha.shape[0]

@@ -3,6 +3,7 @@
 import math
 
 from pymc_nrm.kernels.generic import kernel
+from pymc_nrm.kernels.special import draw_gamma
 
 # A pivot below this share of its diagonal entry has fewer than about ten digits.
 _LEAST_PIVOT = 1e-6
@@ -67,7 +68,7 @@ def solve_column(factor, x):
 def draw_bartlett(nu, rng, bartlett):
     """Write a lower triangular A with A A' ~ Wishart(nu, I), over the lower triangle of a matrix."""
     for i in range(bartlett.shape[0]):
-        bartlett[i, i] = math.sqrt(rng.chisquare(nu - i))
+        bartlett[i, i] = math.sqrt(2.0 * draw_gamma(rng, 0.5 * (nu - i)))
         for j in range(i):
             bartlett[i, j] = rng.standard_normal()
 

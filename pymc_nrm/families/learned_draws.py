@@ -25,6 +25,8 @@ from pymc_nrm.kernels.special import cholesky_update, copy_row
 
 # The longest interval of a slice, in widths.
 _MOST_WIDTHS = 10
+# Shrinks of the interval of a slice, after which it is narrower than doubles resolve, or x is not finite.
+_MOST_SHRINKS = 2000
 
 
 @generic
@@ -52,15 +54,16 @@ def slice_sample(rng, target, x, width):
     while steps_up > 0 and log_height(target, high) > level:
         high += width
         steps_up -= 1
-    while True:
+    # The interval shrinks to x if heights there are NaN.
+    for _ in range(_MOST_SHRINKS):
         y = low + (high - low) * rng.random()
-        # The interval shrinks to x if heights there are NaN.
         if log_height(target, y) >= level or y == x:
             return y
         if y < x:
             low = y
         else:
             high = y
+    return x
 
 
 @generic

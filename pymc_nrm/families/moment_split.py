@@ -12,7 +12,7 @@ whole as much as large ones do.
 import math
 
 from pymc_nrm.kernels.generic import generic, kernel
-from pymc_nrm.kernels.special import draw_log_gamma, log_rising_factorial
+from pymc_nrm.kernels.special import draw_beta, log_rising_factorial
 
 # Shapes of beta variables stay below 1e13, at which doubles resolve their densities.
 _LEAST_MEAN = 1e-12
@@ -53,13 +53,6 @@ def log_beta_function(a, b):
 def log_beta_density(x, y, a, b):
     """Log density of a beta variable at x = 1 - y."""
     return (a - 1.0) * math.log(x) + (b - 1.0) * math.log(y) - log_beta_function(a, b)
-
-
-@kernel
-def draw_beta(rng, a, b):
-    """Draw a beta variable x; return x and 1 - x, both with all their digits."""
-    log_x, log_y = draw_log_gamma(rng, a), draw_log_gamma(rng, b)
-    return 1.0 / (1.0 + math.exp(log_y - log_x)), 1.0 / (1.0 + math.exp(log_x - log_y))
 
 
 @kernel

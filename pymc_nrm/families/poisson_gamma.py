@@ -13,10 +13,17 @@ from pymc_nrm.families.components import write_logarithms
 from pymc_nrm.families.conjugate import log_marginal
 from pymc_nrm.families.fast import add_log_rising_factorials, add_logarithms, multiply_rising_factorial
 from pymc_nrm.families.learned import Hyperpriors, shared_text
-from pymc_nrm.families.moment_split import beta_shapes, draw_beta, log_beta_density
+from pymc_nrm.families.moment_split import beta_shapes, log_beta_density
 from pymc_nrm.families.moments import symbolic_log_growth
 from pymc_nrm.kernels.lanes import LANES
-from pymc_nrm.kernels.special import digamma, log_gamma_ratio, log_rising_factorial, symbolic_log_rising_factorial
+from pymc_nrm.kernels.special import (
+    digamma,
+    draw_beta,
+    draw_gamma,
+    log_gamma_ratio,
+    log_rising_factorial,
+    symbolic_log_rising_factorial,
+)
 
 
 @conjugate_family(
@@ -220,7 +227,7 @@ class PoissonGamma(NamedTuple):
     def draw_parameters(self, statistics, rng, parameters):
         d = self.alpha.shape[0]
         for j in range(d):
-            parameters[j] = rng.standard_gamma(self.alpha[j] + statistics[j]) / (self.beta[j] + statistics[d])
+            parameters[j] = draw_gamma(rng, self.alpha[j] + statistics[j]) / (self.beta[j] + statistics[d])
 
     def log_parameter_density(self, statistics, parameters):
         d = self.alpha.shape[0]

@@ -14,7 +14,7 @@ import math
 import numpy as np
 
 from pymc_nrm.kernels.generic import kernel
-from pymc_nrm.kernels.special import log_rising_factorial
+from pymc_nrm.kernels.special import draw_gamma, log_rising_factorial
 
 
 @kernel
@@ -151,12 +151,12 @@ def draw_missing_entries(cache, x, rng):
     half, ratio = cache[1] - 0.5 * n_missing, cache[2]
     if n_missing == 1:
         distance, norm, component = factor_one_gap(cache, x, gap)
-        width = math.sqrt((1.0 / ratio + distance) / (2.0 * rng.standard_gamma(half)))
+        width = math.sqrt((1.0 / ratio + distance) / (2.0 * draw_gamma(rng, half)))
         x[gap] = cache[3 + gap] + (width * rng.standard_normal() - component) / norm
     elif n_missing > 1:
         work = np.empty((2 * d + 2, d))
         distance, _ = factor_gaps(cache, x, work)
-        width = math.sqrt((1.0 / ratio + distance) / (2.0 * rng.standard_gamma(half)))
+        width = math.sqrt((1.0 / ratio + distance) / (2.0 * draw_gamma(rng, half)))
         delta = work[d]
         for k in range(n_missing):
             delta[k] = width * rng.standard_normal() - delta[k]

@@ -57,7 +57,9 @@ def stirling_series(x):
 
 @kernel
 def digamma(x):
-    """Derivative of ``log Gamma`` at a positive number."""
+    """Derivative of ``log Gamma`` at a positive number; NaN at any other."""
+    if not x > 0.0:
+        return math.nan
     # Move the argument to at least 10, where the next term of the series is below 1e-15.
     shift = 0.0
     while x < 10.0:
@@ -96,10 +98,33 @@ def log_sum_exp(x):
 
 
 @kernel
+def draw_gamma(rng, shape):
+    """Draw a gamma variable of rate 1; NaN if the shape is NaN or below 0, where numba may never return."""
+    return rng.standard_gamma(shape) if shape >= 0.0 else math.nan
+
+
+@kernel
 def draw_log_gamma(rng, shape):
     """Draw the logarithm of a gamma variable of rate 1, which does not underflow however small the shape is."""
     # A gamma variable of shape a is G_(a+1) U^(1/a).
-    return math.log(rng.standard_gamma(shape + 1.0)) + math.log1p(-rng.random()) / shape
+    return math.log(draw_gamma(rng, shape + 1.0)) + math.log1p(-rng.random()) / shape
+
+
+@kernel
+def draw_beta(rng, a, b):
+    """Draw a beta variable x; return x and 1 - x, both with all their digits."""
+    if max(a, b) < 1e-290:
+        # The variable is 0 or 1 to all digits; the logarithms of gamma variables must not overflow.
+        a, b = 1e10 * a, 1e10 * b
+    log_x, log_y = draw_log_gamma(rng, a), draw_log_gamma(rng, b)
+    return 1.0 / (1.0 + math.exp(log_y - log_x)), 1.0 / (1.0 + math.exp(log_x - log_y))
+
+
+@kernel
+def draw_probability(rng, a, b):
+    """Draw a beta variable."""
+    # numba's sampler hardly ever returns if powers of both shapes underflow, and never if a shape is NaN.
+    return rng.beta(a, b) if a > 0.0 and b > 0.0 and a + b > 1e-3 else draw_beta(rng, a, b)[0]
 
 
 @kernel

@@ -14,7 +14,7 @@ import numpy as np
 import pytensor.tensor as pt
 
 from pymc_nrm.kernels.generic import generic, kernel
-from pymc_nrm.kernels.special import draw_log_gamma, log_gamma, log_rising_factorial, softplus
+from pymc_nrm.kernels.special import draw_gamma, draw_log_gamma, log_gamma, log_rising_factorial, softplus
 from pymc_nrm.measures import base
 from pymc_nrm.measures.gibbs_type import (
     draw_cluster,
@@ -166,7 +166,7 @@ class LogU(NamedTuple):
 def draw_log_u_without_sigma(alpha, n, rng):
     """Draw log u of the Dirichlet process of mass alpha, which is independent of the partition of the n items."""
     # Since u / (1 + u) ~ Beta(n, alpha), u is a ratio of gamma variables.
-    log_numerator = math.log(rng.standard_gamma(float(n)))
+    log_numerator = math.log(draw_gamma(rng, float(n)))
     return min(log_numerator - draw_log_gamma(rng, alpha), LARGEST_LOG_U)
 
 

@@ -10,7 +10,10 @@ import numpy as np
 import pytensor.tensor as pt
 
 from pymc_nrm.kernels.generic import kernel
+from pymc_nrm.kernels.special import draw_index
 from pymc_nrm.measures.base import Weights
+
+_MOST_PROPOSALS = 64
 
 
 @kernel
@@ -30,10 +33,15 @@ def gibbs_type_weights(n, sigma, log_new):
 def draw_cluster(rng, labels, counts, i, sigma):
     """Draw one of the clusters of the first i items with probabilities proportional to ``m - sigma``."""
     # Propose a cluster of m items with probability m / i, accept it with probability (m - sigma) / m.
-    label = labels[rng.integers(0, i)]
-    while rng.random() * counts[label] > counts[label] - sigma:
+    for _ in range(_MOST_PROPOSALS):
         label = labels[rng.integers(0, i)]
-    return label
+        if not rng.random() * counts[label] > counts[label] - sigma:
+            return label
+    # With sigma close to 1, single items are hardly ever accepted: draw an item with these probabilities.
+    weights = np.empty(i)
+    for j in range(i):
+        weights[j] = 1.0 - sigma / counts[labels[j]]
+    return labels[draw_index(rng, weights)]
 
 
 @kernel

@@ -10,6 +10,7 @@ from pymc_nrm.families.components import add_component_densities, component_pane
 from pymc_nrm.families.conjugate import draw_parameters, parameters_size
 from pymc_nrm.kernels.generic import check_signals, kernel
 from pymc_nrm.kernels.lanes import whole_lanes
+from pymc_nrm.kernels.special import draw_gamma
 from pymc_nrm.moves.gibbs import draw_column
 from pymc_nrm.partitions.clusters import build_state, cluster_size, stays
 
@@ -119,7 +120,7 @@ def jumps_above(rng, law, level):
         jumps = np.empty(n_proposals)
         n_jumps = 0
         for _ in range(n_proposals):
-            jumps[n_jumps] = rng.standard_gamma(-sigma)
+            jumps[n_jumps] = draw_gamma(rng, -sigma)
             n_jumps += jumps[n_jumps] > level
         return jumps[:n_jumps]
     n_small, n_large = rng.poisson(_n_small(law, level)), rng.poisson(_n_large(law, level))
@@ -169,7 +170,7 @@ def slice_labels(rng, state, weights, family, data, most_jumps):
     for k in range(n_clusters):
         slot = state.active[k]
         size = cluster_size(family, state.statistics[slot], state.counts[slot])
-        cluster_jumps[slot] = rng.standard_gamma(size - law.sigma)
+        cluster_jumps[slot] = draw_gamma(rng, size - law.sigma)
     slices = np.empty(n)
     lowest = np.inf
     for item in range(n):

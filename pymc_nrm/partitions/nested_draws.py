@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pymc_nrm.kernels.generic import generic, kernel
+from pymc_nrm.measures.gibbs_type import draw_cluster
 from pymc_nrm.partitions.labels import members, rename_in_order
 from pymc_nrm.partitions.nested_levels import KnownPaths, Levels
 
@@ -21,6 +22,7 @@ def _draw_groups(rng, rooms, n_rooms, alpha, sigma, known):
     sizes = np.zeros(rooms.shape[0], dtype=np.int64)
     n_known = known.shape[0]
     n_groups = known.max() + 1 if n_known else 0
+    seated_groups = np.empty(rooms.shape[0], dtype=np.int64)
     for room in range(n_rooms):
         n_own = 0
         for place in range(start[room], start[room + 1]):
@@ -33,11 +35,8 @@ def _draw_groups(rng, rooms, n_rooms, alpha, sigma, known):
                 n_groups += 1
                 n_own += 1
             else:
-                # Propose a group of m customers with probability m / seated, and accept it with (m - sigma) / m.
-                group = groups[order[start[room] + int(rng.random() * seated)]]
-                while rng.random() * sizes[group] > sizes[group] - sigma:
-                    group = groups[order[start[room] + int(rng.random() * seated)]]
-            groups[order[place]] = group
+                group = draw_cluster(rng, seated_groups, sizes, seated, sigma)
+            groups[order[place]] = seated_groups[seated] = group
             sizes[group] += 1
     rename_in_order(groups, n_groups)
     return groups, n_groups

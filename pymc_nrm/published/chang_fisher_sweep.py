@@ -10,7 +10,7 @@ from pymc_nrm.families.components import add_component_densities, component_pane
 from pymc_nrm.families.conjugate import draw_parameters, log_marginal, parameters_size
 from pymc_nrm.kernels.generic import check_signals, kernel
 from pymc_nrm.kernels.lanes import whole_lanes
-from pymc_nrm.kernels.special import draw_categorical, draw_log_gamma, sum_rows
+from pymc_nrm.kernels.special import draw_categorical, draw_log_gamma, draw_probability, sum_rows
 from pymc_nrm.moves.gibbs import gibbs_sweep, random_items
 from pymc_nrm.moves.slice_labels import jump_law
 from pymc_nrm.partitions.clusters import build_state, ordered_labels
@@ -284,7 +284,7 @@ def random_splits(rng, clusters, family, data, alpha):
     """Split clusters at random, as the program of Chang & Fisher does in one sweep of a hundred."""
     halves = np.empty(clusters.size[0])
     for k in range(clusters.size[0]):
-        halves[k] = rng.beta(0.5 * alpha, 0.5 * alpha)
+        halves[k] = draw_probability(rng, 0.5 * alpha, 0.5 * alpha)
     own_sides = clusters.sides.copy()
     for i in range(own_sides.shape[0]):
         clusters.sides[i] = rng.random() < halves[clusters.labels[i]]

@@ -13,7 +13,7 @@ from pymc_nrm.families.diffusion.symbolic_scatter import symbolic_scatter
 from pymc_nrm.families.learned import Hyperpriors, shared_text
 from pymc_nrm.families.moments import centred, check_ratio, check_shape
 from pymc_nrm.families.sample_covariance import feature_moments
-from pymc_nrm.kernels.special import log_rising_factorial, symbolic_log_rising_factorial
+from pymc_nrm.kernels.special import draw_gamma, log_rising_factorial, symbolic_log_rising_factorial
 
 
 @tree_family(
@@ -149,7 +149,7 @@ class IndependentNormalDiffusion(NamedTuple):
         d = scatter.shape[0]
         whitening = np.empty((2, d))
         for j in range(d):
-            precision = rng.standard_gamma(self.alpha[j] + 0.5 * n) / (self.beta[j] + 0.5 * scatter[j])
+            precision = draw_gamma(rng, self.alpha[j] + 0.5 * n) / (self.beta[j] + 0.5 * scatter[j])
             whitening[0, j] = math.sqrt(precision)
             whitening[1, j] = 1.0 / whitening[0, j]
         return whitening

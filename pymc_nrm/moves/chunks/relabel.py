@@ -16,7 +16,7 @@ import numpy as np
 from pymc_nrm.families.base import refresh_cache
 from pymc_nrm.families.conjugate import draw_parameters, parameters_size
 from pymc_nrm.kernels.generic import kernel
-from pymc_nrm.kernels.special import copy_row
+from pymc_nrm.kernels.special import copy_row, draw_gamma
 from pymc_nrm.measures.base import Weights
 from pymc_nrm.moves.chunks.chain import Atoms, Changes, Clusters, gather_rows, no_changes, relabel, rounded_rows
 from pymc_nrm.moves.gibbs import gibbs_sweep
@@ -37,7 +37,7 @@ def draw_atoms(rng, law, family, counts, statistics, level):
     no_data = np.zeros(statistics.shape[1])
     for k in range(jumps.shape[0]):
         if k < n_clusters:
-            jumps[k] = rng.standard_gamma(counts[k] - law.sigma)
+            jumps[k] = draw_gamma(rng, counts[k] - law.sigma)
             if jumps[k] > level:
                 draw_parameters(family, statistics[k], rng, parameters[k])
         else:

@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pymc_nrm.kernels.generic import kernel
+from pymc_nrm.kernels.special import draw_gamma
 from pymc_nrm.partitions.labels import canonical_columns, rename_in_order
 
 
@@ -288,7 +289,7 @@ def _node_weights(rng, values, gammas, n_components):
                 shape = own[node, k]
                 if level > 0:
                     shape += gammas[level] * weights[level - 1, above[node], k]
-                own[node, k] = rng.standard_gamma(shape) if shape > 0.0 else 0.0
+                own[node, k] = draw_gamma(rng, shape) if shape > 0.0 else 0.0
                 total += own[node, k]
             for k in range(n_components + 1):
                 own[node, k] /= total
