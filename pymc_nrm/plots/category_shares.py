@@ -14,6 +14,9 @@ from pymc_nrm.stats.draws import partition_draws
 
 MAX_COLUMNS = 12
 MAX_LEVELS = 8
+MAX_BINARY = 40
+# Plot of the columns of 0 and 1.
+ONES = "share of ones"
 # How far apart in height the first and the last cluster of a category are; categories are one apart.
 SPREAD = 0.5
 
@@ -34,6 +37,9 @@ def plot_category_shares(
 ) -> PlotCollection:
     """Plot the share of each category among the items of each cluster of a point estimate.
 
+    Columns of 0 and 1 or of truth values share a plot, which has the share of ones in each: the profiles of the
+    clusters.
+
     Parameters
     ----------
     idata : DataTree, Dataset or DataArray, or None
@@ -44,21 +50,23 @@ def plot_category_shares(
     estimate : Dataset with variable ``labels``, DataArray or array_like, shape (n,), optional
         By default that of :func:`~pymc_nrm.stats.point_estimate` with ``random_seed=0``.
     features : sequence of int or str, optional
-        Columns of X to show, at most 12, by position or name; by default those of text and categories.
+        Columns of X to show, by position or name, of which at most 12 of categories and 40 of 0 and 1; by default those
+        of text, categories, truth values, and numbers that are all 0 or 1.
     min_size : int, optional
         Clusters with fewer items are grey crosses, all together; by default 1 % of the items, and at least 2.
 
     Returns
     -------
     PlotCollection
-        It has a plot for each column, in its dimension ``column``.
+        It has a plot for each column of categories, in its dimension ``column``, and one named ``share of ones`` for
+        all columns of 0 and 1, the last.
 
     Raises
     ------
     TypeError
         If X is no DataFrame.
     ValueError
-        If there are no columns of categories, more than 12 of them, or an argument does not fit the draws or the data.
+        If there are no such columns, more of them than are shown, or an argument does not fit the draws or the data.
 
     Notes
     -----
@@ -83,12 +91,30 @@ def plot_category_shares(
     n = len(X) if draws is None else draws.shape[2]
     if len(X) != n:
         raise ValueError(f"X must have one row for each of the {n} items; got {len(X)}")
-    places = column_places([str(name) for name in X.columns], columns_of_text(X) if features is None else features)
-    if len(places) > MAX_COLUMNS:
-        raise ValueError(f"features must be at most {MAX_COLUMNS} columns of X; got {len(places)}")
-    names = [str(X.columns[place]) for place in places]
+    columns = [str(name) for name in X.columns]
+    binary = [name for j, name in enumerate(columns) if _is_binary(X.iloc[:, j])]
+    if features is None:
+        of_text = columns_of_text(X)
+        features = [name for name in columns if name in of_text or name in binary]
+        if not features:
+            raise ValueError(
+                f"X must have a column of text, categories, truth values or 0 and 1; got numbers in "
+                f"{', '.join(columns)}: features=[...] shows any column"
+            )
+    places = column_places(columns, features)
+    of_ones = [place for place in places if columns[place] in binary]
+    places = [place for place in places if place not in of_ones]
+    if len(places) > MAX_COLUMNS or len(of_ones) > MAX_BINARY:
+        raise ValueError(
+            f"features must be at most {MAX_COLUMNS} columns of categories and {MAX_BINARY} of 0 and 1; got "
+            f"{len(places)} and {len(of_ones)}"
+        )
     _, groups = grouped_estimate(draws, estimate, n, min_size)
-    tables = {name: _shares(X.iloc[:, place], groups) for name, place in zip(names, places, strict=True)}
+    tables = {columns[place]: _shares(X.iloc[:, place], groups) for place in places}
+    if of_ones:
+        shares = [_share_of_ones(X.iloc[:, place], groups) for place in of_ones]
+        tables[ONES] = [columns[place] for place in of_ones], np.stack(shares, axis=1)
+    names = list(tables)
     n_columns, most = min(len(names), 3), max(len(levels) for levels, _ in tables.values())
     points = np.full((len(names), groups.n_groups, most, 2), np.nan)
     offsets = np.linspace(SPREAD / 2, -SPREAD / 2, groups.n_groups) if groups.n_groups > 1 else np.zeros(1)
@@ -106,8 +132,9 @@ def plot_category_shares(
     )
     drawn = dataclasses.replace(groups, labels=np.repeat(np.arange(groups.n_groups), most))
     canvas.draw(grouped_points, "shares", artist_dims={"group": groups.n_groups}, groups=drawn, size=30)
-    canvas.label("ylabel", {name: name for name in names}, by=["column"])
-    canvas.label("xlabel", dict.fromkeys(names[-n_columns:], "share of the items"), by=["column"])
+    canvas.label("ylabel", {name: "" if name == ONES else name for name in names}, by=["column"])
+    below = {name: ONES if name == ONES else "share of the items" for name in names[-n_columns:]}
+    canvas.label("xlabel", below, by=["column"])
     for name, (levels, _) in tables.items():
         ticks = np.arange(len(levels))[::-1], levels
         canvas.axes(coords={"column": name}, yticks=ticks, ylim=(-0.6, len(levels) - 0.4), xlim=(-0.05, 1.05))
@@ -130,3 +157,21 @@ def _shares(column, groups):
     counts = contingency_table(groups.labels[present], place[present], groups.n_groups, len(levels))
     with np.errstate(invalid="ignore"):
         return levels, counts / counts.sum(axis=1, keepdims=True)
+
+
+def _is_binary(column):
+    """Whether a column holds truth values, or numbers that are all 0 or 1."""
+    is_number = pd.api.types.is_bool_dtype(column) or pd.api.types.is_numeric_dtype(column)
+    if not is_number or isinstance(column.dtype, pd.CategoricalDtype):
+        return False
+    present = column.dropna()
+    return len(present) > 0 and bool(present.isin([0, 1]).all())
+
+
+def _share_of_ones(column, groups):
+    """Share of ones or of True in each group, shape (n_groups,)."""
+    values = column.to_numpy(dtype="float64", na_value=np.nan)
+    present = np.isfinite(values)
+    with np.errstate(invalid="ignore"):
+        counts = np.bincount(groups.labels[present], minlength=groups.n_groups)
+        return np.bincount(groups.labels[present], values[present], groups.n_groups) / counts

@@ -297,11 +297,25 @@ class TestCategoryShares:
         assert few.sum() == pytest.approx(1.0)
         assert pc.viz["legend"]["entries"].item()["labels"][-1] == "1 cluster of 1 item"
 
+    @pytest.mark.parametrize("dtype", ["int64", "float64", "bool", "boolean", "Int64"])
+    def test_columns_of_zeros_and_ones_share_a_plot(self, dtype, rng):
+        df = pd.DataFrame(rng.integers(0, 2, (N, 3)), columns=list("ABC")).astype(dtype)
+        if dtype not in ("int64", "bool"):
+            df.loc[3, "B"] = np.nan if dtype == "float64" else pd.NA
+        pc = plot_category_shares(None, df.assign(kind=make_categories()["kind"]), estimate=TRUE, backend="none")
+        shares = pc.viz["shares"]["share"].sel(column="share of ones").values
+        for group in range(3):
+            expected = df.astype("float64")[group == TRUE].mean()
+            np.testing.assert_allclose(shares[group]["x"], expected)
+        assert pc.viz["shares"]["share"]["column"].values.tolist() == ["kind", "share of ones"]
+        again = plot_category_shares(None, df, estimate=TRUE, backend="none", features=["C", "A"])
+        np.testing.assert_allclose(again.viz["shares"]["share"].values.ravel()[0]["x"], shares[0]["x"][[2, 0]])
+
     @pytest.mark.parametrize(
         ("X", "options", "kind", "message"),
         [
             (np.ones((N, 1)), {}, TypeError, "X must be a DataFrame; got ndarray"),
-            (pd.DataFrame({"a": np.ones(N)}), {}, ValueError, r"features must be a list .* got \[\]"),
+            (pd.DataFrame({"a": 2.0 * np.ones(N)}), {}, ValueError, "X must have a column of text.* got numbers in a"),
             (make_categories(), {"features": ["size"]}, ValueError, r"features must be .* columns of X \(kind.*'size'"),
             (make_categories(), {"features": [["kind"]]}, ValueError, r"features must be .* got \['kind'\]"),
             (make_categories()[:5], {}, ValueError, r"estimate must have shape \(5,\)"),
