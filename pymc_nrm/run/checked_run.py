@@ -54,6 +54,8 @@ class Report(NamedTuple):
     compute_convergence_checks: bool
     partition_diagnostics: bool
     quiet: bool
+    # Whether to tell how long the run is likely to take.
+    expected_time: bool = True
 
     def checked(self):
         """Check that all are True or False."""
@@ -88,7 +90,7 @@ def examined_run(model, arguments, client, folder, seconds, report, check):
     if kinds and not quiet:
         sizes = ", ".join(f"{partition.name} ({n_items(partition):,} items)" for partition in kinds)
         _information.info(f"Preparing to sample {sizes}.")
-    if client is None and not quiet:
+    if client is None and report.expected_time and not quiet:
         kwargs["callback"] = watched(model, draws, kwargs)
     if check or report.partition_diagnostics:
         # This takes a second, which somebody who interrupts a run should not wait for.

@@ -39,7 +39,7 @@ def run_until_enough(model, arguments, report):
     """
     arguments = settled(arguments)
 
-    def run(draws, folder):
+    def run(draws, folder, report=report):
         return examined_run(model, with_generator(arguments) | {"draws": draws}, None, folder, None, report, check=True)
 
     draws, n_largest = arguments["draws"], max(map(n_items, partitions_of(model)))
@@ -61,7 +61,7 @@ def run_until_enough(model, arguments, report):
                     f"{duration(pace * (more - draws))}. draws={draws} would stop here."
                 )
             try:
-                further = run(more, folder)
+                further = run(more, folder, report._replace(expected_time=False))
             except KeyboardInterrupt:
                 break
             except Exception as error:

@@ -127,8 +127,10 @@ def sample(
     Averages over the draws of a run that stops when its effective sample sizes are large enough are consistent (Vats,
     Flegal & Jones 2019); give ``draws`` where the length of a run must not depend on them.
 
-    With more than 20,000 items, the log says how a chain starts, how long a draw takes and how long the run will;
-    without a terminal or notebook that could show a progress bar, a line says every half minute how far the run is.
+    If a run with a partition will take more than half a minute from its first seconds of draws on, one line in the log
+    says for how long.  With more than 20,000 items, the log also says how a chain starts, and always how long a draw
+    and the run take; without a terminal or notebook that could show a progress bar, a line says every half minute how
+    far the run is.
 
     Examples
     --------

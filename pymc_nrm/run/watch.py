@@ -1,4 +1,4 @@
-"""How long a run over many items will take, and how far it is where no progress bar can be shown."""
+"""Expected time of a run, and progress lines of runs over many items where no progress bar can be shown."""
 
 import logging
 import time
@@ -15,11 +15,12 @@ _log = logging.getLogger("pymc.nrm_watch")
 
 _DRAWS, _DRAWS_OF_MANY = 1000, 250
 SECONDS_BETWEEN_LINES = 30.0
-# Times are told once so many draws of the run have taken so long; the first draw of a chain does not count.
-_DRAWS_BEFORE_ESTIMATE = 4
-_SECONDS_BEFORE_ESTIMATE = 5.0
-# The pace is that of the last draws, since those of tuning take longer.
-_LAST_DRAWS = 20
+# A run of fewer items is told the expected time if more than this is left.
+SECONDS_WORTH_A_LINE = 30.0
+# Draws and seconds after which the pace is estimated; the first draw of a run does not count.
+_BEFORE_ESTIMATE = ((10, 2.5), (4, 5.0))
+# The pace is that of the last draws, since tuning takes longer per draw: so many times, at least so far apart.
+_LAST_TIMES, _SECONDS_APART = 20, 0.25
 _PAGE = 'With nrm.Chunks a chain uses all cores, see "Large data" in the documentation, docs/how-to/large-data.md.'
 
 
@@ -46,32 +47,41 @@ def _largest(model):
 
 
 def watched(model, draws, kwargs):
-    """The callback in arguments of ``pm.sample``, one that also tells how long the run takes if it has many items."""
+    """The callback in arguments of ``pm.sample``, wrapped to tell the expected time of a model with a partition."""
     callback = kwargs.get("callback")
     name, n = _largest(model)
-    if n <= MANY_ITEMS:
+    # With a callback PyMC might choose another sampler for a model without a partition.
+    if name is None:
         return callback
     tune, chains = (kwargs.get(name) for name in ("tune", "chains"))
     chains = default_chains(kwargs.get("cores")) if chains is None else chains
+    n_total = chains * (draws + (_DRAWS if tune is None else tune))
+    subject = f"{name} has {n:,} items"
+    if n <= MANY_ITEMS:
+        return Watch(callback, subject, n_total, lines=False, least=SECONDS_WORTH_A_LINE)
     console = Console()
     has_bar = kwargs.get("progressbar") is not False and (console.is_terminal or console.is_jupyter)
-    n_total = chains * (draws + (_DRAWS if tune is None else tune))
     if name not in names_in_chunks(model):
         _log.info(_PAGE)
-    return Watch(callback, f"{name} has {n:,} items", n_total, lines=not has_bar)
+    _log.info(
+        f"{subject}: unless a start is given, a chain begins on 1,000 random ones, then more, some seconds, "
+        "whose clusters all others join; how long a draw takes is said after some."
+    )
+    return Watch(callback, subject, n_total, lines=not has_bar)
 
 
 class Watch:
-    """A callback of ``pm.sample``: one line about the time of a draw and of the run, then one every half minute."""
+    """A callback of ``pm.sample``: one line about the time of a draw and of the run, then one every half minute.
 
-    def __init__(self, callback, subject, n_total, lines):
-        self._callback, self._subject, self._lines = callback, subject, lines
+    The first line is logged if at least ``least`` seconds are left, the others with ``lines``.
+    """
+
+    def __init__(self, callback, subject, n_total, lines, least=0.0):
+        self._callback, self._subject, self._lines, self._least = callback, subject, lines, least
         self._n_total, self._n_done, self._chains = n_total, 0, set()
-        self._times, self._last_line = deque(maxlen=_LAST_DRAWS + 1), None
-        _log.info(
-            f"{subject}: unless a start is given, a chain begins on 1,000 random ones, then more, some seconds, "
-            "whose clusters all others join; how long a draw takes is said after some."
-        )
+        # Pairs of a time and the number of draws made by then.
+        self._times, self._begin = deque(maxlen=_LAST_TIMES + 1), None
+        self._next_estimate, self._last_line = 0.0, None
 
     def __call__(self, trace, draw):
         if self._callback is not None:
@@ -79,25 +89,42 @@ class Watch:
         now = time.monotonic()
         self._n_done += 1
         self._chains.add(draw.chain)
-        self._times.append(now)
+        if self._begin is None:
+            self._begin = now
+        if not self._times or now - self._times[-1][0] >= _SECONDS_APART:
+            self._times.append((now, self._n_done))
         if self._n_done >= self._n_total:
             return
         if self._last_line is None:
-            if len(self._times) > _DRAWS_BEFORE_ESTIMATE and now - self._times[0] > _SECONDS_BEFORE_ESTIMATE:
-                self._last_line = now
-                _log.info(
-                    f"{self._subject}: a draw takes {duration(len(self._chains) * self._seconds_per_draw())}, the "
-                    f"remaining {self._n_total - self._n_done:,} of the run about {self._left()}."
-                )
+            self._estimate(now, now - self._begin)
         elif self._lines and now - self._last_line > SECONDS_BETWEEN_LINES:
             self._last_line = now
-            _log.info(f"{self._n_done:,} of {self._n_total:,} draws; about {self._left()} left.")
+            _log.info(f"{self._n_done:,} of {self._n_total:,} draws; about {duration(self._seconds_left())} left.")
+
+    def _estimate(self, now, passed):
+        is_early = not any(self._n_done > draws and passed > seconds for draws, seconds in _BEFORE_ESTIMATE)
+        if is_early or passed < self._next_estimate:
+            return
+        left = self._seconds_left()
+        if left < self._least:
+            # The pace may change: look again after twice the time.
+            self._next_estimate = 2.0 * passed
+            return
+        self._last_line = now
+        _log.info(
+            f"{self._subject}: a draw takes {duration(len(self._chains) * self._seconds_per_draw())}, the "
+            f"remaining {self._n_total - self._n_done:,} of the run about {duration(left)}."
+        )
 
     def _seconds_per_draw(self):
-        return (self._times[-1] - self._times[0]) / (len(self._times) - 1)
+        # Of the later half of the time: draws that were made before a run is resumed take none.
+        *earlier, (last, n_last) = self._times
+        half = 0.5 * (self._begin + last)
+        first, n_first = next((time for time in earlier if time[0] >= half), earlier[-1])
+        return (last - first) / (n_last - n_first)
 
-    def _left(self):
-        return duration(self._seconds_per_draw() * (self._n_total - self._n_done))
+    def _seconds_left(self):
+        return self._seconds_per_draw() * (self._n_total - self._n_done)
 
 
 def duration(seconds):

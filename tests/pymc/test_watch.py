@@ -51,8 +51,46 @@ ITEMS = "z has 30,000 items: a draw takes"
 def test_what_is_said(clock, caplog, n_draws, says_lines, seconds, chains, expected):
     caplog.set_level(logging.INFO)
     run(Watch(None, "z has 30,000 items", n_draws, lines=says_lines), clock, seconds, chains)
-    found = lines_of(caplog)[1:]
+    found = lines_of(caplog)
     assert (found[-2:] if says_lines else found) == expected
+
+
+SHORT = "z has 30 items: a draw takes"
+
+
+@pytest.mark.parametrize(
+    ("n_draws", "seconds", "chains", "expected"),
+    [
+        (2000, [0.05] * 100, (0, 1), [f"{SHORT} 50 ms, the remaining 1,897 of the run about 47 s."]),
+        (500, [0.05] * 500, (0,), []),
+        # Draws of a run that is resumed take no time, and a draw may take longer later.
+        (4000, [0.0] * 1000 + [0.05] * 60, (0,), [f"{SHORT} 50 ms, the remaining 2,949 of the run about 2 min."]),
+        (1000, [0.02] * 200 + [0.2] * 400, (0,), [f"{SHORT} 200 ms, the remaining 768 of the run about 3 min."]),
+        # Long draws are told after some seconds, not after ten.
+        (20, [60.0] + [20.0] * 19, (0,), [f"{SHORT} 20 s, the remaining 15 of the run about 5 min."]),
+    ],
+    ids=["chains at a time", "half a minute", "resumed", "slower later", "long draws"],
+)
+def test_a_run_of_more_than_half_a_minute_gets_one_line(clock, caplog, n_draws, seconds, chains, expected):
+    caplog.set_level(logging.INFO)
+    watcher = Watch(None, "z has 30 items", n_draws, lines=False, least=watch.SECONDS_WORTH_A_LINE)
+    run(watcher, clock, seconds, chains)
+    assert lines_of(caplog) == expected
+
+
+def test_one_line_for_a_run_on_several_cores(monkeypatch, caplog):
+    monkeypatch.setattr(watch, "SECONDS_WORTH_A_LINE", 0.0)
+    monkeypatch.setattr(watch, "_BEFORE_ESTIMATE", ((10, 0.0),))
+    monkeypatch.setattr(watch, "_SECONDS_APART", 0.0)
+    caplog.set_level(logging.INFO)
+    model = mixture_of(nrm.PoissonGamma(1.0, 1.0), np.arange(4))
+    options = {"model": model, "draws": 30, "tune": 10, "chains": 2, "progressbar": False, "random_seed": 1}
+    nrm.sample(cores=2, **options)
+    assert [line.split(" of the run")[0] for line in lines_of(caplog)] == [lines_of(caplog)[0].split(" of the run")[0]]
+    assert "z has 4 items: a draw takes" in lines_of(caplog)[0] and "the remaining 69 " in lines_of(caplog)[0]
+    caplog.clear()
+    nrm.sample(cores=1, quiet=True, **options)
+    assert lines_of(caplog) == []
 
 
 def test_a_run_over_many_items_is_watched(monkeypatch, caplog):
@@ -87,8 +125,9 @@ def test_many_items_get_fewer_draws_by_default(monkeypatch, caplog, most, expect
     assert len(lines_of(caplog)) == (most == 3)
 
 
-def test_fewer_items_are_not_watched():
-    model = mixture_of(nrm.PoissonGamma(1.0, 1.0), np.arange(4))
+def test_a_model_without_a_partition_keeps_its_callback():
+    with pm.Model() as model:
+        pm.Normal("x")
     assert watched(model, 1, {}) is None
     assert watched(model, 1, {"callback": print}) is print
 
