@@ -214,7 +214,7 @@ def _warn_of_repeated_values(X, recorded, widths, spread="jitter_ties=True sprea
         if not widths[k]:
             remedy = f"{spread} over the width of the rounding"
         warn_user(
-            f"column {name_of_column(X, k)!r} has the value {known[counts.argmax()]:g} in {largest:.0%} of its items: "
+            f"column {name_of_column(X, k)!r} has the value {known[counts.argmax()]:zg} in {largest:.0%} of its items: "
             f"Gaussian components shrink to such values, and there may be many. {remedy}"
         )
 

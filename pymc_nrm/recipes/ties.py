@@ -1,6 +1,5 @@
 """Jitter of repeated values of numbers: uniform over the width to which a column is rounded."""
 
-import math
 from typing import Any
 
 import numpy as np
@@ -9,6 +8,7 @@ import xarray as xr
 
 from pymc_nrm.common.checks import numeric_array, random_generator
 from pymc_nrm.recipes.columns import name_of_column, warn_user
+from pymc_nrm.recipes.rounding import function_of_rounded, step_of_repeated_values
 
 # Values are the same but for errors of arithmetic if their distance is a smaller share of the range of their column
 # or of its largest value.
@@ -65,8 +65,9 @@ def jitter_ties(X: Any, *, random_seed: Any = 0) -> Any:
     -----
     UserWarning
         If a column has far more ties than rounding to its smallest gap explains, such as heights of which some are in
-        whole centimetres and others in inches, 0.02 cm beside them.  Jitter is then too narrow; the message says to
-        what the column should be rounded first.
+        whole centimetres and others in inches, 0.02 cm beside them, or logarithms of rounded numbers.  Jitter is then
+        too narrow; the message says to what the column should be rounded first, if there is a step near which most
+        repeated values lie, or that numbers should be jittered before their logarithm.
 
     See Also
     --------
@@ -94,13 +95,7 @@ def with_jittered_ties(X, random_seed=0):
         width, enough = _jitter(column, np.random.default_rng(seed))
         widths.append(width)
         if enough > _EXCESS * width:
-            step, name = _round_step(enough), repr(name_of_column(X, k))
-            rounded = "x.round()" if step == 1 else f"{step:g} * (x / {step:g}).round()"
-            warn_user(
-                f"column {name} repeats values as if it were rounded to steps of about {enough:.2g}, but other values "
-                f"lie only {width:.2g} apart: jitter over this gap is too narrow, and Gaussian components shrink to "
-                f"repeated values. Round the column first: {rounded}"
-            )
+            _warn_of_narrow_jitter(repr(name_of_column(X, k)), np.atleast_2d(values.T)[k], width, enough)
     if isinstance(X, pd.DataFrame):
         jittered = pd.DataFrame(jittered, index=X.index, columns=X.columns)
     elif isinstance(X, pd.Series):
@@ -116,24 +111,64 @@ def _jitter(column, rng):
     order = order[np.isfinite(column[order])]
     order = order[np.argsort(column[order], kind="stable")]
     ordered = column[order]
-    if len(ordered) == 0:
+    starts, sizes, width = _repeated(ordered)
+    if len(sizes) in (0, 1, len(ordered)):
         return 0.0, 0.0
+    group = np.cumsum(starts) - 1
+    rank = np.arange(len(ordered)) - np.flatnonzero(starts)[group]
+    enough = _enough(ordered[starts], sizes, width)
+    column[order] += width * ((rank + 0.5) / sizes[group] - 0.5)
+    return width, enough
+
+
+def _repeated(ordered):
+    """Where the different ones of sorted values begin, how many there are of each, and the smallest gap."""
+    if len(ordered) == 0:
+        return np.zeros(0, dtype=bool), np.zeros(0, dtype=np.int64), 0.0
     with np.errstate(over="ignore"):
         gaps = np.diff(ordered)
         least = max(_SAME * (ordered[-1] - ordered[0]), _ROUNDING * abs(ordered).max())
     starts = np.concatenate([[True], gaps > least])
-    group = np.cumsum(starts) - 1
-    sizes = np.bincount(group)
-    if len(sizes) == 1 or len(sizes) == len(ordered):
-        return 0.0, 0.0
-    width = gaps[starts[1:]].min()
-    rank = np.arange(len(ordered)) - np.flatnonzero(starts)[group]
-    enough = 0.0
-    tied = sizes[sizes > 1].sum()
-    if len(ordered) >= _ENOUGH_ITEMS and tied > _TIED_SHARE * len(ordered) and np.isfinite(gaps.sum()):
-        enough = width * _excess_of_ties(ordered[starts], sizes, width)
-    column[order] += width * ((rank + 0.5) / sizes[group] - 0.5)
-    return width, enough
+    return starts, np.bincount(np.cumsum(starts) - 1), gaps[starts[1:]].min(initial=np.inf)
+
+
+def _enough(values, sizes, width):
+    """The width that would explain the ties of different values, if many are tied; otherwise 0."""
+    n, tied = sizes.sum(), sizes[sizes > 1].sum()
+    with np.errstate(over="ignore"):
+        if n < _ENOUGH_ITEMS or tied <= _TIED_SHARE * n or not np.isfinite(values[-1] - values[0]):
+            return 0.0
+    return width * _excess_of_ties(values, sizes, width)
+
+
+def _warn_of_narrow_jitter(name, values, width, enough):
+    """Say to what a column was rounded, and where: a logarithm of rounded values has no one step."""
+    ordered = np.sort(values[np.isfinite(values)]).astype("float64")
+    starts, sizes, _ = _repeated(ordered)
+    different = ordered[starts]
+
+    def is_explained(step):
+        starts, sizes, width = _repeated(step * np.round(ordered / step))
+        return len(sizes) < 2 or _enough(ordered[starts], sizes, width) <= _EXCESS * width
+
+    function = function_of_rounded(different)
+    if function is not None:
+        warn_user(
+            f"column {name} repeats values as {function} of rounded numbers does: jitter over its smallest gap, "
+            f"{width:.2g}, is too narrow for most of them, and Gaussian components shrink to repeated values. Jitter "
+            f"first, {function}(nrm.jitter_ties(x)) for the rounded numbers x"
+        )
+        return
+    step = step_of_repeated_values(different, sizes, enough, is_explained)
+    remedy = "Round the column first, to the step to which most of it was recorded"
+    if step is not None:
+        rounded = "x.round()" if step == 1 else f"{step:g} * (x / {step:g}).round()"
+        remedy = f"Round the column first: {rounded}"
+    warn_user(
+        f"column {name} repeats values as if it were rounded to steps of about {enough:.2g}, but other values lie only "
+        f"{width:.2g} apart: jitter over this gap is too narrow, and Gaussian components shrink to repeated values. "
+        f"{remedy}"
+    )
 
 
 def _excess_of_ties(values, sizes, width):
@@ -147,9 +182,3 @@ def _excess_of_ties(values, sizes, width):
     density = (up_to[high + 1] - up_to[low] - 1) / (values[high] - values[low] + width)
     others = place != sizes.argmax()
     return (sizes * (sizes - 1))[others].sum() / (sizes * density * width)[others].sum()
-
-
-def _round_step(width):
-    """The first of 1, 2, 5 times a power of ten that is about a width or more."""
-    power = 10.0 ** math.floor(math.log10(width))
-    return power * next(step for step in (1, 2, 5, 10) if step >= 0.9 * width / power)

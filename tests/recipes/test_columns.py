@@ -13,6 +13,7 @@ from helpers import refused
 
 import pymc_nrm as nrm
 from pymc_nrm.recipes.columns import redundant_columns, warn_of_redundant_columns
+from pymc_nrm.recipes.rounding import function_of_rounded
 
 ROUNDED = np.random.default_rng(1).normal(size=(60, 3)).round(1) * [1.0, 7.0, 0.01]
 
@@ -127,6 +128,8 @@ def test_a_value_with_many_items_warns_unless_jitter_widens_it(gap, warned):
     values = np.random.default_rng(4).normal(size=(100, 2))
     values[:, 1] = np.where(np.arange(100) < 40, 0.0, values[:, 1].round(1)) + 0.0
     values[40, 1] = gap
+    # Zero has no sign in a text.
+    values[:10, 1] = -0.0
     for data, name in ((values, "1"), (pd.DataFrame(values, columns=["a", "b"]), "'b'")):
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
@@ -144,7 +147,7 @@ SECONDS = np.r_[((HEIGHTS * 6).round() / 60).round(3), 17.201]
 UNEXPLAINED = {
     "inches among centimetres": (INCHES, "0.02", "1"),
     "three inches": (np.r_[HEIGHTS.round(), 160.02, 165.1, 167.64], "0.02", "1"),
-    "sixtieths": (SECONDS, "0.001", "0.02"),
+    "sixtieths": (SECONDS, "0.001", "0.0166667"),
     "one price off the others": (np.r_[5 * RNG.integers(1, 60, size=300) - 0.01, 100.0], "0.01", "5"),
 }
 EXPLAINED = {
@@ -171,11 +174,45 @@ def test_ties_that_the_smallest_gap_does_not_explain_warn(name, factor):
     if factor == 1:
         rounded = "x.round()" if step == "1" else f"{step} * (x / {step}).round()"
         assert f"only {gap} apart" in message and message.endswith(f": {rounded}")
-    remedy = float(step) * (values / float(step)).round()
+    step = 1 / 60 if step == "0.0166667" else float(step)
+    remedy = step * (values / step).round()
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         nrm.jitter_ties(remedy)
         nrm.jitter_ties(factor * remedy)
+
+
+MONEY = np.r_[0.0, 100.0, 100 * np.maximum(1, np.exp(RNG.normal(4, 0.8, size=800)).round())]
+
+
+@pytest.mark.parametrize("function", [np.log, np.log10, np.log2, np.log1p])
+@pytest.mark.parametrize("factor", [0.1, 12.0])
+def test_rounded_values_are_jittered_before_their_logarithm(function, factor):
+    """Logarithms of rounded values have no step: 0.02 * (x / 0.02).round() would round them a second time."""
+    money = factor * (MONEY if function is np.log1p else MONEY[1:])
+    with pytest.warns(UserWarning, match="is too narrow") as caught:
+        nrm.jitter_ties(function(money))
+    (warning,) = caught
+    assert f"Jitter first, np.{function.__name__}(nrm.jitter_ties(x)) for the" in str(warning.message)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        nrm.gaussian_mixture(function(nrm.jitter_ties(money)))
+
+
+@pytest.mark.parametrize("name", UNEXPLAINED)
+def test_a_step_of_values_that_are_no_logarithms(name):
+    assert function_of_rounded(np.unique(UNEXPLAINED[name][0])) is None
+    assert function_of_rounded(np.unique(RNG.normal(size=50))) is None
+
+
+def test_the_step_is_one_of_the_data():
+    """Rounding these hours to tens makes 6 and 12 the same."""
+    hours = np.r_[RNG.integers(0, 24, 60), RNG.choice([0, 6, 12, 18], 740)] * 1.0
+    with pytest.warns(UserWarning, match=r"first: 6 \* \(x / 6\)\.round\(\)"):
+        nrm.jitter_ties(hours)
+    irregular = np.r_[RNG.normal(size=100).round(3), RNG.choice([0.1, 1.37, 2.02, 3.718], 300)]
+    with pytest.warns(UserWarning, match="first, to the step to which most of it was recorded"):
+        nrm.jitter_ties(irregular)
 
 
 @pytest.mark.parametrize("name", EXPLAINED)
