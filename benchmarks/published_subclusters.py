@@ -8,16 +8,10 @@ import argparse
 
 import numpy as np
 from common.part import describe, markdown
+from peers.subclusters import CHANG_FISHER, DPMM_JL, DPMM_SUBCLUSTERS, Rules, subcluster_chain
 
 import pymc_nrm as nrm
 from pymc_nrm.measures.base import weights
-from pymc_nrm.published.chang_fisher_sweep import (
-    CHANG_FISHER,
-    DPMM_JL,
-    DPMM_SUBCLUSTERS,
-    Rules,
-    subcluster_chain,
-)
 from pymc_nrm.testing import exact_posterior, kernel_inputs, mean_and_error, partition_frequencies, total_variation
 
 MEASURE = nrm.DirichletProcess(1.0)

@@ -1,4 +1,13 @@
-"""A sweep of a sub-cluster sampler: restricted Gibbs draws, then splits along the halves and merges of pairs."""
+"""A sweep of three published sub-cluster samplers, none of which leaves the posterior invariant.
+
+Chang & Fisher (2013), "Parallel sampling of DP mixture models using sub-cluster splits", NIPS 26, sections 3 and 4, by
+the program that Chang published; DPMM.jl (Akyürek); and DPMMSubClusters.jl, Dinari, Yu, Freifeld & Fisher (2019),
+"Distributed MCMC inference in Dirichlet process mixture models using Julia".  The rules are read from the sources of
+the programs, which were not run.  Differences from the programs: super-clusters are off, a sweep begins with draws of
+the parameters, clusters come in the order of their labels, and halves of DPMM.jl are drawn with the right probability,
+where its code uses a logarithm as a probability if the second half is the more probable one.
+``docs/explanation/sub-clusters.md`` says where each rule fails.
+"""
 
 import math
 from typing import Any, NamedTuple
@@ -186,13 +195,6 @@ def gate_of_mean(clusters, k, length):
 _MERGES_PER_SPLIT = 100.0
 
 
-class SplitMergeCounts(NamedTuple):
-    """Numbers of splits and merges."""
-
-    n_splits: Any
-    n_merges: Any
-
-
 @kernel
 def log_merge_factor(n_left, n_right, alpha, program):
     """Prior ratio of a merge times the probability of the split that would undo it, as the programs have them.
@@ -219,7 +221,7 @@ def randomise_halves(rng, clusters, chosen):
 
 @kernel
 def separate(rng, clusters, splits, sides, closes):
-    """Split clusters: items on side 1 get new clusters; all halves become random.  Returns the number of splits."""
+    """Split clusters: items on side 1 get new clusters; all halves become random."""
     n_before = clusters.size[0]
     new = np.full(n_before, -1)
     for k in range(n_before):
@@ -238,7 +240,6 @@ def separate(rng, clusters, splits, sides, closes):
             randomised[clusters.labels[i]] = True
     randomise_halves(rng, clusters, randomised)
     drop_empty(clusters)
-    return clusters.size[0] - n_before
 
 
 @kernel
@@ -276,7 +277,7 @@ def split_clusters(rng, clusters, family, data, alpha, rules):
         log_ratio = math.log(alpha) + math.lgamma(left) + math.lgamma(right) - math.lgamma(left + right)
         log_ratio += log_marginal(family, rows[2 * k]) + log_marginal(family, rows[2 * k + 1])
         splits[k] = math.log(rng.random()) < log_ratio - log_marginal(family, whole[k])
-    return separate(rng, clusters, splits, clusters.sides.copy(), rules.program != DPMM_JL)
+    separate(rng, clusters, splits, clusters.sides.copy(), rules.program != DPMM_JL)
 
 
 @kernel
@@ -298,7 +299,7 @@ def random_splits(rng, clusters, family, data, alpha):
     sides = clusters.sides.copy()
     for i in range(own_sides.shape[0]):
         clusters.sides[i] = own_sides[i]
-    return separate(rng, clusters, splits, sides, True)
+    separate(rng, clusters, splits, sides, True)
 
 
 @kernel
@@ -313,7 +314,6 @@ def merge_clusters(rng, clusters, family, data, alpha, rules):
     for k in range(n_clusters):
         own[k] = log_marginal(family, whole[k])
     partner, joint = np.full(n_clusters, -1), np.empty(whole.shape[1])
-    n_merges = 0
     for a in range(n_clusters):
         for b in range(a + 1, n_clusters):
             if partner[a] >= 0:
@@ -326,13 +326,11 @@ def merge_clusters(rng, clusters, family, data, alpha, rules):
             if math.log(rng.random()) < log_ratio:
                 partner[a], partner[b] = a, a
                 close_gate(clusters, a)
-                n_merges += 1
     for i in range(clusters.labels.shape[0]):
         k = clusters.labels[i]
         if partner[k] >= 0:
             clusters.labels[i], clusters.sides[i] = partner[k], partner[k] != k
     drop_empty(clusters)
-    return n_merges
 
 
 @kernel
@@ -355,24 +353,22 @@ def subcluster_sweep(rng, clusters, weights, family, data, rules):
                 clusters.is_open[k] = True
             clusters.history[k, 0] = means[k]
     drop_empty(clusters)
-    n_splits, n_merges = 0, 0
     if rules.program == CHANG_FISHER:
         if rules.merges and rng.random() * _MERGES_PER_SPLIT < 1.0:
-            n_splits += random_splits(rng, clusters, family, data, alpha)
+            random_splits(rng, clusters, family, data, alpha)
         if rules.merges:
-            n_merges += merge_clusters(rng, clusters, family, data, alpha, rules)
+            merge_clusters(rng, clusters, family, data, alpha, rules)
         if rules.splits:
-            n_splits += split_clusters(rng, clusters, family, data, alpha, rules)
-        return SplitMergeCounts(n_splits, n_merges)
+            split_clusters(rng, clusters, family, data, alpha, rules)
+        return
     if rules.program == DPMM_JL:
         remember_halves(clusters, family, data, False)
     if rules.splits:
-        n_splits += split_clusters(rng, clusters, family, data, alpha, rules)
+        split_clusters(rng, clusters, family, data, alpha, rules)
     if rules.merges:
-        n_merges += merge_clusters(rng, clusters, family, data, alpha, rules)
+        merge_clusters(rng, clusters, family, data, alpha, rules)
     if rules.program == DPMM_JL:
         remember_halves(clusters, family, data, True)
-    return SplitMergeCounts(n_splits, n_merges)
 
 
 @kernel
