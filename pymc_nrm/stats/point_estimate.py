@@ -30,6 +30,8 @@ N_FEWEST = 50
 N_POLISHED = 4
 # Searches over many items, of which nearly all are in the same cluster in all draws, end alike.
 N_RESTARTS, N_RESTARTS_OF_MANY = 16, 4
+# By default an estimate has at most as many clusters as this share of the draws.
+MOST_DRAWS = 0.95
 # Steps of the progress bar while draws are compared.
 N_REPORTS = 10
 
@@ -39,7 +41,7 @@ def point_estimate(
     *,
     var_name: str | None = None,
     loss: str = "variation_of_information",
-    max_clusters: int | None = None,
+    max_clusters: int | str | None = "draws",
     n_restarts: int | None = None,
     max_sweeps: int = 100,
     max_zealous: int = 10,
@@ -57,8 +59,9 @@ def point_estimate(
     loss : str
         ``"variation_of_information"``, ``"normalized_variation_of_information"``, ``"binder_loss"`` or
         ``"one_minus_adjusted_rand"``, see :mod:`pymc_nrm.stats.losses`.
-    max_clusters : int, optional
-        Largest number of clusters of the estimate; by default there is no limit.
+    max_clusters : int or "draws", optional
+        Largest number of clusters of the estimate.  By default as many as 95 % of the draws have at most; None sets no
+        limit.
     n_restarts : int, optional
         Number of searches, by default 16, or 4 with more than 20,000 items.  Every second one starts from a draw,
         beginning with the best; the others start from scratch.
@@ -81,7 +84,8 @@ def point_estimate(
         ``labels``, along the dimension of the items and with its coordinates; ``expected_loss`` over all draws and its
         Monte Carlo standard error ``mcse``, see :func:`~pymc_nrm.stats.losses.expected_loss`; ``n_clusters``;
         ``restart_expected_loss``, along ``restart``, the loss that each search reached over the draws it used: if few
-        reach the smallest value, raise ``n_restarts``.  Attributes ``loss``, the costs, and ``n_draws_searched``.
+        reach the smallest value, raise ``n_restarts``.  Attributes ``loss``, the costs, ``n_draws_searched``, and
+        ``max_clusters``, the limit in use, which is the number of items if there is none.
 
     Raises
     ------
@@ -92,6 +96,14 @@ def point_estimate(
 
     Notes
     -----
+    *Number of clusters.*  Where draws disagree about the company of an item, the loss can be smallest if it is alone,
+    although it is alone in few draws.  Without a limit, the estimate may then have more clusters than any draw: 342
+    under Binder's loss for 2700 voters whose draws have 19 to 27, and 258 of them of one voter.  With the limit of 27
+    the loss is 0.0535 in place of 0.0517, which differ by less than the Monte Carlo standard error of 0.006.  Under the
+    variation of information, which rarely reaches the limit, the largest difference on five data sets was 0.0007 bits
+    of 1.48.
+
+    *Search.*
     A search first allocates items one by one, in random order, each to the cluster that gives the least expected loss
     of the items allocated so far.  It then moves single items to their best cluster, or to a new one, until no move
     helps.  Finally it dissolves each cluster in turn, allocates its items again, and keeps the better partition (Dahl,
@@ -125,12 +137,13 @@ def point_estimate(
     check_count("n_restarts", n_restarts, 1, optional=True)
     check_count("max_sweeps", max_sweeps, 1)
     check_count("max_zealous", max_zealous, 0)
-    check_count("max_clusters", max_clusters, 1, optional=True)
+    check_max_clusters(max_clusters)
     check_count("max_draws", max_draws, 1, optional=True)
     draws = partition_draws(idata, var_name)
     partitions = stack_draws(evenly_spaced(draws, max_draws))
     rng = random_generator(random_seed)
-    limits = (partitions.shape[1] if max_clusters is None else int(max_clusters), int(max_sweeps), int(max_zealous))
+    limit = limit_of_clusters(max_clusters, draws.max(item_dimension(draws)).values + 1, partitions.shape[1])
+    limits = (limit, int(max_sweeps), int(max_zealous))
     if n_restarts is None:
         n_restarts = N_RESTARTS if partitions.shape[1] <= MANY_ITEMS else N_RESTARTS_OF_MANY
     n_steps = N_REPORTS + int(n_restarts) + (N_POLISHED if len(partitions) > n_first(partitions) else 0)
@@ -139,11 +152,26 @@ def point_estimate(
 
     dim = item_dimension(draws)
     result = summarise_losses(draw_losses(labels, draws, loss, costs), loss, costs)
-    return result.assign_attrs(n_draws_searched=len(partitions)).assign(
+    return result.assign_attrs(n_draws_searched=len(partitions), max_clusters=limit).assign(
         labels=xr.DataArray(labels, dims=dim, coords=item_coords(draws)),
         n_clusters=int(labels.max()) + 1,
         restart_expected_loss=("restart", found),
     )
+
+
+def check_max_clusters(max_clusters):
+    """Raise an error unless this is a number of clusters, ``"draws"`` or None."""
+    if isinstance(max_clusters, str) and max_clusters != "draws":
+        raise ValueError(f"max_clusters must be a whole number of at least 1, 'draws' or None; got {max_clusters!r}")
+    if max_clusters != "draws":
+        check_count("max_clusters", max_clusters, 1, optional=True)
+
+
+def limit_of_clusters(max_clusters, n_clusters, n):
+    """Largest number of clusters of an estimate of n items, given the argument and the numbers of the draws."""
+    if max_clusters == "draws":
+        return int(np.quantile(n_clusters, MOST_DRAWS, method="inverted_cdf"))
+    return n if max_clusters is None else int(max_clusters)
 
 
 def chosen_estimate(estimate, draws, **options):

@@ -9,7 +9,14 @@ from pymc_nrm.common.checks import check_count, check_number, random_generator
 from pymc_nrm.common.progress import progress
 from pymc_nrm.stats.draws import item_coords, item_dimension, partition_draws, stack_draws
 from pymc_nrm.stats.losses import complete_costs, draw_losses, mean_and_error, pair_losses
-from pymc_nrm.stats.point_estimate import evenly_spaced, mean_losses, minimise, point_estimate
+from pymc_nrm.stats.point_estimate import (
+    check_max_clusters,
+    evenly_spaced,
+    limit_of_clusters,
+    mean_losses,
+    minimise,
+    point_estimate,
+)
 
 # The first partitions, some more than are wanted, are chosen among so many draws; searches have so many starts.
 N_SPARE, N_CANDIDATES, N_RESTARTS = 2, 300, 4
@@ -27,6 +34,7 @@ def point_estimates(
     var_name: str | None = None,
     min_share: float = 0.05,
     loss: str = "variation_of_information",
+    max_clusters: int | str | None = "draws",
     max_draws: int | None = 1000,
     random_seed: Any = None,
     progressbar: bool = True,
@@ -46,6 +54,9 @@ def point_estimates(
         Share of the draws that the search uses below which a partition does not stand for a mode, at least 0.
     loss : str
         Distance of partitions, as for :func:`~pymc_nrm.stats.point_estimate.point_estimate`.
+    max_clusters : int or "draws", optional
+        Largest number of clusters of each partition: by default as many as 95 % of its draws have at most; None sets no
+        limit.
     max_draws : int, optional
         How many draws the search uses, evenly spaced in every chain; None for all.
     random_seed : int, Generator or None
@@ -106,16 +117,17 @@ def point_estimates(
     costs = complete_costs(loss, costs)
     check_count("n", n, 1)
     check_number("min_share", min_share, lambda share: 0 <= share < 1, "at least 0 and below 1")
+    check_max_clusters(max_clusters)
     check_count("max_draws", max_draws, 1, optional=True)
     draws = partition_draws(idata, var_name)
     rng = random_generator(random_seed)
-    options = {"loss": loss, "max_draws": max_draws, "random_seed": rng, "progressbar": progressbar}
-    single = point_estimate(draws, **options, **costs)
+    options = {"loss": loss, "max_clusters": max_clusters, "max_draws": max_draws}
+    single = point_estimate(draws, random_seed=rng, progressbar=progressbar, **options, **costs)
     chosen = single["labels"].values[None]
     if n > 1:
         partitions = stack_draws(evenly_spaced(draws, max_draws))
         with progress("Searching modes", int(n) + N_SPARE, progressbar) as advance:
-            modes = _modes(partitions, int(n), min_share, loss, costs, rng, advance)
+            modes = _modes(partitions, int(n), min_share, max_clusters, loss, costs, rng, advance)
         chosen = modes if len(modes) > 1 else chosen
 
     losses = np.stack([draw_losses(labels, draws, loss, costs).values for labels in chosen])
@@ -146,13 +158,17 @@ def _losses(centers, draws, loss, costs):
     return np.stack([pair_losses(center[None], draws, loss, costs) for center in centers])
 
 
-def _modes(partitions, n, min_share, loss, costs, rng, advance):
+def _modes(partitions, n, min_share, max_clusters, loss, costs, rng, advance):
     """At most n partitions that are apart. Shapes: ``partitions`` (S, n_items); returns (k, n_items)."""
-    compact, limits = partitions.astype(np.int32), (partitions.shape[1], MAX_SWEEPS, MAX_ZEALOUS)
+    compact = partitions.astype(np.int32)
+    n_clusters = compact.max(axis=1) + 1
 
     def estimate(members, center):
-        """Point estimate of some draws, at least as good as a partition that is known."""
-        found, _ = minimise(partitions[members], loss, costs, limits, N_RESTARTS, rng)
+        """Point estimate of some draws, at least as good as a partition that is known and within the limit."""
+        limit = limit_of_clusters(max_clusters, n_clusters[members], compact.shape[1])
+        found, _ = minimise(partitions[members], loss, costs, (limit, MAX_SWEEPS, MAX_ZEALOUS), N_RESTARTS, rng)
+        if center.max() >= limit:
+            return found.astype(np.int32)
         both = np.stack([center, found]).astype(np.int32)
         return both[mean_losses(both, compact[members], loss, costs).argmin()]
 

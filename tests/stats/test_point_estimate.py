@@ -43,7 +43,7 @@ def test_estimate_is_the_best_of_all_partitions(loss, costs, rng):
         rows = all_partitions(n)
         for draws in (as_draws(rng.choice(rows, n_draws)), noisy_draws(rng, n, n_draws, 3)):
             best = mean_losses(rows, draws, loss, costs).min()
-            found = point_estimate(draws, loss=loss, random_seed=rng, **costs)
+            found = point_estimate(draws, loss=loss, max_clusters=None, random_seed=rng, **costs)
             assert found.expected_loss == pytest.approx(best, abs=1e-7)
             assert expected_loss(found, draws, loss=loss, **costs).expected_loss == found.expected_loss
 
@@ -58,6 +58,23 @@ def test_limit_of_clusters(loss, costs, rng):
             found = point_estimate(draws, loss=loss, max_clusters=limit, random_seed=rng, **costs)
             assert found.expected_loss == pytest.approx(best, abs=1e-7)
             assert found.n_clusters == found.labels.max() + 1 <= limit
+
+
+def test_by_default_there_are_as_many_clusters_as_in_the_draws(rng):
+    """Items that go from cluster to cluster are alone without a limit, though no draw has an item alone."""
+    rows = rng.integers(3, size=(200, 30))
+    rows[:8, :3] = [3, 4, 5]
+    draws = as_draws(rows)
+    free = point_estimate(draws, loss="binder_loss", max_clusters=None, random_seed=1)
+    assert (free.n_clusters, free.attrs["max_clusters"]) == (30, 30)
+    found = point_estimate(draws, loss="binder_loss", random_seed=1)
+    # More than 95 % of the draws have three clusters.
+    assert found.n_clusters == found.attrs["max_clusters"] == 3
+    xr.testing.assert_identical(found, point_estimate(draws, loss="binder_loss", max_clusters=3, random_seed=1))
+    assert point_estimates(draws, loss="binder_loss", random_seed=1).n_clusters.max() == 3
+    assert point_estimates(draws, loss="binder_loss", max_clusters=None, random_seed=1).n_clusters.max() == 30
+    rows[:12, :3] = [3, 4, 5]
+    assert point_estimate(as_draws(rows), loss="binder_loss").attrs["max_clusters"] == 6
 
 
 @pytest.mark.parametrize(("loss", "costs"), LOSSES, ids=IDS)
@@ -80,7 +97,7 @@ def test_search_with_some_of_the_draws_first(loss, limit, rng, monkeypatch):
     rows = all_partitions(7)
     for _ in range(4):
         draws = noisy_draws(rng, 7, 90, 3)
-        found = point_estimate(draws, loss=loss, random_seed=rng)
+        found = point_estimate(draws, loss=loss, max_clusters=None, random_seed=rng)
         assert found.expected_loss == pytest.approx(mean_losses(rows, draws, loss, {}).min(), abs=1e-7)
         assert found.restart_expected_loss.min() == pytest.approx(found.expected_loss)
 
@@ -124,7 +141,7 @@ def test_seed_and_result(rng):
     xr.testing.assert_identical(found, point_estimate(draws, random_seed=3))
     assert found.labels.dims == ("obs",) and found.labels.sel(obs="g0") == 0
     assert set(found.labels.coords) == {"obs", "group"}
-    assert found.attrs == {"loss": "variation_of_information", "base": 2, "n_draws_searched": 50}
+    assert found.attrs == {"loss": "variation_of_information", "base": 2, "n_draws_searched": 50, "max_clusters": 4}
     assert found.restart_expected_loss.shape == (16,)
 
 
@@ -135,6 +152,7 @@ test_errors = refused(
     ({"loss": "binder_loss", "cost_false_join": "1"}, TypeError, "cost_false_join must be a number; got '1'"),
     ({"base": 1}, ValueError, "base must be finite and greater than 1; got 1"),
     ({"n_restarts": 0}, ValueError, "n_restarts must be a whole number of at least 1; got 0"),
+    ({"max_clusters": "draw"}, ValueError, "max_clusters must be a whole number of at least 1, .*; got 'draw'"),
     ({"max_draws": 0}, ValueError, "max_draws must be a whole number of at least 1; got 0"),
     ({"max_zealous": -1}, ValueError, "max_zealous must be a whole number of at least 0; got -1"),
 )

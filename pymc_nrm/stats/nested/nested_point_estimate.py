@@ -12,7 +12,14 @@ from pymc_nrm.stats.losses import complete_costs, draw_losses, mean_and_error, s
 from pymc_nrm.stats.nested.item_tree import ItemTree, make_tree
 from pymc_nrm.stats.nested.levels import levels, stack_levels
 from pymc_nrm.stats.nested.nested_search import NestedSearch
-from pymc_nrm.stats.point_estimate import N_REFERENCES, evenly_spaced, make_tables, mean_losses
+from pymc_nrm.stats.point_estimate import (
+    N_REFERENCES,
+    check_max_clusters,
+    evenly_spaced,
+    limit_of_clusters,
+    make_tables,
+    mean_losses,
+)
 from pymc_nrm.stats.similarity import select_items
 
 
@@ -238,6 +245,7 @@ def nested_point_estimate(
     *,
     var_name: str | None = None,
     loss: str = "variation_of_information",
+    max_clusters: int | str | None = "draws",
     n_restarts: int = 4,
     max_sweeps: int = 20,
     max_draws: int | None = 500,
@@ -252,6 +260,9 @@ def nested_point_estimate(
     %(nested_name)s
     loss : {"variation_of_information", "binder_loss"}
         See :mod:`pymc_nrm.stats.losses`.
+    max_clusters : int or "draws", optional
+        Largest number of nodes of each level.  By default as many as 95 % of the draws have at most at that level; None
+        sets no limit.
     n_restarts : int
         Number of local searches: from the draws with the least expected loss.
     max_sweeps : int
@@ -267,8 +278,8 @@ def nested_point_estimate(
     -------
     ItemTree
         With the levels of the draws and the posterior probability of each node.  Its ``information`` has
-        ``expected_loss``, the sum over levels, and ``expected_loss_by_level`` with its standard errors
-        ``mcse_by_level``, lists of length L.
+        ``expected_loss``, the sum over levels, and lists of length L: ``expected_loss_by_level``, its standard errors
+        ``mcse_by_level``, and the limits ``max_clusters_by_level``.
 
     Raises
     ------
@@ -297,6 +308,7 @@ def nested_point_estimate(
     """
     if not isinstance(loss, str) or loss not in LOSSES:
         raise ValueError(f"loss must be one of {', '.join(map(repr, LOSSES))}; got {loss!r}")
+    check_max_clusters(max_clusters)
     check_count("n_restarts", n_restarts, 1)
     check_count("max_sweeps", max_sweeps, 1)
     check_count("max_draws", max_draws, 1, optional=True)
@@ -304,8 +316,10 @@ def nested_point_estimate(
     costs = complete_costs(loss, {})
     rng = random_generator(random_seed)
     searched = stack_levels(evenly_spaced(draws, max_draws))
+    n_nodes = stack_levels(draws).max(axis=2) + 1
+    limits = [limit_of_clusters(max_clusters, of_level, searched.shape[2]) for of_level in n_nodes.T]
     with progress("Searching the point estimate", int(n_restarts) + 1, progressbar) as advance:
-        best = minimise_nested(searched, loss, costs, int(n_restarts), int(max_sweeps), rng, advance)
+        best = minimise_nested(searched, loss, costs, limits, int(n_restarts), int(max_sweeps), rng, advance)
     by_level = [
         summarise_losses(draw_losses(row, draws.isel(level=level), loss, costs), loss, costs)
         for level, row in enumerate(best)
@@ -320,20 +334,25 @@ def nested_point_estimate(
         expected_loss=math.fsum(expected),
         expected_loss_by_level=expected,
         mcse_by_level=[float(one.mcse) for one in by_level],
+        max_clusters_by_level=limits,
     )
 
 
-def minimise_nested(labels, loss, costs, n_restarts, max_sweeps, rng, advance=lambda: None):
-    """Labels (L, n) with the least expected loss for draws (S, L, n) that local searches from the best draws find."""
+def minimise_nested(labels, loss, costs, limits, n_restarts, max_sweeps, rng, advance=lambda: None):
+    """Labels (L, n) with the least expected loss for draws (S, L, n) that local searches from the best draws find, or
+    from a single node if no draw has at most ``limits`` (L,) nodes at the levels.
+    """
+    within = (labels.max(axis=2) < limits).all(axis=1)
     references = np.sort(rng.choice(len(labels), min(N_REFERENCES, len(labels)), replace=False))
     losses = chain_losses(labels, labels[references], loss, costs)
     order = np.argsort(losses, kind="stable")
-    starts = list({labels[s].tobytes(): labels[s] for s in order}.values())[:n_restarts]
+    starts = list({labels[s].tobytes(): labels[s] for s in order[within[order]]}.values())[:n_restarts]
+    starts = starts or [np.zeros_like(labels[0])]
     advance()
     tables = [make_tables(labels[:, level], loss, costs) for level in range(labels.shape[1])]
     found = []
     for start in starts:
-        search = NestedSearch(tables, start)
+        search = NestedSearch(tables, start, limits)
         search.improve(rng, max_sweeps)
         found.append(search.labels())
         advance()

@@ -58,11 +58,11 @@ def move_all(tables, candidate, items, slot):
 
 
 class NestedSearch:
-    """Nested partitions that a local search changes."""
+    """Nested partitions that a local search changes, of at most so many nodes at each level."""
 
-    def __init__(self, tables, rows):
+    def __init__(self, tables, rows, limits):
         n_levels, n = rows.shape
-        self.n, self.n_levels = n, n_levels
+        self.n, self.n_levels, self._limits = n, n_levels, limits
         placed = [started(own, row) for own, row in zip(tables, rows, strict=True)]
         self._tables, self._candidates = map(list, zip(*placed, strict=True))
         self._marks = [np.zeros(len(own.counts), dtype=np.int32) for own in tables]
@@ -158,7 +158,7 @@ class NestedSearch:
             parent[candidate.labels[rest]] = above[rest]
             total = np.where(occupied, best[parent] + costs[:extent], np.inf) if extent else np.zeros(0)
             stay += costs[slot] if 0 <= slot < extent and occupied[slot] else costs[extent]
-            alone.append(costs[extent])
+            alone.append(costs[extent] if occupied.sum() < self._limits[level] else np.inf)
             chosen.append((parent, total))
             best, above = total, np.maximum(candidate.labels, 0)
         return *self._best_path(chosen, np.array(alone)), stay

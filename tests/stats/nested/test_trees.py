@@ -212,11 +212,18 @@ def test_point_estimate_is_the_best_of_all_nested_partitions(n, n_levels, loss):
     found = 0
     for _ in range(30):
         draws = chains[rng.choice(len(chains), size=25, p=rng.dirichlet(np.full(len(chains), 0.02)))]
-        best = minimise_nested(draws, loss, costs[loss], 4, 20, rng)
+        best = minimise_nested(draws, loss, costs[loss], [n] * n_levels, 4, 20, rng)
         least = chain_losses(chains, draws, loss, costs[loss]).min()
         value = chain_losses(best[None], draws, loss, costs[loss])[0]
         assert value >= least - 1e-9
         found += value < least + 1e-9
+        # Within limits, a local search may miss the best, but no draw is better.
+        limits = draws[0].max(axis=1) + 1
+        limited = minimise_nested(draws, loss, costs[loss], limits, 4, 20, rng)
+        assert (limited.max(axis=1) < limits).all()
+        within = draws[(draws.max(axis=2) < limits).all(axis=1)]
+        value = chain_losses(limited[None], draws, loss, costs[loss])[0]
+        assert value <= chain_losses(within, draws, loss, costs[loss]).min() + 1e-9
     assert found == 30
 
 
@@ -226,7 +233,7 @@ def wrongly_hung():
     start = np.array([np.repeat([0, 0, 0, 1], 10), truth[1]])
     draws = np.repeat(truth[None], 10, axis=0)
     tables = [make_tables(draws[:, k], "variation_of_information", {"base": 2}) for k in (0, 1)]
-    return truth, NestedSearch(tables, start)
+    return truth, NestedSearch(tables, start, (40, 40))
 
 
 @pytest.mark.parametrize("joined", [False, True])
@@ -254,6 +261,9 @@ def test_point_estimate_of_more_items(rng):
         chain_losses(truth[None], chains_of(draws), "variation_of_information", {"base": 2})[0]
     )
     assert sum(tree.information["expected_loss_by_level"]) == pytest.approx(tree.information["expected_loss"])
+    n_nodes = np.quantile(chains_of(draws).max(axis=2) + 1, 0.95, axis=0, method="inverted_cdf")
+    assert tree.information["max_clusters_by_level"] == n_nodes.tolist()
+    assert stats.nested_point_estimate(draws, max_clusters=2, random_seed=1).labels(2).max() == 1
     again = stats.nested_point_estimate(draws, random_seed=1)
     np.testing.assert_array_equal(again.parent, tree.parent)
     for argument, wrong in {"n_restarts": 0, "max_sweeps": 0, "max_draws": 0, "loss": "x"}.items():
