@@ -420,5 +420,5 @@ def _mixture_logp(op, values, rng, size, labels, *hyperparameters, **kwargs):
 
 @support_point.register(MixtureRV)
 def _mixture_support_point(op, rv, rng, size, labels, *hyperparameters):
-    mu = pt.as_tensor(getattr(op.family_class(*hyperparameters), "mu", 0))
+    mu = pt.as_tensor(getattr(op.family(rv.owner), "mu", 0))
     return pt.zeros_like(rv) + (mu[0] if op.univariate and mu.ndim else mu).astype(rv.dtype)

@@ -6,6 +6,7 @@ import pytensor.tensor as pt
 import pytest
 from helpers import assert_law, log_density, seeded
 from models import run
+from scipy import stats
 from scipy.special import logsumexp
 
 import pymc_nrm as nrm
@@ -103,3 +104,61 @@ def test_slots():
         partitions[key] = partitions.get(key, 0.0) + probability
     drawn = np.array([[canonical_labels(row) for row in chain] for chain in labels])
     assert_law(drawn, np.array(list(partitions)), np.array(list(partitions.values())))
+
+
+NOISE, NOISY = 0.4, np.array([0.3, -0.2, 1.9, 2.4, -0.8])
+NOISY_ITEMS, LATENT = [0, 0, 1, 1, 2], nrm.NormalGamma(0.2, 0.3, 2.0, 0.5)
+
+
+def latent_model():
+    """Rows of data that are latent, with a noisy observation of each."""
+    with pm.Model() as model:
+        z = nrm.Partition("z", MEASURE, n=3)
+        x = nrm.Mixture("x", z, LATENT, shape=(5, 1), rows=NOISY_ITEMS)
+        pm.Normal("y", x[:, 0], NOISE, observed=NOISY)
+    return model
+
+
+def log_evidence_of_noisy(values):
+    """Log density of noisy rows of one cluster: normal given its precision, which is integrated out numerically."""
+    mu, kappa, alpha, beta = LATENT
+    precision = np.exp(np.linspace(-12.0, 8.0, 4001))
+    total = np.full(len(precision), np.log(20.0 / 4000))
+    total += stats.gamma.logpdf(precision, alpha, scale=1.0 / beta) + np.log(precision)
+    for k, one in enumerate(precision):
+        covariance = (NOISE**2 + 1.0 / one) * np.eye(len(values)) + 1.0 / (kappa * one)
+        total[k] += stats.multivariate_normal.logpdf(values, np.full(len(values), mu), covariance)
+    return logsumexp(total)
+
+
+def test_latent_rows_start_and_have_the_density_of_observed_ones():
+    model, rng = latent_model(), np.random.default_rng(2)
+    start = model.initial_point()
+    assert start["x"].shape == (5, 1) and (start["x"] == LATENT.mu).all()
+    logp = model.compile_logp(mode="FAST_COMPILE")
+    for labels in all_partitions(3):
+        x = rng.normal(size=(5, 1))
+        expected = log_joint([(LATENT, x, np.array(NOISY_ITEMS))], [labels])[0]
+        expected += stats.norm.logpdf(NOISY, x[:, 0], NOISE).sum()
+        assert logp({"z": labels, "x": x}) == pytest.approx(expected, rel=1e-9)
+    # Rows of an item share a cluster in forward draws.
+    draws = pm.sample_prior_predictive(
+        2000, model=model, var_names=["x"], random_seed=1, compile_kwargs={"mode": "FAST_COMPILE"}
+    )
+    x = np.arctan(draws.prior["x"].values[0, :, :, 0])
+    of_item, of_others = np.corrcoef(x.T)[[0, 2], [1, 3]], np.corrcoef(x.T)[[0, 2], [4, 4]]
+    assert (of_item > of_others + 0.1).all()
+
+
+@pytest.mark.slow
+def test_latent_rows_have_the_posterior_law():
+    partitions = all_partitions(3)
+    items = np.array(NOISY_ITEMS)
+    log_p = [
+        log_eppf(MEASURE, label_counts(labels))
+        + sum(log_evidence_of_noisy(NOISY[labels[items] == k]) for k in range(labels.max() + 1))
+        for labels in partitions
+    ]
+    idata = nrm.sample(2500, tune=500, chains=4, cores=1, model=latent_model(), random_seed=1, quiet=True)
+    labels = idata["posterior"]["z"].values
+    assert_law(labels, partitions, np.exp(log_p - logsumexp(log_p)))
