@@ -77,9 +77,12 @@ def call_with_late_interrupts(function, arguments):
         return function(*arguments)
     finally:
         _Interrupt.in_call = False
-        _signal.signal(_SIGINT, handler)
-        if _Interrupt.came:
-            _Interrupt.came = False
+        try:
+            _signal.signal(_SIGINT, handler)
+        finally:
+            # If another signal ends this block, the one that was held must not come out of a later call.
+            came, _Interrupt.came = _Interrupt.came, False
+        if came:
             handler(_SIGINT, None)
 
 

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import textwrap
 import time
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,6 +18,7 @@ import xarray as xr
 from helpers import mixture_of
 
 import pymc_nrm as nrm
+from pymc_nrm.kernels import interrupts
 from pymc_nrm.kernels.generic import kernel
 from pymc_nrm.kernels.interrupts import call_with_late_interrupts, check_signals
 from pymc_nrm.partitions.labels import canonical_labels
@@ -56,22 +58,23 @@ def count_with_checks(n, total):
 # Another process sends signals: a thread of this one would wait for the end of the kernel.
 SENDER = """
 import os, sys, time
-pid, times, seconds = int(sys.argv[1]), int(sys.argv[2]), float(sys.argv[3])
-for k in range(times):
-    if k > 0:
-        sys.stdin.buffer.read(1)
+pid, seconds = int(sys.argv[1]), float(sys.argv[2])
+while sys.stdin.buffer.read(1):
     time.sleep(seconds)
     os.kill(pid, 2)
 """
 
 
 @contextlib.contextmanager
-def signals(times, seconds):
-    """This process gets SIGINT so many times, after so many seconds each; from the second on it must ask for it."""
-    command = [sys.executable, "-c", SENDER, str(os.getpid()), str(times), str(seconds)]
+def signals(seconds):
+    """A function after whose call this process gets SIGINT, so many seconds later.
+
+    A process that waits for the processor may get any other signal before it is ready for it.
+    """
+    command = [sys.executable, "-c", SENDER, str(os.getpid()), str(seconds)]
     sender = subprocess.Popen(command, stdin=subprocess.PIPE, bufsize=0)
     try:
-        yield sender
+        yield lambda: sender.stdin.write(b".")
     finally:
         sender.kill()
         sender.wait()
@@ -81,28 +84,46 @@ def signals(times, seconds):
 def test_only_keyboard_interrupts_come_out_of_kernels():
     """Arguments and results of kernels are converted in Python code, most of the time here."""
     values = np.arange(3.0)
-    nest(values)
-    n_interrupts, end = 0, time.monotonic() + 60.0
-    with signals(200, 0.002) as sender:
-        while n_interrupts < 200 and time.monotonic() < end:
+    first, leaf = nest(values)
+    n_interrupts = 0
+    with signals(0.002) as send:
+        for _ in range(200):
+            end = time.monotonic() + 60.0
             try:
-                # No signal is on its way until this asks for one, so that none comes outside of this block.
-                if n_interrupts > 0:
-                    sender.stdin.write(b".")
+                send()
                 while time.monotonic() < end:
                     for _ in range(100):
                         first, leaf = nest(values)
             except KeyboardInterrupt:
                 n_interrupts += 1
+            assert time.monotonic() < end
     assert n_interrupts == 200
     assert first.second.value is not None and leaf.value.tolist() == [0.0, 1.0, 2.0]
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
+def test_a_signal_at_the_end_of_a_call_leaves_none_for_the_next_call(monkeypatch):
+    """An earlier one, which was held, comes out together with it."""
+
+    def restore(number, handler):
+        signal.signal(number, handler)
+        if handler is signal.default_int_handler:
+            signal.raise_signal(number)
+
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(interrupts, "_signal", SimpleNamespace(signal=restore, getsignal=signal.getsignal))
+        call_with_late_interrupts(lambda: signal.raise_signal(signal.SIGINT), ())
+    try:
+        assert call_with_late_interrupts(lambda: "result", ()) == "result"
+    except KeyboardInterrupt:
+        pytest.fail("a later call ends in the KeyboardInterrupt of an earlier one")
+
+
 def test_a_long_kernel_ends():
     total = np.zeros(1)
     count_with_checks(1, total)
-    with signals(1, 0.1), pytest.raises(KeyboardInterrupt):
+    with signals(0.1) as send, pytest.raises(KeyboardInterrupt):
+        send()
         count_with_checks(10**12, total)
     assert total[0] < 10**12
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
@@ -118,8 +139,9 @@ def gentle_handler():
 
 def test_handlers_that_raise_nothing_do_not_end_a_kernel(gentle_handler):
     total = np.zeros(1)
-    with signals(1, 0.05) as sender:
-        while sender.poll() is None:
+    with signals(0.05) as send:
+        send()
+        while not gentle_handler:
             total[0] = 0.0
             count_with_checks(10**6, total)
     assert gentle_handler == [signal.SIGINT]
@@ -279,8 +301,9 @@ def test_functions_outside_of_sampling(functions, name):
     function = functions[name]
     expected = function()
     for _ in range(20):
-        with signals(1, PAUSES.uniform(0.0, 0.2)):
+        with signals(PAUSES.uniform(0.0, 0.2)) as send:
             try:
+                send()
                 while True:
                     function()
             except KeyboardInterrupt:
