@@ -80,8 +80,12 @@ class BernoulliBeta(NamedTuple):
         values = prior.prepared(cls()).values
         # Half an observation of each value keeps frequencies above 0 and below 1.
         ones, known = np.nansum(values, axis=0) + 0.5, (~np.isnan(values)).sum(axis=0) + 1.0
-        concentration = prior.concentrations()
-        return cls(alpha=concentration * (ones / known), beta=concentration * (1.0 - ones / known))
+        return cls(**cls.learned_fields(prior.concentrations(), ones=ones / known, zeros=1.0 - ones / known))
+
+    @staticmethod
+    def learned_fields(concentration, *, ones, zeros):
+        """Hyperparameters given the concentrations that ``learned`` adds, and frequencies of ones and zeros, (d,)."""
+        return {"alpha": concentration * ones, "beta": concentration * zeros}
 
     def prepare_data(self, X):
         values = check_matrix(self, X, integer=True, lower=0)

@@ -92,7 +92,12 @@ class CategoricalDirichlet(NamedTuple):
         # Half an observation of each level keeps frequencies above 0.
         counts = np.stack([np.bincount(column[column >= 0], minlength=present.shape[1]) for column in levels.T]) + 0.5
         frequencies = counts * present / (counts * present).sum(axis=1, keepdims=True)
-        return cls(alpha=prior.concentrations()[:, None] * frequencies, n_levels=family.n_levels)
+        return cls(**cls.learned_fields(prior.concentrations(), frequencies=frequencies), n_levels=family.n_levels)
+
+    @staticmethod
+    def learned_fields(concentration, *, frequencies):
+        """Hyperparameters given the concentrations that ``learned`` adds, and frequencies (d, levels)."""
+        return {"alpha": concentration[:, None] * frequencies}
 
     def complete(self, X):
         if self.n_levels is not None or np.ndim(self.alpha) != 0:

@@ -14,7 +14,7 @@ from pytensor.compile.sharedvalue import SharedVariable
 from pytensor.graph.basic import Constant, Variable
 from pytensor.graph.traversal import graph_inputs
 
-from pymc_nrm.common.checks import check_name, naming
+from pymc_nrm.common.checks import check_name, naming, static_shape
 from pymc_nrm.families.arguments import numeric_data, sampled
 from pymc_nrm.families.base import prepare_data
 from pymc_nrm.families.scatter import random_covariance
@@ -134,20 +134,19 @@ class Hyperpriors:
         return self.log_normal("concentration", 0.0, 1.0, dims=self.features())
 
     def normal_wishart(self, features, covariance):
-        """Add what ``NormalWishart.learned`` learns; return kappa, Psi and nu."""
+        """Add what ``NormalWishart.learned`` learns; return kappa, Psi and nu by name."""
         share = self.log_normal("share", -1.0, 1.0)
         kappa = self.log_normal("kappa", -3.0, 1.0)
         excess = self.log_normal("excess", 1.5, 1.0)
-        # The covariance expected within clusters is share * shape.
-        Psi = share * excess * self.covariance_shape(features, covariance)
-        return kappa, Psi, len(covariance) + 1.0 + excess
+        squares, below, scale = self.pivots(features, covariance)
+        return wishart_fields(share, kappa, excess, squares, below, scale=scale)
 
-    def covariance_shape(self, features, covariance):
-        """Add ``L W L'`` with ``L L'`` a sample covariance and ``W ~ Wishart(d + 2, I) / (d + 2)``, which has mean I.
+    def pivots(self, features, covariance):
+        """Add T for ``W = T T' ~ Wishart(d + 2, I) / (d + 2)``, which has mean I; return T_ii^2, what is below, and L.
 
-        Let T T' ~ Wishart(m, I): T is lower triangular, T_ii^2 ~ chi-squared(m - i), and T_ij ~ N(0, 1) below the
-        diagonal (Bartlett).  If the data become A x, then L becomes A L Q with Q orthogonal, and Q T T' Q' has the same
-        law as T T'.
+        ``L L'`` is the sample covariance, divided by d + 2.  Let T T' ~ Wishart(m, I): T is lower triangular, T_ii^2 ~
+        chi-squared(m - i), and T_ij ~ N(0, 1) below the diagonal (Bartlett).  If the data become A x, then L becomes
+        A L Q with Q orthogonal, and Q T T' Q' has the same distribution as T T'.
         """
         d = len(covariance)
         m = d + 2
@@ -156,4 +155,11 @@ class Hyperpriors:
         if d > 1:
             pairs = self.dimension("pair", [f"{i}, {j}" for i in range(d) for j in range(i)])
             below = self.variable("below_pivot", "Normal", 0.0, 1.0, dims=pairs)
-        return random_covariance(np.linalg.cholesky(covariance) / np.sqrt(m), squares, below)
+        return squares, below, np.linalg.cholesky(covariance) / np.sqrt(m)
+
+
+def wishart_fields(share, kappa, excess, squared_pivot, below_pivot, *, scale):
+    """Hyperparameters of normal-Wishart families, given what they learn and ``L / sqrt(d + 2)``, shape (d, d)."""
+    # The covariance expected within clusters is share times the random covariance.
+    Psi = share * excess * random_covariance(scale, squared_pivot, below_pivot)
+    return {"kappa": kappa, "Psi": Psi, "nu": static_shape(scale)[0] + 1.0 + excess}

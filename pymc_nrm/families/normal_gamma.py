@@ -135,8 +135,13 @@ class NormalGamma(NamedTuple):
         share = prior.log_normal("share", -1.0, 1.0, dims=prior.features())
         kappa = prior.log_normal("kappa", -3.0, 1.0)
         excess = prior.log_normal("excess", 1.0, 1.0)
+        return cls(mu=mean, **cls.learned_fields(share, kappa, excess, variances=variance))
+
+    @staticmethod
+    def learned_fields(share, kappa, excess, *, variances):
+        """Hyperparameters given the variables that ``learned`` adds, and the variances of the features."""
         # The prior mean of the variance of a cluster is beta / (alpha - 1).
-        return cls(mu=mean, kappa=kappa, alpha=1.0 + excess, beta=share * variance * excess)
+        return {"kappa": kappa, "alpha": 1.0 + excess, "beta": share * variances * excess}
 
     def prepare_data(self, X):
         return centred(check_matrix(self, X))

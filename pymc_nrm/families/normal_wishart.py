@@ -13,7 +13,7 @@ from pymc_nrm.families.arguments import check_matrix
 from pymc_nrm.families.base import Hyperparameter, add_item, conjugate_family, refresh_cache, segment_sum
 from pymc_nrm.families.conjugate import gaussian_log_affinities
 from pymc_nrm.families.gaps import check_filled
-from pymc_nrm.families.learned import Hyperpriors, shared_text
+from pymc_nrm.families.learned import Hyperpriors, shared_text, wishart_fields
 from pymc_nrm.families.moments import (
     LARGEST_DISTANCE,
     LARGEST_RATIO,
@@ -133,8 +133,9 @@ class NormalWishart(NamedTuple):
         """
         prior = Hyperpriors(name, X)
         mean, covariance = sample_moments(cls, prior.values)
-        kappa, Psi, nu = prior.normal_wishart(prior.features(), covariance)
-        return cls(mu=mean, kappa=kappa, Psi=Psi, nu=nu)
+        return cls(mu=mean, **prior.normal_wishart(prior.features(), covariance))
+
+    learned_fields = staticmethod(wishart_fields)
 
     def prepare_data(self, X):
         return centred(check_matrix(self, X))

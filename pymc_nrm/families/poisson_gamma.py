@@ -84,8 +84,12 @@ class PoissonGamma(NamedTuple):
         values = prior.prepared(cls()).values
         # Half a count in each feature keeps means above 0.
         means = (values.sum(axis=0) + 0.5) / len(values)
-        shape = prior.concentrations()
-        return cls(alpha=shape, beta=shape / means)
+        return cls(**cls.learned_fields(prior.concentrations(), means=means))
+
+    @staticmethod
+    def learned_fields(concentration, *, means):
+        """Hyperparameters given the concentrations that ``learned`` adds, and mean counts (d,)."""
+        return {"alpha": concentration, "beta": concentration / means}
 
     def prepare_data(self, X):
         values = check_matrix(self, X, integer=True, lower=0, upper=LARGEST_COUNT)

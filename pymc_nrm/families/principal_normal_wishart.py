@@ -11,7 +11,7 @@ from pymc_nrm.common.supports import AboveFeatures
 from pymc_nrm.families import base, components, conjugate, fast
 from pymc_nrm.families.arguments import check_matrix
 from pymc_nrm.families.base import Centred, Hyperparameter, conjugate_family
-from pymc_nrm.families.learned import Hyperpriors, shared_text
+from pymc_nrm.families.learned import Hyperpriors, shared_text, wishart_fields
 from pymc_nrm.families.moments import check_ratio, summation_grid
 from pymc_nrm.families.normal_wishart import NormalWishart
 from pymc_nrm.families.sample_covariance import check_full_rank
@@ -135,9 +135,11 @@ class PrincipalNormalWishart(NamedTuple):
         k, d = n_components, len(center)
         prior.features()
         leading = prior.dimension("component", range(1, k + 1))
-        kappa, Psi, nu = prior.normal_wishart(leading, np.diag(variances[:k]))
+        fields = prior.normal_wishart(leading, np.diag(variances[:k]))
         noise = prior.log_normal("noise", 0.0, 1.0, dims=prior.dimension("noise_component", range(k + 1, d + 1)))
-        return cls(center, scale, directions, np.zeros(k), kappa, Psi, nu, noise * variances[k:])
+        return cls(center, scale, directions, np.zeros(k), **fields, noise=noise * variances[k:])
+
+    learned_fields = staticmethod(wishart_fields)
 
     def leading(self):
         return NormalWishart(self.location, self.kappa, self.Psi, self.nu)

@@ -16,16 +16,18 @@ from pymc_nrm.partitions.grouped import Grouped, grouped_rows
 class PartitionParts:
     """The part of a model's log-probability that depends on one partition.
 
-    Parts that do not vary are prepared for kernels only once.
+    Parts that do not vary are prepared for kernels only once.  ``families`` may have other hyperparameters than the
+    mixtures, and the measure is None without ``has_measure``: a step does not compute what its kernel does not read.
     """
 
-    def __init__(self, partition, mixtures, evaluate):
-        op, families = partition.owner.op, [family_of(rv) for rv in mixtures]
-        self._measure, self._family_classes = op.kernel_prior, [type(family) for family in families]
+    def __init__(self, partition, mixtures, evaluate, families=None, has_measure=True):
+        op, families = partition.owner.op, list(map(family_of, mixtures)) if families is None else families
+        self._measure = op.kernel_prior if has_measure else lambda _: None
+        self._family_classes = [type(family) for family in families]
         self._names, self._rows = [rv.name for rv in mixtures], list(map(rows_of, mixtures))
         self._partition = partition
         parts = [
-            list(op.prior_inputs(partition.owner)),
+            list(op.prior_inputs(partition.owner)) if has_measure else [],
             *[[*family, rv] for family, rv in zip(families, mixtures, strict=True)],
         ]
         self._ends = np.cumsum([len(part) for part in parts])

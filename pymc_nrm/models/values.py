@@ -115,15 +115,9 @@ class Values:
             self._function.trust_input = True
 
     @classmethod
-    def at_points(cls, model, variables, compile_kwargs=None, fixed=None):
-        """Values of variables of a model as functions of its value variables, which PyMC may transform, but for those
-        that ``fixed`` has values for.
-        """
-        graphs = model.replace_rvs_by_values(_with_data(model, variables))
-        constants = {
-            one: one.type.filter_variable(fixed[one.name]) for one in model.value_vars if one.name in (fixed or ())
-        }
-        return cls(replace_vars_in_graphs(graphs, constants), model.value_vars, compile_kwargs)
+    def at_points(cls, model, variables, compile_kwargs=None):
+        """Values of variables of a model as functions of its value variables, which PyMC may transform."""
+        return cls(model.replace_rvs_by_values(_with_data(model, variables)), model.value_vars, compile_kwargs)
 
     @classmethod
     def at_draws(cls, model, variables):

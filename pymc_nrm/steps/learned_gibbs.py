@@ -24,7 +24,7 @@ from pymc_nrm.models.learned_priors import (
     LearnedWishart,
     learned_priors,
 )
-from pymc_nrm.models.rvs import checked_model, depends_on, family_of, kind_of, partition_of
+from pymc_nrm.models.rvs import checked_model, kind_of, partition_of
 from pymc_nrm.partitions.clusters import build_state
 from pymc_nrm.partitions.grouped import Grouped
 from pymc_nrm.steps.target import GivenPartition
@@ -49,9 +49,12 @@ class LearnedGibbs(BlockedStep):
     ``max_clusters`` or ``rows``: by the auxiliary variable of Escobar & West (1995, section 6).
 
     The step leaves the posterior invariant, and is irreducible for these variables.  :func:`pymc_nrm.sample` uses it
-    for all such priors, unless NUTS is given options and nothing else would be left for it.  What differs from
-    ``learned`` in anything but constants is left to NUTS: other laws or transforms than log-normal ones, or variables
-    on which anything else in the model depends.  ``pm.sample`` must be given the step.
+    for all such priors, unless NUTS is given options and nothing else would be left for it.  ``pm.sample`` must be
+    given the step.
+
+    NUTS samples a prior that differs from ``learned`` in more than its constants: one with other names, distributions,
+    transforms, operations or checks, one that is written by hand, or one on whose variables anything else in the model
+    depends.  Fields that ``learned`` does not learn may be anything, such as a random ``mu``.
 
     Parameters
     ----------
@@ -107,10 +110,10 @@ class LearnedGibbs(BlockedStep):
         self.vars = _value_variables(chosen, model)
         self.rng = get_random_generator(random_generator(rng, "rng"))
         of_mixtures = [one for one in chosen if not isinstance(one, LearnedProcess)]
-        families = [type(family_of(one.mixture)) for one in of_mixtures]
+        families = [type(one.family) for one in of_mixtures]
         with announced_compilation(type(self).__name__, families, elapsed):
             point = model.initial_point() if initial_point is None else initial_point
-            self._priors = [_PRIORS[type(one)](model, one, point, compile_kwargs) for one in of_mixtures]
+            self._priors = [_PRIORS[type(one)](model, one, compile_kwargs) for one in of_mixtures]
             for prior in self._priors:
                 precompile(prior.kernel, *prior.arguments(self.rng, point, n_sweeps))
         self._processes = [_Process(model, one) for one in chosen if isinstance(one, LearnedProcess)]
@@ -129,23 +132,21 @@ class LearnedGibbs(BlockedStep):
 class _Prior:
     """The prior of one mixture, at points; all that is positive has its logarithm as value."""
 
-    def __init__(self, model, learned, point, compile_kwargs):
+    def __init__(self, model, learned, compile_kwargs):
         mixture = learned.mixture
-        partition, family = partition_of(mixture), family_of(mixture)
         self._name, self._learned = mixture.name, learned
         self._variables = [model.rvs_to_values[one].name for one in learned.variables]
-        # Kernels read neither these hyperparameters nor the measure, which therefore need not be computed at points.
-        unread = [rv for rv in model.free_RVs if depends_on(partition.owner.inputs, rv, model)]
-        unread = [model.rvs_to_values[rv].name for rv in unread if not depends_on(family, rv, model)]
-        fixed = {name: point[name] for name in unread} | {name: np.zeros_like(point[name]) for name in self._variables}
-        self._given = GivenPartition(model, partition, [mixture], compile_kwargs, fixed)
+        # Kernels compute the learned hyperparameters themselves, and do not read the measure.
+        self._given = GivenPartition(
+            model, partition_of(mixture), [mixture], compile_kwargs, families=[learned.family], has_measure=False
+        )
 
     def refresh(self):
         """Read data again, since ``pm.set_data`` may have changed them."""
         self._given.refresh()
 
     def clusters(self, point):
-        """The family with these variables at 0, and a row of statistics for each cluster at a point."""
+        """The family at a point but for these variables, which are 1, and a row of statistics for each cluster."""
         labels, _, [family], [data] = self._given.at(point)
         rows = build_state(labels, family, data).statistics[: labels.max() + 1]
         return family.family if isinstance(family, Grouped) else family, rows
@@ -203,9 +204,8 @@ class _Concentrations(_Prior):
         [name] = self._variables
         logs = np.array(point[name], dtype="float64")
         family, rows = self.clusters(point)
-        laws = np.ascontiguousarray(np.broadcast_to(self._learned.laws, (2, len(logs))))
         # Features are independent, so that further sweeps would earn little.
-        return rng, family, rows, laws, logs
+        return rng, family, rows, self._learned.laws, logs
 
     def values(self, arguments):
         return [arguments[-1]]

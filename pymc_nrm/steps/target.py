@@ -71,13 +71,13 @@ class Target:
 class GivenPartition:
     """A partition and some of its mixtures at points, for steps that are given the clusters.
 
-    Values of ``fixed`` stand for those of points.
+    Options are those of :class:`~pymc_nrm.models.parts.PartitionParts`.
     """
 
-    def __init__(self, model, partition, mixtures, compile_kwargs=None, fixed=None):
+    def __init__(self, model, partition, mixtures, compile_kwargs=None, **options):
         self.kind = kind_of(partition)
-        evaluate = partial(Values.at_points, model, compile_kwargs=compile_kwargs, fixed=fixed)
-        self._value, self._parts = evaluate([partition]), PartitionParts(partition, mixtures, evaluate)
+        evaluate = partial(Values.at_points, model, compile_kwargs=compile_kwargs)
+        self._value, self._parts = evaluate([partition]), PartitionParts(partition, mixtures, evaluate, **options)
 
     def refresh(self):
         """Read data and constants again, since ``pm.set_data`` may have changed them."""

@@ -256,7 +256,7 @@ def other_family(family_class=nrm.NormalWishart, **fields):
 def of_counts(family, means=0.0):
     """A model of a mixture whose family is made of a log-normal variable for each of two features."""
     values = [[0, 1], [0, 1], [1, 0], [1, 1]]
-    return lambda: mixture_of(lambda: family(pm.LogNormal("c", means, 0.5, shape=2)), values, MEASURE)
+    return lambda: mixture_of(lambda: family(pm.LogNormal("x_concentration", means, 0.5, shape=2)), values, MEASURE)
 
 
 REFUSED = {
@@ -312,30 +312,30 @@ def test_priors_that_differ_are_left_to_nuts(name):
         nrm.LearnedGibbs(model=model)
 
 
-def test_multiples_of_any_log_normal_variable_are_taken():
-    model = of_counts(lambda c: nrm.CategoricalDirichlet(3.0 * c[:, None] * np.ones((2, 2)) / 2.0), [0.0, 1.0])()
-    [found] = learned_priors(model)
-    assert found.variables == [model["c"]]
-    np.testing.assert_array_equal(found.laws, [[0.0, 1.0], [0.5, 0.5]])
-
-
-def test_other_variances_of_a_normal_gamma_prior_are_taken():
-    model = other_family(
-        nrm.NormalGamma,
-        alpha=lambda model, family: np.ones(2) + model["x_excess"],
-        beta=lambda model, family: family.beta * np.array([2.0, 4.0]),
-    )()
-    [found] = learned_priors(model)
-    assert [rv.name for rv in found.variables] == ["x_share", "x_kappa", "x_excess"]
-    np.testing.assert_allclose(found.variances, X.var(axis=0, ddof=1) * [2.0, 4.0])
-    np.testing.assert_array_equal(found.laws, [[-1.0, -1.0, -3.0, 1.0], np.ones(4)])
-
-
-def test_another_log_normal_kappa_is_taken():
-    model = other_family(kappa=lambda model, family: pm.LogNormal("k", -2.0, 0.5))()
-    [found] = learned_priors(model)
-    assert found.variables[1].name == "k"
-    np.testing.assert_array_equal(found.laws, [[-1.0, 1.0], [-2.0, 0.5], [1.5, 1.0]])
+def test_log_normal_variables_with_other_constants_are_taken():
+    with pm.Model() as model:
+        z = nrm.Partition("z", MEASURE, n=4)
+        variables = [
+            pm.LogNormal(f"x_{name}", mean, deviation, shape=shape)
+            for name, mean, deviation, shape in (
+                ("share", [0.5, -0.5], 0.5, 2),
+                ("kappa", -2.0, 0.7, None),
+                ("excess", 1.0, 2.0, None),
+            )
+        ]
+        fields = nrm.NormalGamma.learned_fields(*variables, variances=np.array([2.0, 4.0]))
+        nrm.Mixture("x", z, nrm.NormalGamma([0.0, 1.0], **fields), observed=X)
+        concentration = pm.LogNormal("y_concentration", [0.0, 1.0], 0.5)
+        fields = nrm.CategoricalDirichlet.learned_fields(concentration, frequencies=np.full((2, 2), [0.4, 0.6]))
+        family = nrm.CategoricalDirichlet(**fields, n_levels=np.array([2, 2]))
+        nrm.Mixture("y", z, family, observed=[[0, 1], [0, 1], [1, 0], [1, 1]])
+    first, second = learned_priors(model)
+    assert first.variables == variables
+    assert second.variables == [concentration]
+    np.testing.assert_array_equal(first.variances, [2.0, 4.0])
+    np.testing.assert_array_equal(first.laws, [[0.5, -0.5, -2.0, 1.0], [0.5, 0.5, 0.7, 2.0]])
+    np.testing.assert_array_equal(second.laws, [[0.0, 1.0], [0.5, 0.5]])
+    np.testing.assert_array_equal(second.family.alpha.data, [[0.4, 0.6]] * 2)
 
 
 def test_all_variables_of_a_prior_or_none():

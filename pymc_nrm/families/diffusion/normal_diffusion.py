@@ -14,7 +14,7 @@ from pymc_nrm.families.factors import draw_inverse_wishart, factor_in_place
 from pymc_nrm.families.learned import Hyperpriors, shared_text
 from pymc_nrm.families.moments import centred, check_ratio, check_shape
 from pymc_nrm.families.sample_covariance import sample_moments
-from pymc_nrm.families.scatter import log_determinants
+from pymc_nrm.families.scatter import log_determinants, random_covariance
 from pymc_nrm.kernels.generic import kernel
 from pymc_nrm.kernels.special import log_rising_factorial, symbolic_log_rising_factorial
 
@@ -118,7 +118,8 @@ class NormalDiffusion(NamedTuple):
         tau, share = learned_steps(prior, depth)
         spread = prior.log_normal("spread", 0.0, 0.5)
         excess = prior.log_normal("excess", 1.5, 1.0)
-        Psi = share * spread * excess * prior.covariance_shape(features, covariance)
+        squares, below, scale = prior.pivots(features, covariance)
+        Psi = share * spread * excess * random_covariance(scale, squares, below)
         return cls(mu=mean, tau=tau, Psi=Psi, nu=len(mean) + 1.0 + excess)
 
     def prepare_data(self, X):
