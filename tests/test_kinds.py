@@ -33,6 +33,10 @@ KINDS = {
         lambda: nrm.Partition.dist(MEASURE, 5, known=["a", None, "b", "a", -1]),
         np.vstack([all_partitions(5), 4 - all_partitions(5)]),
     ),
+    "only known": (
+        lambda: nrm.Partition.dist(MEASURE, 5, known=["a", None, "b", "a", -1], only_known=True),
+        np.vstack([all_partitions(5), 4 - all_partitions(5)]),
+    ),
     "nested": (lambda: nrm.NestedPartition.dist(MEASURE, 2, n=3), columns(2)),
     "weighted": (lambda: nrm.NestedPartition.dist(MEASURE, 1, WEIGHTS, n=3), columns(3)),
     "known": (lambda: nrm.NestedPartition.dist(weights=WEIGHTS, paths=[7, 2, 7]), columns(3)),
@@ -42,6 +46,10 @@ KINDS = {
 # Known labels are data, whose probability the density includes; fewer slots than items leave partitions out.
 LOG_TOTALS = {
     "partly known": log_eppf(MEASURE, np.array([2, 1])),
+    # Two more items are in the clusters of the two labels.
+    "only known": np.logaddexp.reduce(
+        [log_eppf(MEASURE, np.array(sizes)) for sizes in ([4, 1], [3, 2], [3, 2], [2, 3])]
+    ),
     "slots": np.log1p(-np.exp(log_eppf(MEASURE, np.array([1, 1, 1, 1])))),
 }
 
@@ -116,5 +124,6 @@ def test_kinds_with_other_options_differ():
     assert kind_of(nrm.Partition.dist(MEASURE, 4, max_clusters=2)) != kind_of(KINDS["slots"][0]())
     assert kind_of(nrm.Partition.dist(MEASURE, 4, together=[1, 2, 3, 3])) != kind_of(KINDS["together"][0]())
     assert kind_of(nrm.Partition.dist(MEASURE, 5, known=[7, -1, 8, 7, 9])) != kind_of(KINDS["partly known"][0]())
+    assert kind_of(KINDS["only known"][0]()) != kind_of(KINDS["partly known"][0]())
     assert kind_of(nrm.NestedPartition.dist(weights=WEIGHTS, paths=[7, 3, 7])) != kind_of(KINDS["known"][0]())
     assert kind_of(pm.Normal.dist()) is None

@@ -10,6 +10,7 @@ from pytensor.link.utils import compile_function_src
 from pytensor.tensor.random.op import RandomVariable
 from pytensor.tensor.variable import TensorVariable
 
+from pymc_nrm.common.checks import check_flag
 from pymc_nrm.common.pymc_internals import logprob, support_point
 from pymc_nrm.kernels.generic import lacking
 from pymc_nrm.measures.base import check_measure_hyperparameters, symbolic_log_eppf
@@ -122,6 +123,8 @@ class Partition(pm.Discrete):
     known : array_like of int or str, shape (n,), optional
         Labels of the items whose cluster is known; -1, NaN or None for all others.  Items with equal known labels share
         a cluster, items with different ones never do.  Clusters without a known item may appear.
+    only_known : bool
+        Whether all items are in the clusters of known labels: the posterior given that there is no further cluster.
     rows : Chunks, optional
         Rows of data that are too many for ordinary steps.  The value is then the sizes of the clusters, and results
         hold the labels of the followed rows.  A model may have one such partition, without ``dims``.
@@ -164,6 +167,9 @@ class Partition(pm.Discrete):
     all items, and minus infinity otherwise, so that hyperparameters learn from known labels.  Probabilities of all
     values sum to that of the known labels.  Forward draws are exact given known labels and hyperparameters, but
     ``pm.sample_prior_predictive`` draws hyperparameters from their prior alone.  The same steps take such a partition.
+    With ``only_known``, values with a cluster that has no known item have probability zero, and nothing else changes.
+    Forward draws are then exact for measures of Gibbs type, as all of this package are.  New items may still be in new
+    clusters: probabilities divided by that of not being in one are those given that the new item is not.
 
     ``pm.sample`` and :func:`pymc_nrm.sample` sample the partition.  ``pm.find_MAP`` leaves it at its start without a
     warning.  Generic steps such as ``pm.Metropolis``, ``pm.sample_smc``, ``pm.fit`` and samplers other than those of
@@ -189,6 +195,7 @@ class Partition(pm.Discrete):
         max_clusters: Any = None,
         together: Any = None,
         known: Any = None,
+        only_known: bool = False,
         rows: Any = None,
         initval: Any = None,
         observed: Any = None,
@@ -200,13 +207,14 @@ class Partition(pm.Discrete):
         measure = measure_in_model(measure)
         max_clusters = _number_of_slots(name, max_clusters, model)
         options = {"max_clusters": max_clusters, "together": together, "known": known, "rows": rows}
-        kind = _kind(f"Partition {name!r}", **options)
+        kind = _kind(f"Partition {name!r}", only_known, **options)
         if rows is not None:
             _check_rows(name, dims, model)
         n = number_of_items(kind, name, n, dims, model, observed)
         initval = renamed(initval, n, f"initval of Partition {name!r}", kind)
         observed = renamed(observed, n, f"observed of Partition {name!r}", kind)
         starts = {"initval": initval, "observed": observed}
+        options["only_known"] = only_known
         labels = super().__new__(cls, name, measure, n, dims=dims, **starts, **options, **kwargs)
         add_deterministics(name, kind, labels)
         return labels
@@ -220,6 +228,7 @@ class Partition(pm.Discrete):
         max_clusters: int | None = None,
         together: Any = None,
         known: Any = None,
+        only_known: bool = False,
         rows: Any = None,
         shape: Any = None,
         rng: Any = None,
@@ -234,7 +243,8 @@ class Partition(pm.Discrete):
         # Make a number a float64 constant, which PyMC prints as a number, unlike the cast of a smaller type.
         values = [value if isinstance(value, Variable) else np.float64(value) for value in measure]
         fields = [pt.as_tensor(value).astype("float64") for value in values]
-        kind = _kind("a Partition", max_clusters=max_clusters, together=together, known=known, rows=rows)
+        options = {"max_clusters": max_clusters, "together": together, "known": known, "rows": rows}
+        kind = _kind("a Partition", only_known, **options)
         return PartitionRV.make(type(measure), n, kind, fields, rng, return_next_rng)
 
 
@@ -253,11 +263,16 @@ def _check_rows(name, dims, model):
             )
 
 
-def _kind(title, **options):
+def _kind(title, only_known, **options):
     """The kind of a flat partition, from the option that is given."""
+    check_flag(f"only_known of {title}", only_known)
+    if only_known and options["known"] is None:
+        raise ValueError(f"only_known of {title} must be False without known, the labels that are known")
     given = {option: value for option, value in options.items() if value is not None}
     if len(given) > 1:
         raise ValueError(f"{' and '.join(given)} of {title} must not both be given; got {given}")
+    if only_known:
+        return KnownLabels(given["known"], f"known of {title}", only_known=True)
     for option, value in given.items():
         return _KINDS[option](value, f"{option} of {title}")
     return Ordered()

@@ -145,15 +145,17 @@ def gibbs_sweep(rng, state, weights, family, data, items):
     return state, n_moved
 
 
-def join_in_turn(rng, weights, family, data, state=None, labels=None):
+def join_in_turn(rng, weights, family, data, state=None, labels=None, first=()):
     """Labels of items; those with label -1 join the clusters of a state, or new ones, in random order, given u.
 
-    Without a state, no item has a cluster yet.
+    Without a state, no item has a cluster yet, and the items ``first`` are the first to join.
     """
     if state is None:
         state, labels = build_state(np.empty(0, dtype=np.int64), family, data), np.full(len(weights.moment) - 1, -1)
     outside = np.flatnonzero(labels < 0)
     order = outside[scan_order(rng, len(outside), len(outside))]
+    if len(first):
+        order = np.concatenate([first, order[~np.isin(order, first)]])
     state, _ = gibbs_sweep(rng, state._replace(labels=labels), weights, family, data, order)
     return canonical_labels(state.labels)
 

@@ -12,7 +12,7 @@ from pymc_nrm.kernels.generic import check_signals, kernel
 from pymc_nrm.kernels.lanes import whole_lanes
 from pymc_nrm.kernels.special import draw_gamma
 from pymc_nrm.moves.gibbs import draw_column
-from pymc_nrm.partitions.clusters import build_state, cluster_size, stays
+from pymc_nrm.partitions.clusters import build_state, cluster_size, opens_clusters, stays
 
 # Jumps below are lost to underflow.
 _SMALLEST = 1e-300
@@ -161,7 +161,8 @@ def slice_labels(rng, state, weights, family, data, most_jumps):
 
     Slices so low that more than ``most_jumps`` further jumps are expected above them are left alone: their
     items keep their labels.  Which these are depends on u and on slices, given which all labels are drawn, so that the
-    target is still invariant.  Items of which :func:`stays` says so keep them as well.  The labels are canonical.
+    target is still invariant.  Items of which :func:`stays` says so keep them as well.  Without further jumps, where no
+    item may open a cluster, labels are drawn from their conditional given that none does.  The labels are canonical.
     """
     n = state.labels.shape[0]
     n_clusters = state.size[0]
@@ -181,7 +182,8 @@ def slice_labels(rng, state, weights, family, data, most_jumps):
     for item in range(n):
         if slices[item] >= least:
             level = min(level, slices[item])
-    others = jumps_above(rng, law, level) if level < np.inf else np.empty(0)
+    # Jumps without items matter only to items that may open a cluster.
+    others = jumps_above(rng, law, level) if level < np.inf and opens_clusters(family) else np.empty(0)
     n_columns = n_clusters + others.shape[0]
     falling, column_of, panel = _components(rng, state, family, cluster_jumps, others)
     values = np.empty(whole_lanes(n_columns))

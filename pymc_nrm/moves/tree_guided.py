@@ -39,7 +39,8 @@ def change_cluster(state, weights, family, data, log_weights, slot, items, block
         for k in range(block.shape[0]):
             state.statistics[slot, k] += sign * block[k]
         refresh_cache(family, state.statistics[slot], state.cache[slot])
-    log_weights[slot] = log_weight(weights, family, state.counts[slot], state.statistics[slot])
+    # What is left may be impossible without the block, which the greatest ratio then takes back.
+    log_weights[slot] = max(log_weight(weights, family, state.counts[slot], state.statistics[slot]), -1e300)
 
 
 @kernel

@@ -147,6 +147,12 @@ def stays(family, data, item):
     return False
 
 
+@generic
+def opens_clusters(family):
+    """Whether items may open clusters."""
+    return True
+
+
 @kernel
 def log_target(state, weights, family):
     """Log target given u, up to terms in n and u: the sum over clusters of log kappa(size, u) + log marginal."""

@@ -133,6 +133,13 @@ class Ordered(Flat):
         """Items, as kernels see them, that a chain on some items must hold to be a start for all."""
         return np.empty(0, dtype=np.int64)
 
+    # Whether items may be in any cluster, or only in those of the units of every start.
+    opens_clusters = True
+
+    def with_new_clusters(self, family):
+        """The family of :meth:`kernel_parts` for guide trees, which may cut items into any clusters."""
+        return family
+
     def renamed(self, labels, n, argument):
         canonical = canonical_labels(labels, argument)
         if canonical.shape != (n,):

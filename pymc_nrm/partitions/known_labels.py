@@ -8,6 +8,11 @@ known items comes first, and the others follow by the prediction rule.
 The known items of one label are one unit for kernels, as groups are in ``together.py``, but each of them counts.  A
 cluster holds at most one such unit, so that its statistics tell how many items it has: :class:`KnownGrouped` turns
 weights of units into those of items, and makes a cluster of two labels impossible.
+
+With ``only_known`` a value also has no cluster without a known item: the posterior given that there is none.  The
+density of a value is the same, and so are all conditionals given the partition.  Its sum over values is now the
+probability that the known labels are right and that no item is elsewhere.  A free item then cannot open a cluster, and
+a known one cannot leave the free items of its cluster, which they never must: free items alone reach every such value.
 """
 
 import math
@@ -36,8 +41,12 @@ class KnownItems(NamedTuple):
 
 
 @kernel
-def _draw_others(rng, n, measure, known):
-    """Draw the labels of the other items one by one: probabilities are ratios of those of partitions."""
+def _draw_others(rng, n, measure, known, only_known):
+    """Draw the labels of the other items one by one: probabilities are ratios of those of partitions.
+
+    Given no further cluster, a prior of Gibbs type weighs k clusters by their sizes minus sigma, whatever comes later:
+    the total of these weights depends on the number of items before alone.
+    """
     labels, counts = known.labels.copy(), np.zeros(n, dtype=np.int64)
     k = 0
     for label in known.labels:
@@ -53,7 +62,11 @@ def _draw_others(rng, n, measure, known):
         chosen = k
         counts[k] = 1
         log_q = log_eppf(measure, counts[: k + 1])
-        threshold -= math.exp(log_q - log_p)
+        new = 0.0 if only_known else math.exp(log_q - log_p)
+        if only_known:
+            # Condition on the known clusters.
+            threshold *= 1.0 - math.exp(log_q - log_p)
+        threshold -= new
         if k > 0 and threshold >= 0.0:
             counts[k] = 0
             for c in range(k):
@@ -82,11 +95,15 @@ class KnownLabels(Together):
 
     argument = "known"
 
-    def __init__(self, labels, title="known of a Partition"):
+    def __init__(self, labels, title="known of a Partition", only_known=False):
         self.known, self.names = _known_labels(title, labels)
+        self.only_known = only_known
+        if only_known and not self.names:
+            raise ValueError(f"only_known=True needs at least one known label; {title} has none")
         units = np.where(self.known >= 0, self.known, len(self.names) + np.arange(len(self.known)))
         super().__init__(units, title)
-        self.key = (self.known.tobytes(), self.names)
+        self.key = (self.known.tobytes(), self.names, self.only_known)
+        self.draw_options = (self.only_known,)
         self._is_known = self.known[self.first] >= 0
 
     def further_fields(self):
@@ -97,7 +114,7 @@ class KnownLabels(Together):
 
     def kernel_parts(self, family, data):
         family, data = super().kernel_parts(family, data)
-        return KnownGrouped(family, np.empty(0), np.empty(0)), KnownRows(data, self._is_known)
+        return KnownGrouped(family, np.empty(0), np.empty(0), self.only_known), KnownRows(data, self._is_known)
 
     def with_weights(self, family, weights):
         n_units = len(self.first)
@@ -105,6 +122,13 @@ class KnownLabels(Together):
 
     def units_of_every_start(self):
         return np.flatnonzero(self._is_known)
+
+    @property
+    def opens_clusters(self):
+        return not self.only_known
+
+    def with_new_clusters(self, family):
+        return family._replace(only_known=False)
 
     def renamed(self, labels, n, argument):
         canonical = Ordered.renamed(self, labels, n, argument)
@@ -119,6 +143,12 @@ class KnownLabels(Together):
                 f"items {other} and {item} have the known labels {names[0]!r} and {names[1]!r}, and the labels "
                 f"{canonical[other]} and {canonical[item]}"
             )
+        elsewhere = np.flatnonzero(~np.isin(canonical, canonical[items])) if self.only_known else []
+        if len(elsewhere):
+            raise ValueError(
+                f"{argument} must put every item into the cluster of a known label, since only_known=True; items "
+                f"{elsewhere[:5].tolist()} are in other clusters"
+            )
         return canonical
 
     def symbolic_sizes(self, labels, n):
@@ -126,6 +156,8 @@ class KnownLabels(Together):
         sizes, _ = Ordered.symbolic_sizes(self, labels, n)
         items = labels[pt.minimum(np.arange(len(self.groups)), labels.shape[0] - 1)]
         apart = pt.all(pt.diff(pt.sort(items[self.first[self._is_known]])) > 0)
+        if self.only_known:
+            valid = valid & pt.eq(sizes.shape[0], len(self.names))
         return sizes, valid & apart
 
     def counts(self, labels):
@@ -136,8 +168,15 @@ class KnownLabels(Together):
         # An item that is the only one of its label is not in the cluster of another label.
         held = np.zeros(join.shape[1], dtype=bool)
         held[labels[self.known >= 0]] = True
+        if self.only_known:
+            free = self.known < 0
+            join[free, -1] = -np.inf
+            join[free] -= np.logaddexp.reduce(join[free], axis=1, keepdims=True)
         for item in self.first[self._is_known & (self._sizes == 1)]:
             join[item, held & (np.arange(len(held)) != labels[item])] = -np.inf
+            if self.only_known and np.isfinite(join[item, labels[item]]):
+                # Items without a label are with it, and would be elsewhere.
+                join[item, -1] = -np.inf
             join[item] -= np.logaddexp.reduce(join[item])
         return join
 
@@ -180,6 +219,8 @@ class KnownGrouped(NamedTuple):
     # Weights of clusters by their number of items, see `Weights`.
     join: Any
     moment: Any
+    # Whether every cluster has a known unit.
+    only_known: Any
 
     def statistics_size(self):
         return base.statistics_size(self.family) + 3
@@ -209,8 +250,13 @@ class KnownGrouped(NamedTuple):
         if data.is_known[item]:
             if cache[-2] > 0.0:
                 return -math.inf
+            if self.only_known and cache[-3] > 0.0:
+                # Free items alone are impossible: the greatest ratio.
+                return 1e300
             n_units, n_items = int(cache[-3]), data.groups.start[item + 1] - data.groups.start[item]
             lacking = self.moment[n_units + n_items] - self.moment[n_units + 1]
+        elif self.only_known and cache[-3] == 0.0:
+            return -math.inf
         return base.log_predictive(self.family, cache[:-3], data.groups, item) + lacking
 
     # Gibbs updates with a panel move free items only, which are units of one item: a known unit stays in its cluster,
@@ -240,6 +286,9 @@ class KnownGrouped(NamedTuple):
         member = _member(data, item)
         fast.add_log_predictives(self.family.family, rows[:-2], lanes, data.groups.rows, member, width, values)
         add_row(rows[-1], width, values)
+        if self.only_known:
+            for k in range(width):
+                values[k] = values[k] if rows[-2, k] > 0.0 else -math.inf
 
     def log_predictive_without(self, statistics, cache, data, item):
         if fast.panel_shape(self.family.family)[0] == 0:
@@ -252,7 +301,7 @@ class KnownGrouped(NamedTuple):
         return own + self.join[_n_items(statistics) - 1] - self.join[int(statistics[-3]) - 1]
 
     def log_marginal(self, statistics):
-        if statistics[-2] > 1.0:
+        if statistics[-2] > 1.0 or (self.only_known and statistics[-2] == 0.0):
             return -math.inf
         lacking = self.moment[_n_items(statistics)] - self.moment[int(statistics[-3])]
         return conjugate.log_marginal(self.family, statistics[:-3]) + lacking
@@ -275,6 +324,9 @@ class KnownGrouped(NamedTuple):
     def stays(self, data, item):
         # The clusters of known labels are told apart by them: free items come and go.
         return data.is_known[item]
+
+    def opens_clusters(self):
+        return not self.only_known
 
 
 @kernel

@@ -1,6 +1,7 @@
 """A Gaussian mixture of the rows of a matrix, and how well it predicts rows that it has not seen."""
 
 import copy
+import logging
 from collections.abc import Sequence
 from typing import Any
 
@@ -16,11 +17,17 @@ from pymc_nrm.measures import DirichletProcess
 from pymc_nrm.models.partition import Partition
 from pymc_nrm.models.values import computed_by
 from pymc_nrm.partitions.chunked import Rows
+from pymc_nrm.partitions.known_labels import KnownLabels
 from pymc_nrm.posterior.predictive_density import log_predictive_density
 from pymc_nrm.recipes.columns import NUMERIC, check_columns, item_names, numbers_of, warn_of_doubtful_numbers
 from pymc_nrm.recipes.numeric_block import add_numeric_block, add_rows, check_options
 from pymc_nrm.recipes.ties import jitter_ties as with_jitter
 from pymc_nrm.run.sampling import sample
+
+# A child of PyMC's logger, which shows messages of level INFO.
+_log = logging.getLogger("pymc.nrm_recipes")
+# Share of items with known labels below which many of the others are likely to form clusters of their own.
+_FEW_KNOWN = 0.25
 
 
 def add_partition(measure, **options):
@@ -30,7 +37,23 @@ def add_partition(measure, **options):
     if isinstance(measure, tuple):
         measure = type(measure)(*[_field(name, value) for name, value in measure._asdict().items()])
     options = options if options.get("rows") is not None else {"dims": "item", **options}
-    return Partition("z", measure, **options)
+    z = Partition("z", measure, **options)
+    if text := few_known(z.owner.op.kind):
+        _log.info(text)
+    return z
+
+
+def few_known(kind):
+    """A line about a partition of which few labels are known, and whose other items may be anywhere; None otherwise."""
+    if not isinstance(kind, KnownLabels) or kind.only_known:
+        return None
+    n_known, n = np.count_nonzero(kind.known >= 0), len(kind.known)
+    if not 0 < n_known < _FEW_KNOWN * n:
+        return None
+    return (
+        f"{n_known:,} of {n:,} items have a known label; the others may form clusters of their own. only_known=True "
+        "puts every item into the cluster of a known label."
+    )
 
 
 def _field(name, value):
@@ -53,6 +76,7 @@ def gaussian_mixture(
     measure: Any = None,
     together: Any = None,
     known: Any = None,
+    only_known: bool = False,
     jitter_ties: bool = True,
 ) -> pm.Model:
     """Model of rows of numbers in Gaussian clusters, whose number, places and shapes are unknown.
@@ -94,6 +118,9 @@ def gaussian_mixture(
         Groups of items that always share a cluster, as in :class:`~pymc_nrm.Partition`.
     known : array_like of int or str, shape (n,), optional
         Labels of the items whose cluster is known; -1, NaN or None for all others, as in :class:`~pymc_nrm.Partition`.
+        If few are known, a line in the log says that the others may form clusters of their own.
+    only_known : bool
+        Whether all items are in the clusters of known labels, as in :class:`~pymc_nrm.Partition`.
     jitter_ties : bool
         Whether items with the same value of a column are spread over the width of its rounding, see
         :func:`~pymc_nrm.jitter_ties`.  A line in the log names the columns.  The observed data of the model are then
@@ -133,11 +160,12 @@ def gaussian_mixture(
     (['x'], (0, 1))
     """
     check_options(covariance, jitter_ties, n_components)
+    options = {"together": together, "known": known, "only_known": only_known}
     if isinstance(X, Rows):
         if n_components is not None:
             raise ValueError(f"n_components must be None for Chunks; got {n_components!r}")
         with pm.Model(model=None) as model:
-            add_rows("x", add_partition(measure, rows=X, together=together, known=known), X, covariance)
+            add_rows("x", add_partition(measure, rows=X, **options), X, covariance)
         return model
     if isinstance(X, xr.DataArray) and X.ndim in (1, 2):
         X = X.to_pandas()
@@ -156,7 +184,7 @@ def gaussian_mixture(
     table = values if isinstance(values, pd.DataFrame) else pd.DataFrame(values, dtype="float64")
     warn_of_doubtful_numbers({name: table[name].to_numpy() for name in table}, table.shape[1])
     with pm.Model(coords={"item": items}, model=None) as model:
-        z = add_partition(measure, together=together, known=known)
+        z = add_partition(measure, **options)
         add_numeric_block("x", z, values, covariance, jitter_ties, n_components)
     return model
 

@@ -43,6 +43,7 @@ def mixture_model(
     measure: Any = None,
     together: Any = None,
     known: Any = None,
+    only_known: bool = False,
     jitter_ties: bool = True,
 ) -> pm.Model:
     """Model of the rows of a table in clusters, with a family for each kind of column.
@@ -79,7 +80,10 @@ def mixture_model(
         Groups of rows that always share a cluster, as in :class:`~pymc_nrm.Partition`.
     known : str or array_like of int or str, shape (n,), optional
         Labels of the rows whose cluster is known; -1, NaN or None for all others, as in :class:`~pymc_nrm.Partition`.
-        Or the name of the column that has them, which is then not among the data.
+        Or the name of the column that has them, which is then not among the data.  If few are known, a line in the log
+        says that the others may form clusters of their own.
+    only_known : bool
+        Whether all rows are in the clusters of known labels, as in :class:`~pymc_nrm.Partition`.
     jitter_ties : bool
         Whether items with the same value of a numeric column are spread over the width of its rounding, as in
         :func:`~pymc_nrm.recipes.gaussian_mixture`.
@@ -141,7 +145,7 @@ def mixture_model(
     if n_components is not None and NUMERIC not in found.values():
         raise ValueError(f"n_components must be None without numeric columns; got {n_components!r}")
     with pm.Model(coords={"item": item_names(df, "df")}, model=None) as model:
-        z = add_partition(measure, together=together, known=known)
+        z = add_partition(measure, together=together, known=known, only_known=only_known)
         add_columns(model, z, df, found, covariance, jitter_ties, n_components)
     return model
 

@@ -226,6 +226,8 @@ class PartitionStep(LabelStep):
 
     def start(self, rng, table, family, data):
         """Labels to start from: those of a start of few items, or of chains on some of many."""
+        if not self.partition.opens_clusters:
+            return self._start_from_units(rng, table, family, data)
         if is_many(len(table.moment) - 1):
             return start_from_samples(self, rng, table, family, data)
         return self.start_of_few(rng, table, family, data)
@@ -240,6 +242,15 @@ class PartitionStep(LabelStep):
     def start_of_few(self, rng, table, family, data):
         """Labels of items that join clusters one after the other."""
         return join_in_turn(rng, table, family, data)
+
+    def _start_from_units(self, rng, table, family, data):
+        """Labels of items that join, one after the other, the clusters of the units of every start."""
+        first = self.partition.units_of_every_start()
+        first = first[first < len(table.moment) - 1]
+        if len(first) == 0:
+            # Two items, on which the step compiles.
+            family = self.partition.with_new_clusters(family)
+        return join_in_turn(rng, table, family, data, first=first)
 
     def for_start(self):
         """The step that makes the moves of a chain on some of the items, before this step begins."""
@@ -261,7 +272,8 @@ class PartitionStep(LabelStep):
     def _log_target(self, state, table, family, data):
         if self._has_marginals:
             return log_target(state, table, family)
-        return log_target_by_items(state, table, family, data)
+        # Item by item, free items may come before those that open their cluster.
+        return log_target_by_items(state, table, self.partition.with_new_clusters(family), data)
 
     def _sizes(self, labels):
         """Sizes of clusters as the measure counts them, from labels as kernels read them."""

@@ -220,6 +220,9 @@ class TreeGuided(PartitionStep):
         if self.start_waits:
             # Hyperparameters have not been drawn given these clusters, and at those of the start they do not last.
             numbers, self.start_waits = dict.fromkeys(numbers, 0), False
+        if not self.partition.opens_clusters:
+            # A split would open a cluster, and a merge join two of the units of every start.
+            numbers |= dict.fromkeys(("informed_split_merge", "tree_split_merge"), 0)
         n_moves = MovesPerCycle(**{name: numbers.pop(name) for name in MovesPerCycle._fields})
         guide = self.guides[int(rng.integers(len(self.guides)))]
         if not self.target.data_are_fixed:
@@ -262,7 +265,7 @@ class TreeGuided(PartitionStep):
         return step
 
     def _grow_guides(self, rng, table, family, data):
-        n_trees = self.options["n_trees"]
+        n_trees, family = self.options["n_trees"], self.partition.with_new_clusters(family)
         self.guides = [make_guide(guide_tree(rng, table, family, data), family, data) for _ in range(n_trees)]
 
     statistics = staticmethod(split_merge_statistics)

@@ -16,13 +16,17 @@ GIVEN = {
     "known": np.array(["a", None, "b", "a", np.nan, "c", None], dtype=object),
     "together": ["a", "b", "c", "b", "d", "a", "b"],
 }
+# Options of the partition, by the kind of what is given.
+GIVEN["only_known"] = GIVEN["known"]
 AGREE = {
     "known": lambda labels: labels[0] == labels[3] and len({labels[0], labels[2], labels[5]}) == 3,
+    "only_known": lambda labels: AGREE["known"](labels) and labels.max() == 2,
     "together": lambda labels: labels[0] == labels[5] and labels[1] == labels[3] == labels[6],
 }
-UNITS = {"known": np.arange(7), "together": np.array([0, 1, 2, 4])}
+UNITS = {"known": np.arange(7), "only_known": np.arange(7), "together": np.array([0, 1, 2, 4])}
 STARTS = {
     "known": (np.array([0, 0, 1, 0, 0, 2, 0]), np.array([0, 1, 2, 0, 3, 4, 5])),
+    "only_known": (np.array([0, 0, 1, 0, 0, 2, 0]), np.array([0, 1, 1, 0, 2, 2, 1])),
     "together": (np.zeros(7, dtype=int), np.array([0, 1, 2, 1, 3, 0, 1])),
 }
 MEASURES = {"DP": nrm.DirichletProcess(1.3), "NGG": nrm.NormalizedGeneralizedGamma(1.0, 0.4)}
@@ -54,8 +58,12 @@ def posterior(kind, measure, family):
     return partitions, p / p.sum()
 
 
+def options_of(kind):
+    return {"known": GIVEN[kind], "only_known": True} if kind == "only_known" else {kind: GIVEN[kind]}
+
+
 def make_model(kind, measure, family):
-    return mixture_of(*FAMILIES[family], MEASURES[measure], **{kind: GIVEN[kind]})
+    return mixture_of(*FAMILIES[family], MEASURES[measure], **options_of(kind))
 
 
 @pytest.mark.parametrize("family", FAMILIES)
@@ -70,7 +78,7 @@ def test_log_probability_of_the_model_is_the_enumerated_one(kind, measure, famil
     assert kind == "together" or logp({"z": np.zeros(7, dtype=int)}) == -np.inf
 
 
-@pytest.mark.quick("known-gibbs-NGG-normal", "together-gibbs-NGG-normal")
+@pytest.mark.quick("known-gibbs-NGG-normal", "only_known-tree-NGG-normal", "together-gibbs-NGG-normal")
 @pytest.mark.parametrize("family", FAMILIES)
 @pytest.mark.parametrize("measure", MEASURES)
 @pytest.mark.parametrize("step", STEPS)
@@ -111,7 +119,8 @@ def test_samples_of_recipes_keep_what_is_given(kind):
         model = nrm.gaussian_mixture(X, together=np.arange(40) // 2, covariance="diagonal")
     else:
         df = pd.DataFrame(X, columns=["a", "b"]).assign(kind=np.where(np.arange(40) < 24, np.arange(40) % 3, np.nan))
-        model = nrm.mixture_model(df, known="kind", covariance="diagonal")
+        only_known = kind == "only_known"
+        model = nrm.mixture_model(df, known="kind", only_known=only_known, covariance="diagonal")
         assert model.coords["numeric_feature"] == ("a", "b")
     idata = nrm.sample(30, tune=20, chains=2, cores=1, random_seed=2, quiet=True, progressbar=False, model=model)
     assert "z[n_clusters]" in nrm.summary(idata).index
@@ -121,6 +130,7 @@ def test_samples_of_recipes_keep_what_is_given(kind):
             np.testing.assert_array_equal(labels[..., ::2], labels[..., 1::2])
         else:
             assert all((labels[..., k:24:3] == labels[..., k, None]).all() for k in range(3))
+            assert kind == "known" or (labels.max(axis=-1) == 2).all()
 
 
 test_wrong_labels = refused(
@@ -132,6 +142,14 @@ test_wrong_labels = refused(
     ({"known": [1, 1, 2], "together": [1, 1, 2]}, ValueError, "together and known of Partition 'z'"),
     ({"known": ["a", None, "b"], "initval": [0, 1, 0]}, ValueError, "initval of .* known labels 'b' and 'a', and"),
     ({"known": ["a", "a", None], "observed": [0, 1, 1]}, ValueError, "observed of .* labels 'a' and 'a', and .* 0"),
+    ({"known": [1, 1, None], "only_known": 1}, TypeError, "only_known of Partition 'z' must be True or False; got 1"),
+    ({"n": 3, "only_known": True}, ValueError, "only_known of Partition 'z' must be False without known"),
+    ({"known": [None, -1], "only_known": True}, ValueError, "only_known=True needs .* known of Partition 'z' has none"),
+    (
+        {"known": ["a", None, "b"], "only_known": True, "initval": [0, 1, 2]},
+        ValueError,
+        r"initval of .* every item into the cluster of a known label, since only_known=True; items \[1\] are in other",
+    ),
     ({"together": [1, 1, 2], "n": 4}, ValueError, "together of .* must have one row for each of the 4 items"),
     ({"together": [1, None, 2]}, ValueError, "together of .* must have no missing labels"),
     ({"together": [1.5, 1, 2]}, TypeError, "together of .* must be whole numbers or strings"),
@@ -140,6 +158,15 @@ test_wrong_labels = refused(
     ({"together": [1, 1, 2], "observed": [0, 1, 1]}, ValueError, "observed of .* one label for each group"),
     within=pm.Model,
 )
+
+
+@pytest.mark.parametrize(("n_known", "options"), [(3, {}), (4, {}), (0, {}), (3, {"only_known": True})])
+def test_few_known_labels_are_told(n_known, options, caplog):
+    caplog.set_level("INFO")
+    X, known = np.random.default_rng(1).normal(size=(16, 1)), np.where(np.arange(16) < n_known, "a", None)
+    nrm.gaussian_mixture(X, known=known, **options)
+    expected = "3 of 16 items have a known label; the others may form clusters of their own. only_known=True puts every"
+    assert any(expected in record.message for record in caplog.records) == (n_known == 3 and not options)
 
 
 def test_columns_that_are_not_there():

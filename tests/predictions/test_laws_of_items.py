@@ -43,7 +43,10 @@ def agrees(option, labels, said):
     """Whether a partition agrees with what is said: items that stay together, or known labels."""
     pairs = [(i, j) for i in range(len(said)) for j in range(i) if None not in (said[i], said[j])]
     same = all(labels[i] == labels[j] for i, j in pairs if said[i] == said[j])
-    return same and (option != "known" or all(labels[i] != labels[j] for i, j in pairs if said[i] != said[j]))
+    apart = option == "together" or all(labels[i] != labels[j] for i, j in pairs if said[i] != said[j])
+    # A new item, which comes last, may be in a new cluster.
+    known = [label for label, name in zip(labels, said, strict=True) if name is not None]
+    return same and apart and (option != "only_known" or np.isin(labels[:6], known).all())
 
 
 def law(case, measure, items, hidden=None):
@@ -98,11 +101,14 @@ def two_mixtures(measure):
 
 NORMAL = Part(nrm.NormalGamma(0.0, 0.3, 2.0, 1.0), np.array([0.1, 2.2, 1.4, 0.5, -1.2, -0.3, 1.1]), np.arange(7))
 SAID = {"together": (*"abcbda", "new"), "known": ("a", None, "b", "a", "c", None, None)}
+SAID["only_known"] = SAID["known"]
 
 
 def constrained(option):
     def make(measure):
-        return mixture_of(NORMAL.family, NORMAL.X[:6], measure, **{option: list(SAID[option][:6])})
+        said = list(SAID[option][:6])
+        options = {"known": said, "only_known": True} if option == "only_known" else {option: said}
+        return mixture_of(NORMAL.family, NORMAL.X[:6], measure, **options)
 
     return Items(6, {"x": NORMAL}, make, option=option, said=SAID[option])
 
