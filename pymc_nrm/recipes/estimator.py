@@ -11,6 +11,7 @@ import pymc as pm
 import xarray as xr
 
 from pymc_nrm.common.checks import check_count, check_flag, check_probability, random_generator
+from pymc_nrm.models.rvs import find_partition
 from pymc_nrm.posterior.conditional_laws import conditional_quantiles
 from pymc_nrm.posterior.fused_estimate import fused_estimate
 from pymc_nrm.posterior.new_items import cluster_probabilities
@@ -21,11 +22,14 @@ from pymc_nrm.recipes.estimator_inputs import (
     as_array,
     as_matrix,
     check_n_features,
+    class_estimate,
+    cluster_names,
     known_labels,
     named_clusters,
     not_fitted,
 )
-from pymc_nrm.recipes.gaussian_mixture import gaussian_mixture
+from pymc_nrm.recipes.gathered_messages import gathered_messages, one_text
+from pymc_nrm.recipes.gaussian_mixture import few_known, gaussian_mixture
 from pymc_nrm.recipes.table_models import mixture_model, table_data
 from pymc_nrm.run.sampling import sample
 from pymc_nrm.stats.losses import complete_costs
@@ -48,9 +52,9 @@ class MixtureEstimator(Parameters):
         Kinds of columns of a DataFrame.
     covariance : {None, "full", "diagonal"}
         Of numeric features within a cluster; by default full for up to 30 features, if the data allow it.
-    n_components : int or "auto", optional
-        Number of principal directions of the numeric features in which clusters differ, as in
-        :func:`~pymc_nrm.recipes.gaussian_mixture`; by default all.
+    n_directions : int or "auto", optional
+        Number of principal directions of the numeric features in which clusters differ, by default all: the
+        ``n_components`` of :func:`~pymc_nrm.recipes.gaussian_mixture`, which in scikit-learn is a number of clusters.
     measure : measure or ElicitedPrior, optional
         By default ``DirichletProcess(pm.Gamma.dist(2, 1))``.
     jitter_ties : bool
@@ -66,8 +70,14 @@ class MixtureEstimator(Parameters):
         Whether clusters are components of the mixture that :func:`~pymc_nrm.fused_estimate` has joined
         where they overlap, so that a cluster may have any shape, or the components themselves.  Known labels tell
         components apart, so that ``fit(X, y)`` joins none.
+    only_known : bool
+        Whether ``fit(X, y)`` puts every item into the cluster of a known label, as in :class:`~pymc_nrm.Partition`;
+        otherwise items without a label may form clusters of their own.
     max_draws : int, optional
         How many draws predictions average over, evenly spaced in every chain; None for all.
+    verbose : bool
+        Whether ``fit`` logs and warns as the functions that it calls do.  By default it logs nothing, and warns once at
+        most, of all that these functions warn of.
     sample_options : mapping of {str : Any}, optional
         Further arguments of :func:`~pymc_nrm.sample`, such as ``{"progressbar": True}``, but not those that are
         parameters of the estimator.
@@ -81,13 +91,15 @@ class MixtureEstimator(Parameters):
         Draws, as from :func:`pymc_nrm.sample`.
     estimate_ : Dataset
         The result of :func:`~pymc_nrm.fused_estimate`, which holds the components as well, or, without
-        ``fuse`` or with known labels, that of :func:`~pymc_nrm.stats.point_estimate`.
-    labels_ : ndarray of int64, shape (n,)
+        ``fuse`` or with known labels, that of :func:`~pymc_nrm.stats.point_estimate`.  With ``only_known``, ``labels``
+        and ``probability``, the share of draws in which an item is in the cluster of each known label.
+    labels_ : ndarray of int64, or of str if known labels are strings, shape (n,)
         Clusters of the estimate, from 0, in order of appearance.  If labels are known, a cluster has that of most of
-        its known items, and clusters of other items have the numbers after the largest.
+        its known items, and clusters of other items have the numbers after the largest, or the names ``"other 1"``,
+        ``"other 2"`` and so on.  With ``only_known``, the most probable known label of each item.
     n_clusters_ : int
-    classes_ : ndarray of int64
-        What columns of ``predict_proba`` stand for: the clusters, then -1, a new one.
+    classes_ : ndarray
+        What columns of ``predict_proba`` stand for: the clusters, then -1 or ``"new"``, a new one.
     n_features_in_ : int
     feature_names_in_ : ndarray of str
         Only if X was a DataFrame.
@@ -125,7 +137,7 @@ class MixtureEstimator(Parameters):
 
     kinds: Mapping[Any, str] | None = None
     covariance: str | None = None
-    n_components: int | str | None = None
+    n_directions: int | str | None = None
     measure: Any = None
     jitter_ties: bool = True
     draws: int | None = None
@@ -134,7 +146,9 @@ class MixtureEstimator(Parameters):
     cores: int | None = None
     loss: str = "variation_of_information"
     fuse: bool = True
+    only_known: bool = False
     max_draws: int | None = 500
+    verbose: bool = False
     sample_options: Mapping[str, Any] | None = None
     random_state: Any = None
 
@@ -147,15 +161,16 @@ class MixtureEstimator(Parameters):
     n_features_in_: int = dataclasses.field(init=False)
     feature_names_in_: np.ndarray = dataclasses.field(init=False)
 
+    _former = {"n_components": "n_directions: principal directions in which clusters differ, not a number of clusters"}
+
     def fit(self, X: Any, y: Any = None) -> Self:
         """Sample the posterior and find a point estimate of the clustering.
 
         Parameters
         ----------
         X : DataFrame or array_like, shape (n, d)
-        y : array_like of int, shape (n,), optional
-            Known labels, whole numbers of at least 0, and -1 for all other items, as for scikit-learn's semi-supervised
-            estimators: ``known`` of :class:`~pymc_nrm.Partition`.
+        y : array_like of int or str, shape (n,), optional
+            Known labels, and -1, NaN or None for all other items: ``known`` of :class:`~pymc_nrm.Partition`.
 
         Returns
         -------
@@ -166,7 +181,23 @@ class MixtureEstimator(Parameters):
         ------
         TypeError, ValueError
             If X, y or a parameter is not allowed; messages name the column or the parameter.
+
+        Warns
+        -----
+        UserWarning
+            Once at most, unless ``verbose``: what is doubtful about the table, few known labels, and chains that
+            disagree.
         """
+        check_flag("verbose", self.verbose)
+        if self.verbose:
+            return self._fit(X, y)
+        with gathered_messages() as texts:
+            self._fit(X, y)
+        if text := one_text(texts, "verbose=True shows them as they come"):
+            warn_user(text)
+        return self
+
+    def _fit(self, X, y):
         check_count("max_draws", self.max_draws, 1, optional=True)
         check_count("draws", self.draws, 1, optional=True)
         _check_sample_options(self.sample_options)
@@ -177,24 +208,35 @@ class MixtureEstimator(Parameters):
             if self.kinds is not None:
                 raise ValueError(f"kinds is for columns of a DataFrame; X is of type {type(X).__name__}")
             X = as_matrix(X, least_samples=2)
-        known = None if y is None else known_labels(y, len(X))
-        names = ("covariance", "n_components", "measure", "jitter_ties")
-        options = {name: getattr(self, name) for name in names}
+        check_flag("only_known", self.only_known)
+        if self.only_known and y is None:
+            raise ValueError("only_known must be False without y, the labels that are known")
+        known, names = (None, ()) if y is None else known_labels(y, len(X))
+        options = {name: getattr(self, name) for name in ("covariance", "measure", "jitter_ties", "only_known")}
+        options["n_components"] = self.n_directions
         if isinstance(X, pd.DataFrame):
             model = mixture_model(X, kinds=self.kinds, known=known, **options)
         else:
             model = gaussian_mixture(X, known=known, **options)
         options = {"progressbar": False, "chains": self.chains, "cores": self.cores, **(self.sample_options or {})}
+        text = few_known(find_partition(model, None).owner.op.kind)
+        if text and not self.verbose:
+            warn_user(text)
         idata = sample(self.draws, tune=self.tune, model=model, random_seed=int(seeds[0]), **options)
-        estimate = point_estimate(idata, loss=self.loss, random_seed=int(seeds[1]), progressbar=False)
+        if self.only_known:
+            estimate = class_estimate(idata.posterior["z"].stack(sample=("chain", "draw")).values.T, known)
+        else:
+            estimate = point_estimate(idata, loss=self.loss, random_seed=int(seeds[1]), progressbar=False)
         if self.fuse and known is None:
             estimate = fused_estimate(
                 idata, model, estimate, loss=self.loss, random_seed=int(seeds[2]), progressbar=False
             )
         self.model_, self.idata_, self.estimate_ = model, idata, estimate
-        self.labels_ = named_clusters(estimate["labels"].to_numpy().astype("int64"), known)
-        names = pd.unique(self.labels_)
-        self.n_clusters_, self.classes_ = len(names), np.append(names, -1)
+        codes = estimate["labels"].to_numpy().astype("int64")
+        self._codes = codes if self.only_known else named_clusters(codes, known)
+        names, clusters = cluster_names(self._codes.max() + 1, names), pd.unique(self._codes)
+        self.labels_, self.classes_ = names[self._codes], names[[*clusters, -1]]
+        self.n_clusters_ = len(clusters)
         self.n_features_in_ = X.shape[1]
         self.__dict__.pop("feature_names_in_", None)
         if isinstance(X, pd.DataFrame):
@@ -207,12 +249,12 @@ class MixtureEstimator(Parameters):
         Parameters
         ----------
         X : DataFrame or array_like, shape (n, d)
-        y : array_like of int, shape (n,), optional
+        y : array_like of int or str, shape (n,), optional
             Known labels, as for ``fit``.
 
         Returns
         -------
-        ndarray of int64, shape (n,)
+        ndarray of int64 or str, shape (n,)
         """
         return self.fit(X, y).labels_
 
@@ -225,15 +267,16 @@ class MixtureEstimator(Parameters):
 
         Returns
         -------
-        ndarray of int64, shape (m,)
-            Clusters of the point estimate; -1 for a new one.
+        ndarray of int64 or str, shape (m,)
+            Clusters of the point estimate; -1 or ``"new"`` for a new one.
 
         Raises
         ------
         TypeError, ValueError
             If X is not as that of ``fit``, or ``fit`` was not called.
         """
-        return self._predicted(X)["labels"].to_numpy().astype("int64")
+        places = self.predict_proba(X).argmax(axis=1)
+        return self.classes_[places]
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """Probabilities that new items belong to the clusters of the point estimate, averaged over draws.
@@ -245,15 +288,20 @@ class MixtureEstimator(Parameters):
         Returns
         -------
         ndarray, shape (m, n_clusters_ + 1)
-            The last column is for a new cluster; rows add up to one.
+            The last column is for a new cluster, zero with ``only_known``; rows add up to one.
 
         Raises
         ------
         TypeError, ValueError
             If X is not as that of ``fit``, or ``fit`` was not called.
         """
-        predicted = self._predicted(X)
-        return np.column_stack([predicted["probability"], predicted["new_cluster_probability"]])
+        data = self._new_data(X)
+        predicted = cluster_probabilities(self._draws(), self.model_, data, self._codes, progressbar=False)
+        known, new = predicted["probability"].to_numpy(), predicted["new_cluster_probability"].to_numpy()
+        if self.only_known:
+            # The posterior given that the new item is not in a new cluster either.
+            known, new = known / known.sum(axis=1, keepdims=True), np.zeros(len(new))
+        return np.column_stack([known, new])
 
     def predict_column(self, X: Any, column: Any, *, interval: float = 0.9) -> pd.DataFrame:
         """Predict a numeric column of new items from their other columns, each item by itself.
@@ -342,10 +390,6 @@ class MixtureEstimator(Parameters):
             If X is not as that of ``fit``, or ``fit`` was not called.
         """
         return float(self.score_samples(X).mean())
-
-    def _predicted(self, X):
-        data = self._new_data(X)
-        return cluster_probabilities(self._draws(), self.model_, data, self.labels_, progressbar=False)
 
     def _draws(self):
         check_count("max_draws", self.max_draws, 1, optional=True)

@@ -1,14 +1,14 @@
 """Tables, matrices and parameters as estimators take them, by the conventions of scikit-learn."""
 
 import inspect
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import pandas as pd
 import scipy
 import xarray as xr
 
-from pymc_nrm.common.checks import numeric_array
+from pymc_nrm.partitions.known_labels import KnownLabels
 from pymc_nrm.stats.contingency import contingency_table
 
 
@@ -59,15 +59,13 @@ def as_array(X):
 
 
 def known_labels(y, n):
-    """Check known labels of items, of which -1 is none, and return them as int64, shape (n,)."""
-    values = numeric_array("y", y)
-    wrong = values[~(values >= -1) | (values != np.floor(values))]
-    if values.shape != (n,) or wrong.size:
-        got = wrong[:5].tolist() if wrong.size else f"shape {values.shape}"
+    """Check known labels of n items; return their codes from 0, -1 where unknown, int64 (n,), and their names."""
+    kind = KnownLabels(y, "y")
+    if kind.n_items != n:
         raise ValueError(
-            f"y must have a known label, a whole number of at least 0, or -1 for each of the {n} samples; got {got}"
+            f"y must have a known label, or -1, NaN or None, for each of the {n} samples; got {kind.n_items} labels"
         )
-    return values.astype("int64")
+    return kind.known, kind.names
 
 
 def named_clusters(labels, known):
@@ -83,6 +81,26 @@ def named_clusters(labels, known):
             names[cluster] = values[code]
     names[names < 0] = values.max(initial=-1) + 1 + np.arange(np.count_nonzero(names < 0))
     return names[labels]
+
+
+def class_estimate(labels, known):
+    """Labels and probabilities of items whose clusters are those of known labels in every draw.
+
+    Shapes: ``labels`` (draws, n), ``known`` (n,), of codes.  The label of an item is its most probable one, which makes
+    the expected number of wrong labels least.
+    """
+    first = [np.argmax(known == code) for code in range(known.max() + 1)]
+    probability = np.stack([(labels == labels[:, [item]]).mean(axis=0) for item in first], axis=1)
+    labels = probability.argmax(axis=1)
+    return xr.Dataset({"labels": ("item", labels), "probability": (("item", "cluster"), probability)})
+
+
+def cluster_names(n_codes, names):
+    """What users call clusters, by their codes: known labels first, then other clusters; the last is a new one."""
+    others = np.arange(n_codes - len(names))
+    if any(isinstance(name, str) for name in names):
+        return np.array([*map(str, names), *(f"other {k + 1}" for k in others), "new"], dtype=object)
+    return np.array([*names, *(max((-1, *names)) + 1 + others), -1], dtype="int64")
 
 
 def check_n_features(estimator, n_features):
@@ -106,6 +124,20 @@ def not_fitted(estimator):
 class Parameters:
     """Base of an estimator whose constructor stores each argument under its own name, unchanged."""
 
+    # Former names of arguments, and what they are now, with a reason.
+    _former: ClassVar[dict[str, str]] = {}
+
+    def __new__(cls, *args, **params):
+        """Make an estimator; former names of arguments are an error that says the new one."""
+        cls._check_names(params)
+        return super().__new__(cls)
+
+    @classmethod
+    def _check_names(cls, params):
+        for name in params:
+            if name in cls._former:
+                raise TypeError(f"{name} of {cls.__name__} is now {cls._former[name]}")
+
     @classmethod
     def _defaults(cls):
         signature = inspect.signature(cls.__init__)
@@ -117,6 +149,7 @@ class Parameters:
 
     def set_params(self, **params: Any) -> Self:
         """Change arguments of the constructor; they are checked by ``fit``."""
+        self._check_names(params)
         for name, value in params.items():
             if name not in self._defaults():
                 raise ValueError(f"parameters of {type(self).__name__} are {', '.join(self._defaults())}; got {name!r}")

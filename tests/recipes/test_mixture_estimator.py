@@ -1,7 +1,9 @@
 """The estimator with the interface of scikit-learn."""
 
 import copy
+import logging
 import pickle
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -10,7 +12,7 @@ from helpers import refused
 from scipy import sparse
 
 import pymc_nrm as nrm
-from pymc_nrm.recipes.estimator_inputs import named_clusters
+from pymc_nrm.recipes.estimator_inputs import class_estimate, cluster_names, known_labels, named_clusters
 
 X = np.random.default_rng(1).normal(np.repeat([0.0, 8.0], 12))[:, None]
 NEW = np.array([[0.1], [8.2], [4000.0]])
@@ -118,28 +120,110 @@ def test_known_labels_are_names_of_clusters():
     assert estimator.fit_predict(X, np.full(24, -1)).tolist() == [0] * 12 + [1] * 12
 
 
+@pytest.mark.slow
+def test_known_labels_are_strings_and_only_these_classes():
+    """A group of which nothing is known: by itself, or in one of the known classes."""
+    apart = X + np.where(np.arange(24) < 18, 0.0, 30.0)[:, None]
+    y = np.full(24, None, dtype=object)
+    y[0], y[13] = "low", "high"
+    options = {**SMALL, "covariance": "diagonal"}
+    free = nrm.MixtureEstimator(**options, **QUIET).fit(apart, y)
+    assert free.labels_.tolist() == ["low"] * 12 + ["high"] * 6 + ["other 1"] * 6
+    assert free.classes_.tolist() == ["low", "high", "other 1", "new"]
+    assert free.predict(np.vstack([NEW, [[38.0]]])).tolist() == ["low", "high", "new", "other 1"]
+    only = nrm.MixtureEstimator(**options, only_known=True)
+    y[[6, 14, 23]] = "low", "high", "high"
+    with pytest.warns(UserWarning, match="chains|draws"):
+        only.fit(apart, pd.Series(y).fillna(np.nan))
+    assert only.labels_.tolist() == ["low"] * 12 + ["high"] * 12
+    assert only.classes_.tolist() == ["low", "high", "new"] and only.n_clusters_ == 2
+    assert only.predict(NEW).tolist() == ["low", "high", "high"]
+    probabilities = only.predict_proba(NEW)
+    np.testing.assert_allclose(probabilities.sum(axis=1), 1.0)
+    assert (probabilities[:, -1] == 0.0).all()
+    np.testing.assert_allclose(only.estimate_["probability"].sum("cluster"), 1.0)
+    again = pickle.loads(pickle.dumps(only))
+    np.testing.assert_array_equal(again.predict(NEW), only.predict(NEW))
+
+
 @pytest.mark.parametrize(
     ("known", "expected"),
     [
         ([-1, -1, -1, -1, -1], [0, 0, 1, 1, 2]),
-        ([-1, -1, 5, -1, -1], [6, 6, 5, 5, 7]),
+        ([-1, np.nan, 5, None, -1], [6, 6, 5, 5, 7]),
         ([3, -1, 0, 3, 3], [3, 3, 0, 0, 4]),
         ([1, 0, 0, 0, -1], [1, 1, 0, 0, 2]),
+        ([-7, -1, 10**15, -1, -1], [-7, -7, 10**15, 10**15, 10**15 + 1]),
+        (["a", None, np.nan, -1, "c"], ["a", "a", "other 1", "other 1", "c"]),
+        (["a", None, 3, -1, "c"], ["a", "a", "3", "3", "c"]),
     ],
 )
 def test_names_of_clusters(known, expected):
     """Each label names one cluster, where an estimate may disagree with what is known."""
-    assert named_clusters(np.array([0, 0, 1, 1, 2]), np.array(known)).tolist() == expected
+    codes, names = known_labels(np.array(known, dtype=object), 5)
+    clusters = named_clusters(np.array([0, 0, 1, 1, 2]), codes)
+    table = cluster_names(clusters.max() + 1, names)
+    assert table[clusters].tolist() == expected
+    assert table[-1] == ("new" if isinstance(expected[0], str) else -1)
+
+
+def test_the_class_of_an_item_is_its_most_probable_one():
+    labels = np.array([[0, 0, 1, 1], [0, 1, 1, 1], [0, 1, 0, 2]])
+    estimate = class_estimate(labels, np.array([1, 0, -1, -1]))
+    assert estimate["labels"].values.tolist() == [1, 0, 0, 0]
+    np.testing.assert_allclose(estimate["probability"], [[1 / 3, 1], [1, 1 / 3], [1 / 3, 1 / 3], [1 / 3, 0]])
 
 
 test_wrong_known_labels = refused(
     lambda y: nrm.MixtureEstimator(draws=1, tune=0).fit(X, y),
-    (np.zeros(23), ValueError, r"-1 for each of the 24 samples; got shape \(23,\)"),
-    (np.full(24, 0.5), ValueError, r"a whole number of at least 0, or -1 .* got \[0.5, "),
-    (np.full(24, np.nan), ValueError, r"got \[nan, "),
-    (np.full(24, -2), ValueError, r"got \[-2, "),
-    (["a"] * 24, TypeError, "y must be real numbers; got text such as 'a'"),
+    (np.zeros(23), ValueError, "or -1, NaN or None, for each of the 24 samples; got 23 labels"),
+    (np.zeros((24, 1)), ValueError, r"y must have shape \(n,\), with at least one item; got shape \(24, 1\)"),
+    (np.full(24, 0.5), TypeError, "y must be whole numbers or strings; got 0.5"),
 )
+
+
+def test_what_an_estimator_says(monkeypatch, caplog):
+    """One warning of a fit, and no line; all of them if they are wanted."""
+    table = pd.DataFrame({"a": np.round(X[:, 0], 1), "code": np.repeat([1.5, 2.5, 3.5, 4.5], 6)})
+    y = np.where(np.arange(24) == 3, 1, -1)
+
+    def sampled(*arguments, **options):
+        logging.getLogger("pymc.nrm_chains").info("Preparing")
+        logging.getLogger("pymc_nrm.run.checked_run").warning("the chains disagree")
+        warnings.warn("of another package", DeprecationWarning, stacklevel=2)
+        raise RuntimeError("stop")
+
+    caplog.set_level(logging.INFO)
+    monkeypatch.setattr("pymc_nrm.recipes.estimator.sample", sampled)
+    with pytest.raises(RuntimeError, match="stop"), warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        nrm.MixtureEstimator().fit(table, y)
+    # What fails says all.
+    assert len(caught) == 3 and caught[2].category is DeprecationWarning and caplog.records == []
+
+    def sampled_well(*arguments, **options):
+        with pytest.raises(RuntimeError):
+            sampled()
+        return arguments, options
+
+    monkeypatch.setattr("pymc_nrm.recipes.estimator.sample", sampled_well)
+    monkeypatch.setattr("pymc_nrm.recipes.estimator.point_estimate", lambda *a, **o: {"labels": pd.Series([0] * 24)})
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        nrm.MixtureEstimator().fit(table, y)
+    assert caplog.records == []
+    assert [warning.category for warning in caught] == [DeprecationWarning, UserWarning]
+    assert caught[1].filename == __file__
+    lines = str(caught[1].message).splitlines()
+    assert lines[0] == "3 messages of this fit (verbose=True shows them as they come):"
+    assert [line[:3] for line in lines[1:]] == ["1. ", "2. ", "3. "]
+    assert "'code'" in lines[1] and "1 of 24 items have a known label" in lines[2] and "disagree" in lines[3]
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        nrm.MixtureEstimator(verbose=True).fit(table, y)
+    assert len(caught) == 2 and "'code'" in str(caught[0].message)
+    said = [record.message for record in caplog.records]
+    assert any("1 of 24 items" in line for line in said) and said[-2:] == ["Preparing", "the chains disagree"]
 
 
 def test_parameters():
@@ -149,6 +233,9 @@ def test_parameters():
     assert nrm.MixtureEstimator(**estimator.get_params()).get_params() == estimator.get_params()
     with pytest.raises(ValueError, match="parameters of MixtureEstimator are kinds, .*; got 'n_clusters'"):
         estimator.set_params(n_clusters=3)
+    for former in (nrm.MixtureEstimator, estimator.set_params):
+        with pytest.raises(TypeError, match="n_components of MixtureEstimator is now n_directions: principal"):
+            former(n_components=3)
 
 
 class OtherTable:
@@ -186,6 +273,8 @@ test_bad_input = refused(
     (X, {"kinds": {"a": "count"}}, ValueError, "kinds is for columns of a DataFrame; X is of type ndarray"),
     (X, {"covariance": "tied"}, ValueError, "covariance must be"),
     (X, {"measure": 1.0}, TypeError, "measure must be"),
+    (X, {"only_known": True}, ValueError, "only_known must be False without y"),
+    (X, {"verbose": 2}, TypeError, "verbose must be True or False; got 2"),
     (X, {"max_draws": 0}, ValueError, "max_draws must be a whole number of at least 1"),
     (X, {"loss": "squared"}, ValueError, "loss"),
     (X, {"random_state": "one"}, TypeError, "random_state must be None"),
