@@ -209,7 +209,8 @@ def regression_model(
     df : DataFrame
         One row for each item.  The target may have missing values, which are predicted; covariates may not.
     target : hashable
-        Name of the column of numbers to predict, also that of its ``Mixture``.
+        Name of the column of numbers to predict, also that of its ``Mixture``; or, if the model has a variable or a
+        dimension of this name, as of ``"count"`` or ``"alpha"``, with the end ``_target``.
     kinds : mapping of {hashable : str}, optional
         The kind of some columns, as in :func:`~pymc_nrm.mixture_model`; that of the target is always numeric.
     covariance : {None, "full", "diagonal"}
@@ -254,8 +255,6 @@ def regression_model(
     if target not in df.columns or df.shape[1] < 2:
         raise ValueError(f"target must be one of at least two columns {df.columns.tolist()}; got {target!r}")
     name, table = str(target), df.drop(columns=target)
-    if name in (*KINDS, "z"):
-        raise ValueError(f"target must have another name than {name!r}, which a variable of the model has; rename it")
     gaps = table.columns[table.isna().any()].tolist()
     if gaps:
         raise ValueError(f"covariates must be complete; columns {gaps} have gaps. Leave out these rows or columns")
@@ -275,6 +274,9 @@ def regression_model(
             for k, column in enumerate(model.coords[f"{CATEGORICAL}_feature"]):
                 levels = np.arange(1, len(model.coords[f"{column}_level"]))
                 blocks.append(pt.eq(codes[:, k, None], levels).astype("float64"))
+        # `table_data` reads names of kinds.
+        if name in (*KINDS, *model.named_vars, *model.coords):
+            name = f"{name}_target"
         family = NormalRegression.learned(name, y, pt.concatenate(blocks, axis=1))
         Mixture(name, z, family, observed=y, dims="item")
     return model
