@@ -52,6 +52,9 @@ def first_values(model, point):
     return {value.name: point[value.name] for value in continuous_values(model)}
 
 
+_STARTS_FROM_UNITS = 5
+
+
 @dataclass_state
 class PartitionStepState(StepMethodState):
     """What a chain needs, besides its point, to continue where it stopped."""
@@ -244,13 +247,17 @@ class PartitionStep(LabelStep):
         return join_in_turn(rng, table, family, data)
 
     def _start_from_units(self, rng, table, family, data):
-        """Labels of items that join, one after the other, the clusters of the units of every start."""
+        """Labels of items that join, one after the other, the clusters of the units of every start: the best of some.
+
+        The order of items may decide which cluster is the wide one, and updates of single items hardly undo that.
+        """
         first = self.partition.units_of_every_start()
         first = first[first < len(table.moment) - 1]
         if len(first) == 0:
             # Two items, on which the step compiles.
             family = self.partition.with_new_clusters(family)
-        return join_in_turn(rng, table, family, data, first=first)
+        starts = [join_in_turn(rng, table, family, data, first=first) for _ in range(_STARTS_FROM_UNITS)]
+        return max(starts, key=lambda labels: self._log_target(build_state(labels, family, data), table, family, data))
 
     def for_start(self):
         """The step that makes the moves of a chain on some of the items, before this step begins."""
