@@ -119,25 +119,25 @@ def measure(quick, note, sets=None):
 
 
 def table(rows):
-    shown = {"Set": "set", "n x d": lambda row: f"{row['n']} x {row['d']}", "clusters": "clusters"}
-    shown |= {"ms per draw": "milliseconds", "tuning": "tune", "draws": "draws"}
+    shown = {"Set": lambda row: f"{row['set']}, {row['n']} x {row['d']}", "ms per draw": "milliseconds"}
     shown["CPU seconds"] = lambda row: row["seconds"] or f"> {row['budget']:.0f}"
-    states = [(name, lambda row, name=name: _last_state(row["state"][name])) for name in QUANTITIES]
-    text = (
-        "The models that `gaussian_mixture` and `mixture_model` write, sampled by the default steps, from four starts: "
-        "one cluster, every item alone, ten random clusters, and the step's own.  *CPU seconds* of all chains, tuning "
-        f"included and compilation left out, until R-hat is at most {LARGEST_RHAT} and the effective sample size at "
-        f"least {LEAST_ESS:.0f} for the number of clusters, the log joint and the worst of {N_PAIRS} pairs of items "
-        "that are together in a fifth to four fifths of the draws; *draws* are those of each chain after tuning.  The "
-        "next columns are R-hat and effective sample size at the end of the budget.  *First run* is what the report "
-        "says of two chains of `sample` with all defaults: 1000 draws after 1000, and more where it goes on.\n\n"
+    shown["R-hat, ESS at the end"] = _worst
+    shown["first run"] = lambda row: row.get("first run")
+    return (
+        "Chains from one cluster, every item alone, ten random clusters, and the step's own start.  *CPU seconds* of "
+        f"all four until R-hat is at most {LARGEST_RHAT} and the effective sample size at least {LEAST_ESS:.0f} for "
+        f"the number of clusters, the log joint and the worst of {N_PAIRS} uncertain pairs of items; the worst of the "
+        "three at the end of the budget; what the report says of two chains of `sample` with all "
+        f"defaults.\n\n{columns(rows, shown)}"
     )
-    return text + columns(rows, [*shown.items(), *states, ("first run", lambda row: row.get("first run"))])
 
 
-def _last_state(found):
-    rhat = "-" if found["rhat"] is None else f"{found['rhat']:.3f}" if found["rhat"] < 100 else "> 100"
-    return f"{rhat}, {'-' if found['ess'] is None else round(found['ess'])}"
+def _worst(row):
+    """Largest R-hat and smallest effective sample size of all quantities."""
+    states = [row["state"][name] for name in QUANTITIES]
+    rhat = max(found["rhat"] for found in states if found["rhat"] is not None)
+    ess = min(found["ess"] for found in states if found["ess"] is not None)
+    return f"{rhat:.3f}, {ess:.0f}" if rhat < 100 else f"> 100, {ess:.0f}"
 
 
 def headline(rows):
@@ -153,4 +153,7 @@ def headline(rows):
     return [("Real sets whose chains agree", f"{len(met)} of {len(rows)}", target, len(met) == len(rows)), first]
 
 
-PART = Part("agreement_of_chains", measure, table, headline=headline, options={"sets": CATALOGUE})
+MEANING = (
+    "Sets that do not agree disagree about partitions, hardly about hyperparameters; `NOTES.md` says which clusters."
+)
+PART = Part("agreement_of_chains", measure, table, headline=headline, options={"sets": CATALOGUE}, meaning=MEANING)

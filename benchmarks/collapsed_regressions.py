@@ -100,31 +100,31 @@ def measure(quick, note):
 def table(rows):
     text = (
         f"Mixture of three regressions, n = {rows[0]['n'] if rows else 0}, DP({ALPHA:g}), the same conjugate priors: "
-        f"coefficients and variances integrated out (`NormalRegression`), or parameters of {N_SLOTS} slots "
-        "(`SlotNUTS` and `SlotGibbs`).  Stock PyMC truncates the stick-breaking at as many components; its labels are "
-        f"drawn afterwards, at no charge.  {N_CHAINS} chains after {TUNE} draws of tuning.  Mean with its Monte Carlo "
-        "error, effective samples per CPU second, and R-hat, of the number of clusters and of whether an uncertain "
-        "pair of items shares one.\n\n"
+        f"coefficients and variances integrated out, parameters of {N_SLOTS} slots, or stick-breaking truncated "
+        f"there.  {N_CHAINS} chains after {TUNE} draws of tuning; mean, effective samples per CPU second, and "
+        "R-hat.\n\n"
     )
     shown = {"Method": "method", "ms/draw": "milliseconds"}
     for name in NAMES:
         shown[name] = lambda row, name=name: f"{row[name]:.3f} ± {row[f'{name}_mcse']:.3f}"
         shown[f"{name}, per CPU s"] = f"rate_{name}"
-        shown[f"{name}, R-hat"] = lambda row, name=name: f"{row[f'r_hat_{name}']:.3f}"
+        shown[f"{name}, R-hat"] = lambda row, name=name: f"{row[f'r_hat_{name}']:.2f}"
     return text + columns(rows, shown)
 
 
 def headline(rows):
-    """Claims: the gain over each peer in each functional."""
+    """Claims: the smallest gain over each peer."""
     claims = []
     for ours in where(rows, method=INTEGRATED):
-        for peer in rows:
-            for name, title in NAMES.items() if peer is not ours else ():
-                gain = ours[f"rate_{name}"] / peer[f"rate_{name}"]
-                text = f"{gain:.3g} times" + (", at least: chains disagree" if peer[f"r_hat_{name}"] > 1.1 else "")
-                claim = f"Mixture of regressions, {title}: effective samples per CPU second over {peer['method']}"
-                claims.append((claim, text, "at least 20 times", gain >= 20.0))
+        for peer in [row for row in rows if row is not ours]:
+            gain = {title: ours[f"rate_{name}"] / peer[f"rate_{name}"] for name, title in NAMES.items()}
+            text = ", ".join(f"{value:.3g} times ({title})" for title, value in gain.items())
+            if any(peer[f"r_hat_{name}"] > 1.1 for name in NAMES):
+                text += ", at least: chains disagree"
+            claim = f"Mixture of regressions, ESS per CPU second over {peer['method']}"
+            claims.append((claim, text, "at least 20 times", min(gain.values()) >= 20.0))
     return claims
 
 
-PART = Part("collapsed_regressions", measure, table, headline=headline)
+MEANING = "Integration of the lines gains little over slots, whose sweeps cost as much, and much over stock PyMC."
+PART = Part("collapsed_regressions", measure, table, headline=headline, meaning=MEANING)

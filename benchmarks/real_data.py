@@ -88,4 +88,9 @@ def origin(row):
     return ours.NAME if row["method"] == ours.FUSED else row["method"]
 
 
-PART = Part("real_data", measure, table, pictures, headline, {"sets": CATALOGUE, "methods": METHODS})
+OPTIONS = {"sets": CATALOGUE, "methods": METHODS}
+MEANING = (
+    "The package predicts items better than all peers on nearly all sets.  Its components are pure and split classes; "
+    "fused clusters agree with classes as well as the best peer on average."
+)
+PART = Part("real_data", measure, table, pictures, headline, OPTIONS, MEANING)

@@ -6,7 +6,7 @@ import warnings
 
 import numpy as np
 import pandas as pd
-from common.part import Part, columns, groups, rows_to_keep, skipping, spread, where
+from common.part import Part, groups, markdown, rows_to_keep, skipping, spread, where
 from common.real_data_sets import MOST_ITEMS, abalone, r_data, without_ties
 from peers import regressions
 
@@ -26,12 +26,7 @@ SETS = {
 }
 LOGGED = {"Ozone"}
 N_FOLDS = 5
-TITLES = {
-    "density": "Log density",
-    "coverage_50": "Coverage of 50 %",
-    "coverage_90": "Coverage of 90 %",
-    "seconds": "CPU seconds",
-}
+SHARES = {"coverage_50": 0.5, "coverage_90": 0.9}
 
 
 def load(name):
@@ -110,9 +105,8 @@ def summary(rows):
     """Means over folds for each set and method, and the median of the seconds."""
     lines = []
     for (name, method), found in groups(rows, "set", "method").items():
-        size = f"{found[0]['n']} x {found[0]['d']}, {len(found)} of {N_FOLDS} folds"
-        lines.append({"set": f"{name}, {size}", "method": method})
-        lines[-1] |= {key: float(np.mean([row[key] for row in found])) for key in TITLES}
+        lines.append({"set": f"{name}, {found[0]['n']} x {found[0]['d']}", "method": method})
+        lines[-1] |= {key: float(np.mean([row[key] for row in found])) for key in ("density", *SHARES)}
         lines[-1]["seconds"] = spread([row["seconds"] for row in found])["median"]
     return lines
 
@@ -120,23 +114,22 @@ def summary(rows):
 def table(rows):
     lines = summary(rows)
     text = (
-        "Log density of held-out values of a column given the others, in nats per item, and shares of held-out values "
-        "within intervals of 50 and 90 per cent, means over folds; CPU seconds with compilation, medians. "
-        "Repeated values are spread over the width of their rounding, covariates standardised, and ozone logged, for "
-        "all methods; columns of names, codes or two values are left out, and of abalones 2000 are drawn.  "
-        "`regression_model` has its defaults, 2 chains of 200 draws after 200.  *Linear*: "
-        "least squares with the Student t law of its errors.  *GaussianMixture*: of all columns, full covariances, "
-        "number of components by BIC, conditioned.  *BART*: PyMC-BART, 50 trees, equal normal errors.  *Boosting*: "
-        "scikit-learn's gradient boosting of 21 quantiles, whose kernel density is taken (Silverman's rule).\n\n"
+        "Log density of held-out values of a column given the others, nats per item, means over five folds, and the "
+        "shares of values within intervals of `regression_model`.  *Linear*: least squares with Student t errors.  "
+        "*GaussianMixture*: of all columns, by BIC, conditioned.  *BART*: PyMC-BART, 50 trees.  *Boosting*: gradient "
+        "boosting of 21 quantiles, smoothed.\n\n"
     )
-    names = list(dict.fromkeys(line["method"] for line in lines))
-    shown = {"Data": "set"} | {method: lambda line, method=method: line.get(method) for method in names}
-    for key, title in TITLES.items():
-        by_set = [
-            {"set": name} | {line["method"]: line[key] for line in here} for name, here in groups(lines, "set").items()
-        ]
-        text += f"**{title}**\n\n{columns(by_set, shown)}\n"
-    return text
+    methods, cells = groups(lines, "method"), []
+    for name, here in groups(lines, "set").items():
+        found = {line["method"]: line for line in here}
+        cells.append([name, *(found.get(method, {}).get("density") for method in methods)])
+        cells[-1] += [found.get(OURS, {}).get(key) for key in SHARES]
+    text += markdown(["Data", *methods, "coverage of 50 %", "of 90 %"], cells)
+    found = []
+    for method, here in methods.items():
+        error = max(abs(line[key] - share) for line in here for key, share in SHARES.items())
+        found.append(f"{method} {error:.3f} and {spread([line['seconds'] for line in here])['median']:.2g} s")
+    return f"{text}\nLargest error of coverage, and median of CPU seconds with compilation: {', '.join(found)}.\n"
 
 
 def headline(rows):
@@ -145,7 +138,7 @@ def headline(rows):
     for here in groups(summary(rows), "set").values():
         for own in where(here, method=OURS):
             behind.append(max(line["density"] for line in here) - own["density"])
-            misses += [abs(own["coverage_50"] - 0.5), abs(own["coverage_90"] - 0.9)]
+            misses += [abs(own[key] - share) for key, share in SHARES.items()]
     n = len(behind)
     if not n:
         return []
@@ -166,4 +159,9 @@ def headline(rows):
     ]
 
 
-PART = Part("regression", measure, table, headline=headline, options={"sets": list(SETS), "methods": list(METHODS)})
+OPTIONS = {"sets": list(SETS), "methods": list(METHODS)}
+MEANING = (
+    "`regression_model` has the best density on six of eight sets.  On concrete trees are ahead, since covariates lie "
+    "in small clumps (`NOTES.md`)."
+)
+PART = Part("regression", measure, table, headline=headline, options=OPTIONS, meaning=MEANING)

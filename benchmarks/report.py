@@ -1,4 +1,4 @@
-"""Make one report from the stored results of all parts: a table of claims, then a section for each part.
+"""Make one report from the stored results of all parts: a table of claims, then a short section for each part.
 
 Run with ``python benchmarks/report.py [FOLDER]``.
 """
@@ -6,12 +6,11 @@ Run with ``python benchmarks/report.py [FOLDER]``.
 import argparse
 import importlib
 import json
-import re
 import sys
 from pathlib import Path
 from typing import NamedTuple
 
-from common.part import RESULTS, Part, markdown
+from common.part import RESULTS, SEVERAL_RUNS, Part, markdown
 from run import NAMES
 
 
@@ -33,32 +32,41 @@ def read_results(folder, names=NAMES):
 
 
 def headline(results):
-    """The claims of all parts as a Markdown table, and the machine."""
+    """The claims of all parts as a Markdown table, and the machines."""
     lines = []
     for part, found in results:
         claims = part.headline(found["rows"]) if part.headline and found["rows"] else []
         for claim, measured, target, met in claims:
             lines.append([claim, measured, target, None if met is None else ("yes" if met else "**no**")])
     table = markdown(["What", "Measured", "Target", "Met"], lines)
-    machines = sorted({re.sub(r", load [\d.]+", "", found["machine"]) for _, found in results})
-    return f"{table}\nMeasured on {'; and on '.join(machines)}.\n"
+    machines = " and ".join(sorted({processor(found) for _, found in results}))
+    return (
+        f"{table}\nMeasured on {machines}.  The JSON of each part has versions, repeats, spreads and all that is not "
+        "shown here.\n"
+    )
+
+
+def processor(found):
+    """The processor that a part was measured on."""
+    return found["machine"].split(",")[0]
 
 
 def section(result, folder, failed):
-    """The section of one part: notes, machine, times, tables, pictures."""
+    """The section of one part: machine, notes, what was measured, the figures that matter, what they mean, pictures."""
     part, found = result
     lines = [f"## {part.name}\n"]
     if failed:
         lines.append("**The last run of this part failed: these are results of an earlier one.**\n")
-    form = "quick form" if found["quick"] else "full form"
-    lines.append(f"{found['machine']}; {form}, {found['seconds']:.0f} s, {found['cpu_seconds']:.0f} CPU seconds.\n")
-    lines += [f"- {note}" for note in found["notes"]] + ([""] if found["notes"] else [])
+    form = "quick form, " if found["quick"] else ""
+    several = ", the last of several runs" if SEVERAL_RUNS in found["notes"] else ""
+    lines.append(f"*{processor(found)}, {form}{found['seconds']:.0f} s{several}.*\n")
+    notes = [f"- {note}" for note in found["notes"] if note != SEVERAL_RUNS]
+    lines += notes + ([""] if notes else [])
     if not found["rows"]:
         return "\n".join([*lines, "Nothing was measured.\n"])
-    lines.append(part.table(found["rows"]))
+    lines += [part.table(found["rows"]), f"{part.meaning}\n"]
     pictures = part.pictures(found["rows"], folder) if part.pictures else {}
-    lines += [f"![{caption}]({name})\n\n*{caption}*\n" for name, caption in pictures.items()]
-    return "\n".join(lines)
+    return "\n".join([*lines, *(f"![{caption}]({name})\n" for name, caption in pictures.items())])
 
 
 def report(results, folder, failed=()):

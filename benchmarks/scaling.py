@@ -152,26 +152,23 @@ def scaling_picture(rows, panels, path):
 def table(rows):
     points = groups(where(rows, kind="point"), *KEYS)
     shown = {"what": "what", "unit": "unit", "against": "against"}
-    shown |= {"range": lambda row: f"{row['least']:,} to {row['most']:,}", "points": "points"}
+    shown |= {"range": lambda row: f"{row['least']:,} to {row['most']:,}"}
     for title, place in (("at the least", 0), ("at the most", -1)):
         shown[title] = lambda row, place=place: points[tuple(row[key] for key in KEYS)][place]["median"]
     shown["exponent"] = exponent
     return (
-        f"Dirichlet process mixture, alpha = 1, of Gaussians with normal-Wishart base measure (mu = 0, kappa = 0.1, "
-        f"Psi = 5 I, nu = d + 6), from the true clusters, whose median distance to the nearest neighbour is five "
-        f"standard deviations.  Unless varied, n = {ITEMS:,} items, K = {CLUSTERS} clusters, d = {FEATURES} features.  "
-        "CPU seconds of one draw of a step object with default numbers of moves, compilation left out; TreeGuided "
-        "without its guide trees, which have a line of their own; medians of three means over draws.  Memory: the rise "
-        "of the resident set in a new process over ten draws of `pm.sample`, trace and guide trees included.  "
-        "Exponents by least squares on logarithms; their standard errors say how far the points are from a straight "
-        "line.\n\n" + columns(where(rows, kind="fit"), shown)
+        "DP(1) mixture of Gaussians, from true clusters that are five standard deviations apart; "
+        f"n = {ITEMS:,} items, K = {CLUSTERS} clusters, d = {FEATURES} features unless varied.  CPU seconds of a draw, "
+        "of TreeGuided without its guide trees; memory is the rise of the resident set over ten draws of `pm.sample`.  "
+        f"Exponents by least squares on logarithms.\n\n{columns(where(rows, kind='fit'), shown)}"
     )
 
 
 def pictures(rows, folder):
     name = "scaling_exponents.png"
     scaling_picture(rows, PANELS, folder / name)
-    return {name: "Time and memory against items, clusters and features, with fitted exponents"}
+    return {name: "Time and memory against items, clusters and features"}
 
 
-PART = Part("scaling", measure, table, pictures)
+MEANING = "Time and memory are about linear in the number of items; the time of a guide tree grows a little faster."
+PART = Part("scaling", measure, table, pictures, meaning=MEANING)

@@ -93,14 +93,18 @@ def seconds(row):
 
 
 def table(rows):
-    shown = {"Data": lambda row: f"{row['set']}, {row['n']} x {row['d']}", "missing": "gaps"}
-    shown |= {step: step for step in STEPS} | {"together": seconds, "CPU seconds": "cpu", "ARI": "ari"}
+    shown = {"Data": lambda row: f"{row['set']}, {row['n']} x {row['d']}"}
+    shown |= {
+        "seconds": lambda row: f"{seconds(row):.0f}",
+        "CPU seconds": lambda row: f"{row['cpu']:.0f}",
+        "ARI": "ari",
+    }
     shown |= {"classes": "n_classes", "clusters": "n_clusters", "of 1 % and more": "n_large", "chains": "verdict"}
     return (
-        "Seconds by the clock from a DataFrame to the description of its clusters with `mixture_model`, `sample` "
-        "(2 chains of 1000 draws after 1000, one after the other), `point_estimate` and `describe_clusters`, all with "
-        "their defaults and kernels compiled; CPU seconds of all, adjusted Rand index of the estimate with known "
-        f"classes, and what the report says of the chains.\n\n{columns(rows, shown)}"
+        "From a DataFrame to the description of its clusters, all with defaults: `mixture_model`, `sample` (2 chains "
+        "of 1000 draws after 1000, one after the other), `point_estimate`, `describe_clusters`; kernels compiled.  "
+        "*ARI*: of the estimate with known classes; *chains*: what the report says.\n\n"
+        f"{columns(rows, shown)}"
     )
 
 
@@ -110,4 +114,8 @@ def headline(rows):
     return [(claim, f"{within} of {len(rows)}", f"{len(rows)} of {len(rows)}", within == len(rows))] if rows else []
 
 
-PART = Part("tables", measure, table, headline=headline, options={"sets": list(SETS)})
+MEANING = (
+    "Most tables are described within the target; draws take most of the time, and the point estimate a sixth to a "
+    "third of it for thousands of rows."
+)
+PART = Part("tables", measure, table, headline=headline, options={"sets": list(SETS)}, meaning=MEANING)

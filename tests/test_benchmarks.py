@@ -2,6 +2,7 @@
 
 import importlib
 import pathlib
+import re
 
 import pytest
 
@@ -33,6 +34,7 @@ def test_script_defines_a_part(name, module):
     assert part.name == name
     for function in (part.measure, part.table, part.pictures or print, part.headline or print):
         assert callable(function)
+    assert part.meaning.endswith(".")
 
 
 def test_all_parts_are_run(module):
@@ -49,4 +51,11 @@ def test_stored_report_says_what_was_measured(report):
     stored = (report.RESULTS / "REPORT.md").read_text(encoding="utf-8")
     assert stored.startswith(f"{report.head(results)}## {results[0].part.name}\n")
     for part, found in results:
-        assert f"\n{part.table(found['rows'])}" in stored, part.name
+        assert f"\n{part.table(found['rows'])}\n{part.meaning}\n" in stored, part.name
+    assert not re.search(r"\b(None|nan)\b", stored)
+
+
+@pytest.mark.parametrize("page", ["results/REPORT.md"])
+def test_page_is_short_enough_to_be_read(page):
+    """Details are in the JSON files, and what was tried has one line."""
+    assert (FOLDER / page).stat().st_size <= 42_000

@@ -18,6 +18,7 @@ from typing import NamedTuple
 
 RESULTS = Path(__file__).resolve().parents[1] / "results"
 QUICK_RESULTS = RESULTS.with_name("results-quick")
+SEVERAL_RUNS = "Measured in several runs: the times above are those of the last."
 
 
 class Part(NamedTuple):
@@ -25,10 +26,11 @@ class Part(NamedTuple):
 
     name: str
     measure: Callable  # measure(quick, note, **options) returns rows, a list of dicts; note(text) says what is skipped
-    table: Callable  # table(rows) returns Markdown: what is compared, model, repeats and spread, and tables
+    table: Callable  # table(rows) returns Markdown: what is compared, and the figures that matter; JSON has the others
     pictures: Callable | None = None  # pictures(rows, folder) saves PNG files; returns a dict of names and captions
     headline: Callable | None = None  # headline(rows) returns claims: what, measured, target or None, met or None
     options: dict = {}  # names on the command line, ``sets`` and ``methods``, with what may be chosen
+    meaning: str = ""  # what the stored results mean, in one or two sentences
 
     def main(self, arguments):
         """Measure as the command line says, and store the results."""
@@ -78,7 +80,7 @@ def rows_to_keep(name, quick, note, sets, methods=None, method_of=lambda row: ro
     path = (QUICK_RESULTS if quick else RESULTS) / f"{name}.json"
     if not path.exists() or not (sets or methods):
         return []
-    note("Measured in several runs: the times above are those of the last.")
+    note(SEVERAL_RUNS)
     rows = json.loads(path.read_text())["rows"]
     return [row for row in rows if (sets and row["set"] not in sets) or (methods and method_of(row) not in methods)]
 

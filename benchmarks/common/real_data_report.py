@@ -2,12 +2,20 @@
 
 import numpy as np
 
-from common.part import columns, markdown, where
+from common.part import markdown, where
 from common.pictures import BLACK, BLUE, GREEN, GREY, PINK, RED, SKY, legend, picture
 
 OURS, FUSED = "pymc_nrm", "pymc_nrm, fused"
 EM, VARIATIONAL = "GaussianMixture, BIC", "BayesianGaussianMixture"
-PEERS = (EM, VARIATIONAL, "latent classes, BIC", "k-means, silhouette", "HDBSCAN", "HDBSCAN, 15")
+# Peers, and their names in the table.
+PEERS = {
+    EM: "EM",
+    VARIATIONAL: "VB",
+    "latent classes, BIC": "LCA",
+    "k-means, silhouette": "k-means",
+    "HDBSCAN": "HDBSCAN",
+    "HDBSCAN, 15": "HDBSCAN",
+}
 # How far an adjusted Rand index may be behind the best of the peers.
 BEHIND = 0.1
 # Claims about means need so many sets, and a bin of probability so many pairs.
@@ -78,9 +86,9 @@ def headline(rows):
         if mean:
             best, own = max(others, key=mean.get), mean[FUSED if "fused" in what else OURS]
             measured = f"{own:.{digits}f}; best of peers: {mean[best]:.{digits}f} ({best}), {n_sets} sets"
-            claim = f"Mean {what} on continuous real data at least that of the best peer"
+            claim = f"Mean {what} on continuous real data"
             met = own >= mean[best] if n_sets >= FEWEST_SETS else None
-            claims.append((claim, measured, f"at least, on {FEWEST_SETS} sets", met))
+            claims.append((claim, measured, "at least the best peer's", met))
     compared = [here for here in values(rows, "ari").values() if OURS in here and len(here) > 1]
     if compared:
         claim = f"Adjusted Rand index more than {BEHIND} behind the best of the peers on a set"
@@ -90,120 +98,44 @@ def headline(rows):
 
 
 def table(rows):
-    continuous = sets_of(rows, "continuous")
-    others = sets_of(rows, "binary", "counts", "categorical", "mixed")
     text = (
-        "Real data in the units of their source.  *pymc_nrm*: a Dirichlet process mixture with alpha ~ Gamma(2, 1) and "
-        "learned hyperparameters, as `gaussian_mixture` and `mixture_model` write it, two chains of 300 draws after "
-        "300 of tuning, and the estimate that minimises variation of information; *fused*: the same after "
-        "`fused_estimate` has joined components that overlap.  Peers are of scikit-learn, with standardised features: "
-        "`GaussianMixture` with full covariances and 1 to 15 components by BIC; `BayesianGaussianMixture` with 20 "
-        "components and default priors; k-means with 2 to 15 clusters by silhouette; HDBSCAN with `min_cluster_size` "
-        "5 and 15, noise counted as one more cluster.  Latent classes by EM, 1 to 15 by BIC, are for binary, "
-        "categorical and count data.\n"
+        "*pymc_nrm*: `gaussian_mixture` and `mixture_model`, two chains of 300 draws after 300 of tuning, and the "
+        "estimate of least variation of information; *fused*: after `fused_estimate`.  Peers: scikit-learn's "
+        "`GaussianMixture` by BIC (EM), `BayesianGaussianMixture` (VB), k-means by silhouette, HDBSCAN with "
+        "`min_cluster_size` 5 and 15, and latent classes by BIC (LCA).\n\n"
+        "*ARI*: adjusted Rand index with the classes.  *Density*: held-out log density of a third of the items, nats "
+        "per item.  *Precision, recall*: of pairs of items in one component.  *Clusters* of the estimate, with R-hat "
+        "of their number.  The picture shows calibration, the JSON has Brier scores.\n\n"
     )
-    for claim, measured, _, met in headline(rows):
-        text += f"\n- {claim}{'' if met is None else ' (met)' if met else ' (not met)'}: {measured}."
-    text += "\n"
-    kinds = (("Continuous data", continuous), ("Binary, count, categorical and mixed data", others))
-    for title, chosen in kinds:
-        text += f"\n**{title}: adjusted Rand index with the known classes**; the best of a row is bold.\n\n"
-        text += by_set(rows, values(rows, "ari", chosen), digits=2)
-        densities = values(rows, "held_out", chosen)
-        if densities:
-            text += (
-                f"\n**{title}: held-out log predictive density** of a third of the items, in nats per item and in the "
-                "units of the data.\n\n"
-            )
-            text += by_set(rows, densities, digits=2)
-    far = behind_table(rows)
-    if far:
-        text += (
-            f"\n**Sets on which components or fused clusters are more than {BEHIND} behind the best peer.**  "
-            "Precision is the share of the pairs in one cluster that are of one class: low if clusters mix classes.  "
-            "Recall is the share of the pairs of one class that are in one cluster: low if classes are split.\n\n"
-        )
-        text += far
-    for title, chosen in kinds:
-        text += (
-            f"\n**{title}: calibration of pairs.**  Mean squared error (Brier score) of the probability that two items "
-            "belong together; methods without probabilities say 0 or 1.\n\n"
-        )
-        text += by_set(rows, values(rows, "brier", chosen), digits=3, best=min)
-    _, n_sets = reliability_curves(rows)
-    if n_sets:
-        text += "\n**Pairs of items of one class, by the probability with which they share a cluster**, over the "
-        text += f"{n_sets} sets on which these methods were measured, each of the same weight.\n\n"
-        text += reliability_table(rows)
-    text += "\n**Clusters and time.**  CPU seconds of one core, with the compilation of the model, without that of "
-    text += "the kernels.\n\n" + clusters(rows)
-    return text
-
-
-def by_set(rows, found, *, digits, best=max):
-    """One line for each set and one column for each method; the last line has means over complete sets."""
-    sizes = {row["set"]: row for row in rows}
-    methods = [method for method in (OURS, FUSED, *PEERS) if any(method in here for here in found.values())]
+    agreements, densities = values(rows, "ari"), values(rows, "held_out")
     lines = []
-    for name, here in found.items():
-        top = f"{best(here.values()):.{digits}f}"
-        row = sizes[name]
-        cells = [name, f"{row['n']} x {row['d']}", row["classes"] or None]
-        for method in methods:
-            value = here.get(method)
-            cells.append(None if value is None else _bold(f"{value:.{digits}f}", f"{value:.{digits}f}" == top))
-        lines.append(cells)
-    # Means are over sets on which all shown methods were measured.
-    mean, n_sets = averages(found, methods)
-    if n_sets > 1:
-        top = best(mean.values())
-        cells = [f"mean of {n_sets}", "", ""]
-        lines.append([*cells, *(_bold(f"{mean[method]:.{digits}f}", mean[method] == top) for method in methods)])
-    return markdown(["Set", "n x d", "classes", *methods], lines)
+    for row in where(rows, method=OURS):
+        ari, density = agreements.get(row["set"], {}), densities.get(row["set"], {})
+        line = [f"{row['set']}, {row['n']} x {row['d']}: {row['classes'] or '-'}"]
+        line += [
+            _number(ari.get(OURS)),
+            _number(ari.get(FUSED)),
+            _best(ari),
+            _number(density.get(OURS)),
+            _best(density),
+        ]
+        line.append(f"{row['precision']:.2f}, {row['recall']:.2f}" if "recall" in row else None)
+        lines.append([*line, f"{row['clusters']} ({row['rhat']:.2f})", f"{row['seconds']:.0f}"])
+    titles = ["ARI", "fused", "best peer", "density", "best peer", "precision, recall", "clusters", "CPU s"]
+    return text + markdown(["Set: classes", *titles], lines)
 
 
-def behind_table(rows):
-    """Agreement, precision and recall on sets far behind the best peer, before and after components are joined."""
-    best = {line[0]: line for method in (OURS, FUSED) for line in behind(rows, method)}
-    ours = {(row["set"], row["method"]): row for row in rows}
-    lines = []
-    for name, *_, value, peer in best.values():
-        line = [name, f"{value:.2f}: {peer}"]
-        for method in (OURS, FUSED):
-            row = ours.get((name, method), {})
-            line += [row.get("clusters"), *(row.get(key) for key in ("ari", "precision", "recall"))]
-        lines.append([cell if not isinstance(cell, float) else f"{cell:.2f}" for cell in line])
-    titles = ["clusters", "ARI", "precision", "recall"]
-    titles += [f"fused: {title}" for title in titles]
-    return markdown(["Set", "best peer", *titles], lines) if lines else ""
+def _number(value):
+    return None if value is None else f"{value:.2f}"
 
 
-def clusters(rows):
-    """Numbers of clusters, R-hat and time of the package, and times of its peers, by set."""
-    seconds = values(rows, "seconds")
-    shown = {
-        "Set": "set",
-        "classes": lambda row: row["classes"] or None,
-        "clusters of the estimate": "clusters",
-        "posterior mean": "mean_clusters",
-        "R-hat of their number": "rhat",
-        "CPU s: pymc_nrm": "seconds",
-    }
-    shown |= {peer: lambda row, peer=peer: seconds[row["set"]].get(peer) for peer in PEERS}
-    return columns(where(rows, method=OURS), shown)
-
-
-def reliability_table(rows):
-    curves, _ = reliability_curves(rows)
-    lines = []
-    for place in range(10):
-        cells = [curve.get(place) for curve in curves.values()]
-        lines.append([f"{place / 10:.1f} to {(place + 1) / 10:.1f}", *(cell and f"{cell[1]:.2f}" for cell in cells)])
-    return markdown(["Probability", *curves], lines)
-
-
-def _bold(text, whether):
-    return f"**{text}**" if whether else text
+def _best(found):
+    """The best of the peers, with its name."""
+    peers = {method: value for method, value in found.items() if method in PEERS}
+    if not peers:
+        return None
+    name = max(peers, key=peers.get)
+    return f"{peers[name]:.2f} {PEERS[name]}"
 
 
 STYLES = {
@@ -235,7 +167,7 @@ def pictures(rows, folder):
         with picture(folder / name, figsize=(8, 0.27 * len(agreements) + 1.4)) as (figure, axis):
             draw_agreements(axis, agreements)
             legend(figure, axis, ncols=4, fontsize=8)
-        found[name] = "Adjusted Rand index of all methods with the known classes, where the package was measured."
+        found[name] = "Adjusted Rand index of all methods with the known classes."
     if n_sets and densities:
         name = "real_data_probabilities.png"
         size = (10, max(0.27 * len(densities) + 1.4, 4.6))
@@ -247,11 +179,7 @@ def pictures(rows, folder):
                 handles |= {label: handle for handle, label in zip(*axis.get_legend_handles_labels(), strict=True)}
             handles = {method: handles[method] for method in STYLES if method in handles}
             figure.legend(handles.values(), handles.keys(), loc="outside lower center", ncols=4, fontsize=8)
-        found[name] = (
-            "Left: held-out log density of the package minus that of each peer; to the right of the line the package "
-            "is better.  Right: share of pairs of items of one class, by the probability that they share a cluster, "
-            f"{n_sets} sets."
-        )
+        found[name] = "Held-out density less that of each peer; share of pairs of one class by their probability."
     return found
 
 

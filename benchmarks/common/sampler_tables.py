@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from common.part import columns, groups, interval, markdown, spread, where
+from common.part import groups, markdown, where
 from common.pictures import COLORS, LINES, RED, picture
 from common.sampler_runs import TREE
 
@@ -44,142 +44,89 @@ def trace_picture(rows, reference, path):
             axis.set_xlabel("CPU time (s)")
         figure.legend(loc="outside lower center", ncols=3, fontsize=8)
         figure.suptitle(f"{reference['set']}: one chain of each sampler")
-    return {
-        path.name: "Log joint density and number of clusters against CPU time from bad starts, "
-        f"{reference['set']}; grey: what counts as stationary, and the posterior mean"
-    }
+    return {path.name: f"{reference['set']}: traces from bad starts against CPU time"}
 
 
 TEXT = """\
-Every step is called directly, without PyMC around it, on one core; times are CPU seconds, compilation excluded.
-
-*To stationarity* is the CPU time until the log joint density is first within {margins} of its mean in a long run.
-Chains start from one cluster, and from every item alone; the growth of guide trees counts, and steps are in tuning as a
-user's are.  Median and range over chains.
-
-*ESS per second* is that of the mean (split chains, `arviz_stats`), median and range over chains.  All samplers start
-from the last state of one long tree-guided run and make tuning draws first, which are not counted: the tree-guided
-sampler grows its trees and sets its numbers of moves then.  *Pairs* are indicators that two items share a cluster, for
-up to 50 random pairs whose probability is between 0.05 and 0.95: the median over pairs, and the least.  0 is a quantity
-that never changed; a dash stands for fewer than 50 draws, a question mark for an error that nothing is known about.
-
-*Clusters* is the posterior mean with its Monte Carlo standard error, *z* its distance from the reference in standard
-errors of both, *TV* the total variation distance between the laws of the number of clusters, in brackets what chance
-alone gives to a correct sampler of that effective sample size, roughly.  An error from fewer than 30 effective draws is
-itself a guess, and so is z: that of the slice sampler on 10k is from 13, see `NOTES.md`.
-
-The published sampler is **biased**: its effective sample size, in parentheses, says nothing about the posterior.
+Steps without PyMC around them, medians over chains: CPU seconds from one cluster until the log joint density is within
+5 nats (10k, documents: 100) of its mean in a long run; then effective samples per CPU second in stationarity of the
+number of clusters, the log joint, and the worst of 50 uncertain pairs of items.
 """
 
 ABLATION = """\
-The tree-guided step without some of its moves, whose numbers are then 0; Gibbs updates of items always remain.
-Informed splits and merges end with tuning.  Columns are those of the part `samplers`, where they are explained.
+The tree-guided step without some of its moves; Gibbs updates of items always remain, and informed splits and merges end
+with tuning.  CPU seconds from one cluster; effective samples of the number of clusters and of the log joint per second.
 """
 
 # Samplers to compare with: the least factor that is aimed at, and their titles.
+# Samplers to compare with: the least factor that is aimed at, and their short names.
 RIVALS = {
-    "published tree-guided (biased)": (20, "published (biased)"),
-    "split-merge, restricted Gibbs": (5, "split-merge, restricted Gibbs (Jain & Neal 2004)"),
-    "split-merge, sequential": (5, "split-merge, sequential (after Dahl 2005)"),
+    "published tree-guided (biased)": (20, "published"),
+    "split-merge, restricted Gibbs": (5, "restricted Gibbs"),
+    "split-merge, sequential": (5, "sequential"),
 }
-QUANTITIES = {"clusters": "number of clusters", "log_joint": "log joint", "pairs": "pairs, median"}
-RATES = {
-    "clusters": "ESS/s of clusters",
-    "log_joint": "of log joint",
-    "pairs": "of pairs",
-    "worst_pair": "of the worst pair",
-}
+RATES = ("clusters", "log_joint", "worst_pair")
+FAR = 2.5
 
 
 def sampler_tables(rows):
-    """Markdown tables of all sets, and of the factors between the tree-guided sampler and its rivals."""
-    margins = " or ".join(f"{margin:g} nats" for margin in sorted(groups(where(rows, kind="reference"), "margin")))
-    return "\n".join([_tables(TEXT.format(margins=margins), rows), *_factors(rows)])
+    """Text, sets, a table with a line for each sampler, and which numbers of clusters are wrong."""
+    headings = [_heading(row) for row in where(rows, kind="reference")]
+    return "\n".join([TEXT, *headings, "", _by_sampler(rows, RATES), _far(where(rows, kind="stationary"))])
 
 
 def ablation_table(rows):
-    return _tables(ABLATION, rows)
-
-
-def _tables(text, rows):
-    found = [(_heading(row), _set_table(where(rows, set=row["set"]))) for row in where(rows, kind="reference")]
-    return "\n".join([text, *(part for pair in found for part in pair)])
+    return f"{ABLATION}\n{_by_sampler(rows, RATES[:2])}"
 
 
 def _heading(row):
-    source = f"{row['mean']:.2f} +- {_error(row)} clusters"
-    if row["source"] == "known":
-        source = f"Reference, known from long runs: {source}."
-    else:
-        source = f"Reference, a long run of {row['source']}: {source}."
-        if row["disagreement"] is not None:
-            source += f" The two differ by {abs(row['disagreement']):.1f} standard errors."
-    chains = "1 chain" if row["n_chains"] == 1 else f"{row['n_chains']} chains"
-    times = (
-        f"{row['seconds_bad']:g} s at most from bad starts, {row['tune']} tuning draws and {row['seconds_good']:g} s"
+    return f"- {row['set']}: {row['title']}; {row['mean']:.2f} +- {_error(row)} clusters."
+
+
+def _by_sampler(rows, names):
+    """One line for each sampler and one column for each set: time from one cluster, and effective samples."""
+    sets = groups(where(rows, kind="reference"), "set")
+    arrivals = {(row["set"], row["sampler"]): _time(row) for row in where(rows, kind="arrival", start="one")}
+    rates = {(row["set"], row["sampler"]): _rates(row, names) for row in where(rows, kind="stationary")}
+    lines = []
+    for sampler in groups(where(rows, kind="stationary"), "sampler"):
+        keys = [(name, sampler) for name in sets]
+        lines.append([sampler, *(f"{arrivals[key]}; {rates[key]}" if key in rates else None for key in keys)])
+    return markdown(["Sampler", *sets], lines)
+
+
+def _time(row):
+    """Median; a chain that never arrives counts as an infinite time."""
+    times = sorted(float("inf") if time is None else time for time in row["times"])
+    middle = times[len(times) // 2]
+    return f"> {row['allowed']:g}" if middle == float("inf") else f"{middle:.2g}"
+
+
+def _rates(row, names):
+    """Medians of some quantities; in brackets for a biased sampler."""
+    found = [row.get(f"{name}_median") for name in names]
+    text = ", ".join("-" if value is None else _short(value) for value in found)
+    return text if row["exact"] else f"({text})"
+
+
+def _far(rows):
+    """Distances of mean numbers of clusters from the reference in standard errors, those above ``FAR`` by name."""
+    rows = [row for row in rows if row["z"] is not None]
+    far = [f"{row['sampler']} on {row['set']} {row['z']:.1f}" for row in rows if row["exact"] and abs(row["z"]) > FAR]
+    others = max((abs(row["z"]) for row in rows if row["exact"] and abs(row["z"]) <= FAR), default=0.0)
+    biased = max((abs(row["z"]) for row in rows if not row["exact"]), default=0.0)
+    return (
+        f"Mean numbers of clusters are within {others:.1f} standard errors of the reference, but for "
+        f"{', '.join([*far, f'the published sampler: up to {biased:.0f}'])}.\n"
     )
-    return f"**{row['set']}**: {row['title']}. {chains} of each kind: {times}. {source}\n"
-
-
-def _set_table(rows):
-    arrivals = {(row["start"], row["sampler"]): row for row in where(rows, kind="arrival")}
-    shown = {"Sampler": "sampler", "ms per draw": "milliseconds"}
-    for start, place in STARTS.items():
-        if where(rows, kind="arrival", start=start):
-            title = f"to stationarity, {place.replace('items ', '')} (s)"
-            shown[title] = lambda row, start=start: _times(arrivals[start, row["sampler"]])
-    for name in RATES:
-        shown[RATES[name]] = lambda row, name=name: _rate(row, name)
-    shown["clusters"] = lambda row: f"{row['mean']:.2f} +- {_error(row)}"
-    shown["z"] = lambda row: None if row["z"] is None else f"{row['z']:.1f}"
-    shown["TV"] = _variation
-    return columns(where(rows, kind="stationary"), shown)
 
 
 def _error(row):
     return "?" if row["error"] is None else f"{row['error']:.2g}"
 
 
-def _times(row):
-    """Median and range; a chain that never arrives counts as an infinite time."""
-    times = sorted(float("inf") if time is None else time for time in row["times"])
-    late = sum(time == float("inf") for time in times)
-    if late == len(times):
-        return f"never in {row['allowed']:g}"
-    if late:
-        return f"{times[0]:.2g} at best, never in {late} of {len(times)}"
-    return interval(spread(times), ".2g")
-
-
-def _rate(row, name):
-    if row.get(f"{name}_median") is None:
-        return None
-    median, least, most = (_short(row[f"{name}_{key}"]) for key in ("median", "least", "most"))
-    text = median if median == least == most else f"{median}, {least} to {most}"
-    return text if row["exact"] else f"({text})"
-
-
 def _short(value):
     return f"{value:,.0f}" if value >= 100 else f"{value:.2g}"
-
-
-def _variation(row):
-    chance = "?" if row["expected_variation"] is None else f"{row['expected_variation']:.3f}"
-    return f"{row['variation']:.3f} [{chance}]"
-
-
-def _factors(rows):
-    """Ratios of median effective sample sizes per second."""
-    found = {(row["set"], row["sampler"]): row for row in where(rows, kind="stationary")}
-    lines = []
-    for row in where(rows, kind="stationary", sampler=TREE):
-        for quantity, words in QUANTITIES.items():
-            ratios = [_ratio(row, found.get((row["set"], rival)), f"{quantity}_median") for rival in RIVALS]
-            lines.append([row["set"], words, *ratios])
-    if not lines:
-        return []
-    titles = [f"tree-guided / {title}" for _, title in RIVALS.values()]
-    return ["**Factors** between medians of ESS per second.\n", markdown(["Set", "ESS/s of", *titles], lines)]
 
 
 def sampler_headline(rows):
@@ -187,20 +134,23 @@ def sampler_headline(rows):
     stationary = {(row["set"], row["sampler"]): row for row in where(rows, kind="stationary")}
     arrivals = {(row["set"], row["sampler"]): row for row in where(rows, kind="arrival", start="one")}
     lines = []
-    for name in ("toy", "10k"):
-        for rival, (target, _) in RIVALS.items():
+    for rival, (target, _) in RIVALS.items():
+        measured, every = [], []
+        for name in ("toy", "10k"):
             pair = stationary.get((name, TREE), {}), stationary.get((name, rival))
             ratios = [_ratio(*pair, f"{quantity}_median") for quantity in ("clusters", "log_joint")]
             if all(isinstance(ratio, float) for ratio in ratios):
-                claim = f"ESS per second in stationarity, {name}: tree-guided / {rival}"
-                measured = f"{ratios[0]:.2g} (clusters), {ratios[1]:.2g} (log joint)"
-                lines.append((claim, measured, f"{target}", min(ratios) >= target))
+                every += ratios
+                measured.append(f"{name} {', '.join(_short(ratio) for ratio in ratios)}")
+        if every:
+            claim = f"ESS per second of clusters, log joint in stationarity: tree-guided / {rival}"
+            lines.append((claim, "; ".join(measured), f"{target}", min(every) >= target))
     for name in ("toy", "10k", "documents"):
         if (name, TREE) in arrivals:
-            rivals = [rival for rival in RIVALS if (name, rival) in arrivals]
-            others = ", ".join(f"{_times(arrivals[name, rival])} ({rival})" for rival in rivals)
+            rivals = {rival: short for rival, (_, short) in RIVALS.items() if (name, rival) in arrivals}
+            others = "; ".join(f"{short} {_time(arrivals[name, rival])}" for rival, short in rivals.items())
             claim = f"CPU seconds from one cluster to stationarity, {name}"
-            lines.append((claim, f"{_times(arrivals[name, TREE])}; {others}", None, None))
+            lines.append((claim, f"{_time(arrivals[name, TREE])}; {others}", None, None))
     scores = {row["set"]: row["z"] for row in stationary.values() if row["sampler"] == TREE and row["z"]}
     if scores:
         worst = max(scores, key=lambda name: abs(scores[name]))
