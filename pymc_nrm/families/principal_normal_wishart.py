@@ -14,7 +14,7 @@ from pymc_nrm.families.base import Centred, Hyperparameter, conjugate_family
 from pymc_nrm.families.learned import Hyperpriors, shared_text, wishart_fields
 from pymc_nrm.families.moments import check_ratio, summation_grid
 from pymc_nrm.families.normal_wishart import NormalWishart
-from pymc_nrm.families.sample_covariance import check_full_rank
+from pymc_nrm.families.sample_covariance import check_columns_vary, check_full_rank, check_variances
 from pymc_nrm.families.wishart_rows import draw_mean_and_covariance
 from pymc_nrm.kernels.generic import generic, kernel
 from pymc_nrm.kernels.lanes import LANES
@@ -25,7 +25,7 @@ _LOG_2_PI = math.log(2.0 * math.pi)
 _LARGEST_ERROR = 1e-8
 
 
-class _AboveComponents(AboveFeatures):
+class AboveComponents(AboveFeatures):
     """Numbers above the number of leading directions minus 1."""
 
     description = "finite and greater than the number of leading directions minus 1"
@@ -35,7 +35,7 @@ class _AboveComponents(AboveFeatures):
 
     def given(self, parameters):
         Psi = parameters.Psi
-        return self if Psi is None else _AboveComponents(Psi.shape[0])
+        return self if Psi is None else AboveComponents(Psi.shape[0])
 
     def inside(self, x, d):
         return super().inside(x, self.k)
@@ -48,11 +48,14 @@ def leading(family):
 
 
 class Scores(NamedTuple):
-    """Data of a kernel: scores of the leading directions (n, k), of the others (n, q), and a grid for the former."""
+    """Data of a kernel: scores of the leading directions (n, k), lengths along the others (n, q), a grid for the
+    former, and the logarithm of the volume of the map from scores to data.
+    """
 
     values: Any
     rest: Any
     grid: Any
+    log_volume: Any
 
     def take_items(self, items):
         return self._replace(values=self.values[items], rest=self.rest[items])
@@ -66,7 +69,7 @@ class Scores(NamedTuple):
         "location": Hyperparameter(("k",), "real"),
         "kappa": Hyperparameter((), "positive"),
         "Psi": Hyperparameter(("k", "k"), "positive definite"),
-        "nu": Hyperparameter((), _AboveComponents()),
+        "nu": Hyperparameter((), AboveComponents()),
         "noise": Hyperparameter(("q",), "positive"),
     },
     parameters={"mean": ("d",), "covariance": ("d", "d")},
@@ -131,7 +134,9 @@ class PrincipalNormalWishart(NamedTuple):
         ['x_share', 'x_kappa', 'x_excess', 'x_squared_pivot', 'x_below_pivot', 'x_noise']
         """
         prior = Hyperpriors(name, X)
-        center, scale, directions, variances = principal_directions(check_matrix(cls, prior.values))
+        values = check_matrix(cls, prior.values)
+        check_full_rank(values)
+        center, scale, directions, variances = principal_directions(values)
         k, d = n_components, len(center)
         prior.features()
         leading = prior.dimension("component", range(1, k + 1))
@@ -146,14 +151,12 @@ class PrincipalNormalWishart(NamedTuple):
 
     def prepare_data(self, X):
         center, scale, directions = (known_value(field) for field in self[:3])
-        if center is None or scale is None or directions is None:
-            raise ValueError("center, scale and directions of PrincipalNormalWishart must be constants")
-        if np.abs(directions.T @ directions - np.eye(len(directions))).max() > _LARGEST_ERROR:
-            raise ValueError("directions of PrincipalNormalWishart must be an orthogonal matrix")
+        check_orthogonal(self, center, scale, directions)
         scores = (check_matrix(self, X) - center) / scale @ directions
         [k] = static_shape(self.location)
         values = np.ascontiguousarray(scores[:, :k])
-        return Scores(values, np.ascontiguousarray(scores[:, k:]), summation_grid(values))
+        log_volume = float(np.log(scale).sum())
+        return Scores(values, np.ascontiguousarray(scores[:, k:]), summation_grid(values), log_volume)
 
     def prepare_alike(self, X, data):
         return self.prepare_data(X)._replace(grid=data.grid)
@@ -163,14 +166,14 @@ class PrincipalNormalWishart(NamedTuple):
         base.check_resolution(leading(self), Centred(data.values, np.zeros(len(self.location)), data.grid), title)
         check_ratio(Centred(data.rest, np.zeros(len(self.noise))), np.sqrt(self.noise), "noise", title)
 
-    # A row of statistics is that of the leading scores, followed by the sums of squares of the others (q); a row of the
-    # cache is that of the leading scores.
+    # A row of statistics: that of the leading scores, sums of squares of the others (q), and the sum of the logarithms
+    # of the scales; a row of the cache is that of the leading scores.
     def statistics_size(self):
-        return base.statistics_size(leading(self)) + self.noise.shape[0]
+        return base.statistics_size(leading(self)) + self.noise.shape[0] + 1
 
     def add_item(self, statistics, data, item, sign):
         base.add_item(leading(self), statistics, data, item, sign)
-        add_squares(statistics, data, item, sign)
+        add_shared(statistics, data, item, sign)
 
     def cache_size(self):
         return base.cache_size(leading(self))
@@ -180,7 +183,7 @@ class PrincipalNormalWishart(NamedTuple):
 
     def update_cache(self, statistics, cache, data, item, sign):
         fast.update_cache(leading(self), statistics, cache, data, item, sign)
-        add_squares(statistics, data, item, sign)
+        add_shared(statistics, data, item, sign)
 
     def log_predictive(self, cache, data, item):
         return base.log_predictive(leading(self), cache, data, item) + log_shared_density(self, data, item)
@@ -213,13 +216,14 @@ class PrincipalNormalWishart(NamedTuple):
     def log_marginals_with_gradient(self, statistics, gradient):
         # The map is constant: its derivatives stay 0.
         d, q = self.scale.shape[0], self.noise.shape[0]
-        start, end = 2 * d + d * d, gradient.shape[0] - q
+        start, end = 2 * d + self.directions.size, gradient.shape[0] - q
         total = fast.log_marginals_with_gradient(leading(self), statistics, gradient[start:end])
         for row in range(statistics.shape[0]):
-            squares = statistics[row, statistics.shape[1] - q :]
+            squares = statistics[row, statistics.shape[1] - q - 1 :]
             total += log_shared_marginal(self, statistics[row])
             for j in range(q):
-                gradient[end + j] += 0.5 * (squares[j] / self.noise[j] - statistics[row, 0]) / self.noise[j]
+                n_values = statistics[row, 0] * n_directions(self, j)
+                gradient[end + j] += 0.5 * (squares[j] / self.noise[j] - n_values) / self.noise[j]
         return total
 
     def parameters_size(self):
@@ -275,22 +279,29 @@ class PrincipalNormalWishart(NamedTuple):
 
 
 @kernel
-def add_squares(statistics, data, item, sign):
-    """Add or subtract the squares of the other scores of an item at the end of a row of statistics."""
+def n_directions(family, j):
+    """Number of directions that share a noise: one, but for the last noise all that are left."""
+    q = family.noise.shape[0]
+    return family.scale.shape[0] - family.location.shape[0] - (q - 1) if j == q - 1 else 1
+
+
+@kernel
+def add_shared(statistics, data, item, sign):
+    """Add or subtract the squares of an item along the other directions, and the volume, at the end of a row."""
     q = data.rest.shape[1]
-    start = statistics.shape[0] - q
+    start = statistics.shape[0] - q - 1
     for j in range(q):
         statistics[start + j] += sign * data.rest[item, j] * data.rest[item, j]
+    statistics[start + q] += sign * data.log_volume
 
 
 @kernel
 def log_shared_density(family, data, item):
     """Log density of what is the same in all clusters: noise, and the volume of the map from scores to data."""
-    total = 0.0
+    total = -data.log_volume
     for j in range(family.noise.shape[0]):
-        total -= 0.5 * (_LOG_2_PI + math.log(family.noise[j]) + data.rest[item, j] ** 2 / family.noise[j])
-    for j in range(family.scale.shape[0]):
-        total -= math.log(family.scale[j])
+        of_noise = n_directions(family, j) * (_LOG_2_PI + math.log(family.noise[j]))
+        total -= 0.5 * (of_noise + data.rest[item, j] ** 2 / family.noise[j])
     return total
 
 
@@ -306,22 +317,31 @@ def add_shared_density(family, data, item, width, values):
 def log_shared_marginal(family, statistics):
     """The sum of :func:`log_shared_density` over the items of a cluster."""
     n, q = statistics[0], family.noise.shape[0]
-    start = statistics.shape[0] - q
-    total = 0.0
+    start = statistics.shape[0] - q - 1
+    total = -statistics[start + q]
     for j in range(q):
-        total -= 0.5 * (n * (_LOG_2_PI + math.log(family.noise[j])) + statistics[start + j] / family.noise[j])
-    for j in range(family.scale.shape[0]):
-        total -= n * math.log(family.scale[j])
+        of_noise = n * n_directions(family, j) * (_LOG_2_PI + math.log(family.noise[j]))
+        total -= 0.5 * (of_noise + statistics[start + j] / family.noise[j])
     return total
+
+
+def check_orthogonal(family, center, scale, directions):
+    """Check that the map to scores is known, and that directions are orthonormal columns, shape (d, p)."""
+    title = type(family).__name__
+    if center is None or scale is None or directions is None:
+        raise ValueError(f"center, scale and directions of {title} must be constants")
+    if np.abs(directions.T @ directions - np.eye(directions.shape[1])).max() > _LARGEST_ERROR:
+        raise ValueError(f"directions of {title} must be an orthogonal matrix, or columns of one")
 
 
 def principal_directions(X):
     """Means and standard deviations of columns, principal directions of the scaled columns, and variances along them.
 
-    Directions are the columns of an orthogonal matrix in order of decreasing variance; the entry of largest size of
-    each is positive.  Shapes: ``X`` (n, d); returns (d,), (d,), (d, d), (d,).
+    Directions are orthonormal columns in order of decreasing variance; the entry of largest size of each is positive.
+    They are p = min(n, d).  Shapes: ``X`` (n, d); returns (d,), (d,), (d, p), (p,).
     """
-    check_full_rank(X)
+    check_columns_vary(X)
+    check_variances(X.var(axis=0, ddof=1))
     center, scale = X.mean(axis=0), X.std(axis=0, ddof=1)
     _, lengths, rows = np.linalg.svd((X - center) / scale, full_matrices=False)
     largest = np.take_along_axis(rows, np.abs(rows).argmax(axis=1)[:, None], axis=1)

@@ -15,6 +15,7 @@ from pymc_nrm.families.learned_draws import log_marginals_of_feature
 from pymc_nrm.families.normal_gamma import NormalGamma
 from pymc_nrm.families.normal_wishart import NormalWishart
 from pymc_nrm.families.principal_normal_wishart import PrincipalNormalWishart
+from pymc_nrm.families.spherical_principal_normal_wishart import SphericalPrincipalNormalWishart
 from pymc_nrm.measures.generalized_gamma_measures import DirichletProcess
 from pymc_nrm.models.learned_fields import full_family, made_fields, n_features, named_variables
 from pymc_nrm.models.mixture import MixtureRV
@@ -175,6 +176,7 @@ _WISHART = _Form("Psi", lambda d: [(), (), (), (d,), (d * (d - 1) // 2,)], _read
 _FORMS = {
     NormalWishart: _WISHART,
     PrincipalNormalWishart: _WISHART,
+    SphericalPrincipalNormalWishart: _WISHART,
     NormalGamma: _Form("beta", lambda d: [(d,), (), ()], _read_gammas),
 }
 

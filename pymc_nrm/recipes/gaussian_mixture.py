@@ -100,8 +100,10 @@ def gaussian_mixture(
     covariance : {None, "full", "diagonal"}
         ``"full"`` is :class:`~pymc_nrm.NormalWishart`, ``"diagonal"`` is :class:`~pymc_nrm.NormalGamma`.  None is full
         if there are 2 to 30 features, more items than features, and no column is a linear combination of others;
-        otherwise diagonal.  With d features, a full one has d (d + 1) / 2 hyperparameters to learn: for many
-        features take ``n_components``.
+        otherwise diagonal, or ``n_components="auto"`` for complete data of more than 30 features and at most as many
+        items.  With d features, a full one has d (d + 1) / 2 hyperparameters to learn: for many features take
+        ``n_components``.  A diagonal one takes each feature by itself, so that correlated features give many clusters,
+        and costs time in proportion to d.
     n_components : int or "auto", optional
         Number k of principal directions in which clusters differ, not of clusters.  With columns divided by their
         standard deviations, scores along the k directions of largest variance are those of full Gaussian clusters;
@@ -110,7 +112,9 @@ def gaussian_mixture(
         different k compare: :func:`~pymc_nrm.recipes.held_out_density` shows which k predicts best.  ``"auto"`` is the
         least k with 95 % of the variance of the scaled columns; it is cheap, and wrong where clusters differ in
         directions of little variance.  By default, and with as many as there are columns, clusters differ in all.
-        Needs complete rows, more of them than columns.
+        With n rows of at least as many columns, k is at most n - 2, all other directions share a single variance, and
+        ``"auto"`` takes the directions with more variance than any in 10 tables of shuffled columns (Horn 1965), at
+        most n / 5.  Needs complete rows.
     measure : measure or ElicitedPrior, optional
         By default ``DirichletProcess(pm.Gamma.dist(2, 1))``.  Hyperparameters are numbers, or distributions such as
         ``pm.Beta.dist(1, 4)``, which become variables of the model with the names of the hyperparameters.

@@ -8,8 +8,10 @@ import pandas as pd
 
 from pymc_nrm.common.checks import check_count, check_flag
 from pymc_nrm.families import NormalGamma, NormalWishart
+from pymc_nrm.families.arguments import check_matrix
 from pymc_nrm.families.principal_normal_wishart import PrincipalNormalWishart, principal_directions
 from pymc_nrm.families.sample_covariance import check_full_rank, check_two_values, dependent_columns
+from pymc_nrm.families.spherical_principal_normal_wishart import SphericalPrincipalNormalWishart
 from pymc_nrm.models.mixture import Mixture
 from pymc_nrm.recipes.columns import first_few, name_of_column, warn_of_redundant_columns, warn_user
 from pymc_nrm.recipes.ties import with_jittered_ties
@@ -17,8 +19,12 @@ from pymc_nrm.recipes.ties import with_jittered_ties
 # A child of PyMC's logger, which shows messages of level INFO.
 _log = logging.getLogger("pymc.nrm_recipes")
 
-# Share of the variance that "auto" keeps.
+# Share of the variance that "auto" keeps where there are more rows than columns.
 _SHARE = 0.95
+
+# Elsewhere, "auto" compares variances with the largest ones of so many tables of shuffled columns, and takes at most
+# one direction for so many rows.
+_N_SHUFFLED, _ROWS_PER_DIRECTION = 10, 5
 
 
 def chosen_n_components(X, n_components, names):
@@ -30,27 +36,39 @@ def chosen_n_components(X, n_components, names):
             f"n_components needs complete data; columns [{names(gaps)}] have missing values. Leave out these rows or "
             "columns"
         )
-    if n <= d:
-        raise ValueError(
-            f"n_components needs more rows than columns, for the variance in every direction; got {n} rows and {d} "
-            "columns. Take fewer columns"
-        )
-    if np.isfinite(X).all() and (X.min(axis=0) < X.max(axis=0)).all():
+    if n > d and np.isfinite(X).all() and (X.min(axis=0) < X.max(axis=0)).all():
         dependent = dependent_columns(X)
         if len(dependent):
             raise ValueError(
                 f"n_components needs variance in every direction; columns [{names(dependent)}] are linear combinations "
                 "of others. Leave them out"
             )
+    most = d if n > d else max(1, n - 2)
     if n_components == "auto":
-        variances = principal_directions(X)[3]
-        n_components = min(d, 1 + int(np.searchsorted(np.cumsum(variances), _SHARE * variances.sum())))
-        _log.info(
-            f"n_components='auto' takes {n_components} of {d} principal directions, with {_SHARE:.0%} of the variance "
-            "of the scaled columns"
-        )
-    check_count("n_components", n_components, 1, d)
+        variances = principal_directions(check_matrix(PrincipalNormalWishart, X))[3]
+        if n > d:
+            n_components = min(d, 1 + int(np.searchsorted(np.cumsum(variances), _SHARE * variances.sum())))
+            why = f"with {_SHARE:.0%} of the variance of the scaled columns"
+        else:
+            n_components = min(max(1, _n_above_noise(X, variances)), max(1, n // _ROWS_PER_DIRECTION))
+            why = f"with {variances[:n_components].sum() / d:.0%} of the variance of the scaled columns; all others "
+            why += "share one noise"
+        _log.info(f"n_components='auto' takes {n_components} of {most} principal directions, {why}")
+    check_count("n_components", n_components, 1, most)
     return int(n_components)
+
+
+def _n_above_noise(X, variances):
+    """The number of leading variances of scaled columns (n, d) that are larger than those of shuffled columns (Horn
+    1965, "A rationale and test for the number of factors in factor analysis").
+    """
+    rng, scaled = np.random.default_rng(0), (X - X.mean(axis=0)) / X.std(axis=0, ddof=1)
+    largest = np.zeros(len(X))
+    for _ in range(_N_SHUFFLED):
+        shuffled = rng.permuted(scaled, axis=0)
+        largest = np.maximum(largest, np.linalg.eigvalsh(shuffled @ shuffled.T)[::-1] / (len(X) - 1))
+    below = variances <= largest[: len(variances)]
+    return int(below.argmax()) if below.any() else len(variances)
 
 
 COVARIANCES = ("full", "diagonal")
@@ -84,6 +102,13 @@ def add_numeric_block(name, z, X, covariance, jitter_ties, n_components=None):
     """Add Gaussian data X (n, d) of the items of a partition to the model at hand, with learned hyperparameters."""
     recorded = np.asarray(X, dtype="float64")
     columns = recorded.reshape(len(recorded), -1)
+    if n_components is None and covariance is None and _takes_directions(columns):
+        n_components = "auto"
+        _log.info(
+            f"There are {len(columns)} rows for {columns.shape[1]} numeric columns, too few for covariances: clusters "
+            "differ along leading principal directions, n_components='auto'. covariance='diagonal' makes columns "
+            "independent within clusters instead, which cuts correlated ones into many clusters and is far slower"
+        )
     if n_components is None:
         covariance = _chosen_covariance(X, recorded, covariance)
         warn_of_redundant_columns(X, columns)
@@ -95,7 +120,9 @@ def add_numeric_block(name, z, X, covariance, jitter_ties, n_components=None):
         _tell_of_jitter(X, widths)
     _warn_of_repeated_values(X, recorded, widths)
     if n_components is not None and n_components < columns.shape[1]:
-        family = PrincipalNormalWishart.learned(name, X, n_components)
+        is_wide = len(columns) <= columns.shape[1]
+        family_class = SphericalPrincipalNormalWishart if is_wide else PrincipalNormalWishart
+        family = family_class.learned(name, X, n_components)
     elif covariance == "full":
         _tell_of_gaps(name, X, np.isnan(recorded.reshape(len(recorded), -1)))
         family = NormalWishart.learned(name, X)
@@ -107,6 +134,12 @@ def add_numeric_block(name, z, X, covariance, jitter_ties, n_components=None):
         # Descriptions show these.
         mixture.tag.recorded = recorded
     return mixture
+
+
+def _takes_directions(columns):
+    """Whether clusters differ along principal directions by default: complete data of many columns and fewer rows."""
+    n, d = columns.shape
+    return n <= d and d > _MOST_FULL_FEATURES and not np.isnan(columns).any()
 
 
 def add_rows(name, z, rows, covariance):
@@ -134,6 +167,12 @@ def _chosen_covariance(X, recorded, covariance):
             _warn_of_independence(obstacle)
     elif covariance == "full" and recorded.ndim == 2 and not np.isinf(recorded).any():
         check_two_values(recorded)
+        n, d = np.count_nonzero(~np.isnan(recorded).all(axis=1)), recorded.shape[1]
+        if n <= d:
+            raise ValueError(
+                f"covariance='full' needs more rows than columns; got {n} rows and {d} columns. Take n_components="
+                "'auto', with which clusters differ along leading principal directions, or covariance='diagonal'"
+            )
         check_full_rank(recorded)
     return covariance
 
@@ -151,13 +190,16 @@ def _obstacle_to_covariances(X, values):
     if d == 1 or np.isinf(values).any():
         return None
     n = np.count_nonzero(~np.isnan(values).all(axis=1))
+    if n <= d:
+        remedy = "Take n_components='auto', with which clusters differ along leading principal directions"
+        if np.isnan(values).any():
+            remedy = "n_components='auto' needs complete columns: leave out those with missing values, or fill them in"
+        return f"There are {n} rows for {d} numeric columns, too few for covariances. {remedy}"
     if d > _MOST_FULL_FEATURES:
         return (
             f"There are {d} numeric columns, and full covariances are for at most {_MOST_FULL_FEATURES}. Take "
             "n_components or fewer columns, or covariance='full', which is slow"
         )
-    if n <= d:
-        return f"There are {n} rows for {d} numeric columns, too few for covariances. Take fewer columns"
     if not (np.fmin.reduce(values) < np.fmax.reduce(values)).all():
         return None
     dependent = dependent_columns(values)

@@ -8,6 +8,7 @@ from scipy import sparse
 
 import pymc_nrm as nrm
 from pymc_nrm.families.principal_normal_wishart import PrincipalNormalWishart
+from pymc_nrm.families.spherical_principal_normal_wishart import SphericalPrincipalNormalWishart
 from pymc_nrm.steps.marginal_gibbs import MarginalGibbs
 from pymc_nrm.steps.slice_sampler import SliceSampler
 from pymc_nrm.steps.split_merge import SplitMerge
@@ -63,6 +64,13 @@ FAMILIES = {
     "PrincipalNormalWishart": Data(
         PrincipalNormalWishart([0.5, 1.2], [2.0, 0.5], [[0.6, -0.8], [0.8, 0.6]], [0.1], 0.3, [[0.5]], 3.0, [0.4]),
         np.array([[0.0, 0.4], [1.1, 1.9], [0.7, 0.6], [-1.6, 1.2], [2.2, 2.4]]),
+    ),
+    "SphericalPrincipalNormalWishart": Data(
+        SphericalPrincipalNormalWishart(
+            *([0.5, 1.2, 0.1, 0.0, 0.3], [2.0, 0.5, 1.0, 1.5, 1.0], np.full((5, 1), np.sqrt(0.2))),
+            *([0.1], 0.3, [[0.5]], 3.0, [0.4]),
+        ),
+        np.outer([0.0, 2.0, 1.7, -0.5], np.ones(5)) + np.cos(np.arange(20.0)).reshape(4, 5),
     ),
     "NormalWishart, vector": Data(
         nrm.NormalWishart(mu=20.0, kappa=0.2, Psi=np.eye(1), nu=3.0), np.array([19.1, 20.3, 21.8, 20.7, 18.0])

@@ -9,6 +9,7 @@ from scipy import sparse, stats
 
 import pymc_nrm as nrm
 from pymc_nrm.families.principal_normal_wishart import PrincipalNormalWishart
+from pymc_nrm.families.spherical_principal_normal_wishart import SphericalPrincipalNormalWishart
 
 RNG = np.random.default_rng(1)
 REAL = RNG.normal(size=(12, 3)) @ [[2.0, 1.0, 0.0], [0.0, 1.0, 0.5], [0.0, 0.0, 0.2]]
@@ -23,15 +24,17 @@ FAMILIES = {
     nrm.NormalDiffusion: REAL,
     nrm.IndependentNormalDiffusion: REAL,
     PrincipalNormalWishart: REAL,
+    SphericalPrincipalNormalWishart: REAL,
 }
 TREES = (nrm.NormalDiffusion, nrm.IndependentNormalDiffusion)
+PRINCIPAL = (PrincipalNormalWishart, SphericalPrincipalNormalWishart)
 PATHS = np.array([[0, 0], [0, 0], [1, 1], [1, 2], [0, 3], [0, 0], [2, 4], [1, 1], [0, 3], [1, 2], [2, 4], [0, 5]])
 LABELS = np.array([0, 0, 1, 1, 0, 2, 2, 1, 0, 1, 2, 0])
 
 
 def learned(family_class, name, X):
     """With two levels of a tree, or two leading directions."""
-    return family_class.learned(name, X, *([2] if family_class in (*TREES, PrincipalNormalWishart) else []))
+    return family_class.learned(name, X, *([2] if family_class in (*TREES, *PRINCIPAL) else []))
 
 
 def log_density(family_class, X, seed):
@@ -56,7 +59,7 @@ def in_other_units(X):
 
 CHANGES = [
     *((cls, in_other_units, np.log(10.0)) for cls in (nrm.NormalWishart, nrm.NormalGamma, *TREES)),
-    (PrincipalNormalWishart, in_other_units, np.log(10.0)),
+    *((cls, in_other_units, np.log(10.0)) for cls in PRINCIPAL),
     (nrm.NormalGamma, lambda X: -X, 0.0),
     (nrm.BernoulliBeta, lambda X: 1 - X, 0.0),
     (nrm.CategoricalDirichlet, lambda X: (X + 1) % 3, 0.0),

@@ -8,15 +8,23 @@ import pytest
 from attack.reference import LOG_MARGINALS
 from helpers import log_marginal_of, mixture_of, refused
 from scipy import stats
+from scipy.linalg import null_space
 from scipy.stats import multivariate_t
 
 import pymc_nrm as nrm
 from pymc_nrm.families import NormalWishart, base
 from pymc_nrm.families.arguments import broadcast_hyperparameters
 from pymc_nrm.families.base import prepare_data, statistics_size
-from pymc_nrm.families.conjugate import draw_item, draw_parameters
+from pymc_nrm.families.conjugate import (
+    draw_item,
+    draw_parameters,
+    gaussian_log_affinities,
+    log_affinities,
+    named_parameters,
+)
 from pymc_nrm.families.gaps import draw_missing
 from pymc_nrm.families.principal_normal_wishart import PrincipalNormalWishart, principal_directions
+from pymc_nrm.families.spherical_principal_normal_wishart import SphericalPrincipalNormalWishart
 from pymc_nrm.kernels.generic import kernel
 from pymc_nrm.testing import check_family
 
@@ -48,6 +56,24 @@ def test_density_is_that_of_scores_and_noise(n):
     assert found == pytest.approx(by_parts(full, X[:n], np.zeros(n, dtype=int)), rel=1e-10)
 
 
+# Fewer rows than columns: the directions of four rows.
+WIDE = RNG.normal(size=(4, 6)) * np.arange(1, 7) + 5.0
+WIDE_MAP = principal_directions(WIDE)
+SPHERICAL = SphericalPrincipalNormalWishart(
+    *WIDE_MAP[:2], WIDE_MAP[2][:, :2], [0.3, -0.2], 0.5, np.array([[2.0, 0.5], [0.5, 1.0]]), 5.0, [0.7]
+)
+
+
+@pytest.mark.parametrize("n", [1, 4])
+def test_other_directions_share_one_noise(n):
+    """Any directions that complete the leading ones are those of equal noises, here of a family for square maps."""
+    full, data = prepared(SPHERICAL, WIDE)
+    others = null_space(full.directions.T)
+    square = full._replace(directions=np.hstack([full.directions, others]), noise=np.full(4, 0.7))
+    expected = by_parts(square, WIDE[:n], np.zeros(n, dtype=int))
+    assert log_marginal_of(full, data, range(n)) == pytest.approx(expected, rel=1e-10)
+
+
 def test_directions_follow_units():
     units = np.array([1e3, 1.0, 1e-6])
     center, scale, directions, variances = principal_directions(X)
@@ -67,12 +93,43 @@ test_bad_hyperparameters = refused(
     ({"noise": [0.0]}, "noise .* above 0"),
     ({"scale": pt.vector("scale", shape=(3,))}, "must be constants"),
 )
+test_bad_spherical_hyperparameters = refused(
+    lambda change: mixture_of(SPHERICAL._replace(**change), WIDE),
+    ({"directions": np.ones((6, 2))}, "directions of Spherical.* must be an orthogonal matrix, or columns of one"),
+    ({"nu": 0.9}, "nu .* greater than the number of leading directions minus 1"),
+    ({"noise": [0.0]}, "noise .* above 0"),
+)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("family", [FAMILY, FAMILY._replace(location=[0.1], Psi=[[1.5]], noise=[0.7, 0.2])])
 def test_the_functions_of_the_family_agree(family):
     check_family(family, X)
+
+
+def test_the_functions_of_the_spherical_family_agree():
+    check_family(SPHERICAL, WIDE, compiled=False)
+
+
+def test_spherical_parameters_are_those_of_the_columns():
+    """Means and variances of a cluster are those of its items: 4.5 standard errors; affinities those of all columns."""
+    full, _ = prepared(SPHERICAL, WIDE)
+    empty, rng = np.zeros(statistics_size(full)), np.random.default_rng(2)
+    rows, values = np.zeros((2, 2 * 6 + 2 + 4)), np.zeros((4000, 6))
+    for row in rows:
+        draw_parameters(full, empty, rng, row)
+    for value in values:
+        draw_item(full, rows[0], rng, 0, value)
+    error = values.std(axis=0) / np.sqrt(len(values))
+    assert (np.abs(values.mean(axis=0) - rows[0, :6]) < 4.5 * error).all()
+    squares = (values - rows[0, :6]) ** 2
+    assert (np.abs(squares.mean(axis=0) - rows[0, 6:12]) < 4.5 * squares.std(axis=0) / np.sqrt(len(values))).all()
+    axes = full.scale[:, None] * full.directions
+    rest = 0.7 * (np.diag(full.scale**2) - axes @ axes.T)
+    covariances = np.array([axes @ row[14:].reshape(2, 2) @ axes.T + rest for row in rows])
+    np.testing.assert_allclose(np.diagonal(covariances, axis1=1, axis2=2), rows[:, 6:12])
+    found = log_affinities(full, named_parameters(full, rows))
+    np.testing.assert_allclose(found, gaussian_log_affinities(rows[:, :6], covariances), atol=1e-9)
 
 
 @kernel

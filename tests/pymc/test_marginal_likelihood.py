@@ -10,6 +10,7 @@ from pytensor.graph.traversal import ancestors
 import pymc_nrm as nrm
 from pymc_nrm.families.base import localise, log_likelihood, prepare_data, statistics_size
 from pymc_nrm.families.principal_normal_wishart import PrincipalNormalWishart, principal_directions
+from pymc_nrm.families.spherical_principal_normal_wishart import SphericalPrincipalNormalWishart
 from pymc_nrm.models.marginal_likelihood import (
     MarginalLikelihood,
     has_marginal_likelihood,
@@ -45,8 +46,12 @@ CASES = {
         _rng.normal(size=(12, 3)) * [1.0, 10.0, 100.0],
     ),
 }
+CASES["SphericalPrincipalNormalWishart"] = (
+    SphericalPrincipalNormalWishart(*_axes[:2], _axes[2][:, :1], [0.3], 0.5, [[2.0]], 5.0, [0.7]),
+    CASES["PrincipalNormalWishart"][1],
+)
 # Numbers of fields at the front that are constants.
-CONSTANT = {"NormalRegression": 1, "PrincipalNormalWishart": 3}
+CONSTANT = {"NormalRegression": 1, "PrincipalNormalWishart": 3, "SphericalPrincipalNormalWishart": 3}
 
 
 def as_tensors(family, n_constant=0):
@@ -60,7 +65,7 @@ def as_tensors(family, n_constant=0):
 @pytest.mark.quick(
     *("NormalWishart-FAST_COMPILE", "far away-FAST_COMPILE", "one feature-FAST_COMPILE", "NormalGamma-FAST_COMPILE"),
     *("BernoulliBeta-FAST_COMPILE", "PoissonGamma-FAST_COMPILE", "NormalRegression-FAST_COMPILE"),
-    "PrincipalNormalWishart-FAST_COMPILE",
+    *("PrincipalNormalWishart-FAST_COMPILE", "SphericalPrincipalNormalWishart-FAST_COMPILE"),
 )
 @pytest.mark.parametrize(
     ("case", "mode"),

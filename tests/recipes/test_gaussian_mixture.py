@@ -12,6 +12,7 @@ from helpers import measure_of, refused
 
 import pymc_nrm as nrm
 from pymc_nrm.families.principal_normal_wishart import PrincipalNormalWishart
+from pymc_nrm.families.spherical_principal_normal_wishart import SphericalPrincipalNormalWishart
 from pymc_nrm.models.rvs import family_of
 
 X = np.random.default_rng(1).normal(size=(12, 3))
@@ -128,6 +129,7 @@ test_bad_data = refused(
     lambda data, covariance: nrm.gaussian_mixture(data, covariance=covariance),
     (np.where(np.arange(36).reshape(12, 3) % 3 == 1, np.nan, X), "full", ValueError, "two values in every column"),
     (DEPENDENT, "full", ValueError, "linear combinations"),
+    (X[:3], "full", ValueError, "got 3 rows and 3 columns. Take n_components='auto'.* or covariance='diagonal'"),
     (X, "spherical", ValueError, "covariance must be"),
     (X[:1], None, ValueError, r"at least two items.*got shape \(1, 3\)"),
     (X[:, :0], None, ValueError, r"got shape \(12, 0\)"),
@@ -184,13 +186,56 @@ test_wrong_numbers_of_components = refused(
     (ROTATED, {"n_components": True}, "n_components must be None, 'auto' or .*; got True"),
     (ROTATED, {"n_components": "most"}, "n_components must be None, 'auto' or .*; got 'most'"),
     (ROTATED, {"n_components": 2, "covariance": "diagonal"}, "n_components needs full covariances"),
-    (ROTATED[:4], {"n_components": 2}, "more rows than columns, .* got 4 rows and 4 columns"),
+    (ROTATED[:4], {"n_components": 3}, "n_components must be a whole number between 1 and 2; got 3"),
     (TABLE_WITH_GAP, {"n_components": 2}, r"complete data; columns \['b'\] have missing values"),
     (TABLE_WITH_SUM, {"n_components": 2}, r"columns \['[abe]'\] are linear combinations of others. Leave them out"),
     (ROTATED * [1, 1, 1, 0], {"n_components": 2}, "constant"),
     (np.where(ROTATED > 60, np.inf, ROTATED), {"n_components": 2}, "inf"),
     (nrm.Chunks(ROTATED), {"n_components": 2}, "n_components must be None for Chunks; got 2"),
 )
+
+
+def expression(n=24, d=60, seed=0):
+    """Columns of which a third differ between three groups of rows, and the groups."""
+    rng = np.random.default_rng(seed)
+    groups = np.arange(n) % 3
+    return rng.normal(size=(n, d)) + np.pad(rng.normal(size=(3, d // 3)) * 3.0, ((0, 0), (0, d - d // 3)))[
+        groups
+    ], groups
+
+
+def test_more_columns_than_rows(caplog):
+    """Leading directions are those above shuffled columns: of three groups two."""
+    values = expression()[0]
+    with warnings.catch_warnings(), caplog.at_level(logging.INFO, "pymc.nrm_recipes"):
+        warnings.simplefilter("error")
+        models = [nrm.gaussian_mixture(values), nrm.gaussian_mixture(values, n_components="auto")]
+        by_number = nrm.gaussian_mixture(values, n_components=4)
+    for model in models:
+        assert type(family_of(model["x"])) is SphericalPrincipalNormalWishart
+        assert model.coords["x_component"] == (1, 2) and model.coords["x_noise_component"] == ("3 to 60",)
+    assert by_number.coords["x_component"] == (1, 2, 3, 4)
+    assert "24 rows for 60 numeric columns, too few for covariances: clusters differ along leading" in caplog.text
+    assert "n_components='auto' takes 2 of 22 principal directions, with 32% of" in caplog.text
+    noise = np.random.default_rng(1).normal(size=(20, 40))
+    assert nrm.gaussian_mixture(noise).coords["x_component"] == (1,)
+    with pytest.warns(UserWarning, match="too few for covariances. n_components='auto'.* needs complete columns"):
+        model = nrm.gaussian_mixture(np.where(np.arange(24)[:, None] + np.arange(60) == 9, np.nan, values))
+    assert type(family_of(model["x"])) is nrm.NormalGamma
+
+
+@pytest.mark.slow
+def test_expression_data_have_their_groups():
+    values, groups = expression(63, 2307)
+    model = nrm.gaussian_mixture(values, n_components="auto")
+    idata = nrm.sample(200, tune=200, chains=2, cores=1, model=model, random_seed=1, progressbar=False, quiet=True)
+    estimate = nrm.point_estimate(idata, random_seed=1, progressbar=False)
+    assert nrm.stats.adjusted_rand(estimate["labels"].values, groups) == 1.0
+    assert nrm.fused_estimate(idata, model, progressbar=False)["labels"].values.max() == 2
+    assert "cluster" in str(nrm.describe_clusters(idata, model, estimate))
+    replicated = nrm.sample_posterior_predictive(idata, model, random_seed=1, progressbar=False)
+    found = replicated["posterior_predictive"]["x"].isel(draw=slice(20)).values.reshape(-1, 2307)
+    np.testing.assert_allclose(found.std(axis=0).mean(), values.std(axis=0).mean(), rtol=0.15)
 
 
 def test_a_table_without_numbers():
