@@ -23,13 +23,16 @@ from pymc_nrm.recipes.columns import (
     check_table,
     column_kinds,
     column_levels,
+    first_few,
     item_names,
     level_codes,
     numbers_of,
+    warn_user,
 )
 from pymc_nrm.recipes.gaussian_mixture import add_partition
 from pymc_nrm.recipes.numeric_block import add_numeric_block, check_options
 from pymc_nrm.recipes.ties import jitter_ties as with_jitter
+from pymc_nrm.recipes.zeros import has_excess_zeros, poisson_share_of_zeros, share_of_zeros
 
 _FAMILIES = {BINARY: BernoulliBeta, COUNT: PoissonGamma}
 
@@ -119,6 +122,8 @@ def mixture_model(
     Warns
     -----
     UserWarning
+        If more than a quarter of the values of a count are zeros, and more than three times as many as a Poisson
+        distribution with the mean of its other values has: clusters then differ in where zeros are.
         As in :func:`~pymc_nrm.recipes.gaussian_mixture`: if a numeric column without an entry in ``kinds`` looks like
         codes or like names of the rows, numeric columns get no covariances although ``covariance`` is None, some of
         them follow from others, or one value has more than a quarter of the items of such a column and is not spread.
@@ -164,12 +169,31 @@ def add_columns(model, z, df, kinds, covariance, jitter_ties, n_components=None)
         else:
             block = {name: numbers_of(series[name], name, kind) for name in columns[kind]}
         X = pd.DataFrame(block)
+        if kind == COUNT:
+            _warn_of_zeros(X)
         if kind == NUMERIC:
             mixtures[kind] = add_numeric_block(kind, z, X, covariance, jitter_ties, n_components)
         else:
             family = _FAMILIES.get(kind, CategoricalDirichlet).learned(kind, X)
             mixtures[kind] = Mixture(kind, z, family, observed=X.to_numpy(), dims=("item", f"{kind}_feature"))
     return mixtures
+
+
+def _warn_of_zeros(X):
+    """Poisson clusters of a column with far more zeros than they explain cut apart rows that differ in zeros only."""
+    columns = {name: X[name].to_numpy() for name in X}
+    columns = {name: values for name, values in columns.items() if has_excess_zeros(values)}
+    if columns:
+        shares = [
+            f"{name!r} ({share_of_zeros(values):.0%}, expected {poisson_share_of_zeros(values):.0%})"
+            for name, values in columns.items()
+        ]
+        warn_user(
+            f"Counts with far more zeros than a Poisson distribution with their other values has: {first_few(shares)}. "
+            "Rows are then cut into many clusters by where they have zeros. Make each such column two, whether it is "
+            "zero (binary) and the logarithm of its other values with NaN for zero (numeric); or use labels as an "
+            "index of parameters of pm.ZeroInflatedPoisson"
+        )
 
 
 def _without_column(df, name):

@@ -1,6 +1,7 @@
 """Models of tables: which column becomes what, data of new rows, and a column that is predicted by the others."""
 
 import logging
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -66,6 +67,22 @@ def test_kinds_of_columns(name):
     features = model.coords[f"{mixture}_feature"]
     assert features == (("length", "b") if mixture == "numeric" else ("b",))
     np.testing.assert_array_equal(observed(model)[mixture][:3, -1], first)
+
+
+def test_counts_with_far_more_zeros_than_poisson_ones_warn():
+    """Groups of different rates have zeros, but not this many; a lone column of zeros and ones has no excess."""
+    rng = np.random.default_rng(3)
+    rates, groups = np.array([[8, 2, 0.2], [2, 10, 0.5]]), np.arange(60) % 2
+    counts = pd.DataFrame(rng.poisson(rates[groups]), columns=["a", "b", "c"])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        nrm.mixture_model(counts, kinds=dict.fromkeys(counts, "count"))
+    inflated = counts.assign(b=counts["b"] * (rng.random(60) > 0.4))
+    with pytest.warns(
+        UserWarning, match=r"zeros than a Poisson .*: 'b' \(4\d%, expected 0%\)\. .*ZeroInflated"
+    ) as caught:
+        nrm.mixture_model(inflated, kinds=dict.fromkeys(counts, "count"))
+    assert caught[0].filename == __file__
 
 
 def test_it_is_the_model_that_one_would_write():

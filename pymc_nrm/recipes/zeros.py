@@ -1,0 +1,33 @@
+"""Columns with more zeros than their other values explain."""
+
+import numpy as np
+import scipy
+
+# So many items tell whether zeros are frequent; zeros are in excess if they are more than this share of the items, and
+# more than so many times those of a Poisson distribution.
+_ENOUGH_ITEMS, _LARGEST_SHARE, _EXCESS = 20, 0.25, 3.0
+
+
+def share_of_zeros(values):
+    """Share of zeros among the known values of a column, shape (n,)."""
+    known = values[~np.isnan(values)]
+    return float((known == 0.0).mean()) if len(known) else 0.0
+
+
+def poisson_share_of_zeros(values):
+    """Share of zeros of the Poisson distribution whose other values have the mean of the positive values of a column.
+
+    Its rate solves ``rate / (1 - exp(-rate)) = mean``, which is ``mean + W(-mean exp(-mean))`` with Lambert's W.
+    """
+    positive = values[values > 0.0]
+    if len(positive) == 0:
+        return 1.0
+    mean = positive.mean()
+    return float(np.exp(-(mean + scipy.special.lambertw(-mean * np.exp(-mean)).real)))
+
+
+def has_excess_zeros(values):
+    """Whether a column of counts has far more zeros than a Poisson distribution with its other values."""
+    share = share_of_zeros(values)
+    enough = np.count_nonzero(~np.isnan(values)) >= _ENOUGH_ITEMS
+    return enough and share > max(_LARGEST_SHARE, _EXCESS * poisson_share_of_zeros(values))
