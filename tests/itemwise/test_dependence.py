@@ -148,10 +148,8 @@ def test_priors_that_keep_slots_apart():
         vectors = pm.MvNormal("vectors", np.zeros(2), chol=chol, shape=(K, 2))
         pm.Dirichlet("shares", np.ones(3), shape=(K, 3))
         pm.Normal("row", pt.sort(vectors, axis=1)[:, 0], 1, shape=K)
-        start = np.ones((K, 1)) * [0.0, 1.0, 2.0]
-        pm.Normal("cut", shape=(K, 3), transform=transforms.ordered, initval=start)
         pm.MvNormal("y", vectors[z], chol=chol, observed=np.c_[Y, Y])
-    expected = ["scale", "gamma", "beta", "uniform", "truncated", "t", "vectors", "shares", "row", "cut"]
+    expected = ["scale", "gamma", "beta", "uniform", "truncated", "t", "vectors", "shares", "row"]
     assert names(model) == expected
 
 
@@ -171,6 +169,27 @@ def test_priors_that_tie_slots():
         pm.Normal("y", sign[z], 1, observed=Y)
     # Given upper bounds or the first variable, those that depend on them are drawn one by one.
     assert names(model) == ["of any sign", "second", "bounded"]
+
+
+# Half of these draws have no value, or a density that the model does not say.
+CUT = {
+    "in order": lambda: pm.Normal(
+        "mu", shape=(K, 3), transform=transforms.ordered, initval=np.ones((K, 1)) * [0.0, 1.0, 2.0]
+    ),
+    "positive": lambda: pm.Normal("mu", shape=K, transform=transforms.log, initval=np.ones(K)),
+    "below a half": lambda: pm.Beta("mu", 1, 1, shape=K, default_transform=transforms.Interval(0, 0.5)),
+    "a chain": lambda: pm.LogNormal("mu", shape=K, transform=transforms.Interval(-1, 1)),
+    "a density alone": lambda: pm.CustomDist("mu", 0.0, logp=lambda value, mu: -abs(value - mu), shape=K),
+}
+
+
+@pytest.mark.parametrize("name", CUT)
+def test_priors_that_transforms_cut_are_left_to_nuts(name):
+    def observed(z):
+        mu = CUT[name]()
+        return pm.Normal("y", mu[z, 0] if mu.ndim > 1 else mu[z], 1, observed=Y)
+
+    assert names(model_of(observed)) == []
 
 
 def test_as_many_items_as_slots():

@@ -8,10 +8,11 @@ import numpy as np
 import pymc as pm
 import pytensor
 import pytensor.tensor as pt
+from pymc.distributions.custom import CustomDistRV
 from pymc.pytensorf import compile as compile_function
 from pymc.pytensorf import reseed_rngs
 from pytensor.compile.sharedvalue import SharedVariable
-from pytensor.graph.basic import Constant
+from pytensor.graph.basic import Constant, equal_computations
 from pytensor.graph.replace import clone_replace, graph_replace
 from pytensor.graph.traversal import ancestors, graph_inputs
 from pytensor.raise_op import CheckAndRaise
@@ -24,7 +25,7 @@ from pytensor.tensor.math import All
 from pytensor.tensor.random.type import RandomType
 from pytensor.tensor.subtensor import AdvancedSubtensor, Subtensor, unflatten_index_variables
 
-from pymc_nrm.common.pymc_internals import CheckParameterValue
+from pymc_nrm.common.pymc_internals import CheckParameterValue, default_transform
 from pymc_nrm.models.itemwise.flow import LabelFlow, PresentValues
 from pymc_nrm.models.itemwise.graphs import expanded, rebuilt
 from pymc_nrm.models.itemwise.rules import NotItemwise, entry_sources, grouped
@@ -144,7 +145,8 @@ _RULES = {
 }
 
 
-_WITHOUT_PRIOR = (type(pm.Flat.rv_op), type(pm.HalfFlat.rv_op))
+# Flat variables have no prior to draw from, and nothing shows that draws of a CustomDist have its density.
+_WITHOUT_PRIOR = (type(pm.Flat.rv_op), type(pm.HalfFlat.rv_op), CustomDistRV)
 
 _MIXED = "labels of several items"
 
@@ -218,7 +220,7 @@ def local_variables(model, partition, max_clusters, point):
         rv
         for rv in model.free_RVs
         if max_clusters > 1
-        and _may_be_local(rv, given[model.rvs_to_values[rv]], max_clusters)
+        and _may_be_local(model, rv, given[model.rvs_to_values[rv]], max_clusters)
         and labels not in set(ancestors([graphs[rv]]))
     ]
     uses = {rv: _uses(model.rvs_to_values[rv], labels, max_clusters, graphs, given) for rv in local}
@@ -229,10 +231,25 @@ def local_variables(model, partition, max_clusters, point):
     return local
 
 
-def _may_be_local(rv, value, max_clusters):
-    # Flat variables have no prior to draw from.
+def _may_be_local(model, rv, value, max_clusters):
     has_slots = value.dtype.kind == "f" and value.shape[:1] == (max_clusters,)
-    return has_slots and not kind_of(rv) and not isinstance(rv.owner.op, _WITHOUT_PRIOR)
+    has_prior = has_slots and not kind_of(rv) and not isinstance(rv.owner.op, _WITHOUT_PRIOR)
+    return has_prior and _reaches_all_values(rv, model.rvs_to_transforms[rv])
+
+
+def _reaches_all_values(rv, transform):
+    """Whether a transform is the default one. Another may not reach all values, which then have no density; draws would
+    still have them.
+    """
+    usual = default_transform(rv.owner.op, rv)
+    if transform is None or usual is None:
+        return transform is None
+    value = transform.forward(rv, *rv.owner.inputs).type()
+    graphs = [
+        [one.backward(value, *rv.owner.inputs), pt.as_tensor(one.log_jac_det(value, *rv.owner.inputs))]
+        for one in (transform, usual)
+    ]
+    return equal_computations(*graphs)
 
 
 def _uses(value, labels, max_clusters, graphs, given):
