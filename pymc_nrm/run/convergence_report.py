@@ -17,6 +17,8 @@ _ROUNDING = 0.005
 _ESS_PER_CHAIN = 100
 # Above this R-hat, more draws alone seldom help.
 _DISAGREEMENT = 1.05
+# R-hat - 1 of chains that agree falls as the inverse of their length: with fewer draws than these, more is allowed.
+_SHORT = 400
 # Probability of reporting that chains disagree about a partition when they agree.
 _FALSE_ALARMS = 1e-4
 _MAX_ROWS = 8
@@ -51,8 +53,8 @@ class Convergence(NamedTuple):
 def convergence_report(idata: xr.DataTree, diagnostics: Any, nuts: Any = ()) -> str:
     """Report what a user must know about the convergence of a run; empty if it is fine.
 
-    If something fails, its first line says whether the run is nearly fine, so that some more draws would do, or whether
-    chains disagree.
+    If something fails, its first line says whether the run is nearly fine or has too few draws, so that more would do,
+    or whether chains disagree.
 
     Variables that change when clusters are renamed, such as parameters of slots, are not judged: their labels switch.
 
@@ -98,7 +100,7 @@ def convergence(idata, diagnostics, nuts):
     known |= missing_values(posterior)
     tables = {"": convergence_table({name: posterior[name] for name in posterior.data_vars if name not in known})}
     tables |= {f" of {name}": tree["convergence"].to_dataset() for name, tree in diagnostics.items()}
-    findings = [finding for owner, table in tables.items() for finding in _findings(table, owner, n_chains)]
+    findings = [finding for owner, table in tables.items() for finding in _findings(table, owner, n_chains, n_draws)]
     n_quantities = sum(int((table.constant == 0).sum()) for table in tables.values())
     for name, tree in diagnostics.items():
         if "pairs" in tree.children:
@@ -154,9 +156,8 @@ def _lines(findings, how_many, n_chains, n_draws, needed):
     chains = f"{n_chains} chains" if n_chains > 1 else "1 chain"
     disagree = needed is None
     parts = "chains disagree" if n_chains > 1 else "halves of the chain disagree"
-    verdict = (
-        f"the {parts}; {how_many} quantities failed" if disagree else f"nearly fine; {how_many} quantities fall short"
-    )
+    short = "nearly fine" if n_draws >= _SHORT else "too few draws"
+    verdict = f"the {parts}; {how_many} quantities failed" if disagree else f"{short}; {how_many} quantities fall short"
     first = ", the worst first" if len(findings) > 1 else ""
     yield f"Convergence of {chains} with {n_draws} draws each: {verdict}{first}."
     for finding in findings[:_MAX_ROWS]:
@@ -172,8 +173,9 @@ def _lines(findings, how_many, n_chains, n_draws, needed):
         yield f"About {rounded_up(needed)} draws for each chain would do."
 
 
-def _findings(table, owner, n_chains):
+def _findings(table, owner, n_chains, n_draws):
     least = _ESS_PER_CHAIN * n_chains
+    limit = 1.0 + (_DISAGREEMENT - 1.0) * max(1.0, _SHORT / n_draws)
     for name in table.quantity.values:
         row = table.sel(quantity=name)
         if row.constant:
@@ -189,9 +191,8 @@ def _findings(table, owner, n_chains):
             found.append(f"effective sample size {ess:.0f} of at least {least}{chains}")
             times = max(times, least / ess)
         if found:
-            # R-hat - 1 of chains that agree falls as the inverse of their length.
             needed = max(least / ess, (rhat - 1) / (_RHAT_LIMIT - 1) if is_above else 1.0)
-            yield Finding(f"{name}{owner}", "; ".join(found), times, rhat > _DISAGREEMENT, needed)
+            yield Finding(f"{name}{owner}", "; ".join(found), times, rhat > limit, needed)
 
 
 def pair_findings(pairs: Any, name: str, n_chains: int) -> list[Finding]:

@@ -172,16 +172,25 @@ def test_report_says_how_many_draws_short_chains_need(rng):
 
 
 @pytest.mark.parametrize(
-    ("rhat", "grade"), [(1.0149, None), (1.0151, "nearly fine"), (1.049, "nearly fine"), (1.06, "chains disagree")]
+    ("rhat", "n_draws", "grade"),
+    [
+        (1.0149, 400, None),
+        (1.0151, 400, "nearly fine"),
+        (1.049, 400, "nearly fine"),
+        (1.06, 400, "chains disagree"),
+        (1.0149, 150, None),
+        (1.13, 150, "too few draws"),
+        (1.14, 150, "chains disagree"),
+    ],
 )
-def test_grades(monkeypatch, rhat, grade):
+def test_grades(monkeypatch, rhat, n_draws, grade):
     row = {"rhat": rhat, "ess_bulk": 500.0, "ess_tail": 500.0, "constant": False}
     table = xr.Dataset({key: ("quantity", [value]) for key, value in row.items()}, coords={"quantity": ["x"]})
     monkeypatch.setattr(sys.modules[convergence_report.__module__], "convergence_table", lambda arrays: table)
-    report = report_about({"x": np.zeros((2, 400))})
+    report = report_about({"x": np.zeros((2, n_draws))})
     assert (report == "") == (grade is None)
     assert grade is None or grade in report.splitlines()[0]
-    assert ("draws for each chain would do" in report) == (grade == "nearly fine")
+    assert ("draws for each chain would do" in report) == (grade in ("nearly fine", "too few draws"))
 
 
 def test_report_is_cut_and_names_nuts_first(rng):
