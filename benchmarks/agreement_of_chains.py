@@ -135,9 +135,11 @@ def table(rows):
 def _worst(row):
     """Largest R-hat and smallest effective sample size of all quantities."""
     states = [row["state"][name] for name in QUANTITIES]
-    rhat = max(found["rhat"] for found in states if found["rhat"] is not None)
-    ess = min(found["ess"] for found in states if found["ess"] is not None)
-    return f"{rhat:.3f}, {ess:.0f}" if rhat < 100 else f"> 100, {ess:.0f}"
+    rhats = [found["rhat"] for found in states if found["rhat"] is not None]
+    sizes = [found["ess"] for found in states if found["ess"] is not None]
+    if not rhats or not sizes:
+        return None
+    return f"{max(rhats):.3f}, {min(sizes):.0f}" if max(rhats) < 100 else f"> 100, {min(sizes):.0f}"
 
 
 def headline(rows):

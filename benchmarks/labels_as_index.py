@@ -124,11 +124,13 @@ def table(rows):
     )
     lines = []
     for (problem, n_slots), chosen in groups(rows, "problem", "n_slots").items():
-        times = [spread([row["milliseconds"] for row in where(chosen, method=name)]) for name in (PACKAGE, NUTPIE)]
-        ratios = [", ".join(f"{value:.3g}" for value in values) for values in gains(chosen)[n_slots].values()]
-        lines.append([problem, n_slots, *(found["median"] for found in times), *ratios])
+        times = [[row["milliseconds"] for row in where(chosen, method=name)] for name in (PACKAGE, NUTPIE)]
+        ratios = [gains(chosen).get(n_slots, {}).get(name, []) for name in RATES]
+        cells = [", ".join(f"{value:.3g}" for value in values) or None for values in ratios]
+        lines.append([problem, n_slots, *(spread(found)["median"] if found else None for found in times), *cells])
     for n_slots, ratios in gains(rows).items():
-        lines.append(["all: median and range", n_slots, None, None, *map(_range, ratios.values())])
+        cells = [_range(ratios[name]) if name in ratios else None for name in RATES]
+        lines.append(["all: median and range", n_slots, None, None, *cells])
     return text + markdown(["Data", "K", "ms", "nutpie", *RATES.values()], lines)
 
 
