@@ -46,6 +46,7 @@ from pymc_nrm.posterior import (
 )
 from pymc_nrm.recipes import (
     MixtureEstimator,
+    column_kinds,
     elicit,
     gaussian_mixture,
     jitter_ties,
@@ -120,6 +121,7 @@ __all__ = [
     "assignment_uncertainty",
     "cluster_parameters",
     "cluster_probabilities",
+    "column_kinds",
     "component_draws",
     "compute_log_likelihood",
     "conditional_quantiles",

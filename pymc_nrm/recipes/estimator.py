@@ -11,12 +11,12 @@ import pymc as pm
 import xarray as xr
 
 from pymc_nrm.common.checks import check_count, check_flag, check_probability, random_generator
+from pymc_nrm.common.tables import as_pandas
 from pymc_nrm.models.rvs import find_partition
 from pymc_nrm.posterior.conditional_laws import conditional_quantiles
 from pymc_nrm.posterior.fused_estimate import fused_estimate
 from pymc_nrm.posterior.new_items import cluster_probabilities
 from pymc_nrm.posterior.predictive_density import log_predictive_density
-from pymc_nrm.recipes.columns import NUMERIC, warn_user
 from pymc_nrm.recipes.estimator_inputs import (
     Parameters,
     as_array,
@@ -30,6 +30,8 @@ from pymc_nrm.recipes.estimator_inputs import (
 )
 from pymc_nrm.recipes.gathered_messages import gathered_messages, one_text
 from pymc_nrm.recipes.gaussian_mixture import few_known, gaussian_mixture
+from pymc_nrm.recipes.messages import warn_user
+from pymc_nrm.recipes.reading.kinds import NUMERIC
 from pymc_nrm.recipes.table_models import mixture_model, table_data
 from pymc_nrm.run.sampling import sample
 from pymc_nrm.stats.losses import complete_costs
@@ -48,8 +50,8 @@ class MixtureEstimator(Parameters):
 
     Parameters
     ----------
-    kinds : mapping of {hashable : str}, optional
-        Kinds of columns of a DataFrame.
+    kinds : mapping of {hashable : str} or DataFrame, optional
+        Kinds of columns of a DataFrame, see :func:`~pymc_nrm.mixture_model` and :func:`~pymc_nrm.column_kinds`.
     covariance : {None, "full", "diagonal"}
         Of numeric features within a cluster; by default full for up to 30 features, if the data allow it.
     n_directions : int or "auto", optional
@@ -135,7 +137,7 @@ class MixtureEstimator(Parameters):
         nrm.plots.plot_clusters(estimator.idata_, X)
     """
 
-    kinds: Mapping[Any, str] | None = None
+    kinds: Mapping[Any, str] | pd.DataFrame | None = None
     covariance: str | None = None
     n_directions: int | str | None = None
     measure: Any = None
@@ -204,6 +206,7 @@ class MixtureEstimator(Parameters):
         complete_costs(self.loss, {})
         check_flag("fuse", self.fuse)
         seeds = random_generator(self.random_state, "random_state").integers(2**31, size=3)
+        X = as_pandas("X", X)
         if not isinstance(X, pd.DataFrame):
             if self.kinds is not None:
                 raise ValueError(f"kinds is for columns of a DataFrame; X is of type {type(X).__name__}")
@@ -401,6 +404,7 @@ class MixtureEstimator(Parameters):
 
     def _new_data(self, X):
         self._check_fitted()
+        X = as_pandas("X", X)
         names = getattr(self, "feature_names_in_", None)
         if names is not None and not isinstance(X, pd.DataFrame):
             values = as_array(X)

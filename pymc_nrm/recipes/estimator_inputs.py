@@ -48,8 +48,6 @@ def as_array(X):
     """Convert data to an array without a change of type; masked entries become NaN."""
     if scipy.sparse.issparse(X):
         raise TypeError("Sparse data are not supported: X must be a dense matrix, such as X.toarray()")
-    if hasattr(X, "to_pandas") and not isinstance(X, xr.DataArray):
-        raise TypeError(f"X must be an array or a pandas DataFrame, such as X.to_pandas(); got {type(X).__name__}")
     if isinstance(X, np.ma.MaskedArray):
         return X.astype(object).filled(np.nan) if np.ma.is_masked(X) else X.data
     try:

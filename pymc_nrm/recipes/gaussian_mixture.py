@@ -13,14 +13,16 @@ from pytensor.graph.basic import Constant, Variable
 from pytensor.tensor.random.op import RandomVariable
 
 from pymc_nrm.common.checks import check_count, check_flag, numeric_array, random_generator
+from pymc_nrm.common.tables import as_pandas
 from pymc_nrm.measures import DirichletProcess
 from pymc_nrm.models.partition import Partition
 from pymc_nrm.models.values import computed_by
 from pymc_nrm.partitions.chunked import Rows
 from pymc_nrm.partitions.known_labels import KnownLabels
 from pymc_nrm.posterior.predictive_density import log_predictive_density
-from pymc_nrm.recipes.columns import NUMERIC, check_columns, item_names, numbers_of, warn_of_doubtful_numbers
+from pymc_nrm.recipes.columns import item_names, warn_of_doubtful_numbers
 from pymc_nrm.recipes.numeric_block import add_numeric_block, add_rows, check_options
+from pymc_nrm.recipes.reading.table import numeric_columns
 from pymc_nrm.recipes.ties import jitter_ties as with_jitter
 from pymc_nrm.run.sampling import sample
 
@@ -173,9 +175,9 @@ def gaussian_mixture(
         return model
     if isinstance(X, xr.DataArray) and X.ndim in (1, 2):
         X = X.to_pandas()
+    X, readings = as_pandas("X", X), None
     if isinstance(X, pd.DataFrame):
-        check_columns(X, "X")
-        values = pd.DataFrame({name: numbers_of(X[name], name, NUMERIC) for name in X.columns}, index=X.index)
+        values, readings = numeric_columns("X", X)
         items = item_names(X, "X")
     else:
         values = numeric_array("X", X)
@@ -189,7 +191,9 @@ def gaussian_mixture(
     warn_of_doubtful_numbers({name: table[name].to_numpy() for name in table}, table.shape[1])
     with pm.Model(coords={"item": items}, model=None) as model:
         z = add_partition(measure, **options)
-        add_numeric_block("x", z, values, covariance, jitter_ties, n_components)
+        mixture = add_numeric_block("x", z, values, covariance, jitter_ties, n_components)
+    if readings is not None:
+        mixture.tag.readings = readings
     return model
 
 

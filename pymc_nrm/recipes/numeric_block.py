@@ -13,7 +13,8 @@ from pymc_nrm.families.principal_normal_wishart import PrincipalNormalWishart, p
 from pymc_nrm.families.sample_covariance import check_full_rank, check_two_values, dependent_columns
 from pymc_nrm.families.spherical_principal_normal_wishart import SphericalPrincipalNormalWishart
 from pymc_nrm.models.mixture import Mixture
-from pymc_nrm.recipes.columns import first_few, name_of_column, warn_of_redundant_columns, warn_user
+from pymc_nrm.recipes.columns import first_few, name_of_column, warn_of_redundant_columns
+from pymc_nrm.recipes.messages import tell_user, warn_user
 from pymc_nrm.recipes.ties import with_jittered_ties
 
 # A child of PyMC's logger, which shows messages of level INFO.
@@ -211,10 +212,11 @@ def _obstacle_to_covariances(X, values):
 def _tell_of_gaps(name, X, missing):
     if missing.any():
         n_rows, columns = missing.any(axis=1).sum(), np.flatnonzero(missing.any(axis=0))
-        _log.info(
+        tell_user(
+            _log,
             f"Missing values are drawn with the clusters, as {name}_missing: {missing.sum()} in "
             f"{n_rows} of {len(missing)} rows, column{'s' * (len(columns) > 1)} {_names(X, columns)}. "
-            "covariance='diagonal' leaves them out of the likelihood, with columns independent within clusters"
+            "covariance='diagonal' leaves them out of the likelihood, with columns independent within clusters",
         )
 
 
@@ -242,7 +244,8 @@ def _tell_of_jitter(X, widths):
     if len(columns):
         shown = first_few([f"{name_of_column(X, k)} (by at most {widths[k] / 2:.2g})" for k in columns])
         what = "column" if len(columns) == 1 else "columns"
-        _log.info(f"Jittered repeated values of {what} {shown}. jitter_ties=False leaves them as they are")
+        text = f"Jittered repeated values of {what} {shown}. jitter_ties=False leaves them as they are"
+        tell_user(_log, text, {name_of_column(X, k): f"jittered by up to {widths[k] / 2:.2g}" for k in columns})
 
 
 def _warn_of_repeated_values(X, recorded, widths, spread="jitter_ties=True spreads such values"):

@@ -1,0 +1,152 @@
+"""Values of a column as floats or levels, whatever type pandas stores them in, and how new rows are read alike."""
+
+import datetime
+import decimal
+import numbers
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from pymc_nrm.recipes.reading.text import are_dates, numbers_in_text
+
+NUMBERS, BOOLEANS, DATES, LEVELS, OTHER = "numbers", "booleans", "dates", "levels", "other"
+
+# Dates that cover less are in seconds.
+_LEAST_DAYS = 3
+
+
+class Rule(NamedTuple):
+    """What reading a column has settled, for new rows."""
+
+    form: str | None = None
+    # The decimal sign of numbers in text.
+    decimal: str | None = None
+    # Dates are numbers of units since a first one, spans of time numbers of units.
+    start: Any = None
+    unit: str | None = None
+
+
+class Content(NamedTuple):
+    """Values of a column: floats, NaN where they are missing, or objects, None where they are missing."""
+
+    values: np.ndarray
+    rule: Rule
+    # How values were read, in words; empty where they are what they seem.
+    note: str = ""
+    # All levels of a pandas category in their order.
+    order: tuple = ()
+    # Texts or numbers that became missing.
+    lost: tuple = ()
+
+    @property
+    def form(self):
+        return self.rule.form
+
+    @property
+    def missing(self):
+        return np.isnan(self.values) if self.values.dtype == np.float64 else pd.isna(self.values)
+
+
+_NO_RULE = Rule()
+
+
+def read_content(column, rule=_NO_RULE):
+    """Read a column, as a rule says if there is one."""
+    dtype = column.dtype
+    if isinstance(dtype, pd.CategoricalDtype):
+        return _categories(column)
+    if isinstance(dtype, pd.PeriodDtype):
+        column, dtype = column.dt.to_timestamp(), np.dtype("datetime64[ns]")
+    if isinstance(dtype, pd.IntervalDtype):
+        return _categories(column.astype("category"))
+    if dtype.kind in "mM":
+        return _dates(column, rule)
+    if dtype.kind in "biuf" or (pd.api.types.is_numeric_dtype(dtype) and dtype.kind != "c"):
+        form = BOOLEANS if pd.api.types.is_bool_dtype(dtype) else NUMBERS
+        return _numbers(column.to_numpy(dtype="float64", na_value=np.nan), form)
+    return _objects(column.astype(object).to_numpy(), column.isna().to_numpy(), rule)
+
+
+def _numbers(values, form, note="", lost=(), decimal=None):
+    infinite = np.isinf(values)
+    lost = (*lost, *values[infinite].tolist())
+    return Content(np.where(infinite, np.nan, values), Rule(form, decimal), note, lost=lost)
+
+
+def _objects(values, missing, rule):
+    known = values[~missing].tolist()
+    kinds = {bool if isinstance(value, np.bool_) else type(value) for value in known}
+
+    def all_are(*types):
+        return bool(kinds) and all(issubclass(kind, types) and kind is not bool for kind in kinds)
+
+    if not kinds or kinds == {bool} or all_are(numbers.Real, decimal.Decimal):
+        floats = np.full(len(values), np.nan)
+        floats[~missing] = np.array([float(value) for value in known])
+        return _numbers(floats, BOOLEANS if kinds == {bool} else NUMBERS)
+    if all_are(datetime.date, np.datetime64) or all_are(datetime.timedelta, np.timedelta64):
+        return _dates(pd.Series(np.where(missing, None, values)), rule)
+    if all_are(datetime.time):
+        seconds = np.full(len(values), np.nan)
+        seconds[~missing] = [3600 * t.hour + 60 * t.minute + t.second + 1e-6 * t.microsecond for t in known]
+        return Content(seconds, Rule(DATES, unit="seconds"), "seconds since midnight")
+    if not all(issubclass(kind, str | bool | numbers.Real | decimal.Decimal) for kind in kinds):
+        names = ", ".join(sorted(kind.__name__ for kind in kinds))
+        return Content(np.where(missing, None, values), Rule(OTHER), f"values of type {names}")
+    return _text(values, missing, kinds, rule)
+
+
+def _text(values, missing, kinds, rule):
+    texts = np.full(len(values), None, dtype=object)
+    texts[~missing] = [str(value).strip() if isinstance(value, str) else str(value) for value in values[~missing]]
+    blank = texts == ""
+    texts[blank] = None
+    missing = missing | blank
+    known = texts[~missing]
+    if rule.form in (None, DATES) and are_dates(known):
+        return _dates(pd.Series(pd.to_datetime(pd.Series(texts), format="ISO8601", utc=True)), rule, "dates in text, ")
+    if rule.form in (None, NUMBERS, BOOLEANS):
+        read = numbers_in_text(known, rule.decimal, wanted=rule.form is not None)
+        if read is not None:
+            floats = np.full(len(texts), np.nan)
+            floats[~missing], sign = read
+            note = "numbers in text" + (" with decimal commas" if sign == "," else "")
+            return _numbers(floats, NUMBERS, note, tuple(known[np.isnan(read[0])]), sign)
+    note = "values of several types, as text" if len(kinds) > 1 else ""
+    note += f"{'; ' if note else ''}{blank.sum()} blank" if blank.any() else ""
+    return Content(texts, Rule(LEVELS), note)
+
+
+def _categories(column):
+    """Levels of a pandas category; an ordered one has a note."""
+    order = tuple(_plain(level) for level in column.cat.categories.tolist())
+    codes = column.cat.codes.to_numpy()
+    values = np.array([*order, None], dtype=object)[codes]
+    return Content(values, Rule(LEVELS), "in order" if column.cat.ordered else "", order)
+
+
+def _plain(level):
+    return level if isinstance(level, str | bool | int | float) else str(level)
+
+
+def _dates(column, rule, prefix=""):
+    """Dates as numbers of days or seconds since the first, and spans of time as numbers of them."""
+    if column.isna().all():
+        return Content(np.full(len(column), np.nan), Rule(NUMBERS))
+    if column.dtype == object or isinstance(column.dtype, pd.ArrowDtype):
+        column = column.astype(object)
+        is_span = isinstance(column[column.notna()].iloc[0], datetime.timedelta | np.timedelta64)
+        column = pd.to_timedelta(column) if is_span else pd.to_datetime(column, utc=True)
+    if isinstance(column.dtype, pd.DatetimeTZDtype):
+        column = column.dt.tz_convert("UTC").dt.tz_localize(None)
+    start, spans = None, column
+    if column.dtype.kind == "M":
+        start = column.min() if rule.start is None else rule.start
+        spans = column - start
+    days = (spans / pd.Timedelta(days=1)).to_numpy(dtype="float64")
+    unit = rule.unit or ("days" if np.nanmax(days) - np.nanmin(days) >= _LEAST_DAYS else "seconds")
+    note = f"{prefix}{unit}"
+    if start is not None:
+        note += f" since {start.strftime('%Y-%m-%d' if start == start.normalize() else '%Y-%m-%d %H:%M:%S')}"
+    return Content(days if unit == "days" else days * 86_400, Rule(DATES, start=start, unit=unit), note)

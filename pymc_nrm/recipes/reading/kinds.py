@@ -1,0 +1,114 @@
+"""Kinds of columns: which values each allows, and a column of a table as it was read."""
+
+import dataclasses
+from typing import Any
+
+import numpy as np
+
+from pymc_nrm.recipes.reading.contents import BOOLEANS, LEVELS, NUMBERS, OTHER, Rule, read_content
+
+NUMERIC, BINARY, CATEGORICAL, COUNT, SKIP = "numeric", "binary", "categorical", "count", "skip"
+
+# Kinds of columns of a model, in the order of its mixtures; `SKIP` leaves a column out.
+KINDS = (NUMERIC, BINARY, CATEGORICAL, COUNT)
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class ColumnReading:
+    """A column of a table as it was read: its kind and why, and what reads new rows alike."""
+
+    name: Any
+    kind: str
+    # In words, for the table of kinds.
+    why: str
+    rule: Rule
+    different: int
+    missing: int
+    example: str
+    # Entries that became missing, and whether rules have chosen a kind that may be wrong.
+    lost: tuple = ()
+    doubtful: bool = False
+    levels: tuple = ()
+
+    def values(self, column):
+        """Values of rows as floats: numbers in the units of the model, or codes of levels; NaN where missing.
+
+        Raises ``TypeError`` or ``ValueError`` for values that are not of the kind, and for new levels.
+        """
+        content = read_content(column, self.rule)
+        if self.kind == CATEGORICAL:
+            return level_codes(content, self.name, self.levels)
+        return allowed_numbers(content, self.name, self.kind)
+
+
+def allowed_numbers(content, name, kind):
+    """Numbers of a column, checked for a kind."""
+    if content.form in (LEVELS, OTHER) or (content.form == BOOLEANS and kind != BINARY):
+        got, fitting = {
+            LEVELS: ("text", CATEGORICAL),
+            BOOLEANS: ("booleans", BINARY),
+        }.get(content.form, (content.note, SKIP))
+        raise TypeError(
+            f"column {name!r} must hold numbers to be {kind}; got {got}, which mixture_model takes as {fitting}"
+        )
+    values = content.values
+    check = _CHECKS.get(kind)
+    if check is not None:
+        check(name, values, values[~np.isnan(values)])
+    return values
+
+
+def _check_binary(name, values, known):
+    if not np.isin(known, (0.0, 1.0)).all():
+        wrong = known[~np.isin(known, (0.0, 1.0))][0]
+        raise ValueError(f"column {name!r} must be 0, 1, booleans or missing to be binary; got {wrong:g}")
+
+
+def _check_count(name, values, known):
+    if len(known) < len(values):
+        raise ValueError(
+            f"column {name!r} must be complete to be a count; {len(values) - len(known)} of {len(values)} values "
+            f"are missing. Leave out these rows by df.dropna(subset={name!r}), fill them in, or make the column "
+            "numeric"
+        )
+    if not ((known >= 0) & (known == np.floor(known))).all():
+        wrong = known[(known < 0) | (known != np.floor(known))][0]
+        raise ValueError(f"column {name!r} must be whole numbers of at least 0 to be a count; got {wrong:g}")
+
+
+# Of each kind of numbers that does not allow them all: a function of the name, all values and those that are known.
+_CHECKS = {BINARY: _check_binary, COUNT: _check_count}
+
+
+def levels_of(content):
+    """Levels that occur in a column, in the order of a pandas category, otherwise sorted."""
+    known = content.values[~content.missing]
+    if content.order:
+        present = set(known)
+        return tuple(level for level in content.order if level in present)
+    if content.form == LEVELS:
+        return tuple(sorted(set(known.tolist())))
+    different = np.unique(known)
+    if content.form == BOOLEANS:
+        return tuple(different.astype(bool).tolist())
+    return tuple((different.astype("int64") if (different == np.floor(different)).all() else different).tolist())
+
+
+def level_codes(content, name, levels):
+    """Numbers 0, 1, ... of the levels of a column; NaN where it is missing."""
+    codes = {level: float(k) for k, level in enumerate(levels)}
+    gaps, values = content.missing, content.values.tolist()
+    unknown = [value for value, gap in zip(values, gaps, strict=True) if not gap and value not in codes]
+    if unknown:
+        raise ValueError(
+            f"column {name!r} must have levels of the model, {list(levels)}; got {unknown[0]!r}. Make it one of these, "
+            "or missing, which leaves the column out of the prediction"
+        )
+    return np.array([np.nan if gap else codes[value] for value, gap in zip(values, gaps, strict=True)])
+
+
+def reading_of_feature(model, mixture, name):
+    """Reading of a column of a model that was not made by a recipe, by the names of its mixtures and coordinates."""
+    kind = mixture if mixture in KINDS else NUMERIC
+    levels = tuple(model.coords[f"{name}_level"]) if kind == CATEGORICAL else ()
+    return ColumnReading(name, kind, "", Rule(LEVELS if kind == CATEGORICAL else NUMBERS), 0, 0, "", levels=levels)

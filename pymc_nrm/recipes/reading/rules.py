@@ -1,0 +1,163 @@
+"""The kind that the values of a column suggest: one rule after the other, the first that answers decides."""
+
+import re
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from pymc_nrm.recipes.reading.contents import BOOLEANS, DATES, LEVELS, NUMBERS, OTHER, Content
+from pymc_nrm.recipes.reading.evidence import evidence_of_counts
+from pymc_nrm.recipes.reading.kinds import BINARY, CATEGORICAL, COUNT, NUMERIC, SKIP
+
+# Numbers with at most so many different values are categories, whole ones with the first; of text more are suspicious.
+FEW_WHOLE, FEW_OTHERS = 20, 10
+
+# Few values are categories, and many texts levels, only if they have on average at least so many items.
+LEAST_ITEMS = 4
+
+# Names of columns that hold names or numbers of items, as in "id", "patient_id", "StudentID" or "Unnamed: 0".
+_IDENTIFIER = re.compile(r"((^|[_ .-])(?i:ids?|uuid|index|code|rownames?|row names)|[a-z]I[Dd]|^Unnamed: \d+)$")
+
+
+class Facts(NamedTuple):
+    """What rules ask about a column."""
+
+    name: Any
+    content: Content
+    # Values that are not missing, their sorted different ones, and how many items each has.
+    known: np.ndarray
+    different: np.ndarray
+    sizes: np.ndarray
+
+    @property
+    def n(self):
+        return len(self.known)
+
+    @property
+    def is_text(self):
+        return self.content.form == LEVELS
+
+    @property
+    def is_whole(self):
+        return self.content.form == NUMBERS and bool((self.known == np.floor(self.known)).all())
+
+    @property
+    def has_gaps(self):
+        return self.n < len(self.content.values)
+
+
+class Proposal(NamedTuple):
+    """A kind, the reason in words, and whether a user should have a look before it is taken for granted."""
+
+    kind: str
+    why: str
+    doubtful: bool = False
+
+
+def facts_of(name, content):
+    """What rules ask about a column, from its values."""
+    known = content.values[~content.missing]
+    if content.form == OTHER:
+        return Facts(name, content, known, known[:0], np.zeros(0))
+    different, sizes = np.unique(known, return_counts=True) if content.form != LEVELS else _counted(known)
+    return Facts(name, content, known, different, sizes)
+
+
+def _counted(texts):
+    levels, sizes = np.unique([f"{type(value).__name__} {value}" for value in texts], return_counts=True)
+    return levels, sizes
+
+
+def default_kind(facts):
+    """The proposal of the first rule that has one."""
+    return next(proposal for proposal in (rule(facts) for rule in RULES) if proposal is not None)
+
+
+def unreadable(facts):
+    """Lists, complex numbers and the like."""
+    if facts.content.form == OTHER:
+        return Proposal(SKIP, f"{facts.content.note}, neither numbers nor text", True)
+
+
+def constant(facts):
+    """Columns without a difference say nothing about clusters."""
+    if len(facts.different) < 2:
+        return Proposal(SKIP, "no values" if facts.n == 0 else "only one value", True)
+
+
+def identifier_text(facts):
+    """Texts of which none or hardly any repeats."""
+    if not facts.is_text:
+        return None
+    n_different = len(facts.different)
+    if n_different == facts.n:
+        return Proposal(SKIP, "a different text in every row", True)
+    if not facts.content.order and n_different > FEW_WHOLE and facts.n < LEAST_ITEMS * n_different:
+        return Proposal(SKIP, f"{n_different} different texts in {facts.n} rows hardly repeat", True)
+
+
+def identifier_number(facts):
+    """Whole numbers that number the rows, and unique or many ones under the name of an identifier."""
+    if not facts.is_whole:
+        return None
+    n_different = len(facts.different)
+    unique = n_different == facts.n
+    if unique and not facts.has_gaps and facts.different[-1] - facts.different[0] == facts.n - 1:
+        return Proposal(SKIP, "numbers the rows", True)
+    if n_different > FEW_WHOLE and _IDENTIFIER.search(str(facts.name)):
+        return Proposal(SKIP, "an identifier by its name" + (", different in every row" if unique else ""), True)
+
+
+def dates(facts):
+    """Dates, times and spans are measured in days or seconds."""
+    if facts.content.form == DATES:
+        return Proposal(NUMERIC, "", True)
+
+
+def binary(facts):
+    """Booleans, and numbers that are all 0 or 1."""
+    if facts.content.form == BOOLEANS:
+        return Proposal(BINARY, "booleans")
+    if facts.content.form == NUMBERS and np.isin(facts.different, (0.0, 1.0)).all():
+        return Proposal(BINARY, "all 0 or 1")
+
+
+def text(facts):
+    """Texts and pandas categories."""
+    if facts.is_text:
+        return Proposal(CATEGORICAL, "categories" if facts.content.order else "text")
+
+
+def few_values(facts):
+    """Numbers with few different values for their rows: categories are the guess with which least goes wrong."""
+    most = FEW_WHOLE if facts.is_whole else FEW_OTHERS
+    if len(facts.different) <= min(most, facts.n / LEAST_ITEMS):
+        return Proposal(CATEGORICAL, "few different numbers", True)
+
+
+def counts(facts):
+    """Whole numbers from 0 that one Poisson cluster describes better than one normal cluster: others it would tile."""
+    if not facts.is_whole or facts.different[0] not in (0, 1) or facts.has_gaps:
+        return None
+    if evidence_of_counts(facts.known) > 0:
+        return Proposal(COUNT, "whole numbers that spread as counts do", True)
+
+
+def measurement(facts):
+    """Everything else; skewed positive numbers may be better modelled by their logarithms."""
+    return Proposal(NUMERIC, "whole numbers" if facts.is_whole else "measurements")
+
+
+# A rule is a function of the facts: a proposal, or None to leave the column to those that follow.
+RULES = (
+    unreadable,
+    constant,
+    identifier_text,
+    identifier_number,
+    dates,
+    binary,
+    text,
+    few_values,
+    counts,
+    measurement,
+)
