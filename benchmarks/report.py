@@ -64,7 +64,8 @@ def section(result, folder, failed):
     lines += notes + ([""] if notes else [])
     if not found["rows"]:
         return "\n".join([*lines, "Nothing was measured.\n"])
-    lines += [part.table(found["rows"]), f"{part.meaning}\n"]
+    # What the full form shows need not hold for a look.
+    lines += [part.table(found["rows"]), *([] if found["quick"] else [f"{part.meaning}\n"])]
     pictures = part.pictures(found["rows"], folder) if part.pictures else {}
     return "\n".join([*lines, *(f"![{caption}]({name})\n" for name, caption in pictures.items())])
 

@@ -30,7 +30,7 @@ class Part(NamedTuple):
     pictures: Callable | None = None  # pictures(rows, folder) saves PNG files; returns a dict of names and captions
     headline: Callable | None = None  # headline(rows) returns claims: what, measured, target or None, met or None
     options: dict = {}  # names on the command line, ``sets`` and ``methods``, with what may be chosen
-    meaning: str = ""  # what the stored results mean, in one or two sentences
+    meaning: str = ""  # what the stored results of the full form mean, in one or two sentences
 
     def main(self, arguments):
         """Measure as the command line says, and store the results."""

@@ -115,10 +115,9 @@ def _far(rows):
     far = [f"{row['sampler']} on {row['set']} {row['z']:.1f}" for row in rows if row["exact"] and abs(row["z"]) > FAR]
     others = max((abs(row["z"]) for row in rows if row["exact"] and abs(row["z"]) <= FAR), default=0.0)
     biased = max((abs(row["z"]) for row in rows if not row["exact"]), default=0.0)
-    return (
-        f"Mean numbers of clusters are within {others:.1f} standard errors of the reference, but for "
-        f"{', '.join([*far, f'the published sampler: up to {biased:.0f}'])}.\n"
-    )
+    far += [f"the published sampler: up to {biased:.0f}"] if biased > FAR else []
+    text = f"Mean numbers of clusters are within {others:.1f} standard errors of the reference"
+    return f"{text}, but for {', '.join(far)}.\n" if far else f"{text}.\n"
 
 
 def _error(row):
