@@ -177,6 +177,12 @@ def of_bounded_support(z, y):
     pm.Uniform("y", 0.0, width[z], observed=y)
 
 
+def made_positive(z, y):
+    """The transform leaves out half of the prior."""
+    mu = pm.Normal("value", 0, 2, shape=2, transform=transforms.log, initval=[1.0, 2.0])
+    pm.Normal("y", mu[z], 0.8, observed=y)
+
+
 NORMAL = TwoSlots(
     nrm.PitmanYorProcess(0.3, 0.8),
     np.array([-1.0, 0.3, 0.5, 2.0]),
@@ -189,6 +195,9 @@ NORMAL = TwoSlots(
 TWO_SLOTS = {
     "tied by a potential": NORMAL,
     "in order": NORMAL._replace(log_tie=lambda a, b: np.where(a < b, 0.0, -np.inf), build=in_order),
+    "made positive": NORMAL._replace(
+        grid=WIDTHS, log_prior=stats.norm.logpdf(WIDTHS, 0, 2), log_tie=lambda a, b: 0.0, build=made_positive
+    ),
     "of bounded support": TwoSlots(
         nrm.PitmanYorProcess(0.2, 0.7),
         np.array([0.4, 0.9, 2.5, 3.1]),
