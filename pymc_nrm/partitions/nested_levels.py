@@ -103,7 +103,8 @@ def _levels_of_known_paths(measure):
 def symbolic_levels_of(measure):
     """Prediction rules as :func:`levels_of` gives them, with None for a sigma that the measure fixes at 0."""
     levels = levels_of(measure)
-    return levels._replace(sigma=None) if isinstance(measure, DirichletProcess) else levels
+    # A subclass may have rules of its own.
+    return levels._replace(sigma=None) if type(measure) is DirichletProcess else levels
 
 
 def broadcast_to_levels(parameters, depth):

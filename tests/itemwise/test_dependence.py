@@ -8,13 +8,15 @@ import pytest
 from itemwise_cases import SUBJECT, K, N, X, model_of, normal
 from pymc.distributions import transforms
 from pytensor.compile.ops import wrap_py
+from pytensor.scalar import basic as scalar_basic
+from pytensor.tensor.elemwise import Elemwise
 from pytensor.tensor.special import log_softmax
 
 import pymc_nrm as nrm
 from pymc_nrm.models.itemwise.flow import LabelFlow, PresentValues
 from pymc_nrm.models.itemwise.graphs import expanded
 from pymc_nrm.models.itemwise.item_table import computed_by_slot
-from pymc_nrm.models.itemwise.local_variables import local_variables
+from pymc_nrm.models.itemwise.local_variables import always_holds, local_variables
 from pymc_nrm.models.itemwise.rules import NotItemwise
 
 Y = np.linspace(-1.0, 1.0, N)
@@ -369,3 +371,17 @@ def test_labels_of_several_items(name):
     z = pt.lvector("z")
     with pytest.raises(NotItemwise, match=name if name != "Cholesky" else "Mul"):
         followed(z, MIXED[name](z))
+
+
+class Lowered(scalar_basic.Exp):
+    """A subclass of an operation that is positive, which is not."""
+
+    def impl(self, x):
+        return super().impl(x) - 5.0
+
+
+def test_a_subclass_of_an_operation_does_not_pass_for_it():
+    x = pt.dscalar()
+    own = Elemwise(Lowered(scalar_basic.upgrade_to_float, name="exp"))
+    assert always_holds(pt.exp(x) > 0.0)
+    assert not always_holds(own(x) > 0.0)

@@ -56,17 +56,16 @@ def always_holds(condition):
         return all(always_holds(one) for one in sources)
     if not isinstance(node.op, Elemwise):
         return False
-    scalar = node.op.scalar_op
-    if isinstance(scalar, basic.AND):
+    # A subclass may compute something else.
+    scalar = type(node.op.scalar_op)
+    if scalar is basic.AND:
         return all(always_holds(one) for one in node.inputs)
-    if not isinstance(scalar, basic.GT | basic.GE | basic.LT | basic.LE):
+    if scalar not in (basic.GT, basic.GE, basic.LT, basic.LE):
         return False
-    larger, smaller = node.inputs if isinstance(scalar, basic.GT | basic.GE) else reversed(node.inputs)
+    larger, smaller = node.inputs if scalar in (basic.GT, basic.GE) else reversed(node.inputs)
     larger, smaller = _bounds(larger), _bounds(smaller)
     apart = not (smaller.high_attained and larger.low_attained)
-    return smaller.high < larger.low or (
-        smaller.high == larger.low and (apart or isinstance(scalar, basic.GE | basic.LE))
-    )
+    return smaller.high < larger.low or (smaller.high == larger.low and (apart or scalar in (basic.GE, basic.LE)))
 
 
 def _bounds(variable):
@@ -89,10 +88,10 @@ def _union(parts):
 
 def _of_elements(node):
     parts = [_bounds(one) for one in node.inputs]
-    scalar = node.op.scalar_op
-    if isinstance(scalar, basic.Cast | basic.Identity) and not node.outputs[0].type.dtype.startswith("float"):
+    scalar = type(node.op.scalar_op)
+    if scalar in (basic.Cast, basic.Identity) and not node.outputs[0].type.dtype.startswith("float"):
         return _ANY
-    rule = next((rule for operations, rule in _RULES.items() if isinstance(scalar, operations)), None)
+    rule = next((rule for operations, rule in _RULES.items() if scalar in operations), None)
     return _ANY if rule is None else rule(*parts)
 
 
@@ -129,19 +128,19 @@ def _negative(one):
 
 # Bounds of an elementwise function, given those of its arguments.
 _RULES = {
-    basic.Exp | scalar_math.Softplus: lambda one: _POSITIVE,
-    scalar_math.Sigmoid: lambda one: Bounds(0.0, 1.0),
-    basic.Abs | basic.Sqr: lambda one: _POSITIVE._replace(low_attained=not _is_positive(one)),
-    basic.Sign: lambda one: Bounds(1.0, 1.0, True, True) if _is_positive(one) else _ANY,
-    basic.Sqrt | basic.Pow: lambda one, *others: _POSITIVE if _is_positive(one) else _ANY,
-    basic.Cast | basic.Identity: lambda one: one,
-    basic.Switch: lambda condition, *parts: _union(parts),
-    basic.Neg: _negative,
-    basic.Add: _sum,
-    basic.Sub: lambda one, other: _sum(one, _negative(other)),
-    basic.Mul: lambda *parts: functools.reduce(_product, parts),
-    basic.TrueDiv: lambda one, other: _product(one, _reciprocal(other)),
-    basic.Reciprocal: _reciprocal,
+    (basic.Exp, scalar_math.Softplus): lambda one: _POSITIVE,
+    (scalar_math.Sigmoid,): lambda one: Bounds(0.0, 1.0),
+    (basic.Abs, basic.Sqr): lambda one: _POSITIVE._replace(low_attained=not _is_positive(one)),
+    (basic.Sign,): lambda one: Bounds(1.0, 1.0, True, True) if _is_positive(one) else _ANY,
+    (basic.Sqrt, basic.Pow): lambda one, *others: _POSITIVE if _is_positive(one) else _ANY,
+    (basic.Cast, basic.Identity): lambda one: one,
+    (basic.Switch,): lambda condition, *parts: _union(parts),
+    (basic.Neg,): _negative,
+    (basic.Add,): _sum,
+    (basic.Sub,): lambda one, other: _sum(one, _negative(other)),
+    (basic.Mul,): lambda *parts: functools.reduce(_product, parts),
+    (basic.TrueDiv,): lambda one, other: _product(one, _reciprocal(other)),
+    (basic.Reciprocal,): _reciprocal,
 }
 
 
