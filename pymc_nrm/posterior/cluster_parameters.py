@@ -13,7 +13,6 @@ from pymc_nrm.families.needs import PARAMETERS, check_needs
 from pymc_nrm.models.rvs import checked_model
 from pymc_nrm.posterior.any_draws import draws_of
 from pymc_nrm.posterior.layout import MixtureLayout, draws_dataset, padded, partition_coords
-from pymc_nrm.posterior.tables import draw_cluster_rows
 
 
 def sample_cluster_parameters(
@@ -42,7 +41,8 @@ def sample_cluster_parameters(
     Dataset
         The parameters of the family by their names, for example ``mean`` and ``covariance``, in the units of the data,
         dims (chain, draw, cluster, ...), with NaN beyond the number of clusters of a draw.  ``size``, dims (chain,
-        draw, cluster), has the numbers of items, or 0.  With ``to_items``, ``item_mean`` and so on have dims (chain,
+        draw, cluster), has the numbers of items, or 0.  Items of a partition of rows in chunks are the followed rows,
+        while clusters and sizes are those of all rows.  With ``to_items``, ``item_mean`` and so on have dims (chain,
         draw, item, ...).
 
     Raises
@@ -83,9 +83,9 @@ def sample_cluster_parameters(
     rows, sizes, by_item = [], [], None
     for draw in tracked(draws, "Drawing parameters of clusters", progressbar):
         family, data = draws.mixture(draw, layout.name)
-        drawn = restore_parameters(family, data, draw_cluster_rows(rng, draw.labels, family, data, 0))
+        drawn = restore_parameters(family, data, draws.cluster_parameters(draw, layout.name, rng))
         rows.append(drawn)
-        sizes.append(np.bincount(draw.labels))
+        sizes.append(draws.cluster_sizes(draw))
         if to_items and by_item is None:
             by_item = np.empty((len(draws), draws.n_items, drawn.shape[1]))
         if to_items:

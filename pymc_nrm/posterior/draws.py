@@ -8,6 +8,7 @@ import xarray as xr
 
 from pymc_nrm.common.pymc_internals import find_observations
 from pymc_nrm.families.base import cache_size, check_resolution, log_predictive, refresh_cache
+from pymc_nrm.families.conjugate import draw_parameters, parameters_size
 from pymc_nrm.families.needs import ITEMS
 from pymc_nrm.kernels.generic import kernel
 from pymc_nrm.models.missing_entries import check_gaps, gaps_of
@@ -17,7 +18,13 @@ from pymc_nrm.models.values import Values
 from pymc_nrm.partitions.flat import draw_new_labels, log_join_without, log_prediction_rule
 from pymc_nrm.partitions.labels import canonical_labels
 from pymc_nrm.posterior.layout import NewItems
-from pymc_nrm.posterior.tables import draw_data_of_clusters, log_leave_one_out_table, log_predictive_table, log_sum_rows
+from pymc_nrm.posterior.tables import (
+    draw_cluster_rows,
+    draw_data_of_clusters,
+    log_leave_one_out_table,
+    log_predictive_table,
+    log_sum_rows,
+)
 from pymc_nrm.stats.contingency import contingency_table
 from pymc_nrm.stats.draws import posterior_of, stacked
 from pymc_nrm.stats.losses import read_estimate
@@ -125,6 +132,15 @@ class Draws:
         """Family and data of a mixture in a draw."""
         position = self.mixtures.index(name)
         return draw.families[position], draw.data[position]
+
+    def cluster_sizes(self, draw):
+        """Number of items of each cluster in a draw, shape (n_clusters,)."""
+        return np.bincount(draw.labels)
+
+    def cluster_parameters(self, draw, name, rng):
+        """Draw the parameters of each cluster in a mixture, shape (n_clusters, parameters_size)."""
+        family, data = self.mixture(draw, name)
+        return draw_cluster_rows(rng, draw.labels, family, data, 0)
 
     # Where one more item may go
 
@@ -338,6 +354,17 @@ class ChunkedDraws(Draws):
             value = np.array(self._sizes[s, :n_clusters]), [np.array(one[s, :n_clusters]) for one in self._statistics]
             yield Draw(s, value, np.asarray(self._labels[s], dtype=np.int64), prior, families, self._parts.data)
 
+    def cluster_sizes(self, draw):
+        return draw.value[0]
+
+    def cluster_parameters(self, draw, name, rng):
+        # The data of a draw are one row, whatever the labels of the followed rows are.
+        position = self.mixtures.index(name)
+        family, statistics = draw.families[position], draw.value[1][position]
+        rows = np.empty((len(statistics), parameters_size(family)))
+        _draw_rows(rng, family, statistics, rows)
+        return rows
+
     def log_join(self, draw, n_new):
         return log_prediction_rule(draw.prior, draw.value[0])[None]
 
@@ -371,6 +398,13 @@ def _fill(family, statistics, points, table):
         refresh_cache(family, statistics[k] if k < statistics.shape[0] else none, cache)
         for j in range(table.shape[0]):
             table[j, k] = log_predictive(family, cache, points, j)
+
+
+@kernel
+def _draw_rows(rng, family, statistics, rows):
+    """Draw the parameters of clusters with these statistics into rows."""
+    for k in range(rows.shape[0]):
+        draw_parameters(family, statistics[k], rng, rows[k])
 
 
 def shares(places, n_places, labels, n_labels):
