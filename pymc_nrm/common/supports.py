@@ -276,11 +276,14 @@ class Hyperparameter:
     core: tuple[str, ...]
     # Allowed values: a key of `SUPPORTS` or an instance of your own subclass of `Support`.
     support: Support
+    # Whether only `draw_item` reads it, for hyperparameters of items that `complete` takes from observed data.
+    for_draws_alone: bool
 
-    def __init__(self, core: tuple[str, ...], support: str | Support) -> None:
+    def __init__(self, core: tuple[str, ...], support: str | Support, for_draws_alone: bool = False) -> None:
         if not isinstance(support, Support):
             if support not in SUPPORTS:
                 raise ValueError(f"support must be one of {', '.join(map(repr, SUPPORTS))}; got {support!r}")
             support = SUPPORTS[support]
         object.__setattr__(self, "core", core)
         object.__setattr__(self, "support", support)
+        object.__setattr__(self, "for_draws_alone", for_draws_alone)

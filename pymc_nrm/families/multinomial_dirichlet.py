@@ -11,12 +11,12 @@ from pytensor.graph.basic import Constant
 from pymc_nrm.families.arguments import LARGEST_COUNT, check_matrix
 from pymc_nrm.families.base import Hyperparameter, add_item, cache_size, conjugate_family
 from pymc_nrm.families.components import write_logarithms
-from pymc_nrm.families.conjugate import draw_dirichlet, log_dirichlet_density
+from pymc_nrm.families.conjugate import draw_dirichlet, log_dirichlet_density, log_marginal
 from pymc_nrm.families.fast import add_log_rising_factorials, add_logarithms, multiply_rising_factorial
 from pymc_nrm.families.learned import Hyperpriors, shared_text
 from pymc_nrm.families.moment_split import join_probabilities, split_probabilities
 from pymc_nrm.kernels.lanes import LANES
-from pymc_nrm.kernels.special import log_gamma_ratio, log_rising_factorial, symbolic_log_rising_factorial
+from pymc_nrm.kernels.special import digamma, log_gamma_ratio, log_rising_factorial, symbolic_log_rising_factorial
 
 # Counts with more columns are projected on this many random directions, which keeps distances to about 10 percent.
 _MOST_COLUMNS = 128
@@ -25,7 +25,7 @@ _MOST_COLUMNS = 128
 @conjugate_family(
     hyperparameters={
         "alpha": Hyperparameter(("d",), "positive"),
-        "total": Hyperparameter(("n",), "non-negative whole"),
+        "total": Hyperparameter(("n",), "non-negative whole", for_draws_alone=True),
     },
     parameters={"probability": ("d",)},
     continuous=False,
@@ -238,6 +238,22 @@ class MultinomialDirichlet(NamedTuple):
                     last_alpha, log_gamma_alpha = alpha, math.lgamma(alpha)
                 total += log_gamma_ratio(alpha, statistics[j], log_gamma_alpha)
         return total + statistics[v + 1] - log_rising_factorial(prior_total, statistics[v])
+
+    def log_marginals_with_gradient(self, statistics, gradient):
+        v = self.alpha.shape[0]
+        total = of_total = prior_total = 0.0
+        for j in range(v):
+            prior_total += self.alpha[j]
+        for k in range(statistics.shape[0]):
+            total += log_marginal(self, statistics[k])
+            of_total += digamma(prior_total) - digamma(prior_total + statistics[k, v])
+        for j in range(v):
+            gradient[j] += of_total
+            of_alpha = digamma(self.alpha[j])
+            for k in range(statistics.shape[0]):
+                if statistics[k, j] > 0.0:
+                    gradient[j] += digamma(self.alpha[j] + statistics[k, j]) - of_alpha
+        return total
 
     def parameters_size(self):
         return self.alpha.shape[0]

@@ -142,7 +142,9 @@ class PrincipalNormalWishart(NamedTuple):
         leading = prior.dimension("component", range(1, k + 1))
         fields = prior.normal_wishart(leading, np.diag(variances[:k]))
         noise = prior.log_normal("noise", 0.0, 1.0, dims=prior.dimension("noise_component", range(k + 1, d + 1)))
-        return cls(center, scale, directions, np.zeros(k), **fields, noise=noise * variances[k:])
+        # A product with a vector of one entry would have no fixed shape.
+        noise = pt.specify_shape(noise, (d - k,)) * variances[k:]
+        return cls(center, scale, directions, np.zeros(k), **fields, noise=noise)
 
     learned_fields = staticmethod(wishart_fields)
 

@@ -70,13 +70,24 @@ def add_chunked_mixture(name, partition, family, rows, **kwargs):
             f"partition of Mixture {name!r} must be a Partition with rows= these Chunks; got {partition.name!r}"
         )
     check_needs(type(family), (prepare_data, log_marginals_with_gradient), "a Mixture of rows in chunks")
-    if any("n" in spec.core for spec in family.hyperparameters.values()):
-        raise NotImplementedError(
-            f"{type(family).__name__} has hyperparameters for each item, which chunks do not hold"
-        )
+    family = plain_values(family)
+    per_item = {name: spec for name, spec in family.hyperparameters.items() if "n" in spec.core}
+    for field, spec in per_item.items():
+        if not spec.for_draws_alone:
+            raise NotImplementedError(
+                f"{type(family).__name__} has hyperparameters for each item, which chunks do not hold"
+            )
+        if getattr(family, field) is not None:
+            raise ValueError(
+                f"{field} of {type(family).__name__} must be None for rows in chunks, which have it themselves; got "
+                f"{getattr(family, field)!r}"
+            )
     with naming(f"observed data of Mixture {name!r}"):
-        family = complete(plain_values(family), rows.sampled_values)
-        full = broadcast_hyperparameters(family, rows.n, len(rows.columns))
+        # Only draws of data read hyperparameters of items, and rows in chunks have none: one value keeps the shape.
+        one = complete(family, rows.sampled_values[:1])
+        family = complete(family, rows.sampled_values)
+        family = family._replace(**{field: getattr(one, field) for field in per_item})
+        full = broadcast_hyperparameters(family, 1, len(rows.columns))
         measured = rows.measured(numbers_like(full, len(rows.columns)))
     fields = [pt.as_tensor(value) for value in full]
     rng = pt.random.shared_rng(seed=None)

@@ -23,8 +23,10 @@ _MOST_FLOATS = 2**21
 
 
 def has_marginal_likelihood(family):
-    """Whether :func:`marginal_likelihood` takes this family: it must know how much to remember."""
-    if lacking(type(family), [log_marginals_with_gradient]):
+    """Whether :func:`marginal_likelihood` takes this family: it must know how much to remember, and the data."""
+    # Families that take hyperparameters of items from the data have data in another form than a matrix.
+    from_data = any(spec.for_draws_alone for spec in family.hyperparameters.values())
+    if from_data or lacking(type(family), [log_marginals_with_gradient]):
         return False
     return all(None not in shape for shape in shapes_of_fields(family, 1)) and all(
         isinstance(field, Constant) for field, axes in zip(family, _axes(family), strict=True) if "n" in axes

@@ -132,6 +132,7 @@ def _check_rows(case, rng):
     other = type(case.local)(*[1.001 * field for field in case.local])
     rows = case.run(kernels.sum_statistics)(other, case.data, order)
     assert_close("add_item", case.owner, "with other hyperparameters a row of statistics is", rows, whole, 0.0, 0.0)
+    _check_for_draws_alone(case, whole)
     for n_removed in (1, half, case.n):
         _, added, removed, statistics = case.run(kernels.walk)(case.local, case.data, order, n_removed)
         left = case.statistics(order[n_removed:])
@@ -148,6 +149,16 @@ def _check_rows(case, rng):
             expected = case.run(kernels.fresh_predictives)(case.local, rows, case.data, case.n)[order]
             what = f"with {words} one by one, log_predictive is"
             assert_close("update_cache", case.owner, what, values, expected, rtol=1e-8, atol=1e-8)
+
+
+def _check_for_draws_alone(case, whole):
+    """Check that densities do not read hyperparameters that are for draws alone."""
+    names = [name for name, spec in case.family.hyperparameters.items() if spec.for_draws_alone]
+    if names:
+        other = case.local._replace(**{name: np.full_like(getattr(case.local, name), np.nan) for name in names})
+        values = [case.run(kernels.fresh_predictives)(one, whole, case.data, case.n) for one in (other, case.local)]
+        what = f"with another {' and '.join(names)}, which only draw_item may read, it is"
+        assert_close("log_predictive", case.owner, what, *values, 0.0, 0.0)
 
 
 def _check_marginals(case, rng):

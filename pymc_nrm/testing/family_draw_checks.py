@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 from scipy.special import expit
 
-from pymc_nrm.families.base import Centred, prepare_alike
+from pymc_nrm.families.base import Centred, complete, prepare_alike
 from pymc_nrm.families.components import component_cdf, component_mean
 from pymc_nrm.families.conjugate import named_parameters, parameter_shapes, parameters_size, restore_parameters
 from pymc_nrm.families.needs import COMPONENT_PANEL
@@ -40,6 +40,7 @@ def check_draws(case, rng, n_draws):
     else:
         _check_frequencies(case, draws[2])
     _check_moments(case, draws[3])
+    _check_completed(case, draws[3])
 
 
 class _Draws:
@@ -162,3 +163,16 @@ def _check_moments(case, draws):
             what = f"whether feature {feature} of an item is below its quantiles, less its probability,"
             cdf = component_cdf(case.full, parameters, feature, x)
             assert_zero("component_cdf", case.owner, what, below - cdf)
+
+
+def _check_completed(case, draws):
+    """Check that items have the hyperparameters with which they are drawn, where data determine these."""
+    names = [name for name, spec in case.family.hyperparameters.items() if "n" in spec.core]
+    values = np.zeros((case.n, case.X.shape[1]))
+    case.run(kernels.draw_each)(np.random.default_rng(0), case.local, draws.rows, values)
+    values += getattr(case.data, "center", 0.0)
+    for name in names:
+        found = getattr(complete(case.family._replace(**{name: None}), values), name)
+        if found is not None:
+            what = f"the {name} of items that it draws is"
+            assert_close("draw_item", case.owner, what, found, getattr(case.full, name), 0.0, 0.0)

@@ -118,6 +118,13 @@ def draw_pairs(rng, family, statistics, rows, values):
 
 
 @kernel
+def draw_each(rng, family, rows, values):
+    """Draw each of the items once, under one of the rows of parameters."""
+    for item in range(values.shape[0]):
+        draw_item(family, rows[item % rows.shape[0]], rng, item, values[item])
+
+
+@kernel
 def pair_log_densities(family, statistics, data, n_pairs):
     """Log density of items 2 i and 2 i + 1 together, and of item 2 i, given a cluster, shape (2, n_pairs)."""
     values = np.empty((2, n_pairs))

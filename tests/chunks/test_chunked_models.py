@@ -1,6 +1,7 @@
 """Models of rows in chunks: their density, the law of their draws, and equal draws for any blocks and threads."""
 
 import errno
+import functools
 import os
 import signal
 
@@ -8,11 +9,12 @@ import numpy as np
 import pandas as pd
 import pymc as pm
 import pytest
-from chunk_cases import FAMILIES, FOLLOWED, MEASURES, in_four_places, sampled
+from chunk_cases import FAMILIES, FOLLOWED, MEASURES, PLANE, in_four_places, sampled
 from helpers import assert_law, learned_dirichlet_process, mixture_of, refused
 from scipy.spatial import cKDTree
 
 import pymc_nrm as nrm
+from pymc_nrm.families.principal_normal_wishart import PrincipalNormalWishart
 from pymc_nrm.moves.chunks import engine, sweep
 from pymc_nrm.moves.chunks.chain import rounded_rows
 from pymc_nrm.partitions.labels import all_partitions, canonical_labels
@@ -33,13 +35,17 @@ def two_models(X, rows, family):
     return models
 
 
-@pytest.mark.parametrize(
-    "family", [nrm.NormalGamma, *(pytest.param(one, marks=SLOW) for one in (nrm.NormalWishart, nrm.PoissonGamma))]
-)
-def test_density_and_gradient_are_those_of_items(family):
+LEARNED = {family.__name__: family.learned for family in (nrm.NormalGamma, nrm.NormalWishart, nrm.PoissonGamma)}
+LEARNED["MultinomialDirichlet"] = nrm.MultinomialDirichlet.learned
+LEARNED["PrincipalNormalWishart"] = functools.partial(PrincipalNormalWishart.learned, n_components=1)
+
+
+@pytest.mark.quick("NormalGamma", "MultinomialDirichlet")
+@pytest.mark.parametrize("name", LEARNED)
+def test_density_and_gradient_are_those_of_items(name):
     X = np.random.default_rng(1).poisson(5.0, size=(12, 2)) + 1000.0
     rows = nrm.Chunks(X, block_rows=5)
-    chunked, items = two_models(X, rows, family.learned)
+    chunked, items = two_models(X, rows, LEARNED[name])
     labels = canonical_labels([0, 1, 0, 2, 0, 1, 1, 1, 2, 0, 0, 1])
     point, other = chunked.initial_point(), items.initial_point()
     measured = chunked["x"].owner.op.measured
@@ -56,9 +62,15 @@ def test_density_and_gradient_are_those_of_items(family):
     assert np.allclose(*scores, rtol=1e-8)
 
 
+PRINCIPAL = PrincipalNormalWishart(
+    [0.0, 0.0], [1.0, 2.0], np.array([[0.6, -0.8], [0.8, 0.6]]), [0.0], 0.5, [[1.0]], 3.0, [0.5]
+)
+
+
 @pytest.mark.slow
-def test_law_of_partitions():
-    family, X = FAMILIES["gamma"]
+@pytest.mark.parametrize("name", ["gamma", "multinomial", "principal"])
+def test_law_of_partitions(name):
+    family, X = (FAMILIES | {"principal": (PRINCIPAL, PLANE)})[name]
     idata = sampled(nrm.Chunks(X, block_rows=2), family, MEASURES["ngg"], 4000, random_seed=1)
     labels = idata.posterior["z"].values.astype(np.int64)
     assert_law(labels, *exact_posterior(MEASURES["ngg"], family, X))
@@ -236,6 +248,13 @@ def test_predictions_are_those_of_all_rows():
         there = function(labels, of_items, grid, progressbar=False)
         for name in here.data_vars:
             assert np.allclose(here[name].values, there[name].values, rtol=1e-9), name
+    here, there = (
+        nrm.sample_cluster_parameters(*draws, random_seed=1, progressbar=False)
+        for draws in ((idata, model), (labels, of_items))
+    )
+    for name in here.data_vars:
+        expected = there[name].values.reshape(here[name].shape)
+        assert np.allclose(here[name].values, expected, rtol=1e-9, equal_nan=True), name
     here = nrm.log_predictive_density(idata, model, grid, progressbar=False)
     assert np.allclose(here, nrm.log_predictive_density(labels, of_items, grid, progressbar=False))
     with pytest.raises(NotImplementedError, match="leave no row out"):
@@ -389,3 +408,23 @@ def test_labels_of_all_rows_on_disk(tmp_path, monkeypatch, caplog):
     with pm.Model() as model, pytest.raises(ValueError, match="labels must be None for a model without rows in chunks"):
         nrm.Partition("z", measure, n=3)
         nrm.sample(labels=tmp_path / "other", model=model)
+
+
+@pytest.mark.parametrize("block_rows", [2, 5])
+def test_blocks_share_the_grid_of_scores(block_rows):
+    """Each block alone would take another grid, and the statistics of its rows would depend on its neighbours."""
+    X = np.array([[1.0, 2.0], [1e6, -2e6], [3.0, 0.5], [-2.0, 1.0], [0.1, 4.0]])
+    measured, whole = (
+        mixture_of(PRINCIPAL, rows)["x"].owner.op.measured
+        for rows in (nrm.Chunks(X, block_rows=block_rows), nrm.Chunks(X))
+    )
+    assert np.array_equal(measured.sums, whole.sums)
+    assert np.array_equal(measured.preparation.grid, whole.preparation.grid)
+
+
+def test_totals_of_rows_are_not_given():
+    rows = nrm.Chunks(np.array([[1, 2], [3, 4]]))
+    with pytest.raises(ValueError, match="total of MultinomialDirichlet must be None for rows in chunks.*got 3"):
+        mixture_of(nrm.MultinomialDirichlet(1.0, total=3), rows)
+    with pytest.raises(NotImplementedError, match="NormalRegression has hyperparameters for each item"):
+        mixture_of(nrm.NormalRegression(np.ones((2, 1)), [0.0], np.eye(1), 2.0, 1.0), nrm.Chunks([1.0, 2.0]))

@@ -11,6 +11,7 @@ from pytensor.gradient import zero_grad
 
 from pymc_nrm.families import (
     CategoricalDirichlet,
+    MultinomialDirichlet,
     NormalGamma,
     NormalWishart,
     PoissonGamma,
@@ -163,6 +164,24 @@ def test_whole_numbers_that_overflow_when_compiled_are_noticed():
     conjugate.log_marginal.register(type(family))(log_marginal)
     with pytest.raises(CheckError, match="log_marginal of Wrong is wrong: compiled, unlike in Python, it is"):
         check_family(family, COUNTS)
+
+
+@pytest.mark.parametrize("wrong", [lambda total: total + 1.0, lambda total: np.full_like(total, total[0])])
+def test_wrong_totals_are_noticed(wrong):
+    """Multinomial draws of another total have the predictive distribution of their own total."""
+
+    def draw_item(_, f, p, rng, item, row):
+        conjugate.draw_item(MultinomialDirichlet(f.alpha, wrong(f.total)), p, rng, item, row)
+
+    family = spoilt(MultinomialDirichlet(1.0), {conjugate.draw_item: draw_item})
+    with pytest.raises(CheckError, match="draw_item of Wrong is wrong: .*the total of items that it draws is"):
+        check_family(family, COUNTS, compiled=False)
+
+
+def test_densities_that_read_what_is_for_draws_alone_are_noticed():
+    change = {base.log_predictive: lambda value, f, cache, data, i: value + 0.0 * f.total[i]}
+    with pytest.raises(CheckError, match="log_predictive of Wrong is wrong: with another total, which only draw_item"):
+        check_family(spoilt(MultinomialDirichlet(1.0), change), COUNTS, compiled=False)
 
 
 def test_a_family_without_a_required_function_is_refused():

@@ -33,7 +33,7 @@ def no_changes(n_clusters, new_names=None):
 
 class Preparation(NamedTuple):
     """A family, with hyperparameters of full shape, and the centre and grid that the data of all blocks share; None for
-    families whose data are not centred.  ``places`` are its columns, or None for all.
+    families whose data have none.  ``places`` are its columns, or None for all.
     """
 
     family: Any
@@ -46,7 +46,8 @@ class Preparation(NamedTuple):
         values = values if self.places is None else np.ascontiguousarray(values[:, self.places])
         check_filled(type(self.family), values, "rows in chunks")
         if self.center is None:
-            return prepare_data(self.family, values)
+            data = prepare_data(self.family, values)
+            return data if self.grid is None else data._replace(grid=self.grid)
         return Centred(values - self.center, self.center, self.grid)
 
     def is_like(self, other):
@@ -227,6 +228,11 @@ def rounded_rows(preparation, data, n, quanta):
     rows = np.arange(n, dtype=np.int32)
     _, sums = moved(Block(0, n, None), np.full_like(rows, -1), rows, preparation.family, data, quanta, n)
     return sums
+
+
+def largest_values(block, preparation):
+    """Largest absolute values of the features (d,) of the rows of a block, as kernels read them."""
+    return np.abs(block.data(preparation).values).max(axis=0)
 
 
 def largest_statistics(block, preparation):

@@ -15,7 +15,15 @@ from pymc_nrm.common.checks import check_count, new_folder, numeric_array
 from pymc_nrm.families.base import Centred, prepare_data
 from pymc_nrm.families.moments import center_near, grid_of
 from pymc_nrm.kernels.compilation import usable_cores
-from pymc_nrm.moves.chunks.chain import Block, Preparation, gather_rows, measured_quanta, no_changes, sum_clusters
+from pymc_nrm.moves.chunks.chain import (
+    Block,
+    Preparation,
+    gather_rows,
+    largest_values,
+    measured_quanta,
+    no_changes,
+    sum_clusters,
+)
 from pymc_nrm.moves.chunks.engine import ClusterEngine, Engine
 from pymc_nrm.partitions.chunked import Measured, Rows
 
@@ -346,13 +354,18 @@ class Chunks(Columns):
         return np.stack([low, high])
 
     def measured_columns(self, family, places):
-        """Return :class:`Measured` for some columns, by two passes over all rows."""
+        """Return :class:`Measured` for some columns, by two passes over all rows, or three."""
         values, places = self.sample_values[:, places], np.array(places)
         center = grid = None
-        if isinstance(prepare_data(family, values), Centred):
+        prepared = prepare_data(family, values)
+        if isinstance(prepared, Centred):
             extremes = self.extremes[:, places]
             center = center_near(np.nanmedian(values, axis=0), np.abs(extremes).max(axis=0))
             grid = grid_of(self.n, np.abs(extremes - center).max(axis=0))
+        elif hasattr(prepared, "grid"):
+            # All blocks must have one grid, whatever their own largest values are.
+            each = self.engine.each(largest_values, Preparation(family, places=places))
+            grid = grid_of(self.n, np.max(list(each), axis=0))
         preparation = Preparation(family, center, grid, places)
         self.engine.reset()
         quanta = measured_quanta(self.engine, preparation)
