@@ -152,6 +152,8 @@ def log_report(found, report):
     elif found.convergence is not None:
         sizes = found.idata["posterior"].sizes
         _information.info(f"Convergence of {sizes['chain']} chains with {sizes['draw']} draws each: fine.")
+    for text in found.convergence.many_clusters if found.convergence is not None else ():
+        _information.info(text)
     return found.idata
 
 

@@ -22,6 +22,8 @@ _SHORT = 400
 # Probability of reporting that chains disagree about a partition when they agree.
 _FALSE_ALARMS = 1e-4
 _MAX_ROWS = 8
+# More clusters than a reader wants.
+_MANY_CLUSTERS = 20
 # Share of draws with all slots in use from which on a limited number of clusters is reported.
 _OVERFLOW = 0.001
 # Deterministics that a partition brings with it, which its own diagnostics cover.
@@ -48,6 +50,8 @@ class Convergence(NamedTuple):
 
     report: str
     needed: int | None = None
+    # What to do about partitions of many clusters.
+    many_clusters: tuple[str, ...] = ()
 
 
 def convergence_report(idata: xr.DataTree, diagnostics: Any, nuts: Any = ()) -> str:
@@ -117,7 +121,17 @@ def convergence(idata, diagnostics, nuts):
     lines += _not_told_apart(diagnostics)
     if n_chains == 1:
         lines.append("Only one chain was sampled: R-hat compares the parts of that chain alone.")
-    return Convergence("\n".join(lines), needed)
+    return Convergence("\n".join(lines), needed, tuple(_many_clusters(diagnostics)))
+
+
+def _many_clusters(diagnostics):
+    for name, tree in diagnostics.items():
+        if "n_clusters" in tree and tree["n_clusters"].mean() >= _MANY_CLUSTERS:
+            yield (
+                f"{name} has {float(tree['n_clusters'].mean()):.0f} clusters on average. For a few large ones take "
+                'nrm.fused_estimate, see "How do I get about six segments?" in the documentation, '
+                "docs/how-to/questions.md."
+            )
 
 
 def rounded_up(number):

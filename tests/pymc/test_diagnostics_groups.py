@@ -145,6 +145,7 @@ def test_report_about_pairs_that_are_known_too_little(rng):
 
 
 OFFSETS = np.array([[0.0], [9.0]])
+module = sys.modules[convergence_report.__module__]
 
 
 def report_about(values, nuts=()):
@@ -186,7 +187,7 @@ def test_report_says_how_many_draws_short_chains_need(rng):
 def test_grades(monkeypatch, rhat, n_draws, grade):
     row = {"rhat": rhat, "ess_bulk": 500.0, "ess_tail": 500.0, "constant": False}
     table = xr.Dataset({key: ("quantity", [value]) for key, value in row.items()}, coords={"quantity": ["x"]})
-    monkeypatch.setattr(sys.modules[convergence_report.__module__], "convergence_table", lambda arrays: table)
+    monkeypatch.setattr(module, "convergence_table", lambda arrays: table)
     report = report_about({"x": np.zeros((2, n_draws))})
     assert (report == "") == (grade is None)
     assert grade is None or grade in report.splitlines()[0]
@@ -214,6 +215,13 @@ def test_fine_is_said_in_a_line(caplog):
         pm.Normal("x")
         nrm.sample(500, tune=300, chains=2, cores=1, random_seed=1, progressbar=False)
     assert "Convergence of 2 chains with 500 draws each: fine." in caplog.messages
+
+
+@pytest.mark.parametrize(("n", "is_told"), [(19, False), (20, True)])
+def test_many_clusters_are_told_where_to_go(n, is_told):
+    result = result_of(z=np.tile(np.arange(n), (2, 100, 1)))
+    found = module.convergence(result, {"z": diagnose(result, "z")}, ())
+    assert [text.split(".")[0] for text in found.many_clusters] == is_told * [f"z has {n} clusters on average"]
 
 
 def test_one_report_is_logged_about_all_partitions(caplog):
