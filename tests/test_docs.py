@@ -12,6 +12,7 @@ import sys
 import numpy as np
 import pytest
 
+import pymc_nrm as nrm
 from pymc_nrm.datasets import galaxies, old_faithful, penguins
 
 DOCS = pathlib.Path(__file__).parents[1] / "docs"
@@ -46,6 +47,22 @@ def test_files_that_pages_name_exist(page):
     assert named
     for name in {name for name in named if not name.endswith("/name.py")}:
         assert any((root / folder).rglob(name) for folder in ("pymc_nrm", "tests", "benchmarks")), name
+
+
+def test_pages_agree_about_versions_and_families():
+    root = DOCS.parent
+    needed = re.search(r'"pymc>=([\d.]+),', (root / "pyproject.toml").read_text()).group(1)
+    pages = [root / "README.md", *DOCS.rglob("*.md")]
+    told = {version for page in pages for version in re.findall(r"PyMC ([\d.]*\d) or later", page.read_text())}
+    assert told == {needed}
+    # A page that says how many families there are is wrong after the next.
+    assert not [page for page in pages if re.search(r"\b(six|seven|eight|nine) families", page.read_text())]
+    # What the table of families marks is what they take.
+    table = (DOCS / "how-to" / "choose-a-family.md").read_text().split("## ", 1)[0]
+    answer = (DOCS / "how-to" / "questions.md").read_text().split("### What about missing values?")[1].split("###")[0]
+    for name, mark in re.findall(r"~pymc_nrm\.(\w+)`} \| (yes|no)", table):
+        assert getattr(nrm, name).missing_allowed == (mark == "yes"), name
+        assert (f"`{name}`" in answer) == (mark == "yes"), name
 
 
 @pytest.mark.parametrize("folder", [".", "explanation", "how-to", "tutorial"])
