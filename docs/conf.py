@@ -27,6 +27,7 @@ extensions = [
     "reference_pages",
     "gallery_pages",
     "coverage_check",
+    "written_outputs",
 ]
 exclude_patterns = ["_build", "_templates", "**.ipynb_checkpoints"]
 templates_path = ["_templates"]

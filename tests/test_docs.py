@@ -29,6 +29,31 @@ def test_documentation_builds_without_warnings(tmp_path):
     assert (tmp_path / "html" / "index.html").exists()
 
 
+@pytest.fixture
+def written_outputs(monkeypatch):
+    monkeypatch.syspath_prepend(DOCS / "_extensions")
+    return importlib.import_module("written_outputs")
+
+
+def test_outputs_are_written_below_cells_and_left_out_by_sphinx(written_outputs):
+    page = "A\n\n```{code-cell} ipython3\nx = 2\nprint(x)\nx + 1\n```\n\n```{code-cell} ipython3\nx;\n```\n"
+    text, pictures = written_outputs.with_outputs(page, "page")
+    assert text.count(written_outputs.BEGIN) == 1 and "```text\n2\n3\n```" in text and pictures == {}
+    assert written_outputs.without_outputs(text) == page
+    for name in written_outputs.PAGES:
+        text = (DOCS / f"{name}.md").read_text()
+        assert written_outputs.BEGIN in text and written_outputs.BEGIN not in written_outputs.without_outputs(text)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("page", ["cluster-a-table", "coming-from"])
+def test_written_outputs_are_true(page, written_outputs, monkeypatch):
+    """If not, write them again: python docs/_extensions/written_outputs.py."""
+    monkeypatch.setenv("MPLBACKEND", "agg")
+    text = (DOCS / "how-to" / f"{page}.md").read_text()
+    assert written_outputs.with_outputs(text, page)[0] == text
+
+
 def test_functions_of_families_that_the_page_on_adding_one_names_exist():
     text = (DOCS / "how-to" / "add-a-family.md").read_text()
     rooms = [importlib.import_module(f"pymc_nrm.families.{n}") for n in ("base", "conjugate", "components", "fast")]
