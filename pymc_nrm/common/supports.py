@@ -133,6 +133,22 @@ class UnitInterval(Positive):
         return moves / (1.0 + module.exp(-x))
 
 
+class ZeroOrOne(Support):
+    """Zeros and ones, which say of each feature whether something holds; they are not meant to vary."""
+
+    name = "zero or one"
+    description = "0 or 1"
+
+    def inside(self, x, d):
+        return _is_zero(x) | _is_zero(x - 1.0)
+
+    def to_line(self, value, d):
+        return value, np.zeros(value.shape, dtype=bool)
+
+    def from_line(self, module, x, moves, d):
+        return module.round(x)
+
+
 class WholeNumber(Positive):
     """Whole numbers that are at least ``least``; they describe data, and are not meant to vary."""
 

@@ -4,6 +4,7 @@ import numpy as np
 
 from pymc_nrm.families.arguments import check_matrix
 from pymc_nrm.families.moments import range_of_grid, summation_grid
+from pymc_nrm.families.scale import to_scale
 from pymc_nrm.kernels.generic import generic, lacking
 
 
@@ -20,10 +21,11 @@ def filled_data(family, X, places, known):
     """Prepare data X (n, d), given those with NaN at ``places``: centre and grid of these serve all values of the
     entries that the grid holds.
     """
-    values = X - known.center
+    values = to_scale(family, slice(None), X) - known.center
     if np.all(np.abs(values[places]) < range_of_grid(known.grid, len(X))[places[1]]):
         return known._replace(values=values)
-    return known._replace(values=check_matrix(family, X) - known.center, grid=summation_grid(values))
+    check_matrix(family, X)
+    return known._replace(values=values, grid=summation_grid(values))
 
 
 def draws_gaps(family_class):

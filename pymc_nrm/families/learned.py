@@ -28,6 +28,8 @@ _ARGUMENTS = {
     Covariates of the items, without an intercept.""",
     "depth": """depth : int
     Number of levels below the root.""",
+    "log_columns": """log_columns : array_like of 0 and 1, shape (d,)
+    1 for the columns that are positive and modelled on the logarithmic scale.""",
     "n_components": """n_components : int
     Number of leading directions, from 1 to d - 1.""",
 }
@@ -133,6 +135,13 @@ class Hyperpriors:
         # Below 1 most clusters have one value nearly always, far above 1 all clusters are alike.
         return self.log_normal("concentration", 0.0, 1.0, dims=self.features())
 
+    def normal_gamma(self, variances):
+        """Add what ``NormalGamma.learned`` learns; return kappa, alpha and beta by name."""
+        share = self.log_normal("share", -1.0, 1.0, dims=self.features())
+        kappa = self.log_normal("kappa", -3.0, 1.0)
+        excess = self.log_normal("excess", 1.0, 1.0)
+        return gamma_fields(share, kappa, excess, variances=variances)
+
     def normal_wishart(self, features, covariance):
         """Add what ``NormalWishart.learned`` learns; return kappa, Psi and nu by name."""
         share = self.log_normal("share", -1.0, 1.0)
@@ -156,6 +165,12 @@ class Hyperpriors:
             pairs = self.dimension("pair", [f"{i}, {j}" for i in range(d) for j in range(i)])
             below = self.variable("below_pivot", "Normal", 0.0, 1.0, dims=pairs)
         return squares, below, np.linalg.cholesky(covariance) / np.sqrt(m)
+
+
+def gamma_fields(share, kappa, excess, *, variances):
+    """Hyperparameters of normal-gamma families, given what they learn and the variances of the features."""
+    # The prior mean of the variance of a cluster is beta / (alpha - 1).
+    return {"kappa": kappa, "alpha": 1.0 + excess, "beta": share * variances * excess}
 
 
 def wishart_fields(share, kappa, excess, squared_pivot, below_pivot, *, scale):

@@ -11,7 +11,7 @@ from pytensor.gradient import disconnected_grad
 from pymc_nrm.families.arguments import check_matrix
 from pymc_nrm.families.base import Hyperparameter, conjugate_family, segment_sum
 from pymc_nrm.families.conjugate import diagonal_gaussian_log_affinities, log_marginal
-from pymc_nrm.families.learned import Hyperpriors, shared_text
+from pymc_nrm.families.learned import Hyperpriors, gamma_fields, shared_text
 from pymc_nrm.families.moments import (
     centred,
     centred_product,
@@ -132,16 +132,9 @@ class NormalGamma(NamedTuple):
         """
         prior = Hyperpriors(name, X)
         mean, variance = feature_moments(cls, prior.values)
-        share = prior.log_normal("share", -1.0, 1.0, dims=prior.features())
-        kappa = prior.log_normal("kappa", -3.0, 1.0)
-        excess = prior.log_normal("excess", 1.0, 1.0)
-        return cls(mu=mean, **cls.learned_fields(share, kappa, excess, variances=variance))
+        return cls(mu=mean, **prior.normal_gamma(variance))
 
-    @staticmethod
-    def learned_fields(share, kappa, excess, *, variances):
-        """Hyperparameters given the variables that ``learned`` adds, and the variances of the features."""
-        # The prior mean of the variance of a cluster is beta / (alpha - 1).
-        return {"kappa": kappa, "alpha": 1.0 + excess, "beta": share * variances * excess}
+    learned_fields = staticmethod(gamma_fields)
 
     def prepare_data(self, X):
         return centred(check_matrix(self, X))

@@ -11,6 +11,8 @@ from pymc_nrm.families.arguments import broadcast_hyperparameters
 from pymc_nrm.families.base import complete, localise, prepare_data
 from pymc_nrm.families.fast import log_marginals_with_gradient
 from pymc_nrm.families.needs import check_needs
+from pymc_nrm.families.scale import to_scale
+from pymc_nrm.kernels.generic import lacking
 from pymc_nrm.models.marginal_likelihood import likelihood_of_sums, shapes_of_fields
 from pymc_nrm.models.marked_labels import printed_names, with_conditions
 from pymc_nrm.models.partition import PartitionRV
@@ -56,6 +58,8 @@ class ChunkedMixtureRV(RandomVariable):
 
 def add_chunked_mixture(name, partition, family, rows, **kwargs):
     """Add the mixture of some columns of rows in chunks to the model at hand."""
+    if not lacking(type(family), [to_scale]):
+        raise NotImplementedError(f"{type(family).__name__} is not for rows in chunks; give Chunks logarithms instead")
     given = {option: value for option, value in kwargs.items() if value is not None}
     if given:
         raise ValueError(f"Mixture {name!r} of rows in chunks takes no {', '.join(given)}; got {given}")

@@ -12,6 +12,8 @@ from pytensor.tensor.random.type import RandomType
 from pytensor.tensor.type_other import NoneTypeT
 
 from pymc_nrm.families.learned_draws import log_marginals_of_feature
+from pymc_nrm.families.log_normal_gamma import LogNormalGamma
+from pymc_nrm.families.log_normal_wishart import LogNormalWishart
 from pymc_nrm.families.normal_gamma import NormalGamma
 from pymc_nrm.families.normal_wishart import NormalWishart
 from pymc_nrm.families.principal_normal_wishart import PrincipalNormalWishart
@@ -173,11 +175,14 @@ def _read_wishart(model, mixture, variables, constants):
 
 
 _WISHART = _Form("Psi", lambda d: [(), (), (), (d,), (d * (d - 1) // 2,)], _read_wishart)
+_GAMMAS = _Form("beta", lambda d: [(d,), (), ()], _read_gammas)
 _FORMS = {
     NormalWishart: _WISHART,
+    LogNormalWishart: _WISHART,
     PrincipalNormalWishart: _WISHART,
     SphericalPrincipalNormalWishart: _WISHART,
-    NormalGamma: _Form("beta", lambda d: [(d,), (), ()], _read_gammas),
+    NormalGamma: _GAMMAS,
+    LogNormalGamma: _GAMMAS,
 }
 
 

@@ -10,8 +10,9 @@ from pytensor.graph.replace import clone_replace
 from pytensor.graph.traversal import ancestors, graph_inputs
 
 from pymc_nrm.common.pymc_internals import ValuedRV
-from pymc_nrm.families.base import add_item, localise, log_likelihood, prepare_data, statistics_size
+from pymc_nrm.families.base import add_item, localise, prepare_data, statistics_size
 from pymc_nrm.families.fast import log_marginals_with_gradient
+from pymc_nrm.families.scale import log_likelihood_on_scale, to_scale
 from pymc_nrm.kernels.generic import kernel, lacking
 from pymc_nrm.kernels.kernel_cache import class_fingerprint, source_fingerprint
 from pymc_nrm.kernels.kernel_op import register_numba, symbolic_pullback
@@ -74,7 +75,7 @@ def likelihood_with_gaps(family, gaps, labels):
     data = prepare_data(family, gaps.values.reshape(len(gaps.values), -1))
     rows, columns = gaps.places if gaps.values.ndim == 2 else (gaps.places[0], np.zeros_like(gaps.places[0]))
     # Centred, as the values of the data are.
-    entries = gaps.entries - data.center[columns]
+    entries = to_scale(family, columns, gaps.entries, pt) - data.center[columns]
     places = pt.constant(rows), pt.constant(columns)
     memory, family = _memory(family, *data.values.shape), localise(family, data)
     data = data._replace(values=pytensor.shared(data.values))
@@ -232,7 +233,8 @@ class MarginalLikelihood(Op):
             # Second derivatives are those of the symbolic log-likelihood.
             def gradient(*fields):
                 X = self.filled(rest)
-                return pt.grad(log_likelihood(self.family_class(*fields), X, inputs[-self.n_rest]), list(fields))
+                value = log_likelihood_on_scale(self.family_class(*fields), X, inputs[-self.n_rest])
+                return pt.grad(value, list(fields), disconnected_inputs="ignore")
 
             second = symbolic_pullback(gradient, fields, of_gradient)
             found = [a + b for a, b in zip(found, second, strict=True)]
@@ -270,8 +272,8 @@ class LikelihoodWithGaps(MarginalLikelihood):
     def pullback(self, inputs, outputs, cotangents):
         found, rest = super().pullback(inputs, outputs, cotangents), inputs[self.n_fields :]
         family, labels = self.family_class(*inputs[: self.n_fields]), rest[-self.n_rest]
-        value = log_likelihood(family, self.filled(rest), labels)
-        terms = [value, *pt.grad(value, list(family))]
+        value = log_likelihood_on_scale(family, self.filled(rest), labels)
+        terms = [value, *pt.grad(value, list(family), disconnected_inputs="ignore")]
         parts = [
             (term * cotangent).sum()
             for term, cotangent in zip(terms, cotangents, strict=True)

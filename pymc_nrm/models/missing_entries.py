@@ -9,6 +9,7 @@ from pytensor.graph.basic import Constant
 from pytensor.tensor.subtensor import AdvancedIncSubtensor
 
 from pymc_nrm.common.pymc_internals import logprob, support_point
+from pymc_nrm.families.scale import from_scale, to_scale
 from pymc_nrm.models.values import computed_by, constant_value
 
 
@@ -24,9 +25,10 @@ def add_missing_entries(model, mixture, values):
     Forward draws take them from the mixture, so that both have one joint law.  Shapes: ``values`` (n, d) or (n,).
     """
     places = np.nonzero(np.isnan(values))
-    known = ~np.isnan(values)
-    totals = np.where(known, values, 0.0).sum(axis=0)
-    start = np.broadcast_to(totals / np.maximum(known.sum(axis=0), 1), values.shape)[places]
+    known, family = ~np.isnan(values), mixture.owner.op.family(mixture.owner)
+    totals = np.where(known, to_scale(family, slice(None), values.reshape(len(values), -1)).reshape(values.shape), 0.0)
+    start = np.broadcast_to(totals.sum(axis=0) / np.maximum(known.sum(axis=0), 1), values.shape)[places]
+    start = from_scale(family, places[1] if values.ndim == 2 else np.zeros_like(places[0]), start)
     inputs = [mixture.type(), pt.vector(), *[pt.lvector() for _ in places]]
     op = MissingEntriesRV(inputs, [inputs[0][tuple(inputs[2:])]], ndim_supp=1, on_unused_input="ignore")
     dim = f"{mixture.name}_missing_entry"

@@ -11,9 +11,11 @@ from pymc_nrm.common.checks import check_flag, numeric_array
 from pymc_nrm.common.pymc_internals import find_observations
 from pymc_nrm.families.fast import student_predictive
 from pymc_nrm.families.needs import check_needs
+from pymc_nrm.families.scale import from_scale, to_scale
 from pymc_nrm.kernels.generic import kernel
 from pymc_nrm.models.rvs import checked_model
 from pymc_nrm.partitions.clusters import build_state
+from pymc_nrm.partitions.grouped import family_of_rows
 from pymc_nrm.posterior.any_draws import draws_of
 from pymc_nrm.posterior.draws import Draws
 from pymc_nrm.posterior.layout import MixtureLayout, NewItems, as_rows, asked_layout, data_of_mixtures, draws_dataset
@@ -120,14 +122,21 @@ class ConditionalLaws:
         """
         for draw, table, *_ in self._items.tables(description, progressbar):
             family, data = self._draws.mixture(draw, self._name)
+            self._family = family_of_rows(family)
             log_weights = table.reshape(len(table), -1)
             laws = np.empty((*log_weights.shape, 3))
             _fill_laws(draw.labels, family, data, self._prepared(self._name), self._feature, laws)
             df, location, scale = np.moveaxis(laws, 2, 0)
             if self._reference is not None:
                 # The density of the other features is that of all over that of this one given the others.
-                log_weights = log_weights - scipy.stats.t.logpdf(self._reference, df, location, scale)
+                reference = to_scale(self._family, self._feature, self._reference)
+                log_weights = log_weights - scipy.stats.t.logpdf(reference, df, location, scale)
             yield log_weights, df, location, scale
+
+    def in_units(self, quantiles, means):
+        """Quantiles and means in the units of the data; the exponential of a Student t variable has no mean."""
+        values = from_scale(self._family, self._feature, quantiles)
+        return values, means if np.array_equal(values, quantiles) else np.full_like(means, np.nan)
 
 
 def _check_single(model, layout):
@@ -272,8 +281,8 @@ def conditional_quantiles(
     -------
     Dataset
         ``quantile``, dims (chain, draw, new item, probability), and ``mean``, dims (chain, draw, new item), in units of
-        the data; with ``average`` those of the predictive law, without chain and draw.  Given columns are coordinates
-        of the new items.
+        the data, NaN for a feature whose logarithm is modelled; with ``average`` those of the predictive law, without
+        chain and draw.  Given columns are coordinates of the new items.
 
     Raises
     ------
@@ -327,14 +336,10 @@ def conditional_quantiles(
         means.append(mixture_means(components))
     if average:
         components = pooled(of_draws)
-        variables = {
-            "quantile": ((laws.dim, "probability"), mixture_quantiles(components, q)),
-            "mean": (laws.dim, mixture_means(components)),
-        }
+        quantiles, means = laws.in_units(mixture_quantiles(components, q), mixture_means(components))
+        variables = {"quantile": ((laws.dim, "probability"), quantiles), "mean": (laws.dim, means)}
         return xr.Dataset(variables, laws.coords | {"probability": q}, {"variable": layout.name})
-    variables = {
-        "quantile": ((laws.dim, "probability"), np.array(quantiles)),
-        "mean": ((laws.dim,), np.array(means)),
-    }
+    quantiles, means = laws.in_units(np.array(quantiles), np.array(means))
+    variables = {"quantile": ((laws.dim, "probability"), quantiles), "mean": ((laws.dim,), means)}
     coords = laws.coords | {"probability": q}
     return draws_dataset(draws.posterior, variables, coords, {"variable": layout.name})

@@ -9,6 +9,7 @@ from pytensor.graph.basic import Variable
 from pymc_nrm.common.checks import random_generator
 from pymc_nrm.common.progress import elapsed
 from pymc_nrm.common.pymc_internals import Competence, StepMethodState
+from pymc_nrm.families.scale import from_scale
 from pymc_nrm.kernels.compilation import announced_compilation
 from pymc_nrm.kernels.generic import precompile
 from pymc_nrm.measures.base import Weights
@@ -89,11 +90,11 @@ class MissingGibbs(BlockedStep):
         self._starts = np.append(starts, len(self._rows))
         with announced_compilation(type(self).__name__, [type(family_of(one)) for one in mixtures], elapsed):
             self._given = GivenPartition(model, partition, mixtures, compile_kwargs)
-            arguments, _ = self._arguments(model.initial_point() if initial_point is None else initial_point)
+            arguments, *_ = self._arguments(model.initial_point() if initial_point is None else initial_point)
             precompile(missing_entries_sweep, *arguments)
 
     def _arguments(self, point):
-        """Arguments of the kernel at a point, and the centre of the data of the mixture."""
+        """Arguments of the kernel at a point, the centre of the data of the mixture, and its family."""
         labels, measure, families, data = self._given.at(point)
         family, rows, own, n = joint_family(families), joint_data(data), data[self._place], len(labels)
         table = Weights(np.zeros(n + 1), np.zeros(n + 1))
@@ -104,7 +105,7 @@ class MissingGibbs(BlockedStep):
         order = self.rng.permutation(len(self._items))
         gaps = ItemsWithGaps(self._items, self._starts, self._columns, order, own.values, draws_labels)
         center = getattr(own, "center", np.zeros(own.values.shape[1]))
-        return (self.rng, build_state(labels, family, rows), table, family, rows, gaps), center
+        return (self.rng, build_state(labels, family, rows), table, family, rows, gaps), center, families[self._place]
 
     def setup_chain(self, rng, tune, draws):
         super().setup_chain(rng, tune, draws)
@@ -112,10 +113,11 @@ class MissingGibbs(BlockedStep):
         self._given.refresh()
 
     def step(self, point):
-        arguments, center = self._arguments(point)
+        arguments, center, family = self._arguments(point)
         state, n_moved = missing_entries_sweep(*arguments)
         gaps, name = arguments[-1], self._names[2]
         drawn = gaps.values[self._rows, self._columns] + center[self._columns]
+        drawn = from_scale(family, self._columns, drawn)
         if not np.isfinite(drawn).all():
             raise SamplingError(f"{name} cannot be drawn: at these hyperparameters the law of an entry is not finite")
         point = {**point, name: drawn}

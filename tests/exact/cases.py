@@ -7,6 +7,9 @@ import pytest
 from scipy import sparse
 
 import pymc_nrm as nrm
+from pymc_nrm.families.hurdle import HurdleLogNormal, HurdlePoisson
+from pymc_nrm.families.log_normal_gamma import LogNormalGamma
+from pymc_nrm.families.log_normal_wishart import LogNormalWishart
 from pymc_nrm.families.principal_normal_wishart import PrincipalNormalWishart
 from pymc_nrm.families.spherical_principal_normal_wishart import SphericalPrincipalNormalWishart
 from pymc_nrm.steps.marginal_gibbs import MarginalGibbs
@@ -79,6 +82,14 @@ FAMILIES = {
         nrm.NormalGamma(mu=[5.0, 0.0], kappa=0.3, alpha=1.5, beta=[0.8, 1.2]),
         np.array([[4.2, _nan], [5.6, 0.3], [_nan, -1.5], [6.3, 1.1], [_nan, _nan]]),
     ),
+    "LogNormalWishart": Data(
+        LogNormalWishart([1, 0], [0.0, 1.0], 0.3, [[1.5, 0.4], [0.4, 1.0]], 4.0),
+        np.array([[1.0, 0.4], [3.0, 1.9], [2.0, 0.6], [0.2, 1.2], [9.0, 2.4]]),
+    ),
+    "LogNormalGamma, missing": Data(
+        LogNormalGamma([1, 0], [1.5, 0.0], 0.3, 1.5, [0.8, 1.2]),
+        np.array([[2.2, _nan], [9.0, 0.3], [_nan, -1.5], [12.0, 1.1], [_nan, _nan]]),
+    ),
     "NormalRegression, missing": Data(
         nrm.NormalRegression([[1.0, 0], [1, 1], [1, 2], [1, 4], [1, 5]], 0.0, np.eye(2) * 0.3, 1.5, 0.8),
         np.array([0.2, 1.1, -2.0, 3.9, _nan]),
@@ -88,6 +99,13 @@ FAMILIES = {
         np.array([[0, 1, 1, 0], [0, 1, _nan, 1], [1, 0, 1, 0], [1, _nan, 0, 0], [0, 1, 0, 0]]),
     ),
     "PoissonGamma": Data(nrm.PoissonGamma([1.2, 0.8], 0.4), np.array([[1, 4], [3, 2], [5, 4], [2, 0]])),
+    "HurdlePoisson, missing": Data(
+        HurdlePoisson(0.6, [0.5, 0.8], [1.2, 0.8], 0.4), np.array([[0, 4], [3, _nan], [5, 0], [2, 0], [0, 7]])
+    ),
+    "HurdleLogNormal, missing": Data(
+        HurdleLogNormal(0.6, [0.5, 0.8], [0.0, 1.0], 0.3, 1.5, [0.8, 1.2]),
+        np.array([[0.0, 4.2], [3.1, _nan], [0.5, 0.0], [2.3, 0.0], [0.0, 7.0]]),
+    ),
     "CategoricalDirichlet, missing": Data(
         nrm.CategoricalDirichlet(0.5), np.array([[0, 1, 2], [0, _nan, 2], [1, 0, 0], [0, 1, 1], [1, 1, 2]])
     ),

@@ -10,6 +10,10 @@ from scipy import sparse
 import pymc_nrm as nrm
 from pymc_nrm.families.arguments import broadcast_hyperparameters
 from pymc_nrm.families.base import complete, localise, prepare_data
+from pymc_nrm.families.hurdle import HurdleLogNormal, HurdlePoisson
+from pymc_nrm.families.log_normal_gamma import LogNormalGamma
+from pymc_nrm.families.log_normal_wishart import LogNormalWishart
+from pymc_nrm.families.shifted_poisson_gamma import ShiftedPoissonGamma
 
 
 class Row(NamedTuple):
@@ -54,12 +58,20 @@ def simulate_normal(rng):
     return rng.normal([100.0, -3.0], [0.5, 4.0], size=(12, 2))
 
 
+def simulate_log_normal(rng):
+    return rng.lognormal([2.0, 0.0], [0.5, 0.1], size=(12, 2)) - [0.0, 1.0]
+
+
 def simulate_line(rng):
     return np.where(np.arange(12) == 4, np.nan, COVARIATES @ [3.0, 2.1, -1.0] + rng.normal(size=12))[:, None]
 
 
 def simulate_words(rng):
     return rng.poisson([0.3, 2.0, 0.2, 9.0], size=(12, 4)) + np.eye(12, 4, dtype=int)
+
+
+def simulate_presence(rng):
+    return rng.random((12, 2)) > 0.4
 
 
 BAD_COUNTS = [([[0, -2]], "-2"), ([[0.5]], "0.5"), ([[np.nan]], "NaN"), ([[np.inf]], "infinite"), ([1, 2], "shape")]
@@ -82,6 +94,22 @@ normal_wishart = Row(
     bad=[([[np.inf, 0.0]], "infinite"), ([0.5, 1.0], "shape"), (sparse.csr_array([[1.0, 2.0]]), "dense")],
 )
 COVARIATES = np.column_stack([np.ones(12), np.linspace(7.0, 9.0, 12) ** 2, np.cos(np.arange(12))])
+log_normal_gamma = Row(
+    name="LogNormalGamma, missing",
+    family=LogNormalGamma([1, 0], [2.0, 0.0], kappa=0.5, alpha=np.array([2.5, 3.0]), beta=0.5),
+    simulate=lambda rng: with_missing(simulate_log_normal(rng)),
+    bad=[([[np.inf, 1.0]], "infinite"), ([[0.0, 1.0]], "above 0 .* got 0.0 in row 0, column 0"), ([1.0, 2.0], "shape")],
+)
+log_normal_wishart = Row(
+    name="LogNormalWishart",
+    family=LogNormalWishart([1, 0], [2.0, 0.0], 0.5, np.array([[2.0, 0.5], [0.5, 9.0]]), 6.0),
+    simulate=lambda rng: simulate_log_normal(rng),
+    bad=[
+        ([[np.inf, 0.0]], "infinite"),
+        ([[-1.0, 1.0]], "above 0 .* got -1.0 in row 0, column 0"),
+        ([[1.0]], "1 features"),
+    ],
+)
 normal_regression = Row(
     name="NormalRegression, missing",
     family=nrm.NormalRegression(COVARIATES, [1.0, 2.0, 0.0], np.diag([0.3, 0.5, 0.8]) + 0.1, 2.5, 0.9),
@@ -96,6 +124,24 @@ normal_regression = Row(
 )
 simulate_counts = lambda rng: rng.poisson([0.7, 8.0], size=(12, 2))  # noqa: E731
 poisson = Row("PoissonGamma", nrm.PoissonGamma(np.array([1.5, 4.0]), 0.8), simulate_counts, BAD_COUNTS)
+shifted_poisson = Row(
+    name="ShiftedPoissonGamma, missing",
+    family=ShiftedPoissonGamma(np.array([1.5, 4.0]), 0.8),
+    simulate=lambda rng: with_missing(1 + simulate_counts(rng)),
+    bad=[([[0, 2]], "at least 1; got 0"), ([[1.5]], "1.5"), ([[np.inf]], "infinite"), ([1, 2], "shape")],
+)
+hurdle_poisson = Row(
+    name="HurdlePoisson, missing",
+    family=HurdlePoisson([1.0, 2.0], [0.8, 1.2], np.array([1.5, 4.0]), 0.8),
+    simulate=lambda rng: with_missing(simulate_counts(rng) * simulate_presence(rng)),
+    bad=[row for row in BAD_COUNTS if row[1] != "NaN"],
+)
+hurdle_log_normal = Row(
+    name="HurdleLogNormal, missing",
+    family=HurdleLogNormal([1.0, 2.0], [0.8, 1.2], [0.3, 2.0], 0.8, 2.5, [0.3, 0.8]),
+    simulate=lambda rng: with_missing(rng.lognormal([0.5, 2.0], 0.5, size=(12, 2)) * simulate_presence(rng)),
+    bad=[([[-0.5, 1.0]], "at least 0; got -0.5"), ([[np.inf, 0.0]], "infinite"), ([1.0, 2.0], "shape")],
+)
 categorical = Row(
     name="CategoricalDirichlet",
     family=nrm.CategoricalDirichlet(0.7),
@@ -133,8 +179,13 @@ FAMILIES = [
     ),
     normal_gamma,
     normal_gamma._replace(name="NormalGamma, missing", simulate=lambda rng: with_missing(simulate_normal(rng))),
+    log_normal_gamma,
+    log_normal_wishart,
     normal_regression,
     poisson,
+    shifted_poisson,
+    hurdle_poisson,
+    hurdle_log_normal,
     categorical,
     categorical._replace(
         name="CategoricalDirichlet, missing", simulate=lambda rng: with_missing(categorical.simulate(rng))

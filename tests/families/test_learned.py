@@ -8,12 +8,16 @@ from helpers import refused
 from scipy import sparse, stats
 
 import pymc_nrm as nrm
+from pymc_nrm.families.hurdle import HurdleLogNormal, HurdlePoisson
+from pymc_nrm.families.log_normal_gamma import LogNormalGamma
+from pymc_nrm.families.log_normal_wishart import LogNormalWishart
 from pymc_nrm.families.principal_normal_wishart import PrincipalNormalWishart
 from pymc_nrm.families.spherical_principal_normal_wishart import SphericalPrincipalNormalWishart
 
 RNG = np.random.default_rng(1)
 REAL = RNG.normal(size=(12, 3)) @ [[2.0, 1.0, 0.0], [0.0, 1.0, 0.5], [0.0, 0.0, 0.2]]
 COUNTS, BITS, LEVELS = RNG.poisson(3.0, (12, 3)), RNG.integers(0, 2, (12, 3)), RNG.integers(0, 3, (12, 3))
+POSITIVE = np.column_stack([np.exp(REAL[:, :2]), REAL[:, 2]])
 FAMILIES = {
     nrm.NormalWishart: REAL,
     nrm.NormalGamma: REAL,
@@ -24,9 +28,14 @@ FAMILIES = {
     nrm.NormalDiffusion: REAL,
     nrm.IndependentNormalDiffusion: REAL,
     PrincipalNormalWishart: REAL,
+    LogNormalWishart: POSITIVE,
+    HurdleLogNormal: POSITIVE * [1, 1, 0] + np.where(COUNTS > 3, 0.5 * COUNTS, 0.0) * [0, 0, 1],
+    HurdlePoisson: COUNTS,
+    LogNormalGamma: POSITIVE,
     SphericalPrincipalNormalWishart: REAL,
 }
 TREES = (nrm.NormalDiffusion, nrm.IndependentNormalDiffusion)
+LOGS = (LogNormalWishart, LogNormalGamma)
 PRINCIPAL = (PrincipalNormalWishart, SphericalPrincipalNormalWishart)
 PATHS = np.array([[0, 0], [0, 0], [1, 1], [1, 2], [0, 3], [0, 0], [2, 4], [1, 1], [0, 3], [1, 2], [2, 4], [0, 5]])
 LABELS = np.array([0, 0, 1, 1, 0, 2, 2, 1, 0, 1, 2, 0])
@@ -34,7 +43,9 @@ LABELS = np.array([0, 0, 1, 1, 0, 2, 2, 1, 0, 1, 2, 0])
 
 def learned(family_class, name, X):
     """With two levels of a tree, or two leading directions."""
-    return family_class.learned(name, X, *([2] if family_class in (*TREES, *PRINCIPAL) else []))
+    return family_class.learned(
+        name, X, *([2] if family_class in (*TREES, *PRINCIPAL) else [[1, 1, 0]] if family_class in LOGS else [])
+    )
 
 
 def log_density(family_class, X, seed):
@@ -60,6 +71,8 @@ def in_other_units(X):
 CHANGES = [
     *((cls, in_other_units, np.log(10.0)) for cls in (nrm.NormalWishart, nrm.NormalGamma, *TREES)),
     *((cls, in_other_units, np.log(10.0)) for cls in PRINCIPAL),
+    *((cls, lambda X: X * [1000.0, 2.0, 5.0], np.log(10_000.0)) for cls in LOGS),
+    (HurdlePoisson, lambda X: X.astype("float64"), 0.0),
     (nrm.NormalGamma, lambda X: -X, 0.0),
     (nrm.BernoulliBeta, lambda X: 1 - X, 0.0),
     (nrm.CategoricalDirichlet, lambda X: (X + 1) % 3, 0.0),

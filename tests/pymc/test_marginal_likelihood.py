@@ -9,6 +9,9 @@ from pytensor.graph.traversal import ancestors
 
 import pymc_nrm as nrm
 from pymc_nrm.families.base import localise, log_likelihood, prepare_data, statistics_size
+from pymc_nrm.families.hurdle import HurdleLogNormal, HurdlePoisson
+from pymc_nrm.families.log_normal_gamma import LogNormalGamma
+from pymc_nrm.families.log_normal_wishart import LogNormalWishart
 from pymc_nrm.families.principal_normal_wishart import PrincipalNormalWishart, principal_directions
 from pymc_nrm.families.spherical_principal_normal_wishart import SphericalPrincipalNormalWishart
 from pymc_nrm.models.marginal_likelihood import (
@@ -50,8 +53,26 @@ CASES["SphericalPrincipalNormalWishart"] = (
     SphericalPrincipalNormalWishart(*_axes[:2], _axes[2][:, :1], [0.3], 0.5, [[2.0]], 5.0, [0.7]),
     CASES["PrincipalNormalWishart"][1],
 )
+CASES["LogNormalWishart"] = (
+    LogNormalWishart([0.0, 1.0, 0.0], [0.3, -1.0, 100.0], 0.3, _root @ _root.T, 3.7),
+    _rng.lognormal(size=(12, 3)),
+)
+CASES["LogNormalGamma"] = (
+    LogNormalGamma([1.0, 1.0, 0.0], [0.3, -1.0, 100.0], [0.1, 1.0, 9.0], [1.0, 2.0, 30.0], [0.2, 1.0, 5.0]),
+    np.exp(_missing),
+)
+_zeros = np.where(_rng.random((12, 3)) < 0.4, 0.0, 1.0)
+CASES["HurdleLogNormal"] = (
+    HurdleLogNormal(0.6 * np.ones(3), [0.5, 0.8, 3.0], [0.3, -1.0, 1.0], [0.1, 1.0, 9.0], [1.0, 2.0, 30.0], np.ones(3)),
+    np.exp(_missing) * _zeros,
+)
+CASES["HurdlePoisson"] = (
+    HurdlePoisson(0.6 * np.ones(3), [0.5, 0.8, 3.0], [0.2, 1.0, 200.0], [3.0, 0.1, 1.0]),
+    _rng.poisson(3.0, size=(12, 3)) * _zeros,
+)
 # Numbers of fields at the front that are constants.
 CONSTANT = {"NormalRegression": 1, "PrincipalNormalWishart": 3, "SphericalPrincipalNormalWishart": 3}
+CONSTANT |= {"LogNormalWishart": 1, "LogNormalGamma": 1}
 
 
 def as_tensors(family, n_constant=0):
@@ -66,6 +87,8 @@ def as_tensors(family, n_constant=0):
     *("NormalWishart-FAST_COMPILE", "far away-FAST_COMPILE", "one feature-FAST_COMPILE", "NormalGamma-FAST_COMPILE"),
     *("BernoulliBeta-FAST_COMPILE", "PoissonGamma-FAST_COMPILE", "NormalRegression-FAST_COMPILE"),
     *("PrincipalNormalWishart-FAST_COMPILE", "SphericalPrincipalNormalWishart-FAST_COMPILE"),
+    *("LogNormalWishart-FAST_COMPILE", "LogNormalGamma-FAST_COMPILE"),
+    *("HurdleLogNormal-FAST_COMPILE", "HurdlePoisson-FAST_COMPILE"),
 )
 @pytest.mark.parametrize(
     ("case", "mode"),

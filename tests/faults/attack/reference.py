@@ -169,7 +169,46 @@ def multinomial_dirichlet(family, X):
         return float(total - decimal_log_gamma_ratio(math.fsum(alpha), counts.sum()))
 
 
+def of_logarithms(inner):
+    """The log marginal of columns whose logarithms have another family: that of logarithms, less their sum."""
+
+    def log_marginal(family, X):
+        is_log = np.asarray(family.log_columns) == 1.0
+        logs = np.where(is_log, np.log(np.where(is_log, X, 1.0)), X)
+        return inner(family[1:] if inner is normal_gamma else NormalWishart(*family[1:]), logs) - np.nansum(
+            logs[:, is_log]
+        )
+
+    return log_marginal
+
+
+def of_zeros(family, X):
+    """The log marginal of what is positive."""
+    positive = np.where(np.isnan(X), np.nan, X > 0)
+    return categorical_dirichlet(CategoricalDirichlet(np.stack([family.zeros, family.ones], axis=1)), positive)
+
+
+def hurdle_log_normal(family, X):
+    logs = np.log(np.where(X > 0, X, np.nan))
+    return of_zeros(family, X) + normal_gamma(family[2:], logs) - np.nansum(logs)
+
+
+def shifted_poisson_gamma(family, X):
+    columns = [values[~np.isnan(values), None] - 1 for values in X.T]
+    features = zip(*family, strict=True)
+    return sum(poisson_gamma(([a], [b]), y) for y, (a, b) in zip(columns, features, strict=True) if len(y))
+
+
+def hurdle_poisson(family, X):
+    return of_zeros(family, X) + shifted_poisson_gamma(family[2:], np.where(X > 0, X, np.nan))
+
+
 LOG_MARGINALS = {
+    "HurdleLogNormal": hurdle_log_normal,
+    "HurdlePoisson": hurdle_poisson,
+    "ShiftedPoissonGamma": shifted_poisson_gamma,
+    "LogNormalGamma": of_logarithms(normal_gamma),
+    "LogNormalWishart": of_logarithms(normal_wishart),
     "NormalGamma": normal_gamma,
     "NormalRegression": normal_regression,
     "NormalWishart": normal_wishart,
