@@ -17,6 +17,7 @@ from pymc.backends.arviz import coords_and_dims_for_inferencedata, find_observat
 from pymc.backends.base import BaseTrace, MultiTrace
 from pymc.backends.ndarray import NDArray
 from pymc.data import MinibatchOp
+from pymc.distributions.custom import CustomDistRV
 from pymc.distributions.dist_math import check_parameters
 from pymc.distributions.distribution import _support_point as support_point
 from pymc.distributions.transforms import _default_transform as default_transform

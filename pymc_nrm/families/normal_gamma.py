@@ -134,7 +134,10 @@ class NormalGamma(NamedTuple):
         mean, variance = feature_moments(cls, prior.values)
         return cls(mu=mean, **prior.normal_gamma(variance))
 
-    learned_fields = staticmethod(gamma_fields)
+    @staticmethod
+    def learned_fields(share, kappa, excess, *, variances):
+        """Hyperparameters given the variables that ``learned`` adds, and the variances of the features."""
+        return gamma_fields(share, kappa, excess, variances=variances)
 
     def prepare_data(self, X):
         return centred(check_matrix(self, X))

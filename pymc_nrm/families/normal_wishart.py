@@ -135,7 +135,10 @@ class NormalWishart(NamedTuple):
         mean, covariance = sample_moments(cls, prior.values)
         return cls(mu=mean, **prior.normal_wishart(prior.features(), covariance))
 
-    learned_fields = staticmethod(wishart_fields)
+    @staticmethod
+    def learned_fields(share, kappa, excess, squared_pivot, below_pivot, *, scale):
+        """Hyperparameters given the variables that ``learned`` adds, and ``L / sqrt(d + 2)``, shape (d, d)."""
+        return wishart_fields(share, kappa, excess, squared_pivot, below_pivot, scale=scale)
 
     def prepare_data(self, X):
         return centred(check_matrix(self, X))

@@ -184,7 +184,9 @@ test_wrong_known_labels = refused(
 
 def test_what_an_estimator_says(monkeypatch, caplog):
     """One warning of a fit, and no line; all of them if they are wanted."""
-    table = pd.DataFrame({"a": np.round(X[:, 0], 1), "code": np.where(np.arange(24) == 5, "?", (X[:, 0] ** 2).astype(str))})
+    table = pd.DataFrame(
+        {"a": np.round(X[:, 0], 1), "code": np.where(np.arange(24) == 5, "?", (X[:, 0] ** 2).astype(str))}
+    )
     y = np.where(np.arange(24) == 3, 1, -1)
 
     def sampled(*arguments, **options):

@@ -8,7 +8,6 @@ import numpy as np
 import pymc as pm
 import pytensor
 import pytensor.tensor as pt
-from pymc.distributions.custom import CustomDistRV
 from pymc.pytensorf import compile as compile_function
 from pymc.pytensorf import reseed_rngs
 from pytensor.compile.sharedvalue import SharedVariable
@@ -25,7 +24,7 @@ from pytensor.tensor.math import All
 from pytensor.tensor.random.type import RandomType
 from pytensor.tensor.subtensor import AdvancedSubtensor, Subtensor, unflatten_index_variables
 
-from pymc_nrm.common.pymc_internals import CheckParameterValue, default_transform
+from pymc_nrm.common.pymc_internals import CheckParameterValue, CustomDistRV, default_transform
 from pymc_nrm.models.itemwise.flow import LabelFlow, PresentValues
 from pymc_nrm.models.itemwise.graphs import expanded, rebuilt
 from pymc_nrm.models.itemwise.rules import NotItemwise, entry_sources, grouped
