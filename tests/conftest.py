@@ -4,7 +4,9 @@ import faulthandler
 import functools
 import os
 import pathlib
+import shutil
 import sys
+import tempfile
 
 import numpy as np
 import pytensor
@@ -21,6 +23,21 @@ sys.path += [str(TESTS / "faults"), str(TESTS / "families")]
 # Where bytecode may not be written, each of the many processes that tests start would compile PyMC's modules again.
 sys.dont_write_bytecode = False
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+
+# PyTensor writes the source of every function that it makes into a file and leaves it there, thousands in a run.  They
+# have a folder of the run, which processes of pytest-xdist and scripts of tests inherit.
+OWN_FOLDER = None
+if "generated_src_dir" not in os.environ.get("PYTENSOR_FLAGS", ""):
+    OWN_FOLDER = tempfile.mkdtemp(prefix="pymc_nrm_generated_")
+    flags = filter(None, [os.environ.get("PYTENSOR_FLAGS"), f"generated_src_dir={OWN_FOLDER}"])
+    os.environ["PYTENSOR_FLAGS"] = ",".join(flags)
+    pytensor.config.generated_src_dir = OWN_FOLDER
+
+
+def pytest_unconfigure():
+    if OWN_FOLDER is not None:
+        shutil.rmtree(OWN_FOLDER, ignore_errors=True)
+
 
 # Data sets that are not part of the package lie beside the repository.
 SHARED = TESTS.parents[1] / "shared"

@@ -3,12 +3,14 @@
 import contextlib
 import logging
 import os
+import pathlib
 import subprocess
 import sys
 from collections import Counter
 
 import pytest
 from numba.core import event
+from pytensor.link.utils import write_generated_src
 
 from pymc_nrm.families import NormalGamma, PoissonGamma
 from pymc_nrm.kernels import compilation
@@ -233,3 +235,9 @@ def test_kernels_run(tmp_path, change, hits, message):
             assert warnings == [""] or warnings == []
         else:
             assert len(warnings) == 1 and message in warnings[0]
+
+
+def test_sources_of_a_run_have_a_folder_that_it_removes():
+    folder = pathlib.Path(write_generated_src("x = 1")).parent
+    assert folder.name.startswith("pymc_nrm_generated_")
+    assert f"generated_src_dir={folder}" in os.environ["PYTENSOR_FLAGS"]
