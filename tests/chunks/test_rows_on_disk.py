@@ -47,6 +47,23 @@ def test_rows_of_parquet_files(tmp_path):
     assert nrm.Chunks(rows, **FOLLOWED).key == nrm.Chunks(table, **FOLLOWED).key
 
 
+def test_partitions_of_dask_are_computed_once_for_a_copy(tmp_path):
+    delayed, dask_array = pytest.importorskip("dask.delayed"), pytest.importorskip("dask.array")
+    X, computed = in_four_places(), []
+
+    def part(first):
+        computed.append(first)
+        return X[first : first + 100]
+
+    parts = [
+        dask_array.from_delayed(delayed.delayed(part)(first), (np.nan, X.shape[1]), X.dtype)
+        for first in range(0, len(X), 100)
+    ]
+    rows = nrm.Chunks(dask_array.concatenate(parts, allow_unknown_chunksizes=True), **FOLLOWED, copy=tmp_path / "copy")
+    assert rows.key == nrm.Chunks(X, **FOLLOWED).key
+    assert sorted(computed) == list(range(0, len(X), 100))
+
+
 class Slices:
     """Rows of an array that count how often each is read."""
 

@@ -29,6 +29,8 @@ from pymc_nrm.partitions.chunked import Measured, Rows
 
 # A block has about this many numbers: many beside the fixed work of a pass, few beside the caches of a thread.
 _NUMBERS_PER_BLOCK = 2**18
+# Prepared rows are kept in memory if they take at most about this many bytes.
+_MOST_BYTES_KEPT = 2**31
 
 
 class Source(NamedTuple):
@@ -119,8 +121,12 @@ def _of_partitions(X, client):
     partitions = list(np.ravel(X.to_delayed()))
     titles = [f"partition {k} of X" for k in range(len(partitions))]
     if client is None:
-        reads = [functools.partial(_computed, *each) for each in zip(partitions, titles, strict=True)]
-        lengths = [len(read()) for read in reads]
+        reads, room = [_Partition(*each) for each in zip(partitions, titles, strict=True)], _MOST_BYTES_KEPT
+        lengths = []
+        for read in reads:
+            length, n_bytes = read.measure(room)
+            lengths.append(length)
+            room -= n_bytes
     else:
         futures = client.compute(partitions)
         reads = [client.submit(_values, *each) for each in zip(futures, titles, strict=True)]
@@ -131,8 +137,23 @@ def _of_partitions(X, client):
     return Source(names, [lengths[k] for k in kept], [reads[k] for k in kept])
 
 
-def _computed(partition, title):
-    return _values(partition.compute(), title)
+class _Partition:
+    """A function that computes the values of a partition, which holds those that were computed for their number."""
+
+    def __init__(self, partition, title):
+        self._partition, self._title, self._held = partition, title, None
+
+    def measure(self, room):
+        """Number of rows, and of the bytes that are held until the values are first read, at most ``room``."""
+        values = self()
+        if values.nbytes > room:
+            return len(values), 0
+        self._held = values
+        return len(values), values.nbytes
+
+    def __call__(self):
+        values, self._held = self._held, None
+        return _values(self._partition.compute(), self._title) if values is None else values
 
 
 @contextlib.contextmanager
@@ -182,10 +203,6 @@ def first_read(block, message):
         path, place = copied
         _write(path, place + block.first * values[0].nbytes, values)
     return np.fmin.reduce(values), np.fmax.reduce(values)
-
-
-# Prepared rows are kept in memory if they take at most about this many bytes.
-_MOST_BYTES_KEPT = 2**31
 
 
 class Columns(Rows):
