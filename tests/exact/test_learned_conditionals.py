@@ -22,7 +22,10 @@ from scipy.stats import wishart
 
 import pymc_nrm as nrm
 from pymc_nrm.families.conjugate import log_marginal
+from pymc_nrm.families.learned_draws import ConcentrationTarget, log_height
+from pymc_nrm.families.learned_gammas import GammaTarget, share_shift
 from pymc_nrm.families.principal_normal_wishart import PrincipalNormalWishart
+from pymc_nrm.families.spherical_principal_normal_wishart import SphericalPrincipalNormalWishart
 from pymc_nrm.models.learned_priors import (
     LearnedConcentrations,
     LearnedGammas,
@@ -168,6 +171,10 @@ TAKEN = {
     ),
     "directions": (
         lambda: model_of(partial(PrincipalNormalWishart.learned, "x", X, 2), X, measure=gamma_alpha),
+        [*FEATURES, *EVERYTHING, "alpha"],
+    ),
+    "few directions": (
+        lambda: model_of(partial(SphericalPrincipalNormalWishart.learned, "x", X, 2), X, measure=gamma_alpha),
         [*FEATURES, *EVERYTHING, "alpha"],
     ),
     "a second mixture reads mu": (
@@ -324,6 +331,46 @@ def log_conditional_of_alpha(process, point):
     return total + gammaln(alpha) - gammaln(alpha + n)
 
 
+def heights(prior, point):
+    """For each coordinate that slices move, two of its log densities with the points of the model they belong to."""
+    _, family, rows, *_ = prior.arguments(None, point, 1)
+    learned, names = prior._learned, prior._variables
+    if isinstance(learned, LearnedConcentrations):
+        [name] = names
+        for j, (mean, deviation) in enumerate(learned.laws.T):
+            yield [
+                (
+                    log_height(ConcentrationTarget(family, rows, j, mean, deviation), point[name][j] + step),
+                    point | {name: point[name] + step * (np.arange(len(point[name])) == j)},
+                )
+                for step in (0.0, 0.6)
+            ]
+        return
+    d, logs = len(learned.variances), np.concatenate([np.atleast_1d(point[name]) for name in names])
+    for place in range(d + 2):
+        pair = []
+        for step in (0.0, 0.6):
+            # Of shares, slices move log(beta / (alpha v)).
+            moved = logs - share_shift(logs) * (np.arange(d + 2) < d)
+            moved[place] += step
+            target = GammaTarget(family, rows, learned.variances, moved.copy(), place, learned.laws)
+            shares = moved[:d] + share_shift(moved)
+            values = shares, np.array(moved[d]), np.array(moved[d + 1])
+            pair.append((log_height(target, moved[place]), point | dict(zip(names, values, strict=True))))
+        yield pair
+
+
+@pytest.mark.parametrize("name", ["mu whose bounds are a concentration", "counts", "binary", "categories"])
+def test_slices_are_of_the_conditional(name):
+    model = TAKEN[name][0]()
+    [prior] = nrm.LearnedGibbs(model=model)._priors
+    rng, start = np.random.default_rng(2), model.initial_point() | {"z": LABELS[0]}
+    point = start | {key: start[key] + rng.normal(0.0, 0.7, np.shape(start[key])) for key in prior._variables}
+    for (low, before), (high, after) in heights(prior, point):
+        expected = log_conditional(prior, after) - log_conditional(prior, before)
+        np.testing.assert_allclose(high - low, expected, rtol=1e-8, atol=1e-8)
+
+
 QUICK = ("mu whose bounds are a concentration", "a second mixture reads mu", "counts")
 
 
@@ -360,6 +407,7 @@ FAMILIES = {
     "one column": (nrm.NormalGamma.learned, X[:, 0]),
     "normal-Wishart": (nrm.NormalWishart.learned, X),
     "directions": (partial(PrincipalNormalWishart.learned, n_components=2), X),
+    "few directions": (partial(SphericalPrincipalNormalWishart.learned, n_components=2), X),
     "binary": (nrm.BernoulliBeta.learned, np.minimum(COUNTS, 1)),
     "categories": (nrm.CategoricalDirichlet.learned, COUNTS),
     "counts": (nrm.PoissonGamma.learned, COUNTS),
