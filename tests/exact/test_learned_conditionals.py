@@ -24,6 +24,8 @@ import pymc_nrm as nrm
 from pymc_nrm.families.conjugate import log_marginal
 from pymc_nrm.families.learned_draws import ConcentrationTarget, log_height
 from pymc_nrm.families.learned_gammas import GammaTarget, share_shift
+from pymc_nrm.families.log_normal_gamma import LogNormalGamma
+from pymc_nrm.families.log_normal_wishart import LogNormalWishart
 from pymc_nrm.families.principal_normal_wishart import PrincipalNormalWishart
 from pymc_nrm.families.spherical_principal_normal_wishart import SphericalPrincipalNormalWishart
 from pymc_nrm.models.learned_priors import (
@@ -35,6 +37,7 @@ from pymc_nrm.models.learned_priors import (
 
 X = np.array([[0.2, -0.4, 1.0], [0.9, 1.8, 0.1], [2.1, 0.7, -0.3], [5.9, 4.1, 0.2], [1.2, 0.3, 0.8], [0.4, 2.2, 0.5]])
 COUNTS = np.abs(X).round()
+POSITIVE = np.abs(X)
 LABELS = np.array([[0, 0, 1, 1, 0, 2], [0, 1, 0, 2, 2, 2]])
 
 
@@ -176,6 +179,14 @@ TAKEN = {
     "few directions": (
         lambda: model_of(partial(SphericalPrincipalNormalWishart.learned, "x", X, 2), X, measure=gamma_alpha),
         [*FEATURES, *EVERYTHING, "alpha"],
+    ),
+    "logarithms": (
+        lambda: model_of(lambda: LogNormalGamma.learned("x", POSITIVE, [1, 0, 1]), POSITIVE, measure=gamma_alpha),
+        [*FEATURES, "alpha"],
+    ),
+    "logarithms with covariances": (
+        lambda: model_of(lambda: LogNormalWishart.learned("x", POSITIVE, [1, 0, 1]), POSITIVE),
+        [*FEATURES, *EVERYTHING],
     ),
     "a second mixture reads mu": (
         lambda: model_of(
