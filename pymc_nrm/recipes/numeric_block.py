@@ -250,18 +250,19 @@ def _tell_of_jitter(X, widths):
 
 def _warn_of_repeated_values(X, recorded, widths, spread="jitter_ties=True spreads such values"):
     """Components of items with the same value have a density without bounds, and such a column makes many of them."""
+    found = {True: [], False: []}
     for k, column in enumerate(np.atleast_2d(recorded.T)):
         known, counts = np.unique(column[np.isfinite(column)], return_counts=True)
         largest = counts.max(initial=0) / max(counts.sum(), 1)
-        if counts.sum() < _ENOUGH_ITEMS or largest <= _LARGEST_SHARE or widths[k] > _WIDE * np.nanstd(column):
-            continue
-        remedy = "Make it two columns, whether it has this value and the others with NaN for it, or leave it out"
-        if not widths[k]:
-            remedy = f"{spread} over the width of the rounding"
-        warn_user(
-            f"column {name_of_column(X, k)!r} has the value {known[counts.argmax()]:zg} in {largest:.0%} of its items: "
-            f"Gaussian components shrink to such values, and there may be many. {remedy}"
-        )
+        if counts.sum() >= _ENOUGH_ITEMS and largest > _LARGEST_SHARE and widths[k] <= _WIDE * np.nanstd(column):
+            text = f"{name_of_column(X, k)!r} has the value {known[counts.argmax()]:zg} in {largest:.0%} of its items"
+            found[bool(widths[k])].append(text)
+    for is_spread, columns in found.items():
+        if columns:
+            remedy = "Make it two columns, whether it has this value and the others with NaN for it, or leave it out"
+            remedy = remedy if is_spread else f"{spread} over the width of the rounding"
+            shrink = "Gaussian components shrink to such values, and there may be many"
+            warn_user(f"column {first_few(columns)}: {shrink}. {remedy}")
 
 
 def _names(X, places):

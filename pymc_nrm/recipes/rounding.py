@@ -52,7 +52,10 @@ def step_of_repeated_values(values, sizes, enough, is_explained):
     that explains the ties, and ``is_explained`` says whether there are no more ties than a step explains, once values
     are rounded to it.
     """
-    tied = sizes > 1
+    # The most frequent value may stand for something else, as zero does for "none".
+    tied = (sizes > 1) & (np.arange(len(sizes)) != sizes.argmax())
+    if not tied.any():
+        return None
     repeated, items = values[tied], sizes[tied]
     order = np.argsort(-items, kind="stable")
     heavy = np.sort(repeated[order[: 1 + np.searchsorted(np.cumsum(items[order]), _HEAVY * items.sum())]])

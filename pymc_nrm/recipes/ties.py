@@ -1,13 +1,13 @@
 """Jitter of repeated values of numbers: uniform over the width to which a column is rounded."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 import xarray as xr
 
 from pymc_nrm.common.checks import numeric_array, random_generator
-from pymc_nrm.recipes.columns import name_of_column
+from pymc_nrm.recipes.columns import first_few, name_of_column
 from pymc_nrm.recipes.messages import warn_user
 from pymc_nrm.recipes.rounding import function_of_rounded, step_of_repeated_values
 
@@ -91,12 +91,14 @@ def with_jittered_ties(X, random_seed=0):
     jittered = np.array(values, dtype="float64")
     columns = np.atleast_2d(jittered.T)
     seeds = random_generator(random_seed).integers(2**63, size=len(columns))
-    widths = []
+    widths, narrow = [], {}
     for k, (column, seed) in enumerate(zip(columns, seeds, strict=True)):
         width, enough = _jitter(column, np.random.default_rng(seed))
         widths.append(width)
         if enough > _EXCESS * width:
-            _warn_of_narrow_jitter(repr(name_of_column(X, k)), np.atleast_2d(values.T)[k], width, enough)
+            narrow[repr(name_of_column(X, k))] = _NarrowJitter.of(np.atleast_2d(values.T)[k], width, enough)
+    if narrow:
+        warn_user(_advice(narrow))
     if isinstance(X, pd.DataFrame):
         jittered = pd.DataFrame(jittered, index=X.index, columns=X.columns)
     elif isinstance(X, pd.Series):
@@ -142,33 +144,62 @@ def _enough(values, sizes, width):
     return width * _excess_of_ties(values, sizes, width)
 
 
-def _warn_of_narrow_jitter(name, values, width, enough):
-    """Say to what a column was rounded, and where: a logarithm of rounded values has no one step."""
-    ordered = np.sort(values[np.isfinite(values)]).astype("float64")
-    starts, sizes, _ = _repeated(ordered)
-    different = ordered[starts]
+class _NarrowJitter(NamedTuple):
+    """A column whose jitter is too narrow: its width, the width that explains the ties, and what to do before."""
 
-    def is_explained(step):
-        starts, sizes, width = _repeated(step * np.round(ordered / step))
-        return len(sizes) < 2 or _enough(ordered[starts], sizes, width) <= _EXCESS * width
+    width: float
+    enough: float
+    # The name of the function of which it has values, or the step to which it was rounded; None if it is not known.
+    function: str | None
+    step: float | None
 
-    function = function_of_rounded(different)
-    if function is not None:
-        warn_user(
-            f"column {name} repeats values as {function} of rounded numbers does: jitter over its smallest gap, "
-            f"{width:.2g}, is too narrow for most of them, and Gaussian components shrink to repeated values. Jitter "
-            f"first, {function}(nrm.jitter_ties(x)) for the rounded numbers x"
+    @classmethod
+    def of(cls, values, width, enough):
+        ordered = np.sort(values[np.isfinite(values)]).astype("float64")
+        starts, sizes, _ = _repeated(ordered)
+        different = ordered[starts]
+
+        def is_explained(step):
+            starts, sizes, width = _repeated(step * np.round(ordered / step))
+            return len(sizes) < 2 or _enough(ordered[starts], sizes, width) <= _EXCESS * width
+
+        # Logarithms of rounded values have no one step.
+        function = function_of_rounded(different)
+        step = None if function else step_of_repeated_values(different, sizes, enough, is_explained)
+        return cls(width, enough, function, step)
+
+    @property
+    def remedy(self):
+        """What to do with the column x, or with the numbers x of which it is a function."""
+        if self.function:
+            return f"{self.function}(nrm.jitter_ties(x))"
+        return "x.round()" if self.step == 1 else f"{self.step:g} * (x / {self.step:g}).round()"
+
+
+def _advice(columns):
+    """The text of a warning of columns by their names, whose jitter is too narrow."""
+    shrink = "and Gaussian components shrink to repeated values"
+    (name, first), *others = columns.items()
+    if others:
+        shown = [f"{name} ({column.enough:.2g}, {column.width:.2g})" for name, column in columns.items()]
+        remedies = [f"{name} {column.remedy}" for name, column in columns.items() if column.function or column.step]
+        remedy = f": {first_few(remedies)}" if remedies else ", to the step to which most of it was recorded"
+        return (
+            "columns repeat values as if they were rounded to wide steps, but other values lie closer (step, "
+            f"distance): {first_few(shown)}. Jitter over this distance is too narrow, {shrink}. Round such a column x "
+            f"first{remedy}"
         )
-        return
-    step = step_of_repeated_values(different, sizes, enough, is_explained)
-    remedy = "Round the column first, to the step to which most of it was recorded"
-    if step is not None:
-        rounded = "x.round()" if step == 1 else f"{step:g} * (x / {step:g}).round()"
-        remedy = f"Round the column first: {rounded}"
-    warn_user(
-        f"column {name} repeats values as if it were rounded to steps of about {enough:.2g}, but other values lie only "
-        f"{width:.2g} apart: jitter over this gap is too narrow, and Gaussian components shrink to repeated values. "
-        f"{remedy}"
+    if first.function:
+        return (
+            f"column {name} repeats values as {first.function} of rounded numbers does: jitter over its smallest gap, "
+            f"{first.width:.2g}, is too narrow for most of them, {shrink}. Jitter first, {first.remedy} for the "
+            "rounded numbers x"
+        )
+    remedy = f": {first.remedy}" if first.step else ", to the step to which most of it was recorded"
+    return (
+        f"column {name} repeats values as if it were rounded to steps of about {first.enough:.2g}, but other values "
+        f"lie only {first.width:.2g} apart: jitter over this gap is too narrow, {shrink}. Round the column "
+        f"first{remedy}"
     )
 
 

@@ -42,6 +42,8 @@ KINDS = {
     "complex": (LENGTH + 1j, "skip", "values of type complex, neither numbers nor text"),
     "dates": (DAYS, "numeric", "days since 2026-01-01"),
     "dates in text": (DAYS.strftime("%Y-%m-%d"), "numeric", "dates in text, days since 2026-01-01"),
+    "dates with slashes": (DAYS.strftime("%Y/%m/%d 12:30"), "numeric", "dates in text, days since 2026-01-01 12:30:00"),
+    "few dates": (DAYS[:3].append([DAYS[:3]] * 19), "categorical", "few different dates"),
     "days of datetime": (DAYS.date, "numeric", "days since 2026-01-01"),
     "hours": (pd.date_range("2026-01-01", periods=N, freq="h"), "numeric", "seconds since 2026-01-01"),
     "zoned": (DAYS.tz_localize("Europe/Berlin"), "numeric", "days since 2025-12-31 23:00:00"),
@@ -159,6 +161,28 @@ def test_one_block_and_at_most_one_warning(caplog):
     assert block[1].split() == ["column", "kind", "different", "missing", "why"]
     assert block[3].split()[:2] == ["rounded", "numeric"] and block[3].endswith("measurements; jittered by up to 0.05")
     assert block[9].startswith("Missing values are drawn with the clusters")
+
+
+def test_columns_that_determine_each_other_warn():
+    wages = np.exp(RNG.normal(size=N))
+    df = table(
+        country=repeated("Ayr", "Bath", "Cork"), code=repeated(3, 9, 1), other=repeated("Ayr", "Bath"),
+        wage=wages, inverse=1 / wages, linear=3 * wages + 1e-9 * LENGTH,
+    )  # fmt: skip
+    with pytest.warns(UserWarning) as caught:
+        nrm.mixture_model(df)
+    (warning,) = caught
+    text = "what they say counts twice: 'country' and 'code', 'wage' and 'inverse'. Leave one of each out, such as"
+    assert text in str(warning.message) and "kinds={'code': 'skip'}" in str(warning.message)
+    # Linear combinations have a warning of their own.
+    assert "Linear combinations" in str(warning.message) or "'linear' from 'wage'" in str(warning.message)
+
+
+def test_levels_of_few_dates_are_dates():
+    df = table(b=DAYS[:3].append([DAYS[:3]] * 19))
+    model = nrm.mixture_model(df)
+    assert [level[:10] for level in model.coords["b_level"]] == ["2026-01-01", "2026-01-02", "2026-01-03"]
+    assert nrm.table_data(model, df.iloc[[2]])["categorical"].values.tolist() == [[2.0]]
 
 
 def test_new_rows_are_read_as_those_of_the_model():

@@ -60,6 +60,9 @@ def read_content(column, rule=_NO_RULE):
         column, dtype = column.dt.to_timestamp(), np.dtype("datetime64[ns]")
     if isinstance(dtype, pd.IntervalDtype):
         return _categories(column.astype("category"))
+    if dtype.kind in "mM" and rule.form == LEVELS:
+        column = column.astype(object).where(column.notna(), None).map(str, na_action="ignore")
+        return _objects(column.to_numpy(), column.isna().to_numpy(), rule)
     if dtype.kind in "mM":
         return _dates(column, rule)
     if dtype.kind in "biuf" or (pd.api.types.is_numeric_dtype(dtype) and dtype.kind != "c"):
@@ -105,7 +108,8 @@ def _text(values, missing, kinds, rule):
     missing = missing | blank
     known = texts[~missing]
     if rule.form in (None, DATES) and are_dates(known):
-        return _dates(pd.Series(pd.to_datetime(pd.Series(texts), format="ISO8601", utc=True)), rule, "dates in text, ")
+        dashed = pd.Series([None if text is None else text.replace("/", "-") for text in texts], dtype=object)
+        return _dates(pd.to_datetime(dashed, format="ISO8601", utc=True), rule, "dates in text, ")
     if rule.form in (None, NUMBERS, BOOLEANS):
         read = numbers_in_text(known, rule.decimal, wanted=rule.form is not None)
         if read is not None:

@@ -16,7 +16,10 @@ FEW_WHOLE, FEW_OTHERS = 20, 10
 LEAST_ITEMS = 4
 
 # Names of columns that hold names or numbers of items, as in "id", "patient_id", "StudentID" or "Unnamed: 0".
-_IDENTIFIER = re.compile(r"((^|[_ .-])(?i:ids?|uuid|index|code|rownames?|row names)|[a-z]I[Dd]|^Unnamed: \d+)$")
+_IDENTIFIER = re.compile(
+    r"((^|[_ .-])(?i:ids?|uuid|index|code|rownames?|row names|nr|subject|subj|patient|participant|zip|zipcode|fips)|"
+    r"[a-z]I[Dd]|^Unnamed: \d+)$"
+)
 
 
 class Facts(NamedTuple):
@@ -109,9 +112,9 @@ def identifier_number(facts):
 
 
 def dates(facts):
-    """Dates, times and spans are measured in days or seconds."""
+    """Dates, times and spans are measured in days or seconds, unless there are few."""
     if facts.content.form == DATES:
-        return Proposal(NUMERIC, "", True)
+        return few_values(facts) or Proposal(NUMERIC, "", True)
 
 
 def binary(facts):
@@ -132,7 +135,8 @@ def few_values(facts):
     """Numbers with few different values for their rows: categories are the guess with which least goes wrong."""
     most = FEW_WHOLE if facts.is_whole else FEW_OTHERS
     if len(facts.different) <= min(most, facts.n / LEAST_ITEMS):
-        return Proposal(CATEGORICAL, "few different numbers", True)
+        what = "dates" if facts.content.form == DATES else "numbers"
+        return Proposal(CATEGORICAL, f"few different {what}", True)
 
 
 def counts(facts):

@@ -9,7 +9,7 @@ import pandas as pd
 from pymc_nrm.common.tables import as_pandas
 from pymc_nrm.recipes.columns import check_columns, first_few
 from pymc_nrm.recipes.messages import warn_user
-from pymc_nrm.recipes.reading.contents import LEVELS, NUMBERS, OTHER, Rule, read_content
+from pymc_nrm.recipes.reading.contents import DATES, LEVELS, NUMBERS, OTHER, Rule, read_content
 from pymc_nrm.recipes.reading.kinds import CATEGORICAL, KINDS, NUMERIC, SKIP, ColumnReading, allowed_numbers, levels_of
 from pymc_nrm.recipes.reading.rules import Proposal, default_kind, facts_of
 
@@ -148,6 +148,9 @@ def _read_column(name, column, kind):
         proposal = Proposal(kind, "as kinds says")
     elif kind is not None:
         proposal = proposal._replace(doubtful=False)
+    if proposal.kind == CATEGORICAL and content.form == DATES:
+        # Levels are dates as they are written.
+        content = read_content(column, Rule(LEVELS))
     facts = facts_of(name, content)
     if kind not in (None, SKIP) and len(facts.different) < 2:
         what = "has no values" if facts.n == 0 else "has only one value"

@@ -8,7 +8,7 @@ import pandas as pd
 # A number that begins with zero, such as 00501, is a code.
 _CODE = re.compile(r"[+-]?0\d")
 _SIGNS = re.compile(r"(?<![^+-])[$€£¥]\s*|\s*%$")
-_DATE = re.compile(r"\d{4}-\d{2}-\d{2}([ T]\d{2}:\d{2}(:\d{2}(\.\d+)?)?)?\s*(Z|[+-]\d{2}:?\d{2})?$")
+_DATE = re.compile(r"\d{4}([-/])\d{2}\1\d{2}([ T]\d{2}:\d{2}(:\d{2}(\.\d+)?)?)?\s*(Z|[+-]\d{2}:?\d{2})?$")
 
 # Digits in groups of three, and the sign before decimals, as (group, decimals).
 _STYLES = {".": (",", "."), ",": (".", ",")}
@@ -40,5 +40,5 @@ def _numbers(texts, group, decimal):
 
 
 def are_dates(texts):
-    """Whether all texts are dates as ISO 8601 has them."""
+    """Whether all texts are dates as ISO 8601 has them, or with slashes for dashes."""
     return len(texts) > 0 and all(_DATE.match(text.strip()) for text in texts)
