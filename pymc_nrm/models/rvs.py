@@ -47,24 +47,29 @@ def names_in_chunks(model):
     return [rv.name for rv in (*partitions_of(model, Chunked), *mixtures)]
 
 
-def find_partition(model, name=None, *, nested=False):
-    """Find the partition of a model, by its name if there are several; only flat ones unless ``nested``."""
-    return _find(model, "Partition or NestedPartition" if nested else "Partition", kind_of, name, nested)
+def find_partition(model, name=None, *, nested=False, chunked=False):
+    """Find the partition of a model, by its name if there are several; only flat ones unless ``nested``, or of rows in
+    chunks if ``chunked``.
+    """
+    kinds = Kind if nested else (Flat, Chunked) if chunked else Flat
+    return _find(model, "Partition or NestedPartition" if nested else "Partition", kind_of, name, kinds)
 
 
 def find_mixture(model, name=None, *, nested=False):
     """Find the mixture of a partition of a model, by its name if there are several; see :func:`find_partition`."""
-    return _find(model, "Mixture", lambda rv: kind_of(partition_of(rv)) if is_mixture(rv) else None, name, nested)
+    kinds = Kind if nested else Flat
+    return _find(model, "Mixture", lambda rv: kind_of(partition_of(rv)) if is_mixture(rv) else None, name, kinds)
 
 
-def _find(model, title, kind_behind, name, nested):
+def _find(model, title, kind_behind, name, kinds):
     if name is not None:
         check_name("var_name", name, f"a {title}")
-    kinds = Kind if nested else Flat
     found = {rv.name: rv for rv in model.basic_RVs if isinstance(kind_behind(rv), kinds)}
     others = {rv.name: kind_of(rv) for rv in model.basic_RVs if kind_of(rv) and not isinstance(kind_of(rv), kinds)}
     if others and (not found or name in others):
         other = next(iter(others))
+        if isinstance(others[other], Chunked):
+            raise ValueError(f"model must have a {title} with an item for each row; {other!r} is of rows in chunks")
         raise ValueError(f"model must have a {title} that is flat; got the {others[other].title} {other!r}")
     if not found:
         raise ValueError(f"model must have a {title}; got one with the variables {sorted(model.named_vars)}")

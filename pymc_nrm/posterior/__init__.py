@@ -1,9 +1,10 @@
 """What follows from the draws of a partition and the model: parameters, predictions, densities."""
 
 from pymc_nrm.common.docstrings import document_all
+from pymc_nrm.posterior.cluster_description import ClusterDescription
 from pymc_nrm.posterior.cluster_parameters import sample_cluster_parameters
 from pymc_nrm.posterior.conditional_laws import conditional_quantiles
-from pymc_nrm.posterior.describe_clusters import ClusterDescription, describe_clusters
+from pymc_nrm.posterior.describe_clusters import describe_clusters
 from pymc_nrm.posterior.fused_estimate import fused_estimate
 from pymc_nrm.posterior.label_rows import label_rows
 from pymc_nrm.posterior.new_items import cluster_probabilities, sample_new_labels

@@ -8,18 +8,22 @@ from pymc.model import Model
 
 from pymc_nrm.common.checks import check_count, check_number, random_generator
 from pymc_nrm.common.progress import tracked
-from pymc_nrm.families.conjugate import log_affinities, named_parameters
+from pymc_nrm.families.conjugate import draw_parameters, log_affinities, named_parameters, parameters_size
 from pymc_nrm.families.needs import PARAMETERS, check_needs
 from pymc_nrm.kernels.generic import lacking
-from pymc_nrm.models.rvs import checked_model, family_of, find_partition
+from pymc_nrm.models.rvs import checked_model, family_of, find_partition, kind_of, mixtures_of
+from pymc_nrm.partitions.chunked import Chunked
 from pymc_nrm.partitions.grouped import family_of_rows
+from pymc_nrm.partitions.known_labels import KnownLabels
 from pymc_nrm.partitions.labels import canonical_labels
+from pymc_nrm.partitions.slots import Slots
 from pymc_nrm.posterior.any_draws import draws_of
+from pymc_nrm.posterior.layout import padded
 from pymc_nrm.posterior.tables import draw_cluster_rows
 from pymc_nrm.stats.contingency import contingency_table
 from pymc_nrm.stats.draws import item_coords, item_dimension, partition_draws
-from pymc_nrm.stats.losses import complete_costs, draw_losses, summarise_losses
-from pymc_nrm.stats.point_estimate import chosen_estimate, evenly_spaced
+from pymc_nrm.stats.losses import complete_costs, draw_losses, read_estimate, summarise_losses
+from pymc_nrm.stats.point_estimate import evenly_spaced, point_estimate
 
 # Parameters of components are means of so many draws: the noise of one draw makes components look further apart.
 _PARAMETER_DRAWS = 20
@@ -82,6 +86,9 @@ def fused_estimate(
         the mean closeness of what is joined, and never rises.  The tree ends in a single cluster; the first
         ``n_fusions`` fusions are made, those of a closeness above ``threshold``.
 
+        ``draw_fusion``, dims (chain, draw, draw_cluster): the clusters of every draw in use, fused in the same way, at
+        the same threshold; -1 beyond the number of clusters.
+
         Attributes ``loss``, the costs, ``omega`` and ``n_draws_used``.
 
     Raises
@@ -141,24 +148,33 @@ def fused_estimate(
     check_count("n_clusters", n_clusters, 1, optional=True)
     check_count("max_draws", max_draws, least=1)
     model = checked_model(model)
-    partition = find_partition(model, var_name).name
+    partition = find_partition(model, var_name, chunked=True).name
     draws = draws_of(idata, model, partition)
     _check_families(draws)
     labels = partition_draws(draws.posterior, partition)
     options = {"loss": loss, "random_seed": random_seed, "progressbar": progressbar}
-    components, _ = chosen_estimate(estimate, labels, **options, **costs)
+    if estimate is None:
+        estimate = point_estimate(labels, **options, **costs)
+    components, _ = read_estimate(estimate, labels)
     m = int(components.max()) + 1
     if n_clusters is not None and n_clusters > m:
         raise ValueError(f"n_clusters must be at most {m}, the number of components of the estimate; got {n_clusters}")
-    used = draws_of(evenly_spaced(draws.posterior, max_draws), model, partition)
+    thinned = evenly_spaced(draws.posterior, max_draws)
+    if isinstance(draws.kind, Chunked):
+        clusters = evenly_spaced(idata["clusters"].to_dataset(), max_draws)
+        thinned = xr.DataTree.from_dict({"posterior": thinned, "clusters": clusters})
+    used = draws_of(thinned, model, partition)
     rng = random_generator(random_seed)
-    sums, mean_distance = _closeness(used, components, rng, progressbar)
+    sums, mean_distance, trees = _closeness(used, components, rng, progressbar)
     sizes = np.bincount(components)
     fusions, closeness = fuse(sums, sizes)
     if omega is None:
         omega = mean_distance / (1.0 - mean_distance) if mean_distance < 1.0 else np.inf
     threshold = 1.0 / (1.0 + omega)
     n_fusions = int((closeness > threshold).sum()) if n_clusters is None else m - n_clusters
+    # Draws are fused to the level of the estimate.
+    level = threshold if n_clusters is None else closeness[n_fusions - 1] * (1 - 1e-12) if n_fusions else np.inf
+    fused_draws = padded([cut_fusions(tree, int((close > level).sum())) for tree, close in trees], -1)
     cluster = cut_fusions(fusions, n_fusions)
     fused = cluster[components]
     dim, coords = item_dimension(labels), item_coords(labels)
@@ -178,8 +194,28 @@ def fused_estimate(
             fusion_closeness=("fusion", closeness),
             n_fusions=n_fusions,
             threshold=threshold,
+            draw_fusion=(
+                ("chain", "draw", "draw_cluster"),
+                fused_draws.reshape(used.posterior.sizes["chain"], used.posterior.sizes["draw"], -1),
+            ),
         )
     )
+
+
+def why_not_fused(model, rv):
+    """Why the components of a partition are not fused unless a user asks for it, in a few words, or None."""
+    kind, mixtures = kind_of(rv), mixtures_of(model, rv)
+    if isinstance(kind, Slots):
+        return "labels index parameters"
+    if isinstance(kind, KnownLabels):
+        return "some labels are known"
+    if not mixtures:
+        return "no Mixture depends on the partition"
+    for mixture in mixtures:
+        family_class = type(family_of(mixture))
+        if lacking(family_class, [*PARAMETERS, log_affinities]):
+            return f"{family_class.__name__} has no affinity in closed form"
+    return None
 
 
 def _check_families(draws):
@@ -195,22 +231,41 @@ def _check_families(draws):
 
 
 def _closeness(draws, components, rng, progressbar):
-    """Closeness summed over pairs of items of components (m, m), and the mean distance of two different items."""
+    """Closeness summed over pairs of items of components (m, m), the mean distance of two different items, and the tree
+    of fusions of each draw.
+    """
     n, m = len(components), int(components.max()) + 1
-    sums, total = np.zeros((m, m)), 0.0
+    sums, total, trees = np.zeros((m, m)), 0.0, []
+    is_chunked = isinstance(draws.kind, Chunked)
     for draw in tracked(draws, "Comparing components", progressbar):
+        # Clusters of rows in chunks in which no row is followed are left out.
         counts = np.bincount(draw.labels)
         log_affinity = np.zeros((len(counts), len(counts)))
-        for family, data in zip(draw.families, draw.data, strict=True):
-            rows = sum(draw_cluster_rows(rng, draw.labels, family, data, 0) for _ in range(_PARAMETER_DRAWS))
+        for k, (family, data) in enumerate(zip(draw.families, draw.data, strict=True)):
+            if is_chunked:
+                rows = _mean_parameters(rng, family, draw.value[1][k][: len(counts)])
+            else:
+                rows = sum(draw_cluster_rows(rng, draw.labels, family, data, 0) for _ in range(_PARAMETER_DRAWS))
+                rows /= _PARAMETER_DRAWS
             family = family_of_rows(family)
-            log_affinity += log_affinities(family, named_parameters(family, rows / _PARAMETER_DRAWS))
+            log_affinity += log_affinities(family, named_parameters(family, rows))
         close = np.exp(_POWER * log_affinity)
         table = contingency_table(draw.labels, components)
         sums += table.T @ close @ table
         total += counts @ (1.0 - close) @ counts
+        trees.append(fuse(np.outer(counts, counts) * close, counts))
     n_pairs = max(n * (n - 1), 1)
-    return sums / len(draws), min(total / len(draws) / n_pairs, 1.0)
+    return sums / len(draws), min(total / len(draws) / n_pairs, 1.0), trees
+
+
+def _mean_parameters(rng, family, statistics):
+    """Means of draws of the parameters of clusters given their statistics, a row for each cluster."""
+    row, means = np.empty(parameters_size(family)), np.zeros((len(statistics), parameters_size(family)))
+    for mean, sums in zip(means, statistics, strict=True):
+        for _ in range(_PARAMETER_DRAWS):
+            draw_parameters(family, sums, rng, row)
+            mean += row / _PARAMETER_DRAWS
+    return means
 
 
 def fuse(sums, sizes):
@@ -222,15 +277,24 @@ def fuse(sums, sizes):
     m = len(sums)
     node, alive = np.arange(m), np.ones(m, dtype=bool)
     fusions, closeness = np.empty((m - 1, 2), dtype=np.int64), np.empty(m - 1)
+    between = sums / np.outer(sizes, sizes)
+    np.fill_diagonal(between, -1.0)
+    # The closest cluster of each, and how close it is.
+    nearest = between.argmax(axis=1)
     for t in range(m - 1):
-        between = np.where(np.outer(alive, alive), sums / np.outer(sizes, sizes), -1.0)
-        np.fill_diagonal(between, -1.0)
-        a, b = np.unravel_index(between.argmax(), between.shape)
+        a = int(between[np.arange(m), nearest].argmax())
+        b = int(nearest[a])
         fusions[t], closeness[t] = np.sort(node[[a, b]]), between[a, b]
         sums[a] += sums[b]
         sums[:, a] += sums[:, b]
         sizes[a] += sizes[b]
         node[a], alive[b] = m + t, False
+        between[b] = between[:, b] = -1.0
+        between[a] = between[:, a] = np.where(alive & (np.arange(m) != a), sums[a] / (sizes[a] * sizes), -1.0)
+        stale = (nearest == a) | (nearest == b)
+        stale[a] = True
+        nearest[stale] = between[stale].argmax(axis=1)
+        nearest[between[a] > between[np.arange(m), nearest]] = a
     return fusions, closeness
 
 

@@ -179,6 +179,17 @@ def chosen_estimate(estimate, draws, **options):
     return read_estimate(point_estimate(draws, **options) if estimate is None else estimate, draws)
 
 
+def draws_of_estimate(draws, estimate):
+    """Draws with which an estimate is compared: of a fused estimate the draws that it has fused, of others all."""
+    if not isinstance(estimate, xr.Dataset) or "draw_fusion" not in estimate:
+        return draws
+    fusion = estimate["draw_fusion"].values
+    used = evenly_spaced(draws, fusion.shape[0] * fusion.shape[1])
+    if fusion.shape[:2] != (used.sizes["chain"], used.sizes["draw"]):
+        return draws
+    return used.copy(data=np.take_along_axis(fusion, used.values, axis=2))
+
+
 def evenly_spaced(draws, max_draws):
     """Select at most ``max_draws`` draws, the same ones of every chain and at least one; None selects all."""
     n_chains, n_draws = draws.sizes["chain"], draws.sizes["draw"]

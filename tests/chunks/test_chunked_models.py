@@ -285,6 +285,16 @@ def test_all_rows_get_the_probabilities_of_their_clusters(tmp_path):
     assert (labelled.probability.values[truth == 2] > 0.999).all()
     stored = nrm.label_rows(idata, model, path=tmp_path / "labels.zarr", **options)
     assert np.array_equal(stored.labels, labelled.labels)
+    # The followed rows are described: two groups overlap, the third is apart.
+    fused = nrm.fused_estimate(idata, model, estimate, random_seed=1, progressbar=False)
+    description = nrm.describe_clusters(idata, model)
+    assert description.title.startswith("200 followed rows of 600 in ")
+    apart = truth[rows.followed] == 2
+    for labels in (fused.labels.values, description.estimate.labels.values):
+        assert len(np.unique(labels[apart])) == 1 and not set(labels[apart]) & set(labels[~apart])
+    k = description.estimate.labels.values[apart][0]
+    assert description.table["0"]["mean"][k] == pytest.approx(X[rows.followed][apart].mean())
+    assert description.table["cluster"]["certainty"][k] == 1.0
     with pytest.raises(ValueError, match="path must be a new folder"):
         nrm.label_rows(idata, model, estimate=estimate, path=tmp_path / "labels.zarr")
 

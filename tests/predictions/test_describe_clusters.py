@@ -77,9 +77,9 @@ def test_what_sets_clusters_apart(described):
         entries = apart[k].split("; ")
         inside, rest = df["mass"][k == LABELS].mean(), df["mass"][k != LABELS].mean()
         how = "low" if k == 0 else "high"
-        assert f"mass {how}: {inside:.0f} against {rest:.0f}" in entries
+        assert f"mass {how} {inside:.0f} ({rest:.0f})" in entries
         colour = ["red", "blue", "grey"][k]
-        assert f"colour {colour}: 100 % against 0 %" in entries
+        assert f"colour {colour} 100 % (0 %)" in entries
         # Differences in standard deviations are in decreasing order, of columns and of indicators alike.
         indicator = (df["colour"] == colour)[df["colour"].notna()]
         sizes = {"mass": abs(inside - rest) / df["mass"].std(ddof=0), "colour": 1 / indicator.std(ddof=0)}
@@ -88,14 +88,18 @@ def test_what_sets_clusters_apart(described):
 
 def test_text_and_html(described):
     df, description = described
-    text = str(description)
-    assert text.startswith("24 items in 3 clusters, the largest first\n")
-    assert max(map(len, text.splitlines())) <= 120
+    lines = str(description).splitlines()
+    assert lines[:2] == ["24 rows in 3 clusters", ""] and max(map(len, lines)) <= 80
+    assert lines[2].split() == ["cluster", "rows", "certainty", "what", "sets", "it", "apart", "(all", "other", "rows)"]
+    assert lines[3].startswith("1          12  50 %      100 %  colour blue 100 % (0 %)")
+    assert lines[-1] == "all columns: .to_text(full=True); data: .table; labels: .estimate"
+    text = description.to_text(full=True)
     mean, sd = df["mass"][LABELS == 1].mean(), df["mass"][LABELS == 1].std()
+    assert max(map(len, text.splitlines())) <= 118
     assert f"{mean:.0f} ± {sd:.0f}" in text and "missing)" in text
     assert "in 50 % of 3 draws, each a clustering" in " ".join(text.split())
     html = description.to_html()
-    assert "<table" in html and "colour blue: 100 % against 0 %" in html and description._repr_html_() == html
+    assert "<table" in html and "colour blue 100 % (0 %)" in html and description._repr_html_() == html
 
 
 def test_labels_are_those_of_the_picture():
@@ -106,7 +110,7 @@ def test_labels_are_those_of_the_picture():
     pc = nrm.plots.plot_clusters(None, X, estimate=estimate, uncertainty=False, backend="none")
     legend = pc.viz["legend"]["entries"].item()["labels"]
     assert [f"{k}: {size} items" for k, size in description.table["cluster"]["size"].items()] == legend[:3]
-    by_default = nrm.describe_clusters(draws, nrm.gaussian_mixture(X))
+    by_default = nrm.describe_clusters(draws, nrm.gaussian_mixture(X), components=True)
     assert by_default.table["cluster"]["size"].tolist() == [12, 6, 6]
 
 
@@ -128,6 +132,8 @@ def test_models_written_by_hand():
     assert table["c_0"]["low"].tolist() == [1.0, 0.0] and table["b_0"]["yes"].tolist() == [0.0, 1.0]
     # A single item is certain of its cluster where it is alone.
     assert table["cluster"]["certainty"].tolist() == [1.0, 0.5]
+    title = nrm.describe_clusters(draws_of([0, 0, 1], [0, 0, 0]), model).title
+    assert title.endswith("of the point estimate (not joined: the draws have no 'latent')")
 
 
 def test_columns_of_a_table_in_place_of_those_of_the_model():
@@ -159,11 +165,10 @@ def test_many_columns_and_clusters():
     description = nrm.describe_clusters(draws_of(LABELS), model, LABELS)
     assert len(description.table.columns.get_level_values(0).unique()) == 27
     columns = [name for name in description.cells if name.startswith("x_")]
-    assert len(columns) == 19 and "x_22" in columns and description.cells["items items"].iloc[0] == "1.0 ± 0.0"
+    assert len(columns) == 25 and description.cells["items items"].iloc[0] == "1.0 ± 0.0"
     assert columns == sorted(columns, key=lambda name: int(name[2:]))
-    assert "columns: the 20 of 26 that differ most" in str(description)
-    many = nrm.describe_clusters(draws_of(np.arange(N) // 2), model, np.arange(N) // 2)
-    assert max(map(len, str(many).split("What")[0].splitlines())) <= 120
+    assert all(name in description.to_text(full=True) for name in columns)
+    assert description.table["cluster"]["apart"][[0, 2]].str.contains("x_22").all()
 
 
 test_wrong_arguments = refused(
@@ -174,16 +179,105 @@ test_wrong_arguments = refused(
 )
 
 
-def test_many_clusters_of_one_item_are_left_out_of_texts():
-    model = nrm.mixture_model(a_table()[["mass"]], jitter_ties=False)
-    for n_single, shown in ((3, 5), (4, 2)):
-        labels = np.minimum(np.arange(N), n_single + 1)
-        labels[-8:] = 0
-        description = nrm.describe_clusters(draws_of(labels, labels), model, labels)
-        assert len(description.cells) == len(description.table) == n_single + 2
-        left_out = f"not shown: {n_single} clusters of one item each, of certainty 1.00 to 1.00; .cells"
-        assert (left_out in str(description)) == (left_out in description.to_html()) == (shown == 2)
-        assert description.to_html().count("<tr") == shown + 1
+def test_twenty_clusters_of_twelve_columns_fit_in_a_terminal():
+    labels = np.repeat(np.arange(25), [*([100] * 18), 30, 20, 19, 2, 1, 1, 1])
+    X = pd.DataFrame(np.random.default_rng(4).normal(size=(len(labels), 12)) + labels[:, None])
+    X.columns = [f"a_long_name_of_column_{k}" for k in range(12)]
+    model = nrm.gaussian_mixture(X)
+    description = nrm.describe_clusters(draws_of(labels, labels), model, labels)
+    lines = str(description).splitlines()
+    assert len(lines) <= 30 and max(map(len, lines)) <= 80
+    # The largest clusters that hold 1 %; the others are one line, in the text as in HTML.
+    assert [line.split()[0] for line in lines[3:23]] == list(map(str, range(20)))
+    folded = "5 more clusters of 1 to 19 rows: 24 rows (1.3 %)"
+    assert lines[23] == folded and folded in description.to_html()
+    assert description.to_html().count("<tr") == 22 and len(description.table) == 25
+    assert len(description.to_text(full=True).splitlines()) > 60
+
+
+def test_small_clusters_are_shown_where_there_are_no_others():
+    labels = np.arange(240) // 2
+    model = nrm.gaussian_mixture(np.random.default_rng(5).normal(size=240))
+    lines = str(nrm.describe_clusters(draws_of(labels), model, labels)).splitlines()
+    assert lines[3].startswith("0           2  1 %") and lines[23] == "100 more clusters of 2 rows: 200 rows (83 %)"
+    labels = np.repeat([0, 1], [239, 1])
+    lines = str(nrm.describe_clusters(draws_of(labels), model, labels)).splitlines()
+    assert lines[4] == "1 more cluster of 1 row"
+    # What a single cluster is like, since there are no others.
+    assert " x " in str(nrm.describe_clusters(draws_of(0 * labels), model, 0 * labels)).splitlines()[3]
+
+
+def test_by_default_clusters_are_fused_and_compared_with_fused_draws():
+    X, components, idata = skewed_group()
+    model = line_model(X)
+    description = nrm.describe_clusters(idata, model)
+    assert str(description).startswith("120 rows in 2 clusters (3 components, joined where they overlap)\n")
+    own = description.table["cluster"]
+    assert own["size"].tolist() == [80, 40]
+    # Items change between components that are one cluster: in components, their certainty is below that.
+    assert own["certainty"].tolist() == [1.0, 1.0]
+    xr.testing.assert_identical(description.estimate, fused_estimate(idata, model, random_seed=0))
+    of_components = nrm.describe_clusters(idata, model, components=True)
+    assert "in 3 clusters, the components of the point estimate" in str(of_components)
+    assert of_components.table["cluster"]["certainty"].max() == 1.0 > of_components.table["cluster"]["certainty"].min()
+    again = nrm.describe_clusters(idata, model, description.estimate)
+    assert again.table.equals(description.table) and again.title == description.title
+    with pytest.raises(ValueError, match="give either components=True or an estimate, not both"):
+        nrm.describe_clusters(idata, model, components, components=True)
+
+
+def test_draws_are_fused_as_the_estimate_is():
+    X, components, idata = skewed_group()
+    fused = fused_estimate(idata, line_model(X), components, random_seed=1)
+    draws = idata["z"].values[0]
+    labels = np.take_along_axis(fused.draw_fusion.values[0], draws, axis=1)
+    np.testing.assert_array_equal(labels, np.tile(np.repeat([0, 1], [80, 40]), (40, 1)))
+    assert (fused.draw_fusion.values[0] >= 0).sum(axis=1).tolist() == (draws.max(axis=1) + 1).tolist()
+    # A draw of one cluster more has its own tree.
+    more = xr.concat([idata, idata.where(np.arange(120) < 119, 3).astype(int)], dim="chain")
+    fused = fused_estimate(more, line_model(X), components, random_seed=1)
+    assert (fused.draw_fusion.values[0] >= 0).sum(axis=1).max() == 3
+    assert (fused.draw_fusion.values[1] >= 0).sum(axis=1).min() == 4
+
+
+def test_parameters_of_slots_and_regressions():
+    rng, labels = np.random.default_rng(6), np.repeat([0, 1], [10, 20])
+    rows = np.repeat(np.arange(30), 4)
+    t = np.tile(np.arange(4.0), 30)
+    y = np.array([0.5, -0.5])[labels][rows] * t + np.array([5.0, 1.0])[labels][rows] + 0.1 * rng.normal(size=120)
+    with pm.Model() as model:
+        z = nrm.Partition("z", nrm.DirichletProcess(1.0), n=30)
+        W = pm.math.stack([np.ones(120), pm.Data("t", t)], axis=1)
+        family = nrm.NormalRegression(W, 0.0, 1e-4 * np.eye(2), 2.0, 0.01)
+        nrm.Mixture("y", z, family, observed=y, rows=rows)
+    description = nrm.describe_clusters(draws_of(*([labels] * 40)), model, ci_prob=0.9)
+    assert "of the point estimate (not joined: NormalRegression has no affinity" in description.title
+    table = description.table
+    for k, (slope, intercept) in enumerate([(0.5, 5.0), (-0.5, 1.0)]):
+        for name, value in (("y slope of t", slope), ("y intercept", intercept)):
+            own = table[name].loc[k]
+            least_squares_error = 0.1 * (1 if "inter" in name else 0.5) / np.sqrt(10 * (k + 1))
+            assert own["mean"] == pytest.approx(value, abs=4 * least_squares_error)
+            assert own["low"] < own["mean"] < own["high"] < own["low"] + 8 * least_squares_error
+        np.testing.assert_allclose(table["y"]["mean"][k], y[labels[rows] == k].mean())
+    assert "y slope of t high 0.49" in table["cluster"]["apart"][0]
+    with pm.Model(coords={"slot": range(4), "side": ["left", "right"]}) as model:
+        z = nrm.Partition("z", nrm.DirichletProcess(1.0), n=3, max_clusters="slot")
+        mu = pm.Normal("mu", 0, 5, dims=("slot", "side"))
+        pm.Normal("y", mu[z], 1, observed=np.zeros((3, 2)))
+    slots = np.array([[[2, 2, 0], [0, 0, 1]]])
+    values = np.arange(16.0).reshape(1, 2, 4, 2)
+    posterior = xr.Dataset(
+        {
+            "z": (("chain", "draw", "item"), slots, {"partition": "z"}),
+            "mu": (("chain", "draw", "slot", "side"), values, {"slots_of": "z"}),
+        },
+        coords={"side": ["left", "right"]},
+    )
+    description = nrm.describe_clusters(posterior, model, [7, 7, 3])
+    assert description.table["mu[right]"]["mean"].tolist() == [(5.0 + 9.0) / 2, (1.0 + 11.0) / 2]
+    assert "not joined" not in description.title and "3 items in 2 clusters" in description.title
+    assert "labels index parameters" in nrm.describe_clusters(posterior, model).title
 
 
 def test_clusters_far_below_the_spread_of_a_column_have_digits():

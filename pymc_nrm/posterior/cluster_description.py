@@ -1,0 +1,199 @@
+"""Clusters in words and numbers: a short text that is read first, a long one, and HTML."""
+
+import dataclasses
+import html
+import textwrap
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+# The short text has lines of at most so many characters; at most so many clusters and lines about them.
+_WIDTH, _MOST_CLUSTERS, _MOST_LINES, _MOST_LINES_EACH = 80, 20, 21, 3
+# Clusters with less than this share of the items are one line.
+_LEAST_SHARE = 0.01
+# Lines of the long text.
+_LONG = 118
+_APART = "what sets it apart"
+_FIXED_SPACE = "\u00a0"
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class ClusterDescription:
+    r"""Clusters in words and numbers, the result of :func:`~pymc_nrm.describe_clusters`.
+
+    ``print`` shows a text of at most 30 lines of 80 characters, a notebook the same as a table: each cluster, the
+    largest first, with its size, its certainty, and what sets it apart.  Clusters with less than 1 % of the items, and
+    those after the twentieth, are one line.
+
+    Parameters
+    ----------
+    table : DataFrame
+        One row for each cluster, the largest first, with its label in the estimate as the index.  Columns have two
+        levels.  Under ``cluster``: ``size``, ``together_low``, ``together_high``, ``others_low``, ``others_high``,
+        ``certainty`` and the text ``apart``.  Under the name of a column of the data: ``mean`` and ``sd`` in its own
+        units, or the share of each level (``yes`` for a binary column); and ``missing``, the number of items without a
+        value, if the column has gaps.  Under the name of a parameter: ``mean``, ``low`` and ``high``.
+    cells : DataFrame
+        The same as short texts.
+    title : str
+        What is described.
+    notes : tuple of str
+        What the numbers mean, one sentence each.
+    estimate : Dataset or array_like
+        The estimate that is described, for other functions: the default one is the result of
+        :func:`~pymc_nrm.fused_estimate` or :func:`~pymc_nrm.point_estimate`.
+    word : str
+        What items are called, "rows" or "items".
+    long_notes : tuple of str
+        What the numbers of the long text mean.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> import xarray as xr
+    >>> import pymc_nrm as nrm
+    >>> model = nrm.mixture_model(pd.DataFrame({"spots": [1, 1, 0, 0], "wings": [0, 1, 1, 0]}))
+    >>> posterior = xr.Dataset({"z": (("chain", "draw", "item"), [[[0, 0, 1, 1], [0, 0, 0, 1]]])})
+    >>> description = nrm.describe_clusters(posterior, model, [0, 0, 1, 1])
+    >>> description.table["spots"]["yes"].tolist(), description.cells["wings"].tolist()
+    ([1.0, 0.0], ['yes 50 %', 'yes 50 %'])
+    >>> print("\n".join(str(description).splitlines()[:5]))
+    4 rows in 2 clusters
+    <BLANKLINE>
+    cluster  rows        certainty  what sets it apart (all other rows)
+    0           2  50 %      100 %  spots yes 100 % (0 %)
+    1           2  50 %       50 %  spots no 100 % (0 %)
+    """
+
+    table: pd.DataFrame
+    cells: pd.DataFrame
+    title: str
+    notes: tuple[str, ...]
+    estimate: Any = None
+    word: str = "items"
+    long_notes: tuple[str, ...] = ()
+
+    def to_text(self, *, full: bool = False) -> str:
+        """The description as text.
+
+        Parameters
+        ----------
+        full : bool
+            Whether to show all clusters and all columns, in lines of up to 118 characters.
+
+        Returns
+        -------
+        str
+        """
+        return self._long_text() if full else self._short_text()
+
+    def to_html(self) -> str:
+        """The description as HTML: a title, a table and notes."""
+        shown, folded = self._shown()
+        columns = self._columns(shown)
+        lines = zip(*columns.values(), strict=True)
+        rows = "".join(f"<tr>{''.join(f'<td>{html.escape(text)}</td>' for text in line)}</tr>" for line in lines)
+        head = "".join(f"<th>{html.escape(name)}</th>" for name in columns)
+        last = f'<tr><td colspan="{len(columns)}">{html.escape(folded)}</td></tr>' if folded else ""
+        notes = "".join(f"<li>{html.escape(note)}</li>" for note in self.notes)
+        return (
+            f"<p><b>{html.escape(self.title)}</b></p>\n<table><thead><tr>{head}</tr></thead><tbody>{rows}{last}</tbody>"
+            f"</table>\n<ul>{notes}</ul>"
+        )
+
+    def _repr_html_(self):
+        return self.to_html()
+
+    def __str__(self):
+        return self.to_text()
+
+    def _shown(self):
+        """The clusters that have lines of their own, and the line about the others."""
+        own = self.table["cluster"]
+        n, sizes = own["size"].sum(), own["size"]
+        n_shown = min(int((sizes >= _LEAST_SHARE * n).sum()) or len(own), _MOST_CLUSTERS)
+        folded = sizes.iloc[n_shown:]
+        if folded.empty:
+            return own, ""
+        low, high, total = folded.min(), folded.max(), folded.sum()
+        sizes = f"{high:,}" if low == high else f"{low:,} to {high:,}"
+        words = self.word if high > 1 else self.word[:-1]
+        if len(folded) == 1:
+            return own.iloc[:n_shown], f"1 more cluster of {sizes} {words}"
+        text = f"{len(folded):,} more clusters of {sizes} {words}: {total:,} {self.word} ({100 * total / n:.2g} %)"
+        return own.iloc[:n_shown], text
+
+    def _columns(self, shown):
+        """Texts of the short table by the names of its columns."""
+        n = self.table["cluster", "size"].sum()
+        return {
+            "cluster": list(map(str, shown.index)),
+            self.word: [f"{size:,}" for size in shown["size"]],
+            "": [f"{100 * size / n:.0f} %" for size in shown["size"]],
+            "certainty": [f"{100 * value:.0f} %" for value in shown["certainty"]],
+            f"{_APART} (all other {self.word})": list(shown["apart"]),
+        }
+
+    def _short_text(self):
+        shown, folded = self._shown()
+        *columns, (header, apart) = self._columns(shown).items()
+        prefix = [""] * (len(shown) + 1)
+        for k, (name, texts) in enumerate(columns):
+            width = max(map(len, (name, *texts)))
+            lines = [text.rjust(width) if k else text.ljust(width) for text in (name, *texts)]
+            prefix = [f"{left}{right}  " for left, right in zip(prefix, lines, strict=True)]
+        room = max(_WIDTH - len(prefix[0]), 20)
+        n_lines = int(np.clip(_MOST_LINES // max(len(shown), 1), 1, _MOST_LINES_EACH))
+        lines = [*textwrap.wrap(self.title, _WIDTH), "", (prefix[0] + header).rstrip()]
+        for left, text in zip(prefix[1:], apart, strict=True):
+            first, *others = _fitted(text, room, n_lines)
+            lines += [(left + first).rstrip(), *(" " * len(left) + line for line in others)]
+        lines += [folded] if folded else []
+        return "\n".join([*lines, "", *(line for note in self.notes for line in textwrap.wrap(note, _WIDTH))])
+
+    def _long_text(self):
+        lines = [self.title, ""]
+        for block in _blocks(self.cells):
+            lines += [*block, ""]
+        apart = self.table["cluster", "apart"]
+        entries = [f"{k}: {text}" for k, text in apart.items() if text]
+        lines += [f"{_APART} (all other {self.word})", *(_wrapped(entry, "  ") for entry in entries), ""]
+        return "\n".join([*lines, *map(_wrapped, (*self.long_notes, *self.notes[:1]))])
+
+
+def _fitted(text, width, n_lines):
+    """As many entries of a text as fit in so many lines, at least the first; a list of lines."""
+    entries, lines = text.split("; "), [""]
+    # Entries are broken where they are longer than a line, and nowhere else.
+    entries = [entry.replace(" ", _FIXED_SPACE) if len(entry) < width else entry for entry in entries]
+    for k in range(len(entries)):
+        longer = textwrap.wrap("; ".join(entries[: k + 1]), width) or [""]
+        if len(longer) > n_lines and k:
+            break
+        lines = longer
+    if len(lines) > n_lines:
+        lines = [*lines[: n_lines - 1], lines[n_lines - 1][: width - 1] + "…"]
+    return [line.replace(_FIXED_SPACE, " ") for line in lines]
+
+
+def _wrapped(text, indent=""):
+    return textwrap.fill(text, _LONG, initial_indent=indent, subsequent_indent=f"{indent}  ")
+
+
+def _blocks(cells):
+    """Lines of a table that is cut into several where it is too wide; each begins with the labels of the clusters."""
+    index = _justified("cluster", map(str, cells.index))
+    blocks = [index]
+    for name in cells.columns:
+        column = _justified(name, cells[name])
+        if len(blocks[-1][0]) + len(column[0]) + 2 > _LONG and blocks[-1] is not index:
+            blocks.append(index)
+        blocks[-1] = [f"{left}  {right}" for left, right in zip(blocks[-1], column, strict=True)]
+    return [[line.rstrip() for line in block] for block in blocks]
+
+
+def _justified(name, texts):
+    lines = [str(name), *texts]
+    width = max(map(len, lines))
+    return [line.ljust(width) for line in lines]

@@ -1,0 +1,140 @@
+"""What values of a kind are like in each cluster, and how a cluster differs in them: a function for each kind.
+
+``KINDS`` has a function ``(values, labels, n_clusters, levels)`` for each kind of column, of the values that are
+present and the clusters of their items, which returns :class:`Described`.
+"""
+
+import math
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+# A cell names at most so many levels, the most frequent ones, of at least this share, and one more if it is the last.
+_MOST_LEVELS, _LEAST_SHARE = 3, 0.1
+# A level that is rare in a cluster says less than one that is frequent: its difference counts so much.
+_RARE = 0.8
+# A mean is average if it is nearer to that of the others than so many standard deviations.
+_AVERAGE = 0.25
+# A share below this is said to be rare.
+_FEW = 0.2
+
+
+class Described(NamedTuple):
+    """What a column is like in each of K clusters."""
+
+    # Arrays (K,) by their names.
+    statistics: dict
+    # Texts for cells, a list of K.
+    cells: list
+    # How far each cluster is from all other items, in standard deviations; float of shape (K,), NaN if unknown.
+    differences: Any
+    # Texts of these differences, a list of K.
+    apart: list
+
+
+def describe_numbers(values, labels, n_clusters, levels):
+    """Means and standard deviations."""
+    # Sums of centred numbers lose no digits.
+    centre = values.mean() if len(values) else 0.0
+    parts = values - centre
+    [means], [others], [differences] = _compared(parts[None], labels, n_clusters)
+    write = number_writer(parts.std() if len(parts) else math.nan, (values == np.floor(values)).all())
+    counts = np.bincount(labels, minlength=n_clusters)
+    squares = (parts - means[labels]) ** 2
+    sd = np.sqrt(np.bincount(labels, squares, n_clusters) / np.where(counts > 1, counts - 1, np.nan))
+    # What is left of zeros that were centred, or of equal values, is no number.
+    error = 16.0 * np.finfo("float64").eps * np.abs(values).max(initial=0.0)
+    means, others, sd = (np.where(np.abs(x) < error, 0.0, x) for x in (means + centre, others + centre, sd))
+    cells = [_mean_and_sd(*pair, write) for pair in zip(means, sd, strict=True)]
+    words = ["average" if abs(size) < _AVERAGE else "high" if size > 0 else "low" for size in differences]
+    lines = zip(words, means, others, strict=True)
+    apart = [f"{word} {write(mean)} ({write(other)})" for word, mean, other in lines]
+    return Described({"mean": means, "sd": sd}, cells, np.abs(differences), apart)
+
+
+def describe_levels(values, labels, n_clusters, levels):
+    """Shares of levels, which the values number."""
+    shares, others, differences = _compared(values == np.arange(len(levels))[:, None], labels, n_clusters)
+    weights = np.where(differences > 0, differences, -_RARE * differences)
+    level = np.argmax(np.where(np.isfinite(weights), weights, -1.0), axis=0)
+    chosen = level, np.arange(n_clusters)
+    apart = []
+    for j, share, other in zip(level, shares[chosen], others[chosen], strict=True):
+        how = "" if not share < other else "rarely " if share < _FEW else "less often "
+        apart.append(f"{how}{levels[j]} {_percent(share)} ({_percent(other)})")
+    statistics = dict(zip(levels, shares, strict=True))
+    return Described(statistics, [_main_levels(levels, x) for x in shares.T], np.abs(differences[chosen]), apart)
+
+
+def describe_truth(values, labels, n_clusters, levels):
+    """Shares of ones, which are "yes"."""
+    [shares], [others], [differences] = _compared((values == 1.0)[None], labels, n_clusters)
+    apart = []
+    for share, other, difference in zip(shares, others, differences, strict=True):
+        word, share, other = ("no", 1.0 - share, 1.0 - other) if difference < 0 else ("yes", share, other)
+        apart.append(f"{word} {_percent(share)} ({_percent(other)})")
+    return Described({"yes": shares}, [f"yes {_percent(x)}" for x in shares], np.abs(differences), apart)
+
+
+KINDS: dict[str, Callable] = {"number": describe_numbers, "levels": describe_levels, "truth": describe_truth}
+
+
+def describe_column(column, labels):
+    """:class:`Described` of a column of any kind, with numbers of missing values, given the clusters of all items."""
+    n_clusters = int(labels.max()) + 1
+    of_values = labels if column.items is None else labels[column.items]
+    present = np.isfinite(column.values)
+    counts = np.bincount(of_values[present], minlength=n_clusters)
+    missing = np.bincount(of_values[~present], minlength=n_clusters)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        described = KINDS[column.kind](column.values[present], of_values[present], n_clusters, column.levels)
+    cells = ["" if count == 0 else text for text, count in zip(described.cells, counts, strict=True)]
+    cells = [f"{text} ({gaps} missing)".strip() if gaps else text for text, gaps in zip(cells, missing, strict=True)]
+    statistics = described.statistics | ({"missing": missing} if missing.any() else {})
+    return described._replace(statistics=statistics, cells=cells)
+
+
+def number_writer(spread, whole):
+    """A function that writes numbers to a tenth of a standard deviation, but means of whole numbers to 0.1 at most."""
+    if not 1e-5 < spread < 1e7:
+        return "{:.4g}".format
+    # Without a sign of zero.
+    n_digits = max(0, 1 - math.floor(math.log10(spread)))
+    n_digits = min(n_digits, 1) if whole else n_digits
+    return lambda x: f"{x:z,.{n_digits}f}" if abs(x) >= 10_000 else f"{x:z.{n_digits}f}"
+
+
+def _compared(parts, labels, n_clusters):
+    """Means in each cluster, those of all other items, and differences in standard deviations. Shapes: ``parts``
+    (m, n); returns three of (m, n_clusters).
+    """
+    counts = np.bincount(labels, minlength=n_clusters)
+    sums = np.stack([np.bincount(labels, part, n_clusters) for part in parts])
+    means = sums / counts
+    others = (sums.sum(axis=1, keepdims=True) - sums) / (counts.sum() - counts)
+    spread = parts.std(axis=1, keepdims=True) if parts.shape[1] else np.full((len(parts), 1), np.nan)
+    return means, others, (means - others) / spread
+
+
+def _percent(share):
+    return f"{100 * share:.0f} %"
+
+
+def _mean_and_sd(mean, sd, write):
+    """The text of a cluster, with more digits if those of a column over orders of magnitude show none of it."""
+    alone = math.isnan(sd)
+    own = abs(mean) if alone else sd
+    if own > 0.0 and float(write(own).replace(",", "")) == 0.0:
+        write = number_writer(own, whole=False)
+    return write(mean) if alone else f"{write(mean)} ± {write(sd)}"
+
+
+def _main_levels(levels, shares):
+    """The most frequent levels with their shares in per cent; the others together, but a single one by its name."""
+    order = [k for k in np.argsort(-shares, kind="stable") if shares[k] >= 0.005 or len(levels) == 1]
+    n_main = max(1, sum(shares[k] >= _LEAST_SHARE for k in order[:_MOST_LEVELS]))
+    n_main += len(order) == n_main + 1
+    rest = 100 * (1.0 - shares[order[:n_main]].sum())
+    others = [f"others {rest:.0f} %"] if len(order) > n_main else []
+    return ", ".join([*(f"{levels[k]} {_percent(shares[k])}" for k in order[:n_main]), *others])
