@@ -15,7 +15,6 @@ from pymc_nrm.partitions.grouped import family_of_rows
 from pymc_nrm.posterior.any_draws import draws_of
 from pymc_nrm.posterior.describe_values import Described, number_writer
 from pymc_nrm.posterior.layout import MixtureLayout, NewCovariates
-from pymc_nrm.posterior.tables import draw_cluster_rows
 from pymc_nrm.stats.contingency import contingency_table
 from pymc_nrm.stats.draws import slot_variables
 from pymc_nrm.stats.point_estimate import evenly_spaced
@@ -58,7 +57,7 @@ def _of_mixture(draws, model, name, labels):
     layout, rng, tables = MixtureLayout(model, name, nested=True), random_generator(0), []
     for draw in draws:
         family, data = draws.mixture(draw, name)
-        drawn = restore_parameters(family, data, draw_cluster_rows(rng, draw.labels, family, data, 0))
+        drawn = restore_parameters(family, data, draws.cluster_parameters(draw, name, rng))
         members = contingency_table(labels, draw.labels)
         tables.append(members @ drawn / members.sum(axis=1, keepdims=True))
     found = {}

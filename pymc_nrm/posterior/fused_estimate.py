@@ -8,7 +8,7 @@ from pymc.model import Model
 
 from pymc_nrm.common.checks import check_count, check_number, random_generator
 from pymc_nrm.common.progress import tracked
-from pymc_nrm.families.conjugate import draw_parameters, log_affinities, named_parameters, parameters_size
+from pymc_nrm.families.conjugate import log_affinities, named_parameters
 from pymc_nrm.families.needs import PARAMETERS, check_needs
 from pymc_nrm.kernels.generic import lacking
 from pymc_nrm.models.rvs import checked_model, family_of, find_partition, kind_of, mixtures_of
@@ -19,7 +19,6 @@ from pymc_nrm.partitions.labels import canonical_labels
 from pymc_nrm.partitions.slots import Slots
 from pymc_nrm.posterior.any_draws import draws_of
 from pymc_nrm.posterior.layout import padded
-from pymc_nrm.posterior.tables import draw_cluster_rows
 from pymc_nrm.stats.contingency import contingency_table
 from pymc_nrm.stats.draws import item_coords, item_dimension, partition_draws
 from pymc_nrm.stats.losses import complete_costs, draw_losses, read_estimate, summarise_losses
@@ -236,19 +235,14 @@ def _closeness(draws, components, rng, progressbar):
     """
     n, m = len(components), int(components.max()) + 1
     sums, total, trees = np.zeros((m, m)), 0.0, []
-    is_chunked = isinstance(draws.kind, Chunked)
     for draw in tracked(draws, "Comparing components", progressbar):
         # Clusters of rows in chunks in which no row is followed are left out.
         counts = np.bincount(draw.labels)
         log_affinity = np.zeros((len(counts), len(counts)))
-        for k, (family, data) in enumerate(zip(draw.families, draw.data, strict=True)):
-            if is_chunked:
-                rows = _mean_parameters(rng, family, draw.value[1][k][: len(counts)])
-            else:
-                rows = sum(draw_cluster_rows(rng, draw.labels, family, data, 0) for _ in range(_PARAMETER_DRAWS))
-                rows /= _PARAMETER_DRAWS
+        for name, family in zip(draws.mixtures, draw.families, strict=True):
+            rows = sum(draws.cluster_parameters(draw, name, rng) for _ in range(_PARAMETER_DRAWS)) / _PARAMETER_DRAWS
             family = family_of_rows(family)
-            log_affinity += log_affinities(family, named_parameters(family, rows))
+            log_affinity += log_affinities(family, named_parameters(family, rows[: len(counts)]))
         close = np.exp(_POWER * log_affinity)
         table = contingency_table(draw.labels, components)
         sums += table.T @ close @ table
@@ -256,16 +250,6 @@ def _closeness(draws, components, rng, progressbar):
         trees.append(fuse(np.outer(counts, counts) * close, counts))
     n_pairs = max(n * (n - 1), 1)
     return sums / len(draws), min(total / len(draws) / n_pairs, 1.0), trees
-
-
-def _mean_parameters(rng, family, statistics):
-    """Means of draws of the parameters of clusters given their statistics, a row for each cluster."""
-    row, means = np.empty(parameters_size(family)), np.zeros((len(statistics), parameters_size(family)))
-    for mean, sums in zip(means, statistics, strict=True):
-        for _ in range(_PARAMETER_DRAWS):
-            draw_parameters(family, sums, rng, row)
-            mean += row / _PARAMETER_DRAWS
-    return means
 
 
 def fuse(sums, sizes):
