@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
+from pymc_nrm.common.tables import as_pandas
 from pymc_nrm.plots.canvas import LEGEND, OF_BACKEND, Canvas, PlotCollection, options_of_plots
 from pymc_nrm.plots.cluster_points import column_places, columns_of_text, grouped_estimate, grouped_points
 from pymc_nrm.stats.contingency import contingency_table
@@ -83,6 +84,7 @@ def plot_category_shares(
     [[0.33, 0.67], [1.0, 0.0]]
     """
     canvas = Canvas(plot_category_shares, options)
+    X = as_pandas("X", X)
     if not isinstance(X, pd.DataFrame):
         raise TypeError(f"X must be a DataFrame; got {type(X).__name__}")
     draws = None if idata is None else partition_draws(idata, var_name)

@@ -10,7 +10,9 @@ import scipy
 import xarray as xr
 
 from pymc_nrm.common.checks import check_count, numeric_array
+from pymc_nrm.common.tables import as_pandas
 from pymc_nrm.plots.visuals import CLUSTER_COLORS, MARKERS, backend_marker, backend_of, cluster_style
+from pymc_nrm.recipes.reading.contents import read_content
 from pymc_nrm.stats.contingency import contingency_table
 from pymc_nrm.stats.losses import read_estimate
 from pymc_nrm.stats.point_estimate import chosen_estimate
@@ -55,13 +57,18 @@ MAX_GROUPS = len(CLUSTER_COLORS) * len(MARKERS)
 
 def feature_matrix(X, n, features=None):
     """Data (n,) or (n, d) as a matrix of numbers, and names of its columns: ``x_0`` and so on if they have none."""
+    X = as_pandas("X", X)
     names = [str(name) for name in X.columns] if hasattr(X, "columns") else None
     if isinstance(X, pd.DataFrame):
-        numeric = [j for j in range(len(names)) if not _is_text(X.iloc[:, j])]
+        contents = [read_content(X.iloc[:, j]) for j in range(len(names))]
+        numeric = [j for j, content in enumerate(contents) if content.is_number]
         if features is None and not numeric:
             raise ValueError(f"X must have columns of numbers; got {names} of text or categories")
         kept = numeric if features is None else column_places(names, features)
-        X, names, features = X.iloc[:, kept], [names[j] for j in kept], None
+        of_text = [names[j] for j in kept if j not in numeric]
+        if of_text:
+            raise TypeError(f"X must have numbers in the columns of features; got text or categories in {of_text}")
+        X, names, features = np.stack([contents[j].values for j in kept], axis=1), [names[j] for j in kept], None
     values = numeric_array("X", X).astype("float64")
     if isinstance(X, xr.DataArray) and X.ndim == 2 and X.dims[1] in X.coords:
         names = [str(name) for name in X[X.dims[1]].values]
@@ -79,9 +86,10 @@ def feature_matrix(X, n, features=None):
 
 def columns_of_text(X):
     """Names of the columns of a DataFrame that :func:`feature_matrix` leaves out unless they are asked for."""
+    X = as_pandas("X", X)
     if not isinstance(X, pd.DataFrame):
         return []
-    return [str(name) for j, name in enumerate(X.columns) if _is_text(X.iloc[:, j])]
+    return [str(name) for j, name in enumerate(X.columns) if not read_content(X.iloc[:, j]).is_number]
 
 
 def column_places(names, features):
@@ -99,12 +107,6 @@ def column_places(names, features):
 
 def _is_place(place, n):
     return isinstance(place, int | np.integer) and not isinstance(place, bool) and 0 <= place < n
-
-
-def _is_text(column):
-    if isinstance(column.dtype, pd.CategoricalDtype | pd.StringDtype):
-        return True
-    return column.dtype.kind == "O" and any(isinstance(value, str) for value in column)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -43,6 +43,13 @@ class TestGroups:
         assert cluster_points.feature_matrix(mixed, 2, ["b"])[0].tolist() == [[3.0], [4.0]]
         with pytest.raises(ValueError, match=r"columns of numbers; got \['sex', 'size'\] of text"):
             cluster_points.feature_matrix(mixed[["sex", "size"]], 2)
+        dated = mixed.assign(day=pd.to_datetime(["2026-01-01", "2026-01-11"]), text=["1.5", "2"])
+        values, names = cluster_points.feature_matrix(dated, 2)
+        assert names == ["a", "b", "day", "text"]
+        np.testing.assert_array_equal(values[:, 2:], [[0.0, 1.5], [10.0, 2.0]])
+        assert cluster_points.columns_of_text(dated) == ["sex", "size"]
+        with pytest.raises(TypeError, match=r"got text or categories in \['sex'\]"):
+            cluster_points.feature_matrix(mixed, 2, ["sex"])
         for wrong, message in [(np.ones((3, 2)), "one row for each of the 2"), (["u", "v"], "X must be real numbers")]:
             with pytest.raises((TypeError, ValueError), match=message):
                 cluster_points.feature_matrix(wrong, 2)

@@ -44,6 +44,11 @@ class Content(NamedTuple):
         return self.rule.form
 
     @property
+    def is_number(self):
+        """Whether values are numbers, dates and truth values among them."""
+        return self.form not in (LEVELS, OTHER)
+
+    @property
     def missing(self):
         return np.isnan(self.values) if self.values.dtype == np.float64 else pd.isna(self.values)
 
