@@ -9,6 +9,8 @@ import pandas as pd
 from pymc_nrm.common.checks import check_count, check_flag
 from pymc_nrm.families import NormalGamma, NormalWishart
 from pymc_nrm.families.arguments import check_matrix
+from pymc_nrm.families.log_normal_gamma import LogNormalGamma
+from pymc_nrm.families.log_normal_wishart import LogNormalWishart
 from pymc_nrm.families.principal_normal_wishart import PrincipalNormalWishart, principal_directions
 from pymc_nrm.families.sample_covariance import check_full_rank, check_two_values, dependent_columns
 from pymc_nrm.families.spherical_principal_normal_wishart import SphericalPrincipalNormalWishart
@@ -99,42 +101,65 @@ def check_options(covariance, jitter_ties, n_components=None):
         raise ValueError(f"n_components must be None, 'auto' or a whole number of at least 1; got {n_components!r}")
 
 
-def add_numeric_block(name, z, X, covariance, jitter_ties, n_components=None):
-    """Add Gaussian data X (n, d) of the items of a partition to the model at hand, with learned hyperparameters."""
+def add_numeric_block(name, z, X, covariance, jitter_ties, n_components=None, log_columns=None):
+    """Add Gaussian data X (n, d) of the items of a partition to the model at hand, with learned hyperparameters.
+
+    Columns of ``log_columns``, a mask of shape (d,), are positive; what is Gaussian is their logarithm.
+    """
     recorded = np.asarray(X, dtype="float64")
     columns = recorded.reshape(len(recorded), -1)
-    if n_components is None and covariance is None and _takes_directions(columns):
+    is_log = np.zeros(columns.shape[1], dtype=bool) if log_columns is None else log_columns
+    if is_log.any() and n_components is not None:
+        raise ValueError(
+            f"n_components must be None with columns of the kind 'positive'; got {n_components!r}. Take logarithms of "
+            f"columns {_names(X, np.flatnonzero(is_log))} before, as kind 'numeric'"
+        )
+    if n_components is None and covariance is None and not is_log.any() and _takes_directions(columns):
         n_components = "auto"
-        _log.info(
+        tell_user(
+            _log,
             f"There are {len(columns)} rows for {columns.shape[1]} numeric columns, too few for covariances: clusters "
             "differ along leading principal directions, n_components='auto'. covariance='diagonal' makes columns "
-            "independent within clusters instead, which cuts correlated ones into many clusters and is far slower"
+            "independent within clusters instead, which cuts correlated ones into many clusters and is far slower",
         )
     if n_components is None:
-        covariance = _chosen_covariance(X, recorded, covariance)
-        warn_of_redundant_columns(X, columns)
+        # What depends linearly on what is seen on the scale of the model.
+        scaled = np.where(is_log, np.log(np.where(is_log, columns, 1.0)), columns).reshape(recorded.shape)
+        covariance = _chosen_covariance(X, scaled, covariance)
+        warn_of_redundant_columns(X, scaled.reshape(columns.shape))
     else:
         covariance, n_components = "full", chosen_n_components(columns, n_components, partial(_names, X))
     widths = np.zeros(recorded[:1].size)
     if jitter_ties:
-        X, widths = with_jittered_ties(X)
+        X, widths = spread_ties(X, is_log)
         _tell_of_jitter(X, widths)
     _warn_of_repeated_values(X, recorded, widths)
     if n_components is not None and n_components < columns.shape[1]:
         is_wide = len(columns) <= columns.shape[1]
         family_class = SphericalPrincipalNormalWishart if is_wide else PrincipalNormalWishart
         family = family_class.learned(name, X, n_components)
-    elif covariance == "full":
-        _tell_of_gaps(name, X, np.isnan(recorded.reshape(len(recorded), -1)))
-        family = NormalWishart.learned(name, X)
     else:
-        family = NormalGamma.learned(name, X)
+        if covariance == "full":
+            _tell_of_gaps(name, X, np.isnan(columns))
+        plain, with_logs = (NormalWishart, LogNormalWishart) if covariance == "full" else (NormalGamma, LogNormalGamma)
+        family = with_logs.learned(name, X, is_log) if is_log.any() else plain.learned(name, X)
     dims = ("item",) if recorded.ndim == 1 else ("item", f"{name}_feature")
     mixture = Mixture(name, z, family, observed=np.asarray(X, dtype="float64"), dims=dims)
     if widths.any():
         # Descriptions show these.
         mixture.tag.recorded = recorded
     return mixture
+
+
+def spread_ties(X, is_positive):
+    """Jitter repeated values, and widths in each column; positive columns stay positive. ``is_positive``: mask (d,)."""
+    jittered, widths = with_jittered_ties(X)
+    for k in np.flatnonzero(is_positive):
+        if (jittered.iloc[:, k] <= 0.0).any():
+            # Wide gaps beside a small value: spread over the gap of logarithms.
+            logs, width = with_jittered_ties(np.log(X.iloc[:, k]))
+            jittered[X.columns[k]], widths[k] = np.exp(logs), X.iloc[:, k].min() * width[0]
+    return jittered, widths
 
 
 def _takes_directions(columns):

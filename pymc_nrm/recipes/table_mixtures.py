@@ -1,17 +1,27 @@
-"""The mixture that takes all columns of a kind of a table."""
+"""The mixtures that take the columns of a table, by their kinds."""
 
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
+import numpy as np
 import pandas as pd
 
 from pymc_nrm.families import BernoulliBeta, CategoricalDirichlet, PoissonGamma
+from pymc_nrm.families.hurdle import HurdleLogNormal, HurdlePoisson
 from pymc_nrm.models.mixture import Mixture
 from pymc_nrm.recipes.columns import first_few
 from pymc_nrm.recipes.messages import warn_user
-from pymc_nrm.recipes.numeric_block import add_numeric_block
-from pymc_nrm.recipes.reading.kinds import BINARY, CATEGORICAL, COUNT, KINDS, NUMERIC
+from pymc_nrm.recipes.numeric_block import add_numeric_block, spread_ties
+from pymc_nrm.recipes.reading.kinds import (
+    BINARY,
+    CATEGORICAL,
+    COUNT,
+    NUMERIC,
+    POSITIVE,
+    ZERO_OR_POSITIVE,
+)
 from pymc_nrm.recipes.reading.table import warn_of_lost_entries
-from pymc_nrm.recipes.zeros import has_excess_zeros, poisson_share_of_zeros, share_of_zeros
+from pymc_nrm.recipes.zeros import are_counts, has_excess_zeros, poisson_share_of_zeros, share_of_zeros
 
 
 class Options(NamedTuple):
@@ -22,21 +32,35 @@ class Options(NamedTuple):
     n_components: int | str | None = None
 
 
-def _add_numeric(kind, z, X, options):
-    return add_numeric_block(kind, z, X, *options)
+def _add_numeric(name, z, X, readings, options):
+    log_columns = np.array([reading.kind == POSITIVE for reading in readings])
+    return add_numeric_block(name, z, X, *options, log_columns=log_columns)
 
 
 def _adder(family_class):
-    def add(kind, z, X, options):
-        family = family_class.learned(kind, X)
-        return Mixture(kind, z, family, observed=X.to_numpy(), dims=("item", f"{kind}_feature"))
+    def add(name, z, X, readings, options):
+        family = family_class.learned(name, X)
+        return Mixture(name, z, family, observed=X.to_numpy(), dims=("item", f"{name}_feature"))
 
     return add
 
 
-def _add_counts(kind, z, X, options):
+def _add_counts(name, z, X, readings, options):
     _warn_of_zeros(X)
-    return _adder(PoissonGamma)(kind, z, X, options)
+    return _adder(PoissonGamma)(name, z, X, readings, options)
+
+
+def _add_amounts(name, z, X, readings, options):
+    """Amounts whose repeated positive values are spread as those of columns of measurements are."""
+    recorded = X.to_numpy()
+    positive = X.where(X > 0.0)
+    if options.jitter_ties:
+        positive, _ = spread_ties(positive, np.ones(X.shape[1], dtype=bool))
+    X = positive.where(X > 0.0, X)
+    mixture = _adder(HurdleLogNormal)(name, z, X, readings, options)
+    if not np.array_equal(X.to_numpy(), recorded, equal_nan=True):
+        mixture.tag.recorded = recorded
+    return mixture
 
 
 def _warn_of_zeros(X):
@@ -50,36 +74,54 @@ def _warn_of_zeros(X):
         ]
         warn_user(
             f"Counts with far more zeros than a Poisson distribution with their other values has: {first_few(shares)}. "
-            "Rows are then cut into many clusters by where they have zeros. Make each such column two, whether it is "
-            "zero (binary) and the logarithm of its other values with NaN for zero (numeric); or use labels as an "
-            "index of parameters of pm.ZeroInflatedPoisson"
+            f"Rows are then cut into many clusters by where they have zeros; kinds={{{next(iter(columns))!r}: "
+            f"{ZERO_OR_POSITIVE!r}}} models zeros apart from the other values"
         )
 
 
-# What adds the mixture of all columns of a kind to the model at hand: a function of the kind, the partition, a table of
-# floats and the options.
-_ADD = {
-    NUMERIC: _add_numeric,
-    BINARY: _adder(BernoulliBeta),
-    CATEGORICAL: _adder(CategoricalDirichlet),
-    COUNT: _add_counts,
-}
+class _Block(NamedTuple):
+    """The columns of a mixture, and what adds it to the model at hand."""
+
+    # Also the first part of the names of its variables and dimensions.
+    name: str
+    kinds: tuple[str, ...]
+    # A function of the name, the partition, a table of floats, the readings of its columns and the options.
+    add: Callable[..., Any]
+    # Which columns of these kinds it takes, a function of their values.
+    takes: Callable[[np.ndarray], bool] = lambda values: True
+
+
+# In the order of the mixtures.
+_BLOCKS = (
+    _Block("numeric", (NUMERIC, POSITIVE), _add_numeric),
+    _Block("zero_or_positive", (ZERO_OR_POSITIVE,), _add_amounts, lambda values: not are_counts(values)),
+    _Block("zero_or_positive_count", (ZERO_OR_POSITIVE,), _adder(HurdlePoisson), are_counts),
+    _Block("binary", (BINARY,), _adder(BernoulliBeta)),
+    _Block("categorical", (CATEGORICAL,), _adder(CategoricalDirichlet)),
+    _Block("count", (COUNT,), _add_counts),
+)
 
 
 def add_columns(model, z, df, readings, options):
-    """Add the columns of a table to a model as they were read; return the mixture of each kind that there is."""
+    """Add the columns of a table to a model as they were read; return the mixtures that there are by their names."""
     warn_of_lost_entries(readings)
     mixtures = {}
-    for kind in KINDS:
-        columns = {k: reading for k, reading in enumerate(readings) if reading.kind == kind}
-        if not columns:
+    for block in _BLOCKS:
+        chosen = [
+            (reading, reading.values(df.iloc[:, k]))
+            for k, reading in enumerate(readings)
+            if reading.kind in block.kinds
+        ]
+        chosen = {reading.name: (reading, values) for reading, values in chosen if block.takes(values)}
+        if not chosen:
             continue
-        if kind == CATEGORICAL:
-            _add_levels(model, {str(reading.name): reading.levels for reading in columns.values()})
-        X = pd.DataFrame({reading.name: reading.values(df.iloc[:, k]) for k, reading in columns.items()})
-        mixtures[kind] = _ADD[kind](kind, z, X, options)
+        own = [reading for reading, _ in chosen.values()]
+        if block.kinds == (CATEGORICAL,):
+            _add_levels(model, {str(reading.name): reading.levels for reading in own})
+        X = pd.DataFrame({name: values for name, (_, values) in chosen.items()})
+        mixtures[block.name] = block.add(block.name, z, X, own, options)
         # New rows are read in the same way.
-        mixtures[kind].tag.readings = {str(reading.name): reading for reading in columns.values()}
+        mixtures[block.name].tag.readings = {str(reading.name): reading for reading in own}
     return mixtures
 
 

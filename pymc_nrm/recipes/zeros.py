@@ -1,4 +1,4 @@
-"""Columns with more zeros than their other values explain."""
+"""Columns that are zero in many rows: whether zeros are in excess, and whether other values are counts or amounts."""
 
 import numpy as np
 import scipy
@@ -6,6 +6,10 @@ import scipy
 # So many items tell whether zeros are frequent; zeros are in excess if they are more than this share of the items, and
 # more than so many times those of a Poisson distribution.
 _ENOUGH_ITEMS, _LARGEST_SHARE, _EXCESS = 20, 0.25, 3.0
+
+# Poisson distributions are about as wide as one in the square root of the count.  Counts that spread more would be cut
+# into more clusters than so many side by side.
+_MOST_WIDTHS = 4.0
 
 
 def share_of_zeros(values):
@@ -26,8 +30,17 @@ def poisson_share_of_zeros(values):
     return float(np.exp(-(mean + scipy.special.lambertw(-mean * np.exp(-mean)).real)))
 
 
+def are_counts(values):
+    """Whether the positive values of a column are whole numbers that few Poisson distributions describe."""
+    positive = values[values > 0.0]
+    if len(positive) == 0 or (positive != np.floor(positive)).any():
+        return False
+    low, high = np.sqrt(np.quantile(positive, [0.05, 0.95]))
+    return bool(high - low <= _MOST_WIDTHS)
+
+
 def has_excess_zeros(values):
-    """Whether a column of counts has far more zeros than a Poisson distribution with its other values."""
+    """Whether a column of amounts has many zeros, or one of counts far more than Poisson distributions give it."""
     share = share_of_zeros(values)
-    enough = np.count_nonzero(~np.isnan(values)) >= _ENOUGH_ITEMS
-    return enough and share > max(_LARGEST_SHARE, _EXCESS * poisson_share_of_zeros(values))
+    enough = np.count_nonzero(~np.isnan(values)) >= _ENOUGH_ITEMS and share > _LARGEST_SHARE
+    return enough and (not are_counts(values) or share > _EXCESS * poisson_share_of_zeros(values))

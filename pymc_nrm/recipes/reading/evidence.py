@@ -1,4 +1,4 @@
-"""Whether whole numbers are counts: the evidence of one cluster of counts against one of measurements."""
+"""Evidence of one cluster of a kind against one cluster of another, for the values of a column."""
 
 import numpy as np
 import scipy
@@ -20,3 +20,11 @@ def evidence_of_counts(values):
     upper, lower = (scipy.special.log_ndtr(-(distance + side) / spread) for side in (-0.5, 0.5))
     normal = upper + np.log1p(-np.exp(lower - upper))
     return (poisson.sum() - normal.sum() + 0.5 * np.log(n)) / n
+
+
+def evidence_of_logarithm(values):
+    """Log likelihood of one normal cluster of the logarithms of positive values, as a density of the values, minus that
+    of one normal cluster of the values, in nats a row.
+    """
+    logs = np.log(values)
+    return np.log(values.std()) - np.log(logs.std()) - logs.mean()

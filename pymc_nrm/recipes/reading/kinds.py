@@ -8,9 +8,10 @@ import numpy as np
 from pymc_nrm.recipes.reading.contents import BOOLEANS, LEVELS, NUMBERS, OTHER, Rule, read_content
 
 NUMERIC, BINARY, CATEGORICAL, COUNT, SKIP = "numeric", "binary", "categorical", "count", "skip"
+POSITIVE, ZERO_OR_POSITIVE = "positive", "zero or positive"
 
-# Kinds of columns of a model, in the order of its mixtures; `SKIP` leaves a column out.
-KINDS = (NUMERIC, BINARY, CATEGORICAL, COUNT)
+# Kinds of columns of a model; `SKIP` leaves a column out.
+KINDS = (NUMERIC, POSITIVE, ZERO_OR_POSITIVE, BINARY, CATEGORICAL, COUNT)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -76,8 +77,27 @@ def _check_count(name, values, known):
         raise ValueError(f"column {name!r} must be whole numbers of at least 0 to be a count; got {wrong:g}")
 
 
+def _check_positive(name, values, known):
+    if not (known > 0.0).all():
+        instead = f" {ZERO_OR_POSITIVE!r} takes zeros" if (known >= 0.0).all() else ""
+        raise ValueError(
+            f"column {name!r} must be above 0 to be positive, since its logarithm is modelled; got "
+            f"{known[known <= 0.0][0]:g}.{instead}".rstrip(".")
+        )
+
+
+def _check_zero_or_positive(name, values, known):
+    if not (known >= 0.0).all():
+        raise ValueError(f"column {name!r} must be at least 0 to be zero or positive; got {known[known < 0.0][0]:g}")
+
+
 # Of each kind of numbers that does not allow them all: a function of the name, all values and those that are known.
-_CHECKS = {BINARY: _check_binary, COUNT: _check_count}
+_CHECKS = {
+    BINARY: _check_binary,
+    COUNT: _check_count,
+    POSITIVE: _check_positive,
+    ZERO_OR_POSITIVE: _check_zero_or_positive,
+}
 
 
 def levels_of(content):

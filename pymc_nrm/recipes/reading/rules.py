@@ -6,14 +6,18 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pymc_nrm.recipes.reading.contents import BOOLEANS, DATES, LEVELS, NUMBERS, OTHER, Content
-from pymc_nrm.recipes.reading.evidence import evidence_of_counts
-from pymc_nrm.recipes.reading.kinds import BINARY, CATEGORICAL, COUNT, NUMERIC, SKIP
+from pymc_nrm.recipes.reading.evidence import evidence_of_counts, evidence_of_logarithm
+from pymc_nrm.recipes.reading.kinds import BINARY, CATEGORICAL, COUNT, NUMERIC, POSITIVE, SKIP, ZERO_OR_POSITIVE
+from pymc_nrm.recipes.zeros import has_excess_zeros
 
 # Numbers with at most so many different values are categories, whole ones with the first; of text more are suspicious.
 FEW_WHOLE, FEW_OTHERS = 20, 10
 
 # Few values are categories, and many texts levels, only if they have on average at least so many items.
 LEAST_ITEMS = 4
+
+# Nats a row by which a normal distribution of logarithms is better before it is proposed.
+LEAST_EVIDENCE = 0.1
 
 # Names of columns that hold names or numbers of items, as in "id", "patient_id", "StudentID" or "Unnamed: 0".
 _IDENTIFIER = re.compile(
@@ -131,6 +135,17 @@ def text(facts):
         return Proposal(CATEGORICAL, "categories" if facts.content.order else "text")
 
 
+def zero_or_positive(facts):
+    """Numbers that are zero in a large share of rows, and positive with many values elsewhere."""
+    if facts.content.form != NUMBERS or len(facts.different) <= FEW_OTHERS + 1 or facts.different[0] != 0.0:
+        return None
+    # Zeros stand out from the other values.
+    if facts.sizes[0] >= 2 * facts.sizes[1:].max() and has_excess_zeros(facts.known):
+        return Proposal(
+            ZERO_OR_POSITIVE, f"zero in {facts.sizes[0] / facts.n:.0%} of the rows, positive elsewhere", True
+        )
+
+
 def few_values(facts):
     """Numbers with few different values for their rows: categories are the guess with which least goes wrong."""
     most = FEW_WHOLE if facts.is_whole else FEW_OTHERS
@@ -149,7 +164,10 @@ def counts(facts):
 
 def measurement(facts):
     """Everything else; skewed positive numbers may be better modelled by their logarithms."""
-    return Proposal(NUMERIC, "whole numbers" if facts.is_whole else "measurements")
+    why = "whole numbers" if facts.is_whole else "measurements"
+    if facts.different[0] > 0.0 and evidence_of_logarithm(facts.known) > LEAST_EVIDENCE:
+        why += f", skewed: {POSITIVE!r} would model the logarithm"
+    return Proposal(NUMERIC, why)
 
 
 # A rule is a function of the facts: a proposal, or None to leave the column to those that follow.
@@ -161,6 +179,7 @@ RULES = (
     dates,
     binary,
     text,
+    zero_or_positive,
     few_values,
     counts,
     measurement,
