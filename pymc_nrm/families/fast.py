@@ -88,7 +88,8 @@ def multiply_rising_factorial(total, product, a, x):
 
     One logarithm then serves many small counts.
     """
-    if x > 8.0:
+    # Outside of these bounds eight factors may leave the range of doubles.
+    if x > 8.0 or not 1e-200 < a < 1e25:
         return total + log_rising_factorial(a, x), product
     for i in range(int(x)):
         product *= a + i

@@ -27,7 +27,7 @@ from pymc_nrm.families.sample_covariance import feature_moments
 from pymc_nrm.kernels.generic import kernel
 from pymc_nrm.kernels.lanes import LANES, log_above_one
 from pymc_nrm.kernels.pairs import split_at, split_product
-from pymc_nrm.kernels.special import digamma, draw_gamma, log_rising_factorial, symbolic_log_rising_factorial
+from pymc_nrm.kernels.special import digamma, draw_variance, log_rising_factorial, symbolic_log_rising_factorial
 
 _LOG_2_PI = math.log(2.0 * math.pi)
 
@@ -305,7 +305,7 @@ class NormalGamma(NamedTuple):
             kappa_n, alpha_n = self.kappa[j] + statistics[j], self.alpha[j] + 0.5 * statistics[j]
             inverse_count, shrinkage = pooling_weights(self.kappa[j], statistics[j])
             mean, beta_n = posterior_location_scale(self, statistics, j, inverse_count, shrinkage)
-            variance = beta_n / draw_gamma(rng, alpha_n)
+            variance = draw_variance(rng, alpha_n, beta_n)
             parameters[j] = mean + math.sqrt(variance / kappa_n) * rng.standard_normal()
             parameters[d + j] = variance
 

@@ -25,6 +25,9 @@ from pymc_nrm.kernels.special import (
     symbolic_log_rising_factorial,
 )
 
+# Draws of Poisson variables are whole numbers of 64 bits.
+_LARGEST_RATE = 9e18
+
 
 @conjugate_family(
     hyperparameters={"alpha": Hyperparameter(("d",), "positive"), "beta": Hyperparameter(("d",), "positive")},
@@ -261,6 +264,8 @@ class PoissonGamma(NamedTuple):
 
     def draw_item(self, parameters, rng, item, values):
         for j in range(values.shape[0]):
+            if not parameters[j] < _LARGEST_RATE:
+                raise ValueError("a drawn rate of PoissonGamma is above 9e18, beyond whole numbers: lower alpha / beta")
             values[j] = rng.poisson(parameters[j])
 
     def component_panel(self, n_columns):

@@ -13,7 +13,7 @@ from pymc_nrm.families.factors import invert_factored
 from pymc_nrm.families.wishart_rows import cholesky_of_factored, factor_ldl, factor_pairs, log_product_of_pivots
 from pymc_nrm.kernels.generic import exact_kernel, kernel
 from pymc_nrm.kernels.pairs import add_pairs, multiply_pairs, split_product
-from pymc_nrm.kernels.special import digamma, draw_gamma, log_rising_factorial
+from pymc_nrm.kernels.special import digamma, draw_variance, log_rising_factorial
 
 
 @kernel
@@ -129,7 +129,7 @@ def draw_coefficients_and_variance(family, statistics, rng, parameters):
     p = family.mu.shape[0]
     work, noise = np.empty((p + 2, p + 1)), np.empty(p)
     factor_moments(family, statistics, work)
-    variance = 0.5 * work[p, p] / draw_gamma(rng, family.alpha + 0.5 * statistics[0])
+    variance = draw_variance(rng, family.alpha + 0.5 * statistics[0], 0.5 * work[p, p])
     for i in range(p):
         noise[i] = math.sqrt(variance) * rng.standard_normal()
     write_coefficients(work, noise, parameters[:p])

@@ -103,6 +103,17 @@ def draw_gamma(rng, shape):
     return rng.standard_gamma(shape) if shape >= 0.0 else math.nan
 
 
+# Variances of prior draws of tiny shapes overflow; items have no density under them that doubles hold, in either case.
+_LARGEST_VARIANCE = 1e300
+
+
+@kernel
+def draw_variance(rng, shape, scale):
+    """Draw an inverse gamma variable; what is above 1e300 is 1e300."""
+    variance = scale / draw_gamma(rng, shape)
+    return _LARGEST_VARIANCE if variance > _LARGEST_VARIANCE else variance
+
+
 @kernel
 def draw_log_gamma(rng, shape):
     """Draw the logarithm of a gamma variable of rate 1, which does not underflow however small the shape is."""

@@ -8,17 +8,18 @@ import pymc as pm
 import pytensor.tensor as pt
 import pytest
 from attack.reference import LOG_MARGINALS, log, log_factorials
-from helpers import log_density, mixture_of, refused
+from helpers import assert_law, log_density, mixture_of, refused
 from pymc.exceptions import SamplingError
 from pymc.sampling.parallel import ParallelSamplingError
 from scipy import sparse
+from scipy.special import gammainc
 
 import pymc_nrm as nrm
 from pymc_nrm import families as f
 from pymc_nrm.families import base
 from pymc_nrm.families.arguments import broadcast_hyperparameters
 from pymc_nrm.families.base import complete
-from pymc_nrm.families.conjugate import log_marginal
+from pymc_nrm.families.conjugate import log_marginal, parameters_size
 from pymc_nrm.families.fast import log_predictive_without
 from pymc_nrm.kernels.generic import kernel
 from pymc_nrm.kernels.lanes import LANES
@@ -28,8 +29,8 @@ from pymc_nrm.measures.base import log_eppf, symbolic_log_eppf
 from pymc_nrm.moves.gibbs import draw_column
 from pymc_nrm.moves.split_merge import accept, choose_side, empty_tally
 from pymc_nrm.steps.target import check_against_graph, graph_log_likelihood
-from pymc_nrm.testing import kernel_inputs
-from pymc_nrm.testing.family_kernels import panel_values
+from pymc_nrm.testing import exact_posterior, kernel_inputs
+from pymc_nrm.testing.family_kernels import draw_pairs, panel_values
 
 RNG = np.random.default_rng(3)
 REAL, COUNTS, BITS = RNG.normal(size=(6, 3)), RNG.poisson(9.0, size=(6, 3)), RNG.integers(0, 2, size=(6, 3))
@@ -40,11 +41,11 @@ CASES = [
     *((f.NormalGamma(m, [10.0, 1e300, 1e-300], 2.0, 1.0), REAL) for m in (1e20, -1e139)),
     *((f.NormalWishart(m, k, np.eye(1), 3.0), REAL[:, :1]) for m, k in ((1e20, 1.0), (-1e139, 1e300))),
     *((f.NormalWishart(m, k, np.eye(3), 5.0), REAL) for m, k in ((1e8, 10.0), (1e10, 0.01), (-1e139, 1e-300))),
-    *((f.PoissonGamma(9.0 * a, a), COUNTS) for a in (1e2, 1e6, 1e10, 1e17)),
+    *((f.PoissonGamma(9.0 * a, a), COUNTS) for a in (1e2, 1e6, 1e10, 1e17, 1e60)),
     *((f.PoissonGamma(9.0, a), COUNTS) for a in (1e-300, 1e10)),
     *((f.BernoulliBeta(a, 2.0 * a), BITS) for a in (1e2, 1e6, 1e10, 1e17)),
     *((f.CategoricalDirichlet(a), BITS) for a in (1e2, 1e6, 1e10, 1e17)),
-    *((f.MultinomialDirichlet(a), COUNTS) for a in (1e2, 1e6, 1e10, 1e17)),
+    *((f.MultinomialDirichlet(a), COUNTS) for a in (1e2, 1e6, 1e10, 1e17, 1e300)),
     *((f.CategoricalDirichlet(a), OUTLIER) for a in (1e-60, 1e-200, 1e-300)),
     (f.CategoricalDirichlet(np.repeat([[1e-90], [1e-250], [1.0]], 2, axis=1)), OUTLIER),
     (f.BernoulliBeta([1e-90, 1e-250, 1.0], 1.0), OUTLIER),
@@ -261,3 +262,36 @@ def test_graph_and_kernels_agree(family, data):
     for other in (exact + 0.01, math.nan, -math.inf):
         with pytest.raises(SamplingError, match="by the graph.*by the kernels.*Mixture 'x'"):
             check_against_graph("z", [("x", full, data, slice(None))], labels, other)
+
+
+VAGUE = {
+    "NormalGamma": f.NormalGamma(0.0, 0.1, 1e-3, 1e-3),
+    "NormalRegression": f.NormalRegression(np.c_[np.ones(5), np.arange(5.0)], [0.0, 0.0], 0.1 * np.eye(2), 1e-3, 1e-3),
+}
+FIVE = np.array([-1.5, -1.2, 0.1, 1.3, 1.6])
+
+
+@pytest.mark.parametrize("name", VAGUE)
+def test_variances_of_vague_priors_are_finite(name):
+    """Half of these variances are above the largest double."""
+    family, _ = kernel_inputs(VAGUE[name], FIVE[:, None])
+    rows, values = np.zeros((2000, parameters_size(family))), np.zeros((4000, 1))
+    draw_pairs.__wrapped__(np.random.default_rng(1), family, np.zeros(base.statistics_size(family)), rows, values)
+    assert np.isfinite(rows).all() and np.isfinite(values).all()
+    share, expected = (rows[:, -1] == 1e300).mean(), gammainc(1e-3, 1e-303)
+    assert abs(share - expected) < 4.5 * math.sqrt(expected * (1.0 - expected) / 2000)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", VAGUE)
+def test_slice_sampler_has_the_law_of_vague_priors(name):
+    model = mixture_of(VAGUE[name], FIVE)
+    options = {"chains": 4, "cores": 1, "random_seed": 1, "quiet": True}
+    idata = nrm.sample(4000, tune=100, step=nrm.SliceSampler([model["z"]], model=model), model=model, **options)
+    assert_law(idata["posterior"]["z"].values, *exact_posterior(nrm.DirichletProcess(1.0), VAGUE[name], FIVE[:, None]))
+
+
+def test_counts_beyond_whole_numbers_are_not_drawn():
+    model = mixture_of(f.PoissonGamma(1e30, 1.0), [0, 1, 2])
+    with pytest.raises(ValueError, match="a drawn rate of PoissonGamma is above 9e18"):
+        pm.draw(model["x"], random_seed=1)
