@@ -87,7 +87,7 @@ def six_lines():
     text = (ROOT / "README.md").read_text().split("## A table, six lines")[1]
     program = re.search(r"```python\n(.*?)```", text, re.DOTALL).group(1)
     picture = r"nrm.plots.plot_clusters\(.*\)"
-    return "import pymc_nrm as nrm\n" + re.sub(picture, r"\g<0>.savefig('clusters.png')", program)
+    return re.sub(picture, r"\g<0>.savefig('clusters.png')", program)
 
 
 def timed(command, folder, environment):

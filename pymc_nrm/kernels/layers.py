@@ -20,7 +20,7 @@ IMPORTS = {
     "posterior": (*_LAWS, "partitions", "models", "stats"),
     "run": (*_LAWS, "partitions", "models", "steps", "stats", "posterior"),
     "recipes": (*_LAWS, "partitions", "models", "stats", "posterior", "run"),
-    "plots": ("common", "stats", "recipes"),
+    "plots": ("common", "stats", "posterior", "recipes"),
 }
 
 # Kernels call nothing in these parts, so editing a message there recompiles nothing.

@@ -6,12 +6,18 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import xarray as xr
+from pymc.model import Model
 
 from pymc_nrm.common.tables import as_pandas
 from pymc_nrm.plots.canvas import LEGEND, OF_BACKEND, Canvas, PlotCollection, options_of_plots
-from pymc_nrm.plots.cluster_points import column_places, columns_of_text, grouped_estimate, grouped_points
+from pymc_nrm.plots.cluster_points import (
+    column_places,
+    columns_of_text,
+    draws_and_estimate,
+    grouped_estimate,
+    grouped_points,
+)
 from pymc_nrm.stats.contingency import contingency_table
-from pymc_nrm.stats.draws import partition_draws
 
 MAX_COLUMNS = 12
 MAX_LEVELS = 8
@@ -31,6 +37,7 @@ def plot_category_shares(
     X: Any,
     *,
     var_name: str | None = None,
+    model: Model | None = None,
     estimate: Any = None,
     features: Any = None,
     min_size: Any = None,
@@ -48,8 +55,11 @@ def plot_category_shares(
     X : DataFrame, n rows
         Data; shares are among the items with a value in the column.
     %(var_name)s
+    model : pymc.Model, optional
+        The model that was sampled: without an estimate, clusters are then those of
+        :func:`~pymc_nrm.describe_clusters`, fused components, with the same labels.
     estimate : Dataset with variable ``labels``, DataArray or array_like, shape (n,), optional
-        By default that of :func:`~pymc_nrm.stats.point_estimate` with ``random_seed=0``.
+        By default, without a model, the components of :func:`~pymc_nrm.stats.point_estimate` with ``random_seed=0``.
     features : sequence of int or str, optional
         Columns of X to show, by position or name, of which at most 12 of categories and 40 of 0 and 1; by default those
         of text, categories, truth values, and numbers that are all 0 or 1.
@@ -87,7 +97,7 @@ def plot_category_shares(
     X = as_pandas("X", X)
     if not isinstance(X, pd.DataFrame):
         raise TypeError(f"X must be a DataFrame; got {type(X).__name__}")
-    draws = None if idata is None else partition_draws(idata, var_name)
+    draws, estimate = draws_and_estimate(idata, model, var_name, estimate)
     if draws is None and estimate is None:
         raise ValueError("idata must be given unless there is an estimate")
     n = len(X) if draws is None else draws.shape[2]

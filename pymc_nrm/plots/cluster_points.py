@@ -12,10 +12,12 @@ import xarray as xr
 from pymc_nrm.common.checks import check_count, numeric_array
 from pymc_nrm.common.tables import as_pandas
 from pymc_nrm.plots.visuals import CLUSTER_COLORS, MARKERS, backend_marker, backend_of, cluster_style
+from pymc_nrm.posterior.default_clusters import default_clusters
 from pymc_nrm.recipes.reading.contents import read_content
 from pymc_nrm.stats.contingency import contingency_table
+from pymc_nrm.stats.draws import partition_draws
 from pymc_nrm.stats.losses import read_estimate
-from pymc_nrm.stats.point_estimate import chosen_estimate
+from pymc_nrm.stats.point_estimate import chosen_estimate, draws_of_estimate
 
 
 def distance_unit(attrs):
@@ -168,6 +170,19 @@ def group_clusters(labels, min_size, numbers):
         sizes.append(int(counts[own:].sum()))
     others = (int(counts[-1]), int(counts[own])) if n_others else (0, 0)
     return Groups(np.minimum(labels, own), len(sizes), tuple(sizes), n_others, others, tuple(numbers[:own]))
+
+
+def draws_and_estimate(idata, model, var_name, estimate):
+    """Draws with which an estimate is compared, or None, and the estimate: by default the clusters of
+    :func:`~pymc_nrm.describe_clusters` if there is a model.
+    """
+    if idata is None:
+        return None, estimate
+    if estimate is None and model is not None:
+        clusters = default_clusters(idata, model, var_name)
+        return clusters.draws, clusters.estimate
+    draws = partition_draws(idata, var_name)
+    return draws_of_estimate(draws, estimate), estimate
 
 
 def grouped_estimate(draws, estimate, n, min_size):

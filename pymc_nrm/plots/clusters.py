@@ -5,12 +5,18 @@ from typing import Any
 import numpy as np
 import scipy
 import xarray as xr
+from pymc.model import Model
 
 from pymc_nrm.common.checks import check_probability, numeric_array
 from pymc_nrm.plots.canvas import LEGEND, OF_BACKEND, Canvas, PlotCollection, options_of_plots
-from pymc_nrm.plots.cluster_points import columns_of_text, feature_matrix, grouped_estimate, grouped_points
+from pymc_nrm.plots.cluster_points import (
+    columns_of_text,
+    draws_and_estimate,
+    feature_matrix,
+    grouped_estimate,
+    grouped_points,
+)
 from pymc_nrm.plots.visuals import grouped_lines, set_yticks
-from pymc_nrm.stats.draws import partition_draws
 from pymc_nrm.stats.uncertainty import assignment_uncertainty
 
 N_CORNERS = 73
@@ -34,6 +40,7 @@ def plot_clusters(
     X: Any,
     *,
     var_name: str | None = None,
+    model: Model | None = None,
     estimate: Any = None,
     components: Any = None,
     uncertainty: bool = True,
@@ -54,15 +61,19 @@ def plot_clusters(
     X : array_like, DataFrame or DataArray, shape (n,) or (n, d)
         Data; items are left out of plots of features in which they are NaN.
     %(var_name)s
+    model : pymc.Model, optional
+        The model that was sampled: without an estimate, clusters are then those of
+        :func:`~pymc_nrm.describe_clusters`, fused components, with the same labels.
     estimate : Dataset with variable ``labels``, DataArray or array_like, shape (n,), optional
-        By default that of :func:`~pymc_nrm.stats.point_estimate` with ``random_seed=0``.
+        By default, without a model, the components of :func:`~pymc_nrm.stats.point_estimate` with ``random_seed=0``.
     components : Dataset, optional
         Result of :func:`~pymc_nrm.sample_cluster_parameters` for a normal family.  The lines then show the
         posterior means of the mean and covariance of the components, averaged over the items of each cluster.  By
         default they show the mean and covariance of the items.
     uncertainty : bool or array_like, shape (n,)
         Whether points are paler if their assignment is more uncertain, by
-        :func:`~pymc_nrm.stats.assignment_uncertainty`, or the numbers to use, from 0 to 1.
+        :func:`~pymc_nrm.stats.assignment_uncertainty`, or the numbers to use, from 0 to 1.  A fused estimate is
+        compared with draws that are fused as well.
     features : sequence of int or str, optional
         Columns of X to show, at most 6, by position or name.  By default all, but not text and categories in a
         DataFrame, for which there is :func:`~pymc_nrm.plots.plot_category_shares`; of more than 6, those whose variance
@@ -103,7 +114,7 @@ def plot_clusters(
     [3, 1]
     """
     canvas = Canvas(plot_clusters, options)
-    draws = None if idata is None else partition_draws(idata, var_name)
+    draws, estimate = draws_and_estimate(idata, model, var_name, estimate)
     if draws is None and (estimate is None or uncertainty is True):
         raise ValueError("idata must be given unless there are an estimate and uncertainty=False or numbers")
     n = len(X) if draws is None else draws.shape[2]

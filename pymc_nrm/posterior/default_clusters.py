@@ -4,7 +4,7 @@ from typing import Any, NamedTuple
 
 import xarray as xr
 
-from pymc_nrm.models.rvs import find_partition
+from pymc_nrm.models.rvs import checked_model, find_partition
 from pymc_nrm.posterior.fused_estimate import fused_estimate, why_not_fused
 from pymc_nrm.stats.draws import partition_draws, posterior_of
 from pymc_nrm.stats.losses import read_estimate
@@ -54,4 +54,5 @@ def _why_not_compared(idata, model):
 
 def default_clusters(idata, model, var_name=None):
     """:func:`clusters_to_show` by default, of the partition of a name."""
+    model = checked_model(model)
     return clusters_to_show(idata, model, find_partition(model, var_name, chunked=True))

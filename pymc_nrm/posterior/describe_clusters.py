@@ -89,8 +89,10 @@ def describe_clusters(
     model, or the name of the mixture with a number.  Mean and standard deviation are those of the items, or of all rows
     of the items where these have several, in units of the data in the model, of values as they were recorded where a
     recipe has spread repeated ones.  Binary columns have the share of ones, categorical ones the shares of levels,
-    which have the names of the coordinate ``<column>_level`` or else ``level``.  Missing values are left out and
-    counted.  Of rows in chunks, the followed ones are described.
+    which have the names of the coordinate ``<column>_level`` or else ``level``.  Columns that are modelled on the
+    logarithmic scale have the median and the quantiles ``low`` and ``high`` of 10 % and 90 %, columns that are zero or
+    positive those of their positive values, and the share of zeros.  Missing values are left out and counted.  Of rows
+    in chunks, the followed ones are described.
 
     *Parameters.* Coefficients and variances of regressions, parameters of unobserved mixtures, and variables that
     labels index have posterior means and intervals, of the mean over the items of the cluster in each draw, see
@@ -188,7 +190,9 @@ def _notes(word, kinds, parameters, counts, certainty, ci_prob):
             f"most {word} are in clusters of certainty below {100 * _LEAST_CERTAINTY:.0f} %: the data do not settle "
             "where one cluster ends"
         )
-    told = ["numbers: means"] * ("number" in kinds) + [f"per cent: shares of {word}"] * bool(kinds - {"number"})
+    medians, shares = kinds & {"positive", "zero or positive"}, kinds & {"levels", "truth", "zero or positive"}
+    told = ["numbers: means"] * ("number" in kinds) + ["medians where all are positive"] * bool(medians)
+    told += [f"per cent: shares of {word}"] * bool(shares)
     told += [f"ranges: {100 * ci_prob:.4g} % intervals"] * bool(parameters)
     if len(notes) == 1 and told:
         notes.append("; ".join(told))
@@ -201,6 +205,8 @@ def _long_notes(word, kinds, missing, ci_prob, n_draws):
         f"{100 * ci_prob:.4g} % of {n_draws} draws, each a clustering that the data allow"
     ]
     notes += ["numbers: mean ± standard deviation"] * ("number" in kinds)
+    if kinds & {"positive", "zero or positive"}:
+        notes.append("positive columns: median and range of the middle 80 %, after the share of zeros if there are any")
     return (*notes, *(["missing: without a value, which means and shares leave out"] * missing))
 
 

@@ -47,8 +47,7 @@ def describe_numbers(values, labels, n_clusters, levels):
     error = 16.0 * np.finfo("float64").eps * np.abs(values).max(initial=0.0)
     means, others, sd = (np.where(np.abs(x) < error, 0.0, x) for x in (means + centre, others + centre, sd))
     cells = [_mean_and_sd(*pair, write) for pair in zip(means, sd, strict=True)]
-    words = ["average" if abs(size) < _AVERAGE else "high" if size > 0 else "low" for size in differences]
-    lines = zip(words, means, others, strict=True)
+    lines = zip(_words(differences), means, others, strict=True)
     apart = [f"{word} {write(mean)} ({write(other)})" for word, mean, other in lines]
     return Described({"mean": means, "sd": sd}, cells, np.abs(differences), apart)
 
@@ -77,7 +76,46 @@ def describe_truth(values, labels, n_clusters, levels):
     return Described({"yes": shares}, [f"yes {_percent(x)}" for x in shares], np.abs(differences), apart)
 
 
-KINDS: dict[str, Callable] = {"number": describe_numbers, "levels": describe_levels, "truth": describe_truth}
+def describe_positive(values, labels, n_clusters, levels):
+    """Medians and the middle 80 %, compared on the scale of logarithms."""
+    _, _, [differences] = _compared(np.log(values)[None], labels, n_clusters)
+    own = [values[labels == k] for k in range(n_clusters)]
+    low, median, high = np.stack([_quantiles(x) for x in own], axis=1)
+    others = [_quantiles(values[labels != k])[1] for k in range(n_clusters)]
+    write = _positive_writer(values)
+    cells = [f"{write(m)}, {write(a)} to {write(b)}" for a, m, b in zip(low, median, high, strict=True)]
+    lines = zip(_words(differences), median, others, strict=True)
+    apart = [f"{word} {write(x)} ({write(other)})" for word, x, other in lines]
+    return Described({"median": median, "low": low, "high": high}, cells, np.abs(differences), apart)
+
+
+def describe_zero_or_positive(values, labels, n_clusters, levels):
+    """Shares of zeros, and what the positive values are like; a cluster differs in the one or in the other."""
+    [zeros], [others], [differences] = _compared((values == 0.0)[None], labels, n_clusters)
+    is_positive = values > 0.0
+    positive = describe_positive(values[is_positive], labels[is_positive], n_clusters, levels)
+    cells, apart = [], []
+    for share, median, text in zip(zeros, positive.statistics["median"], positive.cells, strict=True):
+        cells.append(f"0 {_percent(share)}" + ("" if np.isnan(median) else f", else {text}"))
+    from_amounts = np.nan_to_num(positive.differences) > np.abs(np.nan_to_num(differences))
+    for k in range(n_clusters):
+        if from_amounts[k]:
+            apart.append(f"{positive.apart[k]} where not 0")
+        elif differences[k] < 0:
+            apart.append(f"above 0 {_percent(1 - zeros[k])} ({_percent(1 - others[k])})")
+        else:
+            apart.append(f"0 {_percent(zeros[k])} ({_percent(others[k])})")
+    statistics = {"zero": zeros, **positive.statistics}
+    return Described(statistics, cells, np.where(from_amounts, positive.differences, np.abs(differences)), apart)
+
+
+KINDS: dict[str, Callable] = {
+    "number": describe_numbers,
+    "levels": describe_levels,
+    "truth": describe_truth,
+    "positive": describe_positive,
+    "zero or positive": describe_zero_or_positive,
+}
 
 
 def describe_column(column, labels):
@@ -115,6 +153,20 @@ def _compared(parts, labels, n_clusters):
     others = (sums.sum(axis=1, keepdims=True) - sums) / (counts.sum() - counts)
     spread = parts.std(axis=1, keepdims=True) if parts.shape[1] else np.full((len(parts), 1), np.nan)
     return means, others, (means - others) / spread
+
+
+def _words(differences):
+    return ["average" if abs(size) < _AVERAGE else "high" if size > 0 else "low" for size in differences]
+
+
+def _quantiles(values):
+    return np.quantile(values, [0.1, 0.5, 0.9]) if len(values) else np.full(3, np.nan)
+
+
+def _positive_writer(values):
+    """A function that writes numbers of three digits, and whole numbers if all are."""
+    whole = (values == np.floor(values)).all()
+    return lambda x: f"{x:,.0f}" if abs(x) >= 10_000 else f"{x:.0f}" if whole or abs(x) >= 100 else f"{x:.3g}"
 
 
 def _percent(share):

@@ -7,15 +7,22 @@ import pandas as pd
 
 from pymc_nrm.common.pymc_internals import find_observations
 from pymc_nrm.families import BernoulliBeta, CategoricalDirichlet
+from pymc_nrm.families.hurdle import HurdleLogNormal, HurdlePoisson
 from pymc_nrm.models.chunked_mixture import ChunkedMixtureRV
 from pymc_nrm.models.rvs import dims_of, family_of, mixtures_of, rows_of
+from pymc_nrm.models.values import constant_value
 from pymc_nrm.stats.draws import item_dimension
 
 # Names in tables beside those of columns of the data.
 _OWN_NAMES = ("cluster", "items", "together", "others", "certainty")
 
 # Kinds of the columns of families, by the names of ``describe_values.KINDS``; all others hold numbers.
-_KIND_OF_FAMILY = {BernoulliBeta: "truth", CategoricalDirichlet: "levels"}
+_KIND_OF_FAMILY = {
+    BernoulliBeta: "truth",
+    CategoricalDirichlet: "levels",
+    HurdleLogNormal: "zero or positive",
+    HurdlePoisson: "zero or positive",
+}
 
 
 class Column(NamedTuple):
@@ -52,8 +59,8 @@ def columns_of_model(model, partition, n):
                 f"Mixture {mixture.name!r} has {len(values)} rows of data, and its partition {n} items in the draws: "
                 "set the data with which the draws were made"
             )
-        kind = _KIND_OF_FAMILY.get(type(family_of(mixture)), "number")
-        for name, column in zip(map(str, features), values.reshape(len(values), -1).T, strict=True):
+        matrix = values.reshape(len(values), -1)
+        for name, kind, column in zip(map(str, features), _kinds(mixture, matrix.shape[1]), matrix.T, strict=True):
             levels = _levels(model, name, column) if kind == "levels" else None
             columns.append((mixture.name, Column(name, kind, levels, column, items)))
     names = [*_OWN_NAMES, *(column.name for _, column in columns)]
@@ -66,6 +73,16 @@ def _features(model, mixture, values):
         return [mixture.name]
     features = model.coords.get(dims_of(model, mixture)[-1])
     return [f"{mixture.name}_{k}" for k in range(values.shape[1])] if features is None else features
+
+
+def _kinds(mixture, n_columns):
+    """Kinds of the columns of a mixture."""
+    family = family_of(mixture)
+    log_columns = getattr(family, "log_columns", None)
+    if log_columns is not None:
+        is_log = np.broadcast_to(constant_value(log_columns), n_columns)
+        return ["positive" if one else "number" for one in is_log]
+    return [_KIND_OF_FAMILY.get(type(family), "number")] * n_columns
 
 
 def _items(mixture):

@@ -10,6 +10,8 @@ from helpers import mixture_of, refused
 from scipy import stats
 
 import pymc_nrm as nrm
+from pymc_nrm.families.hurdle import HurdleLogNormal, HurdlePoisson
+from pymc_nrm.families.log_normal_gamma import LogNormalGamma
 from pymc_nrm.partitions.labels import canonical_labels
 from pymc_nrm.posterior.fused_estimate import cut_fusions, fuse, fused_estimate
 from pymc_nrm.stats import expected_loss
@@ -112,6 +114,55 @@ def test_labels_are_those_of_the_picture():
     assert [f"{k}: {size} items" for k, size in description.table["cluster"]["size"].items()] == legend[:3]
     by_default = nrm.describe_clusters(draws, nrm.gaussian_mixture(X), components=True)
     assert by_default.table["cluster"]["size"].tolist() == [12, 6, 6]
+
+
+def test_positive_columns_have_medians_and_shares_of_zeros():
+    rng, labels = np.random.default_rng(7), np.repeat([0, 1], [40, 60])
+    income = np.exp(rng.normal(size=100) + np.array([10.0, 8.0])[labels])
+    rain = np.where(rng.random(100) < np.array([0.1, 0.8])[labels], 0.0, np.exp(rng.normal(size=100)))
+    visits = np.where(labels == 1, 0, rng.poisson(5, 100))
+    visits[99] = 2
+    families = {
+        "income": LogNormalGamma([1.0], 0.0, 1.0, 2.0, 1.0),
+        "rain": HurdleLogNormal(1.0, 1.0, 0.0, 1.0, 2.0, 1.0),
+        "visits": HurdlePoisson(1.0, 1.0, 1.0, 1.0),
+    }
+    data = {"income": income[:, None], "rain": rain[:, None], "visits": visits[:, None]}
+    model = mixture_of(families, data)
+    description = nrm.describe_clusters(draws_of(labels), model, labels)
+    table = description.table
+    for k in (0, 1):
+        own = labels == k
+        assert table["income_0"]["median"][k] == pytest.approx(np.median(income[own]))
+        assert table["income_0"]["high"][k] == pytest.approx(np.quantile(income[own], 0.9))
+        assert table["rain_0"]["zero"][k] == pytest.approx((rain[own] == 0).mean())
+        assert table["rain_0"]["median"][k] == pytest.approx(np.median(rain[own & (rain > 0)]))
+    apart = table["cluster"]["apart"][0]
+    assert f"income_0 high {np.median(income[labels == 0]):,.0f} ({np.median(income[labels == 1]):.0f})" in apart
+    share, other = ((rain[labels == k] > 0).mean() for k in (0, 1))
+    assert f"rain_0 above 0 {100 * share:.0f} % ({100 * other:.0f} %)" in apart
+    assert description.cells["visits_0"][1] == "0 98 %, else 2, 2 to 2"
+    assert "medians where all are positive" in str(description)
+
+
+def test_pictures_show_the_clusters_that_are_described():
+    pytest.importorskip("arviz_plots")
+    X, _, idata = skewed_group()
+    model = line_model(X)
+    pc = nrm.plots.plot_clusters(idata, X, model=model, backend="none")
+    table = nrm.describe_clusters(idata, model).table
+    legend = pc.viz["legend"]["entries"].item()["labels"]
+    assert legend[:2] == [f"{k}: {size} items" for k, size in table["cluster"]["size"].items()]
+    # Items that change between fused components are certain of their cluster.
+    opacity = [np.unique(points["alpha"]) for points in pc.viz["points"]["X"].values]
+    assert [alpha.tolist() for alpha in opacity] == [[1.0], [1.0]]
+    again = nrm.plots.plot_clusters(idata, X, estimate=fused_estimate(idata, model, random_seed=0), backend="none")
+    assert again.viz["points"]["X"].values[0]["alpha"].min() == 1.0
+    components = nrm.plots.plot_clusters(idata, X, backend="none")
+    assert len(components.viz["legend"]["entries"].item()["labels"]) > len(legend)
+    frame = pd.DataFrame({"side": np.where(X > 10.0, "right", "left")})
+    shares = nrm.plots.plot_category_shares(idata, frame, model=model, backend="none")
+    assert shares.viz["legend"]["entries"].item()["labels"] == legend[:2]
 
 
 def test_models_written_by_hand():

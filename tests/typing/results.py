@@ -131,7 +131,7 @@ assert_type(nrm.plots.plot_held_out_density(held_out, backend="none"), PlotColle
 assert_type(nrm.plots.plot_partition_trace(idata, backend="none"), PlotCollection)
 assert_type(nrm.plots.plot_clusters(idata, X, backend="none"), PlotCollection)
 categories = pd.DataFrame({"kind": list("aabbab")})
-assert_type(nrm.plots.plot_category_shares(idata, categories, backend="none"), PlotCollection)
+assert_type(nrm.plots.plot_category_shares(idata, categories, model=None, backend="none"), PlotCollection)
 assert_type(nrm.plots.plot_credible_ball(ball, X, backend="none"), PlotCollection)
 assert_type(nrm.plots.plot_point_estimates(modes, X, backend="none"), PlotCollection)
 assert_type(nrm.plots.plot_density(density, data=X, backend="none"), PlotCollection)
