@@ -62,8 +62,8 @@ class ClusterDescription:
     4 rows in 2 clusters
     <BLANKLINE>
     cluster  rows        certainty  what sets it apart (all other rows)
-    0           2  50 %      100 %  spots yes 100 % (0 %)
-    1           2  50 %       50 %  spots no 100 % (0 %)
+    0           2  50 %      100 %  spots yes: 100 % (0 %)
+    1           2  50 %       50 %  spots no: 100 % (0 %)
     """
 
     table: pd.DataFrame

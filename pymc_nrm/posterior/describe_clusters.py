@@ -102,8 +102,9 @@ def describe_clusters(
     *What sets it apart.* Of each column, and each level of a category, the mean of the items of the cluster minus that
     of all other items, divided by the standard deviation of the column, or of the indicator of the level, over all
     items.  The columns with the largest differences are named, at most six, and beside the first only those of at least
-    half a standard deviation.  Clusters that differ in how columns go together, as crabs of two species do at every
-    size, may have small differences in each; :func:`~pymc_nrm.plots.plot_clusters` shows pairs.
+    half a standard deviation; levels whose shares differ by less than 10 % are not.  Clusters that differ in how
+    columns go together, as crabs of two species do at every size, may have small differences in each;
+    :func:`~pymc_nrm.plots.plot_clusters` shows pairs.
 
     Examples
     --------
@@ -114,7 +115,7 @@ def describe_clusters(
     >>> posterior = xr.Dataset({"z": (("chain", "draw", "item"), [[[0, 0, 1, 1, 1], [0, 0, 1, 1, 2]]])})
     >>> description = nrm.describe_clusters(posterior, model, [0, 0, 1, 1, 1])
     >>> description.table["cluster"]["apart"][1]
-    'length high 5.2 (3.0); colour blue 100 % (0 %)'
+    'length high 5.2 (3.0); colour blue: 100 % (0 %)'
     >>> description.cells["colour"].tolist()
     ['blue 100 % (1 missing)', 'red 100 %']
     """

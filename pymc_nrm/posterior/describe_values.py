@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 # A cell names at most so many levels, the most frequent ones, of at least this share, and one more if it is the last.
+# Levels whose shares differ by less set no cluster apart.
 _MOST_LEVELS, _LEAST_SHARE = 3, 0.1
 # A level that is rare in a cluster says less than one that is frequent: its difference counts so much.
 _RARE = 0.8
@@ -55,13 +56,15 @@ def describe_numbers(values, labels, n_clusters, levels):
 def describe_levels(values, labels, n_clusters, levels):
     """Shares of levels, which the values number."""
     shares, others, differences = _compared(values == np.arange(len(levels))[:, None], labels, n_clusters)
+    # Rare levels may be far apart in standard deviations and yet say nothing of most items.
+    differences = np.where(np.abs(shares - others) < _LEAST_SHARE, 0.0, differences)
     weights = np.where(differences > 0, differences, -_RARE * differences)
     level = np.argmax(np.where(np.isfinite(weights), weights, -1.0), axis=0)
     chosen = level, np.arange(n_clusters)
     apart = []
     for j, share, other in zip(level, shares[chosen], others[chosen], strict=True):
         how = "" if not share < other else "rarely " if share < _FEW else "less often "
-        apart.append(f"{how}{levels[j]} {_percent(share)} ({_percent(other)})")
+        apart.append(f"{how}{levels[j]}: {_percent(share)} ({_percent(other)})")
     statistics = dict(zip(levels, shares, strict=True))
     return Described(statistics, [_main_levels(levels, x) for x in shares.T], np.abs(differences[chosen]), apart)
 
@@ -72,7 +75,7 @@ def describe_truth(values, labels, n_clusters, levels):
     apart = []
     for share, other, difference in zip(shares, others, differences, strict=True):
         word, share, other = ("no", 1.0 - share, 1.0 - other) if difference < 0 else ("yes", share, other)
-        apart.append(f"{word} {_percent(share)} ({_percent(other)})")
+        apart.append(f"{word}: {_percent(share)} ({_percent(other)})")
     return Described({"yes": shares}, [f"yes {_percent(x)}" for x in shares], np.abs(differences), apart)
 
 
@@ -102,9 +105,9 @@ def describe_zero_or_positive(values, labels, n_clusters, levels):
         if from_amounts[k]:
             apart.append(f"{positive.apart[k]} where not 0")
         elif differences[k] < 0:
-            apart.append(f"above 0 {_percent(1 - zeros[k])} ({_percent(1 - others[k])})")
+            apart.append(f"above 0: {_percent(1 - zeros[k])} ({_percent(1 - others[k])})")
         else:
-            apart.append(f"0 {_percent(zeros[k])} ({_percent(others[k])})")
+            apart.append(f"0: {_percent(zeros[k])} ({_percent(others[k])})")
     statistics = {"zero": zeros, **positive.statistics}
     return Described(statistics, cells, np.where(from_amounts, positive.differences, np.abs(differences)), apart)
 

@@ -81,7 +81,7 @@ def test_what_sets_clusters_apart(described):
         how = "low" if k == 0 else "high"
         assert f"mass {how} {inside:.0f} ({rest:.0f})" in entries
         colour = ["red", "blue", "grey"][k]
-        assert f"colour {colour} 100 % (0 %)" in entries
+        assert f"colour {colour}: 100 % (0 %)" in entries
         # Differences in standard deviations are in decreasing order, of columns and of indicators alike.
         indicator = (df["colour"] == colour)[df["colour"].notna()]
         sizes = {"mass": abs(inside - rest) / df["mass"].std(ddof=0), "colour": 1 / indicator.std(ddof=0)}
@@ -93,7 +93,7 @@ def test_text_and_html(described):
     lines = str(description).splitlines()
     assert lines[:2] == ["24 rows in 3 clusters", ""] and max(map(len, lines)) <= 80
     assert lines[2].split() == ["cluster", "rows", "certainty", "what", "sets", "it", "apart", "(all", "other", "rows)"]
-    assert lines[3].startswith("1          12  50 %      100 %  colour blue 100 % (0 %)")
+    assert lines[3].startswith("1          12  50 %      100 %  colour blue: 100 % (0 %)")
     assert lines[-1] == "all columns: .to_text(full=True); data: .table; labels: .estimate"
     text = description.to_text(full=True)
     mean, sd = df["mass"][LABELS == 1].mean(), df["mass"][LABELS == 1].std()
@@ -101,7 +101,7 @@ def test_text_and_html(described):
     assert f"{mean:.0f} ± {sd:.0f}" in text and "missing)" in text
     assert "in 50 % of 3 draws, each a clustering" in " ".join(text.split())
     html = description.to_html()
-    assert "<table" in html and "colour blue 100 % (0 %)" in html and description._repr_html_() == html
+    assert "<table" in html and "colour blue: 100 % (0 %)" in html and description._repr_html_() == html
 
 
 def test_labels_are_those_of_the_picture():
@@ -114,6 +114,15 @@ def test_labels_are_those_of_the_picture():
     assert [f"{k}: {size} items" for k, size in description.table["cluster"]["size"].items()] == legend[:3]
     by_default = nrm.describe_clusters(draws, nrm.gaussian_mixture(X), components=True)
     assert by_default.table["cluster"]["size"].tolist() == [12, 6, 6]
+
+
+def test_rare_levels_set_no_cluster_apart():
+    labels = np.repeat([0, 1], 100)
+    kind, city = np.where(labels, "a", "b"), np.full(200, "x", dtype=object)
+    kind[90:110], city[:5], city[5:9] = ["a"] * 20, "y", "z"
+    model = nrm.mixture_model(pd.DataFrame({"kind": kind, "city": city}), kinds={"city": "categorical"})
+    apart = nrm.describe_clusters(draws_of(labels), model, labels).table["cluster"]["apart"]
+    assert apart.tolist() == ["kind b: 90 % (0 %)", "kind a: 100 % (10 %)"]
 
 
 def test_positive_columns_have_medians_and_shares_of_zeros():
@@ -140,7 +149,7 @@ def test_positive_columns_have_medians_and_shares_of_zeros():
     apart = table["cluster"]["apart"][0]
     assert f"income_0 high {np.median(income[labels == 0]):,.0f} ({np.median(income[labels == 1]):.0f})" in apart
     share, other = ((rain[labels == k] > 0).mean() for k in (0, 1))
-    assert f"rain_0 above 0 {100 * share:.0f} % ({100 * other:.0f} %)" in apart
+    assert f"rain_0 above 0: {100 * share:.0f} % ({100 * other:.0f} %)" in apart
     assert description.cells["visits_0"][1] == "0 98 %, else 2, 2 to 2"
     assert "medians where all are positive" in str(description)
 
