@@ -321,6 +321,11 @@ def test_parameters_of_slots_and_regressions():
             assert own["low"] < own["mean"] < own["high"] < own["low"] + 8 * least_squares_error
         np.testing.assert_allclose(table["y"]["mean"][k], y[labels[rows] == k].mean())
     assert "y slope of t high 0.49" in table["cluster"]["apart"][0]
+    # Draws with half of the first cluster among the second, whose intercept is then (5 * 5 + 20 * 1) / 25: a mean over
+    # items, with the error of draws, of standard deviation 0.35 in the mixed cluster.
+    mixed = np.repeat([0, 1], [5, 25])
+    table = nrm.describe_clusters(draws_of(*([labels] * 40), *([mixed] * 40)), model, labels).table
+    assert table["y intercept"]["mean"][0] == pytest.approx((5.0 + (5.0 + 1.8) / 2) / 2, abs=0.15)
     with pm.Model(coords={"slot": range(4), "side": ["left", "right"]}) as model:
         z = nrm.Partition("z", nrm.DirichletProcess(1.0), n=3, max_clusters="slot")
         mu = pm.Normal("mu", 0, 5, dims=("slot", "side"))
