@@ -7,6 +7,7 @@ import numpy as np
 import xarray as xr
 
 from pymc_nrm.common.marks import ALL_SLOTS_USED, NESTED
+from pymc_nrm.run.safe_to_use import safe_to_use
 from pymc_nrm.stats.convergence import convergence_table, largest_z_quantile, not_told_apart, pair_name
 from pymc_nrm.stats.draws import missing_values, renamed_variables
 
@@ -58,7 +59,7 @@ def convergence_report(idata: xr.DataTree, diagnostics: Any, nuts: Any = ()) -> 
     """Report what a user must know about the convergence of a run; empty if it is fine.
 
     If something fails, its first line says whether the run is nearly fine or has too few draws, so that more would do,
-    or whether chains disagree.
+    or whether chains disagree.  In that case a line before it says what is nevertheless safe to use.
 
     Variables that change when clusters are renamed, such as parameters of slots, are not judged: their labels switch.
 
@@ -102,7 +103,8 @@ def convergence(idata, diagnostics, nuts):
     known |= renamed_variables(posterior) | {name for name in posterior.data_vars if NESTED in posterior[name].attrs}
     # Among hundreds of missing values, extremes of R-hat exceed fixed limits by chance.
     known |= missing_values(posterior)
-    tables = {"": convergence_table({name: posterior[name] for name in posterior.data_vars if name not in known})}
+    others = {name: posterior[name] for name in posterior.data_vars if name not in known}
+    tables = {"": convergence_table(others)}
     tables |= {f" of {name}": tree["convergence"].to_dataset() for name, tree in diagnostics.items()}
     findings = [finding for owner, table in tables.items() for finding in _findings(table, owner, n_chains, n_draws)]
     n_quantities = sum(int((table.constant == 0).sum()) for table in tables.values())
@@ -115,7 +117,8 @@ def convergence(idata, diagnostics, nuts):
         needed = math.ceil(n_draws * max(finding.needed for finding in findings))
     if findings:
         failed = len({finding.quantity for finding in findings})
-        lines += _lines(findings, f"{failed} of {max(n_quantities, failed)}", n_chains, n_draws, needed)
+        safe = safe_to_use(idata, diagnostics, others) if needed is None else ""
+        lines += _lines(findings, f"{failed} of {max(n_quantities, failed)}", n_chains, n_draws, needed, safe)
     elif lines:
         lines.append(f"Convergence of {n_chains} chains with {n_draws} draws each: fine but for this.")
     lines += _not_told_apart(diagnostics)
@@ -164,7 +167,7 @@ def _not_told_apart(diagnostics):
                 yield text
 
 
-def _lines(findings, how_many, n_chains, n_draws, needed):
+def _lines(findings, how_many, n_chains, n_draws, needed, safe):
     findings = sorted(findings, key=lambda finding: finding.times, reverse=True)
     width = max(len(finding.quantity) for finding in findings[:_MAX_ROWS])
     chains = f"{n_chains} chains" if n_chains > 1 else "1 chain"
@@ -173,13 +176,16 @@ def _lines(findings, how_many, n_chains, n_draws, needed):
     short = "nearly fine" if n_draws >= _SHORT else "too few draws"
     verdict = f"the {parts}; {how_many} quantities failed" if disagree else f"{short}; {how_many} quantities fall short"
     first = ", the worst first" if len(findings) > 1 else ""
+    if safe:
+        yield safe
     yield f"Convergence of {chains} with {n_draws} draws each: {verdict}{first}."
     for finding in findings[:_MAX_ROWS]:
         yield f"  {finding.quantity:{width}}  {finding.found}"
     if len(findings) > _MAX_ROWS:
         yield f"  and {len(findings) - _MAX_ROWS} more, see nrm.summary(idata)"
     if disagree:
-        yield "These draws are not from the posterior yet."
+        if not safe:
+            yield "These draws are not from the posterior yet."
         yield "Look at nrm.plots.plot_partition_trace(idata), then take more tune or another step."
         yield f"See {_PAGE}."
     else:

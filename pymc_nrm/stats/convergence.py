@@ -195,6 +195,19 @@ def draw_agreement(by_part):
     return float(((by_part - mean) ** 2).mean() / total) if total > 0 else math.nan
 
 
+def agreement_of_parts(by_part):
+    """Adjusted Rand index between two draws of one part, on average over parts, and the least between draws of two
+    parts, from the probabilities of pairs. It is 1 where both draws are all of one cluster. Shapes: ``by_part``
+    (n_parts, n_pairs).
+    """
+    mean = by_part.mean(axis=1)
+    shared, chance = by_part @ by_part.T / by_part.shape[1], np.outer(mean, mean)
+    largest = 0.5 * np.add.outer(mean, mean)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        index = np.where(largest > chance, (shared - chance) / (largest - chance), 1.0)
+    return float(np.diagonal(index).mean()), float(index[~np.eye(len(index), dtype=bool)].min())
+
+
 def pair_depths(labels, pairs):
     """Whether the items of pairs share a cluster or, given labels by level, the level of their lowest common node.
     Shapes: returns (n_chains, n_draws, n_pairs).
