@@ -11,11 +11,13 @@ from pytensor.tensor.random.basic import ExponentialRV, GammaRV, LogNormalRV, No
 from pytensor.tensor.random.type import RandomType
 from pytensor.tensor.type_other import NoneTypeT
 
-from pymc_nrm.families.learned_draws import log_marginals_of_feature
+from pymc_nrm.families.bernoulli_beta import BernoulliBeta
+from pymc_nrm.families.categorical_dirichlet import CategoricalDirichlet
 from pymc_nrm.families.log_normal_gamma import LogNormalGamma
 from pymc_nrm.families.log_normal_wishart import LogNormalWishart
 from pymc_nrm.families.normal_gamma import NormalGamma
 from pymc_nrm.families.normal_wishart import NormalWishart
+from pymc_nrm.families.poisson_gamma import PoissonGamma
 from pymc_nrm.families.principal_normal_wishart import PrincipalNormalWishart
 from pymc_nrm.families.spherical_principal_normal_wishart import SphericalPrincipalNormalWishart
 from pymc_nrm.measures.generalized_gamma_measures import DirichletProcess
@@ -114,7 +116,8 @@ class _Form(NamedTuple):
 def _learned_mixture(model, mixture, readers):
     """The prior of a mixture, or None if it differs in anything but constants from what ``learned`` makes."""
     family = family_of(mixture)
-    form = _form_of(type(family))
+    # What a subclass inherits need not hold for its densities, and no family of a user is known to have these forms.
+    form = _FORMS.get(type(family))
     if form is None:
         return None
     n, *others = getattr(family, form.field).type.shape
@@ -127,13 +130,6 @@ def _learned_mixture(model, mixture, readers):
         if fields and not readers.read_elsewhere(sampled, mixture, fields):
             return form.read(model, mixture, sampled, constants)
     return None
-
-
-def _form_of(family_class):
-    # What a subclass inherits need not hold for its densities.
-    if {"learned_fields", log_marginals_of_feature.__name__} <= vars(family_class).keys():
-        return _Form(family_class._fields[0], lambda d: [(d,)], _read_concentrations)
-    return _FORMS.get(family_class)
 
 
 def _read_concentrations(model, mixture, variables, constants):
@@ -176,7 +172,11 @@ def _read_wishart(model, mixture, variables, constants):
 
 _WISHART = _Form("Psi", lambda d: [(), (), (), (d,), (d * (d - 1) // 2,)], _read_wishart)
 _GAMMAS = _Form("beta", lambda d: [(d,), (), ()], _read_gammas)
+_CONCENTRATIONS = _Form("alpha", lambda d: [(d,)], _read_concentrations)
 _FORMS = {
+    BernoulliBeta: _CONCENTRATIONS,
+    CategoricalDirichlet: _CONCENTRATIONS,
+    PoissonGamma: _CONCENTRATIONS,
     NormalWishart: _WISHART,
     LogNormalWishart: _WISHART,
     PrincipalNormalWishart: _WISHART,

@@ -83,6 +83,21 @@ class OtherCounts(nrm.PoissonGamma):
     """A subclass of a family of counts."""
 
 
+class SquaredCounts(nrm.PoissonGamma):
+    """Hyperparameters that are not in proportion to the variable."""
+
+    @staticmethod
+    def learned_fields(concentration, *, means):
+        return {"alpha": concentration**2, "beta": concentration**2 / means}
+
+    log_marginals_of_feature = nrm.PoissonGamma.log_marginals_of_feature
+
+
+def squared_counts():
+    concentration = pm.LogNormal("x_concentration", shape=3)
+    return SquaredCounts(**SquaredCounts.learned_fields(concentration, means=np.array([1.0, 2.0, 3.0])))
+
+
 def learned_gammas():
     return nrm.NormalGamma.learned("x", X)
 
@@ -272,6 +287,7 @@ LEFT = {
     "a subclass of a family of counts": lambda: model_of(
         lambda: OtherCounts(*nrm.PoissonGamma.learned("x", COUNTS)), COUNTS
     ),
+    "another function of the concentration": lambda: model_of(squared_counts, COUNTS),
     "a transformed alpha": lambda: model_of(
         lambda: nrm.PoissonGamma(1.0, 1.0),
         COUNTS,
