@@ -129,9 +129,9 @@ def mixture_model(
 
     Notes
     -----
-    Whole numbers with at most 20 different values, and other numbers with at most 10, are categories if each value has
-    at least 4 rows on average.  They may be counts or measurements as well, but that guess does least harm: taken as
-    measurements, values that repeat make narrow clusters on which chains do not agree.
+    Numbers with at most 10 different values, each with 4 rows or more on average, are categories, and so are numbers
+    with at most 20 if each has 20 rows or more.  They may be counts or measurements as well, but that guess does least
+    harm: taken as measurements, values that repeat make narrow clusters on which chains do not agree.
 
     A text is free text if it has more than 20 different values with fewer than 4 rows each on average.
 

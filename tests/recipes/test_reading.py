@@ -163,6 +163,29 @@ def test_one_block_and_at_most_one_warning(caplog):
     assert block[9].startswith("Missing values are drawn with the clusters")
 
 
+FEW = {(10, 40): True, (10, 39): False, (11, 219): False, (11, 220): True, (20, 400): True, (20, 399): False}
+
+
+@pytest.mark.parametrize(("n_different", "n"), [*FEW, (21, 4000)])
+@pytest.mark.parametrize("step", [1, 0.1])
+def test_how_many_values_are_few(n_different, n, step):
+    values = np.resize(3 + step * np.arange(n_different), n)
+    kind = "categorical" if FEW.get((n_different, n)) else "numeric"
+    assert nrm.column_kinds(pd.DataFrame({"a": values})).loc["a", "kind"] == kind
+
+
+def test_whole_numbers_are_counts_where_one_poisson_cluster_is_likelier():
+    """Measurements of the same mean that spread more are tiled by Poisson clusters."""
+    rng = np.random.default_rng(4)
+    counts, spread = rng.poisson(8, size=300), rng.normal(30, 15, size=300).round().clip(0)
+    counts[0] = spread[0] = 0
+    df = pd.DataFrame({"count": counts, "spread": spread, "far": counts + 100, "gaps": counts.astype(float)})
+    df.loc[5, "gaps"] = np.nan
+    assert nrm.column_kinds(df)["kind"].tolist() == ["count", "numeric", "numeric", "numeric"]
+    # Few different values for their rows.
+    assert nrm.column_kinds(pd.concat([df] * 2))["kind"].tolist()[0] == "categorical"
+
+
 def test_columns_that_determine_each_other_warn():
     wages = np.exp(RNG.normal(size=N))
     df = table(

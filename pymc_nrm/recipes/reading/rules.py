@@ -10,11 +10,12 @@ from pymc_nrm.recipes.reading.evidence import evidence_of_counts, evidence_of_lo
 from pymc_nrm.recipes.reading.kinds import BINARY, CATEGORICAL, COUNT, NUMERIC, POSITIVE, SKIP, ZERO_OR_POSITIVE
 from pymc_nrm.recipes.zeros import has_excess_zeros
 
-# Numbers with at most so many different values are categories, whole ones with the first; of text more are suspicious.
-FEW_WHOLE, FEW_OTHERS = 20, 10
+# Numbers are categories if they have at most so many different values, each with so many items on average.
+FEW_VALUES = {10: 4, 20: 20}
 
-# Few values are categories, and many texts levels, only if they have on average at least so many items.
-LEAST_ITEMS = 4
+# Texts with more different values than these are levels only if each has so many items on average, and whole numbers
+# under the name of an identifier are one.
+MOST_LEVELS, LEAST_ITEMS = 20, 4
 
 # Nats a row by which a normal distribution of logarithms is better before it is proposed.
 LEAST_EVIDENCE = 0.1
@@ -99,7 +100,7 @@ def identifier_text(facts):
     n_different = len(facts.different)
     if n_different == facts.n:
         return Proposal(SKIP, "a different text in every row", True)
-    if not facts.content.order and n_different > FEW_WHOLE and facts.n < LEAST_ITEMS * n_different:
+    if not facts.content.order and n_different > MOST_LEVELS and facts.n < LEAST_ITEMS * n_different:
         return Proposal(SKIP, f"{n_different} different texts in {facts.n} rows hardly repeat", True)
 
 
@@ -111,7 +112,7 @@ def identifier_number(facts):
     unique = n_different == facts.n
     if unique and not facts.has_gaps and facts.different[-1] - facts.different[0] == facts.n - 1:
         return Proposal(SKIP, "numbers the rows", True)
-    if n_different > FEW_WHOLE and _IDENTIFIER.search(str(facts.name)):
+    if n_different > MOST_LEVELS and _IDENTIFIER.search(str(facts.name)):
         return Proposal(SKIP, "an identifier by its name" + (", different in every row" if unique else ""), True)
 
 
@@ -137,7 +138,7 @@ def text(facts):
 
 def zero_or_positive(facts):
     """Numbers that are zero in a large share of rows, and positive with many values elsewhere."""
-    if facts.content.form != NUMBERS or len(facts.different) <= FEW_OTHERS + 1 or facts.different[0] != 0.0:
+    if facts.content.form != NUMBERS or len(facts.different) <= min(FEW_VALUES) + 1 or facts.different[0] != 0.0:
         return None
     # Zeros stand out from the other values.
     if facts.sizes[0] >= 2 * facts.sizes[1:].max() and has_excess_zeros(facts.known):
@@ -148,8 +149,8 @@ def zero_or_positive(facts):
 
 def few_values(facts):
     """Numbers with few different values for their rows: categories are the guess with which least goes wrong."""
-    most = FEW_WHOLE if facts.is_whole else FEW_OTHERS
-    if len(facts.different) <= min(most, facts.n / LEAST_ITEMS):
+    n_different = len(facts.different)
+    if any(n_different <= most and facts.n >= least * n_different for most, least in FEW_VALUES.items()):
         what = "dates" if facts.content.form == DATES else "numbers"
         return Proposal(CATEGORICAL, f"few different {what}", True)
 
