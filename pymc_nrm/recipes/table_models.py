@@ -59,6 +59,9 @@ def mixture_model(
     kind              by default                                                family                      missing
     ================  ========================================================  ==========================  =======
     ``numeric``       measurements, dates and times, numbers in text            Gaussian, see `covariance`  yes
+    ``positive``      never: only by ``kinds``                                  Gaussian of the logarithm   yes
+    ``zero or         numbers from 0, zero in more than a quarter of the rows   Bernoulli and log-normal,   yes
+    positive``                                                                  or Poisson of count less 1
     ``binary``        booleans, and numbers that are all 0 or 1                 ``BernoulliBeta``           yes
     ``categorical``   strings, pandas categories, few different numbers         ``CategoricalDirichlet``    yes
     ``count``         whole numbers from 0 that spread as counts do             ``PoissonGamma``            no
@@ -132,6 +135,16 @@ def mixture_model(
     Numbers with at most 10 different values, each with 4 rows or more on average, are categories, and so are numbers
     with at most 20 if each has 20 rows or more.  They may be counts or measurements as well, but that guess does least
     harm: taken as measurements, values that repeat make narrow clusters on which chains do not agree.
+
+    Columns of the kind ``positive`` are in the mixture ``numeric``, with covariances on the scale of logarithms; data,
+    densities, quantiles and missing values are in the units of the data.  :func:`~pymc_nrm.column_kinds` proposes it
+    for positive columns whose logarithm has the higher likelihood under one normal distribution, by 0.1 nats a row.
+    A column is ``zero or positive`` if zero is at least twice as frequent as any other of more than 10 values; and,
+    where the other values are counts, more than three times as frequent as under a Poisson distribution with their
+    mean.  Other values are counts if they are whole and few Poisson distributions side by side cover them: the square
+    roots of their 5 % and 95 % quantiles differ by at most 4.  The mixtures are ``zero_or_positive`` for amounts and
+    ``zero_or_positive_count`` for counts, independent across columns within a cluster; densities of amounts have a
+    mass at zero.
 
     A text is free text if it has more than 20 different values with fewer than 4 rows each on average.
 

@@ -11,6 +11,9 @@ import xarray as xr
 from helpers import refused
 
 import pymc_nrm as nrm
+from pymc_nrm.families.hurdle import HurdleLogNormal, HurdlePoisson
+from pymc_nrm.families.log_normal_gamma import LogNormalGamma
+from pymc_nrm.families.log_normal_wishart import LogNormalWishart
 from pymc_nrm.models.rvs import family_of
 from pymc_nrm.models.values import Values
 from pymc_nrm.recipes import table_data
@@ -83,6 +86,63 @@ def test_counts_with_far_more_zeros_than_poisson_ones_warn():
     ) as caught:
         nrm.mixture_model(inflated, kinds=dict.fromkeys(counts, "count"))
     assert caught[0].filename == __file__
+
+
+def test_positive_columns_share_covariances_with_numeric_ones():
+    """Repeated values stay positive, also where the smallest gap is wider than the smallest value."""
+    income = np.exp(LENGTH).round(1) + 0.2
+    df = table(income=income, wealth=repeated(0.1, 0.1, 5.1, 9.1, 17.0))
+    kinds = {"income": "positive", "wealth": "positive"}
+    for covariance, family_class in (("full", LogNormalWishart), ("diagonal", LogNormalGamma)):
+        model = nrm.mixture_model(df, kinds=kinds, covariance=covariance)
+        family = family_of(model["numeric"])
+        assert type(family) is family_class and family.log_columns.data.tolist() == [0.0, 1.0, 1.0]
+        assert [rv.name for rv in model.observed_RVs] == ["numeric"]
+        values = observed(model)["numeric"]
+        assert (values[:, 1:] > 0).all() and len(np.unique(values[:, 2])) == N
+        np.testing.assert_array_equal(nrm.table_data(model, df.head(2))["numeric"][:, 1], income[:2])
+    gaps = nrm.mixture_model(df.assign(income=np.where(np.arange(N) == 3, np.nan, income)), kinds=kinds)
+    assert gaps.coords["numeric_missing_entry"] == ("3, income",)
+    with pytest.raises(ValueError, match="n_components must be None with columns of the kind 'positive'"):
+        nrm.mixture_model(df, kinds=kinds, n_components=1)
+    with pytest.raises(ValueError, match="column 'income' must be above 0"):
+        nrm.table_data(model, df.assign(income=0.0))
+
+
+def test_columns_that_are_zero_or_positive():
+    """Amounts and counts are two mixtures; zeros are not spread, repeated amounts are."""
+    presence = np.arange(N) % 3 > 0
+    amounts = presence * np.exp(2 * LENGTH + 5).round(-1)
+    visits = np.where(np.arange(N) == 4, np.nan, presence * (1.0 + np.arange(N) % 12))
+    df = table(spending=amounts, visits=visits)
+    model = nrm.mixture_model(df, kinds=dict.fromkeys(["spending", "visits"], "zero or positive"))
+    assert [rv.name for rv in model.observed_RVs] == ["numeric", "zero_or_positive", "zero_or_positive_count"]
+    families = [type(family_of(rv)) for rv in model.observed_RVs[1:]]
+    assert families == [HurdleLogNormal, HurdlePoisson]
+    data = observed(model)
+    assert ((data["zero_or_positive"][:, 0] == 0.0) == (amounts == 0.0)).all()
+    np.testing.assert_array_equal(data["zero_or_positive_count"][:, 0], visits)
+    new = nrm.table_data(model, df.tail(2))
+    assert {name: values.shape for name, values in new.items()} == dict.fromkeys(data, (2, 1))
+    with pytest.raises(ValueError, match="column 'spending' must be at least 0 to be zero or positive; got -1"):
+        nrm.mixture_model(df.assign(spending=-1.0 * presence), kinds={"spending": "zero or positive"})
+    with pytest.raises(ValueError, match="must be above 0 to be positive, .* got 0. 'zero or positive' takes zeros"):
+        nrm.mixture_model(df, kinds={"spending": "positive"})
+
+
+@pytest.mark.slow
+def test_structural_zeros_leave_groups_as_they_are():
+    """An oracle has an index of .79; as Poisson counts, there were fifty clusters."""
+    rng = np.random.default_rng(3)
+    rates = np.array([[8, 2, 1, 12, 3], [2, 10, 6, 1, 3], [1, 1, 12, 5, 15.0]])
+    groups = rng.choice(3, 240, p=[0.5, 0.3, 0.2])
+    df = pd.DataFrame(rng.poisson(rates[groups]) * (rng.random((240, 5)) > 0.4), columns=list("abcde"))
+    model = nrm.mixture_model(df)
+    idata = nrm.sample(300, tune=300, chains=2, cores=1, model=model, random_seed=1, progressbar=False, quiet=True)
+    estimate = nrm.point_estimate(idata, random_seed=1, progressbar=False)
+    assert nrm.stats.adjusted_rand(estimate["labels"].values, groups) > 0.7
+    log_likelihood = nrm.compute_log_likelihood(idata, model, progressbar=False)
+    assert np.isfinite(log_likelihood["log_likelihood"]["zero_or_positive_count"].values).all()
 
 
 def test_it_is_the_model_that_one_would_write():

@@ -26,6 +26,7 @@ def table(**columns):
     return pd.DataFrame({"length": LENGTH, **columns})
 
 
+WITH_ZEROS = np.arange(N) % 5 > 1
 DAYS = pd.date_range("2026-01-01", periods=N)
 
 # What a column holds, the kind that it suggests, and why.
@@ -65,6 +66,14 @@ KINDS = {
     "few with gaps": (repeated(1, 2, None), "categorical", "few different numbers"),
     "incomes": (repeated(2500, 7500, 15_000, 35_000, 75_000), "categorical", "few different numbers"),
     "few fractions": (repeated(0.5, 1.5, 2.25), "categorical", "few different numbers"),
+    "skewed": (np.exp(2 * LENGTH), "numeric", "measurements, skewed: 'positive' would model the logarithm"),
+    "amounts and zeros": (WITH_ZEROS * np.exp(LENGTH), "zero or positive", "zero in 40% of the rows, positive"),
+    "amounts, zeros and gaps": (
+        np.where(np.arange(N) % 7 == 3, np.nan, WITH_ZEROS * np.exp(LENGTH)), "zero or positive", "of the rows"
+    ),
+    "counts and zeros": (WITH_ZEROS * (1 + np.arange(N) % 12), "zero or positive", "zero in 40% of the rows"),
+    "Poisson counts": (RNG.poisson(1.5, N), "categorical", "few different numbers"),
+    "few amounts and zeros": (WITH_ZEROS * repeated(5.0, 10.0, 20.0), "categorical", "few different numbers"),
     "decimals": ([decimal.Decimal(x) for x in NUMBERS], "numeric", "measurements"),
 }  # fmt: skip
 
