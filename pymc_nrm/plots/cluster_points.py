@@ -10,10 +10,10 @@ import scipy
 import xarray as xr
 
 from pymc_nrm.common.checks import check_count, numeric_array
+from pymc_nrm.common.column_contents import read_content
 from pymc_nrm.common.tables import as_pandas
 from pymc_nrm.plots.visuals import CLUSTER_COLORS, MARKERS, backend_marker, backend_of, cluster_style
 from pymc_nrm.posterior.default_clusters import default_clusters
-from pymc_nrm.recipes.reading.contents import read_content
 from pymc_nrm.stats.contingency import contingency_table
 from pymc_nrm.stats.draws import partition_draws
 from pymc_nrm.stats.losses import read_estimate

@@ -13,7 +13,7 @@ from pymc_nrm.partitions.chunked import Chunked
 from pymc_nrm.posterior.cluster_description import ClusterDescription
 from pymc_nrm.posterior.default_clusters import clusters_to_show
 from pymc_nrm.posterior.describe_values import describe_column
-from pymc_nrm.posterior.described_columns import columns_of_model, columns_of_table
+from pymc_nrm.posterior.described_columns import columns_of_model, columns_of_table, rules_of_model
 from pymc_nrm.posterior.described_parameters import described_parameters
 from pymc_nrm.posterior.draws import check_same_model
 from pymc_nrm.stats.contingency import contingency_table
@@ -52,7 +52,8 @@ def describe_clusters(
         estimate.
     data : DataFrame, shape (n, d), optional
         Columns to describe in place of those of the model, with a row for each item, such as columns that the model
-        leaves out.  Text, categories and columns that the model takes as categories have shares.
+        leaves out.  Text, categories and columns that the model takes as categories have shares; columns of the model
+        are read as it has read them, dates from the same first one.
     %(var_name)s
     ci_prob : float, optional
         Probability of the intervals of numbers of items and of parameters; by default
@@ -138,7 +139,7 @@ def describe_clusters(
 
     columns = columns_of_model(model, partition, len(labels))
     if data is not None:
-        columns = columns_of_table(data, columns, draws)
+        columns = columns_of_table(data, columns, draws, rules_of_model(model, partition))
     described = {column.name: describe_column(column, labels) for column in columns}
     parameters = described_parameters(idata, model, partition, posterior_of(idata), labels, tails)
     described |= parameters

@@ -5,7 +5,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
+from pymc_nrm.common.column_contents import BOOLEANS, read_content
 from pymc_nrm.common.pymc_internals import find_observations
+from pymc_nrm.common.tables import as_pandas
 from pymc_nrm.families import BernoulliBeta, CategoricalDirichlet
 from pymc_nrm.families.hurdle import HurdleLogNormal, HurdlePoisson
 from pymc_nrm.models.chunked_mixture import ChunkedMixtureRV
@@ -91,8 +93,12 @@ def _items(mixture):
     return None if isinstance(rows, slice) else np.asarray(rows, dtype="int64")
 
 
-def columns_of_table(data, of_model, draws):
-    """Columns of a table with a row for each item; levels are those that occur."""
+def columns_of_table(data, of_model, draws, rules):
+    """Columns of a table with a row for each item; levels are those that occur.
+
+    ``rules`` say how the model has read columns, by their names.
+    """
+    data = as_pandas("data", data)
     if not isinstance(data, pd.DataFrame):
         raise TypeError(f"data must be a pandas DataFrame; got {type(data).__name__}")
     dim = item_dimension(draws)
@@ -104,14 +110,19 @@ def columns_of_table(data, of_model, draws):
         )
     kinds, columns = {column.name: column.kind for column in of_model}, []
     for place, name in enumerate(map(str, data.columns)):
-        column = data.iloc[:, place]
-        kind = "truth" if pd.api.types.is_bool_dtype(column) else kinds.get(name, "number")
-        if pd.api.types.is_numeric_dtype(column) and kind != "levels":
-            columns.append(Column(name, kind, None, column.to_numpy(dtype="float64", na_value=np.nan)))
+        content = read_content(data.iloc[:, place], *rules.get(name, ()))
+        kind = "truth" if content.form == BOOLEANS else kinds.get(name, "number")
+        if content.is_number and kind != "levels":
+            columns.append(Column(name, kind, None, content.values))
         else:
-            codes, present = pd.factorize(column, sort=True)
-            columns.append(Column(name, "levels", tuple(map(str, present)), np.where(codes < 0, np.nan, codes)))
+            columns.append(Column(name, "levels", tuple(map(str, content.levels)), content.codes(content.levels)))
     return [column._replace(name=f"data {column.name}") if column.name in _OWN_NAMES else column for column in columns]
+
+
+def rules_of_model(model, partition):
+    """How a recipe has read the columns of a table, by their names; one rule in a tuple for each."""
+    readings = [getattr(mixture.tag, "readings", {}) for mixture in mixtures_of(model, partition)]
+    return {name: (reading.rule,) for columns in readings for name, reading in columns.items()}
 
 
 def _levels(model, name, values):

@@ -474,3 +474,27 @@ def test_the_cut_has_the_least_loss_along_the_tree(omega):
         fusions, found = fuse(sums, np.bincount(components))
         losses = [fold_loss(closeness, cut_fusions(fusions, k)[components], omega) for k in range(len(sums))]
         assert losses[(found > 1 / (1 + omega)).sum()] == pytest.approx(min(losses), abs=1e-12)
+
+
+def test_columns_of_data_are_read_as_those_of_the_model():
+    """Numbers in text, dates since the first one of the model, levels of few numbers, other columns."""
+    n = 40
+    rng = np.random.default_rng(1)
+    days = pd.date_range("2026-01-01", periods=n)
+    df = pd.DataFrame(
+        {
+            "price": [f"{value:.2f}".replace(".", ",") for value in rng.normal(50, 9, n)],
+            "day": days,
+            "rating": np.resize([1.0, 2.0, 3.0], n),
+            "name": [f"p{k}" for k in range(n)],
+        }
+    )
+    model = nrm.mixture_model(df, covariance="diagonal")
+    draws = xr.Dataset({"z": (("chain", "draw", "item"), np.zeros((1, 2, n), dtype=int))})
+    new = df.assign(day=days + pd.Timedelta(days=10), town=np.resize(["Ayr", None], n))
+    table = nrm.describe_clusters(
+        draws, model, np.zeros(n, dtype=int), data=new[["price", "day", "rating", "town"]]
+    ).table
+    assert table["price", "mean"][0] == pytest.approx(df["price"].str.replace(",", ".").astype(float).mean())
+    assert table["day", "mean"][0] == pytest.approx(10 + (n - 1) / 2)
+    assert table["rating", "1"][0] == pytest.approx(14 / 40) and table["town", "Ayr"][0] == 1.0

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from pymc_nrm.recipes.reading.contents import BOOLEANS, LEVELS, NUMBERS, OTHER, Rule, read_content
+from pymc_nrm.common.column_contents import BOOLEANS, LEVELS, NUMBERS, OTHER, Rule, read_content
 
 NUMERIC, BINARY, CATEGORICAL, COUNT, SKIP = "numeric", "binary", "categorical", "count", "skip"
 POSITIVE, ZERO_OR_POSITIVE = "positive", "zero or positive"
@@ -100,31 +100,16 @@ _CHECKS = {
 }
 
 
-def levels_of(content):
-    """Levels that occur in a column, in the order of a pandas category, otherwise sorted."""
-    known = content.values[~content.missing]
-    if content.order:
-        present = set(known)
-        return tuple(level for level in content.order if level in present)
-    if content.form == LEVELS:
-        return tuple(sorted(set(known.tolist())))
-    different = np.unique(known)
-    if content.form == BOOLEANS:
-        return tuple(different.astype(bool).tolist())
-    return tuple((different.astype("int64") if (different == np.floor(different)).all() else different).tolist())
-
-
 def level_codes(content, name, levels):
     """Numbers 0, 1, ... of the levels of a column; NaN where it is missing."""
-    codes = {level: float(k) for k, level in enumerate(levels)}
-    gaps, values = content.missing, content.values.tolist()
-    unknown = [value for value, gap in zip(values, gaps, strict=True) if not gap and value not in codes]
+    codes = content.codes(levels)
+    unknown = content.values[codes == -1.0].tolist()
     if unknown:
         raise ValueError(
             f"column {name!r} must have levels of the model, {list(levels)}; got {unknown[0]!r}. Make it one of these, "
             "or missing, which leaves the column out of the prediction"
         )
-    return np.array([np.nan if gap else codes[value] for value, gap in zip(values, gaps, strict=True)])
+    return codes
 
 
 def reading_of_feature(model, mixture, name):

@@ -6,11 +6,11 @@ from typing import Any
 
 import pandas as pd
 
+from pymc_nrm.common.column_contents import DATES, LEVELS, NUMBERS, OTHER, Rule, read_content
 from pymc_nrm.common.tables import as_pandas
 from pymc_nrm.recipes.columns import check_columns, first_few
 from pymc_nrm.recipes.messages import warn_user
-from pymc_nrm.recipes.reading.contents import DATES, LEVELS, NUMBERS, OTHER, Rule, read_content
-from pymc_nrm.recipes.reading.kinds import CATEGORICAL, KINDS, NUMERIC, SKIP, ColumnReading, allowed_numbers, levels_of
+from pymc_nrm.recipes.reading.kinds import CATEGORICAL, KINDS, NUMERIC, SKIP, ColumnReading, allowed_numbers
 from pymc_nrm.recipes.reading.rules import Proposal, default_kind, facts_of
 
 # Lines of the log have at most so many characters, and names of columns so many; a block has at most so many columns.
@@ -168,7 +168,7 @@ def _read_column(name, column, kind):
         _example(facts.known),
         content.lost,
         proposal.doubtful or (bool(content.lost) and kind is None),
-        levels_of(content) if proposal.kind == CATEGORICAL else (),
+        content.levels if proposal.kind == CATEGORICAL else (),
     )
 
 

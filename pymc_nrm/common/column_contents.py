@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from pymc_nrm.recipes.reading.text import are_dates, numbers_in_text
+from pymc_nrm.common.numbers_in_text import are_dates, numbers_in_text
 
 NUMBERS, BOOLEANS, DATES, LEVELS, OTHER = "numbers", "booleans", "dates", "levels", "other"
 
@@ -51,6 +51,24 @@ class Content(NamedTuple):
     @property
     def missing(self):
         return np.isnan(self.values) if self.values.dtype == np.float64 else pd.isna(self.values)
+
+    @property
+    def levels(self):
+        """Levels that occur, in the order of a pandas category, otherwise sorted."""
+        known = self.values[~self.missing]
+        if not self.is_number:
+            present = set(known.tolist())
+            return tuple(level for level in self.order if level in present) or tuple(sorted(present))
+        different = np.unique(known)
+        if self.form == BOOLEANS:
+            return tuple(different.astype(bool).tolist())
+        return tuple((different.astype("int64") if (different == np.floor(different)).all() else different).tolist())
+
+    def codes(self, levels):
+        """Numbers 0, 1, ... of levels; NaN where a value is missing, and -1 where it is not among them."""
+        numbered = {level: float(k) for k, level in enumerate(levels)}
+        pairs = zip(self.values.tolist(), self.missing, strict=True)
+        return np.array([np.nan if missing else numbered.get(value, -1.0) for value, missing in pairs])
 
 
 _NO_RULE = Rule()
@@ -101,7 +119,8 @@ def _objects(values, missing, rule):
         return Content(seconds, Rule(DATES, unit="seconds"), "seconds since midnight")
     if not all(issubclass(kind, str | bool | numbers.Real | decimal.Decimal) for kind in kinds):
         names = ", ".join(sorted(kind.__name__ for kind in kinds))
-        return Content(np.where(missing, None, values), Rule(OTHER), f"values of type {names}")
+        texts = np.array([None if gap else str(v) for v, gap in zip(values, missing, strict=True)], dtype=object)
+        return Content(texts, Rule(OTHER), f"values of type {names}")
     return _text(values, missing, kinds, rule)
 
 
