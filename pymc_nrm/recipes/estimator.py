@@ -196,7 +196,8 @@ class MixtureEstimator(Parameters):
         with gathered_messages() as texts:
             self._fit(X, y)
         if text := one_text(texts, "verbose=True shows them as they come"):
-            warn_user(text)
+            # Recipes name their own argument.
+            warn_user(text.replace("n_components", "n_directions"))
         return self
 
     def _fit(self, X, y):

@@ -228,6 +228,16 @@ def test_what_an_estimator_says(monkeypatch, caplog):
     assert any("1 of 24 items" in line for line in said) and said[-2:] == ["Preparing", "the chains disagree"]
 
 
+def test_advice_names_the_argument_of_the_estimator(monkeypatch):
+    a = np.random.default_rng(1).normal(size=200)
+    table = pd.DataFrame({"a": a, "twice": 2 * a + 0.01 * np.random.default_rng(2).normal(size=200)})
+    monkeypatch.setattr("pymc_nrm.recipes.estimator.sample", lambda *arguments, **options: None)
+    labels = {"labels": pd.Series([0] * 200)}
+    monkeypatch.setattr("pymc_nrm.recipes.estimator.point_estimate", lambda *arguments, **options: labels)
+    with pytest.warns(UserWarning, match="or try n_directions"):
+        nrm.MixtureEstimator(fuse=False).fit(table)
+
+
 def test_parameters():
     estimator = nrm.MixtureEstimator(draws=10, random_state=3)
     assert repr(estimator) == "MixtureEstimator(draws=10, random_state=3)"
