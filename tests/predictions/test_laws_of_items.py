@@ -44,9 +44,11 @@ def agrees(option, labels, said):
     pairs = [(i, j) for i in range(len(said)) for j in range(i) if None not in (said[i], said[j])]
     same = all(labels[i] == labels[j] for i, j in pairs if said[i] == said[j])
     apart = option == "together" or all(labels[i] != labels[j] for i, j in pairs if said[i] != said[j])
+    if option != "only_known":
+        return same and apart
     # A new item, which comes last, may be in a new cluster.
     known = [label for label, name in zip(labels, said, strict=True) if name is not None]
-    return same and apart and (option != "only_known" or np.isin(labels[:6], known).all())
+    return same and apart and np.isin(labels[:6], known).all()
 
 
 def law(case, measure, items, hidden=None):
