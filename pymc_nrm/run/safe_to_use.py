@@ -58,7 +58,10 @@ def safe_to_use(idata, diagnostics, others):
             "chain."
         )
     where = f", of {kept}" if stuck.any() else ""
-    return f"Safe to use{where}: {'; '.join(safe) or 'what all chains agree about'}.{rest}{about}"
+    if not safe:
+        shared = "only clusters that nrm.fused_estimate finds in every chain"
+        return f"Safe to use{where}: {shared}; densities and who belongs together ({agree}) are not.{about}"
+    return f"Safe to use{where}: {'; '.join(safe)}.{rest}{about}"
 
 
 def _listed(values):
