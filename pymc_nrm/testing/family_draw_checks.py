@@ -173,7 +173,9 @@ def _check_moments(case, draws):
 
 def _check_completed(case, draws):
     """Check that items have the hyperparameters with which they are drawn, where data determine these."""
-    names = [name for name, spec in case.family.hyperparameters.items() if "n" in spec.core]
+    names = [name for name, spec in case.family.hyperparameters.items() if spec.for_draws_alone]
+    if not names:
+        return
     values = np.zeros((case.n, case.X.shape[1]))
     case.run(kernels.draw_each)(np.random.default_rng(0), case.local, draws.rows, values)
     values += getattr(case.data, "center", 0.0)

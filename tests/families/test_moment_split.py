@@ -94,10 +94,28 @@ def dirichlet(family, probability):
     return sum(stats.dirichlet(alpha[alpha > 0]).logpdf(x[alpha > 0] / x.sum()) for alpha, x in rows)
 
 
+def gamma(family, rate):
+    return stats.gamma(family.alpha, scale=1.0 / family.beta).logpdf(rate).sum()
+
+
+def hurdle(density):
+    """The density of a hurdle family: of the probability not to be zero, and of what a value above zero has."""
+
+    def log_density(family, probability, *others):
+        return stats.beta(family.ones, family.zeros).logpdf(probability).sum() + density(family, *others)
+
+    return log_density
+
+
 DENSITIES = {
     "NormalWishart": normal_wishart,
+    "LogNormalWishart": normal_wishart,
     "NormalGamma": normal_gamma,
-    "PoissonGamma": lambda family, rate: stats.gamma(family.alpha, scale=1.0 / family.beta).logpdf(rate).sum(),
+    "LogNormalGamma": normal_gamma,
+    "HurdleLogNormal": hurdle(normal_gamma),
+    "PoissonGamma": gamma,
+    "ShiftedPoissonGamma": gamma,
+    "HurdlePoisson": hurdle(gamma),
     "BernoulliBeta": lambda family, p: stats.beta(family.alpha, family.beta).logpdf(p).sum(),
     "CategoricalDirichlet": dirichlet,
     "MultinomialDirichlet": dirichlet,
