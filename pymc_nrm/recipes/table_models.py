@@ -55,18 +55,18 @@ def mixture_model(
     :func:`~pymc_nrm.column_kinds` returns this table.  All columns of one kind are one :class:`~pymc_nrm.Mixture`,
     named as the kind, and all of these share the partition ``z`` of the rows:
 
-    ================  ========================================================  ==========================  =======
-    kind              by default                                                family                      missing
-    ================  ========================================================  ==========================  =======
-    ``numeric``       measurements, dates and times, numbers in text            Gaussian, see `covariance`  yes
-    ``positive``      never: only by ``kinds``                                  Gaussian of the logarithm   yes
-    ``zero or         numbers from 0, zero in more than a quarter of the rows   Bernoulli and log-normal,   yes
-    positive``                                                                  or Poisson of count less 1
-    ``binary``        booleans, and numbers that are all 0 or 1                 ``BernoulliBeta``           yes
-    ``categorical``   strings, pandas categories, few different numbers         ``CategoricalDirichlet``    yes
-    ``count``         whole numbers from 0 that spread as counts do             ``PoissonGamma``            no
-    ``skip``          empty, constant, row numbers, identifiers, free text      left out
-    ================  ========================================================  ==========================  =======
+    ====================  ========================================================  ==========================  =======
+    kind                  by default                                                family                      missing
+    ====================  ========================================================  ==========================  =======
+    ``numeric``           measurements, dates and times, numbers in text            Gaussian, see `covariance`  yes
+    ``positive``          never: only by ``kinds``                                  Gaussian of the logarithm   yes
+    ``zero or positive``  numbers from 0, zero in more than a quarter of the rows   Bernoulli and log-normal,   yes
+                                                                                    or Poisson of count less 1
+    ``binary``            booleans, and numbers that are all 0 or 1                 ``BernoulliBeta``           yes
+    ``categorical``       strings, pandas categories, few different numbers         ``CategoricalDirichlet``    yes
+    ``count``             whole numbers from 0 that spread as counts do             ``PoissonGamma``            no
+    ``skip``              empty, constant, row numbers, identifiers, free text      left out
+    ====================  ========================================================  ==========================  =======
 
     Parameters
     ----------
