@@ -1,12 +1,12 @@
 """Conjugate families: the distribution of a cluster's data, with the component parameters integrated out."""
 
-from pymc_nrm.families.bernoulli_beta import BernoulliBeta
-from pymc_nrm.families.categorical_dirichlet import CategoricalDirichlet
-from pymc_nrm.families.multinomial_dirichlet import MultinomialDirichlet
-from pymc_nrm.families.normal_gamma import NormalGamma
-from pymc_nrm.families.normal_regression import NormalRegression
-from pymc_nrm.families.normal_wishart import NormalWishart
-from pymc_nrm.families.poisson_gamma import PoissonGamma
+from pymc_nrm.families.definitions.bernoulli_beta import BernoulliBeta
+from pymc_nrm.families.definitions.categorical_dirichlet import CategoricalDirichlet
+from pymc_nrm.families.definitions.multinomial_dirichlet import MultinomialDirichlet
+from pymc_nrm.families.definitions.normal_gamma import NormalGamma
+from pymc_nrm.families.definitions.normal_regression import NormalRegression
+from pymc_nrm.families.definitions.normal_wishart import NormalWishart
+from pymc_nrm.families.definitions.poisson_gamma import PoissonGamma
 
 __all__ = [
     "BernoulliBeta",

@@ -6,7 +6,7 @@ functions of these files:
 - ``base.py``: data, rows, the predictive density and the symbolic log-likelihood, which every family must define;
 - ``conjugate.py``: the log marginal of a cluster and draws of its parameters, which most moves and predictions need;
 - ``components.py``: laws of items given the parameters of their component, for draws of the random measure;
-- ``moment_split.py``: two components in the place of one, for splits and merges of clusters of many items;
+- ``shared/two_components.py``: two components in the place of one, for splits and merges of clusters of many items;
 - ``fast.py``: what makes sampling faster and has a default.
 
 ``needs.py`` checks that a family has what a move or a function needs.  In kernels every hyperparameter has its full
@@ -61,7 +61,7 @@ class Dense(NamedTuple):
 
 
 class Centred(NamedTuple):
-    """Data of a kernel: values minus the centre (n, d), the centre (d,), and the grid of ``families/moments.py``."""
+    """Data of a kernel: values minus the centre (n, d), the centre (d,), and the grid (``shared/moments.py``)."""
 
     values: Any
     center: Any

@@ -3,8 +3,8 @@
 import numpy as np
 
 from pymc_nrm.families.arguments import check_matrix
-from pymc_nrm.families.moments import range_of_grid, summation_grid
-from pymc_nrm.families.scale import to_scale
+from pymc_nrm.families.shared.moments import range_of_grid, summation_grid
+from pymc_nrm.families.shared.scale import to_scale
 from pymc_nrm.kernels.generic import generic, lacking
 
 

@@ -1,6 +1,7 @@
 """What moves and functions need of a family, and the message if a family lacks it."""
 
-from pymc_nrm.families import base, components, conjugate, moment_split
+from pymc_nrm.families import base, components, conjugate
+from pymc_nrm.families.shared import two_components
 from pymc_nrm.kernels.generic import lacking
 
 # What every family must define.
@@ -22,7 +23,7 @@ ITEMS = (*PARAMETERS, conjugate.draw_item)
 COMPONENT_PANEL = (components.component_panel, components.write_component, components.add_component_densities)
 
 # What splits and merges need if labels are summed out.
-MOMENT_SPLIT = (conjugate.log_parameter_density, moment_split.split_parameters, moment_split.join_parameters)
+MOMENT_SPLIT = (conjugate.log_parameter_density, two_components.split_parameters, two_components.join_parameters)
 
 
 def is_family(value):

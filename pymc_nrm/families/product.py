@@ -4,7 +4,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from pymc_nrm.families import base, components, conjugate, fast, features, gaps, moment_split
+from pymc_nrm.families import base, components, conjugate, fast, features, gaps
+from pymc_nrm.families.shared import two_components
 
 
 class NoData(NamedTuple):
@@ -161,13 +162,13 @@ class Product(NamedTuple):
 
     def split_parameters(self, parameters, p, q, rng, first, second):
         split = conjugate.parameters_size(self.first)
-        moment_split.split_parameters(self.first, parameters[:split], p, q, rng, first[:split], second[:split])
-        moment_split.split_parameters(self.second, parameters[split:], p, q, rng, first[split:], second[split:])
+        two_components.split_parameters(self.first, parameters[:split], p, q, rng, first[:split], second[:split])
+        two_components.split_parameters(self.second, parameters[split:], p, q, rng, first[split:], second[split:])
 
     def join_parameters(self, p, q, first, second, parameters):
         split = conjugate.parameters_size(self.first)
-        one = moment_split.join_parameters(self.first, p, q, first[:split], second[:split], parameters[:split])
-        other = moment_split.join_parameters(self.second, p, q, first[split:], second[split:], parameters[split:])
+        one = two_components.join_parameters(self.first, p, q, first[:split], second[:split], parameters[:split])
+        other = two_components.join_parameters(self.second, p, q, first[split:], second[split:], parameters[split:])
         return one + other
 
     def component_panel(self, n_columns):

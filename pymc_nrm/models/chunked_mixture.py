@@ -11,11 +11,11 @@ from pymc_nrm.families.arguments import broadcast_hyperparameters
 from pymc_nrm.families.base import complete, localise, prepare_data
 from pymc_nrm.families.fast import log_marginals_with_gradient
 from pymc_nrm.families.needs import check_needs
-from pymc_nrm.families.scale import to_scale
+from pymc_nrm.families.shared.scale import to_scale
 from pymc_nrm.kernels.generic import lacking
 from pymc_nrm.models.marginal_likelihood import likelihood_of_sums, shapes_of_fields
-from pymc_nrm.models.marked_labels import printed_names, with_conditions
 from pymc_nrm.models.partition import PartitionRV
+from pymc_nrm.models.random_variables import printed_names, with_conditions
 from pymc_nrm.models.values import kernel_family
 from pymc_nrm.partitions.chunked import Chunked, Rows
 

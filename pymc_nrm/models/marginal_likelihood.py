@@ -12,7 +12,7 @@ from pytensor.graph.traversal import ancestors, graph_inputs
 from pymc_nrm.common.pymc_internals import ValuedRV
 from pymc_nrm.families.base import add_item, localise, prepare_data, statistics_size
 from pymc_nrm.families.fast import log_marginals_with_gradient
-from pymc_nrm.families.scale import log_likelihood_on_scale, to_scale
+from pymc_nrm.families.shared.scale import log_likelihood_on_scale, to_scale
 from pymc_nrm.kernels.generic import kernel, lacking
 from pymc_nrm.kernels.kernel_cache import class_fingerprint, source_fingerprint
 from pymc_nrm.kernels.kernel_op import register_numba, symbolic_pullback

@@ -9,7 +9,7 @@ from pytensor.graph.basic import Constant
 from pytensor.tensor.subtensor import AdvancedIncSubtensor
 
 from pymc_nrm.common.pymc_internals import logprob, support_point
-from pymc_nrm.families.scale import from_scale, to_scale
+from pymc_nrm.families.shared.scale import from_scale, to_scale
 from pymc_nrm.models.values import computed_by, constant_value
 
 

@@ -30,9 +30,9 @@ from pymc_nrm.models.marginal_likelihood import (
     marginal_likelihood,
     with_constants_per_item,
 )
-from pymc_nrm.models.marked_labels import printed_names, register_numba, with_conditions
 from pymc_nrm.models.missing_entries import add_missing_entries, gaps_of
 from pymc_nrm.models.partition import PartitionRV
+from pymc_nrm.models.random_variables import printed_names, register_numba, with_conditions
 from pymc_nrm.models.values import (
     as_observed,
     computed_by,

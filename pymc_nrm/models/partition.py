@@ -14,8 +14,10 @@ from pymc_nrm.common.checks import check_flag
 from pymc_nrm.common.pymc_internals import logprob, support_point
 from pymc_nrm.kernels.generic import lacking
 from pymc_nrm.measures.base import check_measure_hyperparameters, symbolic_log_eppf
+from pymc_nrm.models.default_start import DefaultStart
 from pymc_nrm.models.item_counts import checked_count, count_value
-from pymc_nrm.models.marked_labels import DefaultStart, OfOwnStep, printed_names, register_numba, with_conditions
+from pymc_nrm.models.own_step import OfOwnStep
+from pymc_nrm.models.random_variables import printed_names, register_numba, with_conditions
 from pymc_nrm.models.values import kernel_values
 from pymc_nrm.partitions.chunked import Chunked
 from pymc_nrm.partitions.flat import Ordered

@@ -11,7 +11,7 @@ from pymc_nrm.plots.canvas import LEGEND, LINE, OF_BACKEND, Canvas, PlotCollecti
 from pymc_nrm.plots.cluster_axes import INNER, OUTER, interval_entries, interval_tails
 from pymc_nrm.plots.cluster_points import Groups, grouped_points
 from pymc_nrm.plots.visuals import GREY, cluster_style, grouped_lines
-from pymc_nrm.stats.summary import cluster_parameters
+from pymc_nrm.stats.cluster_parameters import cluster_parameters
 
 MAX_PANELS = 30
 MAX_CLUSTERS = 32

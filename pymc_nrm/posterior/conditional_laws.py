@@ -11,7 +11,7 @@ from pymc_nrm.common.checks import check_flag, numeric_array
 from pymc_nrm.common.pymc_internals import find_observations
 from pymc_nrm.families.fast import student_predictive
 from pymc_nrm.families.needs import check_needs
-from pymc_nrm.families.scale import from_scale, to_scale
+from pymc_nrm.families.shared.scale import from_scale, to_scale
 from pymc_nrm.kernels.generic import kernel
 from pymc_nrm.models.rvs import checked_model
 from pymc_nrm.partitions.clusters import build_state

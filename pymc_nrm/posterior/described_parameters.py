@@ -15,10 +15,10 @@ from pymc_nrm.partitions.grouped import family_of_rows
 from pymc_nrm.posterior.any_draws import draws_of
 from pymc_nrm.posterior.describe_values import Described, number_writer
 from pymc_nrm.posterior.layout import MixtureLayout, NewCovariates
+from pymc_nrm.stats.cluster_parameters import cluster_parameters
 from pymc_nrm.stats.contingency import contingency_table
 from pymc_nrm.stats.draws import slot_variables
 from pymc_nrm.stats.point_estimate import evenly_spaced
-from pymc_nrm.stats.summary import cluster_parameters
 
 # Parameters of mixtures are drawn in so many draws.
 _MOST_DRAWS = 200

@@ -15,8 +15,8 @@ from pymc_nrm.models.missing_entries import check_gaps, gaps_of
 from pymc_nrm.models.parts import ChunkedParts, PartitionParts, joint_data, joint_family
 from pymc_nrm.models.rvs import dims_of, kind_of, mixtures_of, n_items
 from pymc_nrm.models.values import Values
-from pymc_nrm.partitions.flat import draw_new_labels, log_join_without, log_prediction_rule
 from pymc_nrm.partitions.labels import canonical_labels
+from pymc_nrm.partitions.next_item import draw_new_labels, log_join_without, log_prediction_rule
 from pymc_nrm.posterior.layout import NewItems
 from pymc_nrm.posterior.tables import (
     draw_cluster_rows,

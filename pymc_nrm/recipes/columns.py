@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 
-from pymc_nrm.families.sample_covariance import dependent_columns
+from pymc_nrm.families.shared.sample_covariance import dependent_columns
 from pymc_nrm.recipes.messages import warn_user
 
 

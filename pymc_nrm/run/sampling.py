@@ -8,13 +8,13 @@ from xarray import DataTree
 
 from pymc_nrm.common.checks import check_count, random_generator
 from pymc_nrm.models.rvs import checked_model, n_items, names_in_chunks, partitions_of
-from pymc_nrm.run.checked_run import Report, run_and_check
-from pymc_nrm.run.going_on import can_go_on, run_until_enough
-from pymc_nrm.run.label_file import check_labels_path
-from pymc_nrm.run.resuming import begin_run
-from pymc_nrm.run.run_folder import removed_if_nothing_was_drawn
-from pymc_nrm.run.storage import LABEL_STORAGE
-from pymc_nrm.run.watch import with_numbers_of_draws
+from pymc_nrm.run.chains.label_file import check_labels_path
+from pymc_nrm.run.chains.progress_log import with_numbers_of_draws
+from pymc_nrm.run.chains.trace import LABEL_STORAGE
+from pymc_nrm.run.checkpoints.run_folder import removed_if_nothing_was_drawn
+from pymc_nrm.run.extend import can_go_on, run_until_enough
+from pymc_nrm.run.one_run import Report, run_and_check
+from pymc_nrm.run.resume import begin_run
 
 
 def sample(

@@ -20,7 +20,7 @@ from pymc_nrm.kernels.compilation import announced_compilation
 from pymc_nrm.kernels.generic import lacking, precompile
 from pymc_nrm.kernels.interrupts import Interrupted
 from pymc_nrm.measures.base import Weights
-from pymc_nrm.models.marked_labels import is_default_start
+from pymc_nrm.models.default_start import is_default_start
 from pymc_nrm.models.missing_entries import continuous_values
 from pymc_nrm.models.rvs import checked_model, family_of, kind_of, mixtures_of
 from pymc_nrm.moves.gibbs import draw_weights, join_in_turn, weights_of_two

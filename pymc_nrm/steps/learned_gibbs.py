@@ -12,9 +12,9 @@ from pytensor.graph.basic import Variable
 from pymc_nrm.common.checks import check_count, random_generator
 from pymc_nrm.common.progress import elapsed
 from pymc_nrm.common.pymc_internals import StepMethodState
-from pymc_nrm.families.learned_draws import draw_concentrations, draw_wishart_hyperparameters
-from pymc_nrm.families.learned_gammas import draw_gamma_hyperparameters
-from pymc_nrm.families.normal_wishart import NormalWishart
+from pymc_nrm.families.definitions.normal_wishart import NormalWishart
+from pymc_nrm.families.learned.draws import draw_concentrations, draw_wishart_hyperparameters
+from pymc_nrm.families.learned.gammas import draw_gamma_hyperparameters
 from pymc_nrm.kernels.compilation import announced_compilation
 from pymc_nrm.kernels.generic import precompile
 from pymc_nrm.models.learned_priors import (

@@ -9,11 +9,11 @@ from pytensor.graph.basic import Variable
 from pymc_nrm.common.checks import random_generator
 from pymc_nrm.common.progress import elapsed
 from pymc_nrm.common.pymc_internals import Competence, StepMethodState
-from pymc_nrm.families.scale import from_scale
+from pymc_nrm.families.shared.scale import from_scale
 from pymc_nrm.kernels.compilation import announced_compilation
 from pymc_nrm.kernels.generic import precompile
 from pymc_nrm.measures.base import Weights
-from pymc_nrm.models.marked_labels import is_default_start
+from pymc_nrm.models.default_start import is_default_start
 from pymc_nrm.models.missing_entries import MissingEntriesRV, check_gaps, gaps_of
 from pymc_nrm.models.parts import joint_data, joint_family
 from pymc_nrm.models.rvs import checked_model, depends_on, family_of, kind_of, mixtures_of, partition_of

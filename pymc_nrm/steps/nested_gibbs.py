@@ -10,7 +10,7 @@ from pymc_nrm.common.pymc_internals import Competence
 from pymc_nrm.families.conjugate import log_marginal
 from pymc_nrm.families.needs import PREDICTIVE
 from pymc_nrm.kernels.generic import precompile
-from pymc_nrm.models.marked_labels import is_default_start
+from pymc_nrm.models.default_start import is_default_start
 from pymc_nrm.moves.nested.diffusion_sweep import diffusion_start, diffusion_sweep
 from pymc_nrm.moves.nested.sweep import Sweep, log_density, sequential_start, sweep
 from pymc_nrm.partitions.labels import canonical_columns

@@ -11,8 +11,8 @@ from pytensor.graph.traversal import ancestors
 from pymc_nrm.common.checks import check_count
 from pymc_nrm.common.pymc_internals import Competence, dataclass_state
 from pymc_nrm.families.conjugate import log_marginal
+from pymc_nrm.families.definitions.normal_wishart import NormalWishart
 from pymc_nrm.families.features import features
-from pymc_nrm.families.normal_wishart import NormalWishart
 from pymc_nrm.kernels.generic import Kernel
 from pymc_nrm.kernels.kernel_cache import function_fingerprint
 from pymc_nrm.models.rvs import family_of
@@ -20,7 +20,8 @@ from pymc_nrm.moves.gibbs import scan_order
 from pymc_nrm.moves.guide_trees.guide_tree import block_statistics, guide_tree, make_guide
 from pymc_nrm.moves.guide_trees.tree import cut_tree
 from pymc_nrm.moves.split_merge import SPLIT_MERGE_STATS, split_merge_statistics
-from pymc_nrm.moves.tree_guided import Cycles, MovesPerCycle, better_start, is_worth_trying, tree_guided_cycles
+from pymc_nrm.moves.tree_guided import Cycles, MovesPerCycle, tree_guided_cycles
+from pymc_nrm.moves.ward_start import better_start, should_try_ward_start
 from pymc_nrm.partitions.labels import canonical_labels
 from pymc_nrm.steps.base import PartitionStep, PartitionStepState
 
@@ -251,7 +252,7 @@ class TreeGuided(PartitionStep):
         """The clusters of the first guide tree, or with full covariances those of a Ward tree if they are better."""
         self._grow_guides(rng, table, family, data)
         labels = cut_tree(self.guides[0].tree)
-        if isinstance(family, NormalWishart) and is_worth_trying(len(labels), len(family.mu)):
+        if isinstance(family, NormalWishart) and should_try_ward_start(len(labels), len(family.mu)):
             better = better_start(rng, features(data, rng), labels)
             self.start_waits = better is not labels
             labels = canonical_labels(better)

@@ -5,9 +5,9 @@ import pymc as pm
 import pytensor
 
 import pymc_nrm as nrm
-from pymc_nrm.families.hurdle import HurdleLogNormal, HurdlePoisson
-from pymc_nrm.families.log_normal_gamma import LogNormalGamma
-from pymc_nrm.families.log_normal_wishart import LogNormalWishart
+from pymc_nrm.families.definitions.hurdle import HurdleLogNormal, HurdlePoisson
+from pymc_nrm.families.definitions.log_normal_gamma import LogNormalGamma
+from pymc_nrm.families.definitions.log_normal_wishart import LogNormalWishart
 
 N_ITEMS = 12
 

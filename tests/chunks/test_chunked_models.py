@@ -14,7 +14,7 @@ from helpers import assert_law, learned_dirichlet_process, mixture_of, refused
 from scipy.spatial import cKDTree
 
 import pymc_nrm as nrm
-from pymc_nrm.families.principal_normal_wishart import PrincipalNormalWishart
+from pymc_nrm.families.definitions.principal_normal_wishart import PrincipalNormalWishart
 from pymc_nrm.moves.chunks import engine, sweep
 from pymc_nrm.moves.chunks.chain import rounded_rows
 from pymc_nrm.partitions.labels import all_partitions, canonical_labels

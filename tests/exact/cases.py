@@ -7,11 +7,11 @@ import pytest
 from scipy import sparse
 
 import pymc_nrm as nrm
-from pymc_nrm.families.hurdle import HurdleLogNormal, HurdlePoisson
-from pymc_nrm.families.log_normal_gamma import LogNormalGamma
-from pymc_nrm.families.log_normal_wishart import LogNormalWishart
-from pymc_nrm.families.principal_normal_wishart import PrincipalNormalWishart
-from pymc_nrm.families.spherical_principal_normal_wishart import SphericalPrincipalNormalWishart
+from pymc_nrm.families.definitions.hurdle import HurdleLogNormal, HurdlePoisson
+from pymc_nrm.families.definitions.log_normal_gamma import LogNormalGamma
+from pymc_nrm.families.definitions.log_normal_wishart import LogNormalWishart
+from pymc_nrm.families.definitions.principal_normal_wishart import PrincipalNormalWishart
+from pymc_nrm.families.definitions.spherical_principal_normal_wishart import SphericalPrincipalNormalWishart
 from pymc_nrm.steps.marginal_gibbs import MarginalGibbs
 from pymc_nrm.steps.slice_sampler import SliceSampler
 from pymc_nrm.steps.split_merge import SplitMerge

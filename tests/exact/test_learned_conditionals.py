@@ -22,12 +22,12 @@ from scipy.stats import wishart
 
 import pymc_nrm as nrm
 from pymc_nrm.families.conjugate import log_marginal
-from pymc_nrm.families.learned_draws import ConcentrationTarget, log_height
-from pymc_nrm.families.learned_gammas import GammaTarget, share_shift
-from pymc_nrm.families.log_normal_gamma import LogNormalGamma
-from pymc_nrm.families.log_normal_wishart import LogNormalWishart
-from pymc_nrm.families.principal_normal_wishart import PrincipalNormalWishart
-from pymc_nrm.families.spherical_principal_normal_wishart import SphericalPrincipalNormalWishart
+from pymc_nrm.families.definitions.log_normal_gamma import LogNormalGamma
+from pymc_nrm.families.definitions.log_normal_wishart import LogNormalWishart
+from pymc_nrm.families.definitions.principal_normal_wishart import PrincipalNormalWishart
+from pymc_nrm.families.definitions.spherical_principal_normal_wishart import SphericalPrincipalNormalWishart
+from pymc_nrm.families.learned.draws import ConcentrationTarget, log_height
+from pymc_nrm.families.learned.gammas import GammaTarget, share_shift
 from pymc_nrm.models.learned_priors import (
     LearnedConcentrations,
     LearnedGammas,

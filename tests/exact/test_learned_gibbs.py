@@ -14,11 +14,11 @@ from models import assert_functionals, run_steps
 from scipy.special import gammaln
 
 import pymc_nrm as nrm
-from pymc_nrm.families.principal_normal_wishart import PrincipalNormalWishart
+from pymc_nrm.families.definitions.principal_normal_wishart import PrincipalNormalWishart
 from pymc_nrm.measures.base import log_eppf
 from pymc_nrm.models.learned_priors import learned_priors
 from pymc_nrm.partitions.labels import all_partitions, label_counts
-from pymc_nrm.run.slot_steps import learned_variables
+from pymc_nrm.run.choose_steps import learned_variables
 
 X = np.array([[0.2, -0.4], [0.9, 1.8], [2.1, 0.7], [5.9, 4.1]])
 MEASURE = nrm.NormalizedGeneralizedGamma(1.3, 0.3)

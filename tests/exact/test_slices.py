@@ -8,7 +8,7 @@ from helpers import assert_means
 from scipy.stats import norm
 
 import pymc_nrm as nrm
-from pymc_nrm.families.learned_draws import slice_sample
+from pymc_nrm.families.learned.draws import slice_sample
 
 
 class Normal(NamedTuple):

@@ -14,7 +14,7 @@ import pymc_nrm as nrm
 from pymc_nrm.families import CategoricalDirichlet, MultinomialDirichlet, NormalGamma, base
 from pymc_nrm.families.arguments import broadcast_hyperparameters
 from pymc_nrm.families.conjugate import draw_dirichlet, log_affinities, log_marginal
-from pymc_nrm.families.scatter import ProductsWithRows, log_determinants, random_covariance, symbolic_covariance
+from pymc_nrm.families.shared.scatter import ProductsWithRows, log_determinants, random_covariance, symbolic_covariance
 
 interpreted = pytensor.compile.mode.Mode(linker="py", optimizer="fast_run")
 

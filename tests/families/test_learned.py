@@ -8,11 +8,11 @@ from helpers import refused
 from scipy import sparse, stats
 
 import pymc_nrm as nrm
-from pymc_nrm.families.hurdle import HurdleLogNormal, HurdlePoisson
-from pymc_nrm.families.log_normal_gamma import LogNormalGamma
-from pymc_nrm.families.log_normal_wishart import LogNormalWishart
-from pymc_nrm.families.principal_normal_wishart import PrincipalNormalWishart
-from pymc_nrm.families.spherical_principal_normal_wishart import SphericalPrincipalNormalWishart
+from pymc_nrm.families.definitions.hurdle import HurdleLogNormal, HurdlePoisson
+from pymc_nrm.families.definitions.log_normal_gamma import LogNormalGamma
+from pymc_nrm.families.definitions.log_normal_wishart import LogNormalWishart
+from pymc_nrm.families.definitions.principal_normal_wishart import PrincipalNormalWishart
+from pymc_nrm.families.definitions.spherical_principal_normal_wishart import SphericalPrincipalNormalWishart
 
 RNG = np.random.default_rng(1)
 REAL = RNG.normal(size=(12, 3)) @ [[2.0, 1.0, 0.0], [0.0, 1.0, 0.5], [0.0, 0.0, 0.2]]

@@ -7,8 +7,8 @@ import xarray as xr
 from helpers import mixture_of, refused
 
 import pymc_nrm as nrm
-from pymc_nrm.families.log_normal_gamma import LogNormalGamma
-from pymc_nrm.families.log_normal_wishart import LogNormalWishart
+from pymc_nrm.families.definitions.log_normal_gamma import LogNormalGamma
+from pymc_nrm.families.definitions.log_normal_wishart import LogNormalWishart
 
 RNG = np.random.default_rng(1)
 LOGS = RNG.normal(size=(12, 3)) @ RNG.normal(size=(3, 3)) + np.repeat([[0.0], [4.0]], 6, axis=0)

@@ -8,9 +8,9 @@ from scipy.special import expit
 from pymc_nrm.families import NormalGamma, PoissonGamma, conjugate
 from pymc_nrm.families.arguments import broadcast_hyperparameters
 from pymc_nrm.families.base import localise, prepare_data, statistics_size
-from pymc_nrm.families.moment_split import join_parameters, split_parameters
 from pymc_nrm.families.needs import MOMENT_SPLIT
 from pymc_nrm.families.product import Product, product_data
+from pymc_nrm.families.shared.two_components import join_parameters, split_parameters
 from pymc_nrm.kernels.generic import kernel, lacking
 from pymc_nrm.kernels.lanes import LANES
 from pymc_nrm.testing.family_kernels import panel_log_densities, sum_statistics

@@ -22,9 +22,9 @@ from pymc_nrm.families.conjugate import (
     log_affinities,
     named_parameters,
 )
+from pymc_nrm.families.definitions.principal_normal_wishart import PrincipalNormalWishart, principal_directions
+from pymc_nrm.families.definitions.spherical_principal_normal_wishart import SphericalPrincipalNormalWishart
 from pymc_nrm.families.gaps import draw_missing
-from pymc_nrm.families.principal_normal_wishart import PrincipalNormalWishart, principal_directions
-from pymc_nrm.families.spherical_principal_normal_wishart import SphericalPrincipalNormalWishart
 from pymc_nrm.kernels.generic import kernel
 from pymc_nrm.testing import check_family
 

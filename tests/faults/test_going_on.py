@@ -7,10 +7,11 @@ import pytest
 from same_results import assert_same
 
 import pymc_nrm as nrm
-from pymc_nrm.run import checked_run, going_on, watch
-from pymc_nrm.run.checkpoint_step import CheckpointedStep
+from pymc_nrm.run import extend, one_run
+from pymc_nrm.run.chains import progress_log
+from pymc_nrm.run.checkpoints.run_folder import ChainFiles
+from pymc_nrm.run.checkpoints.step import CheckpointedStep
 from pymc_nrm.run.convergence_report import Convergence
-from pymc_nrm.run.run_folder import ChainFiles
 
 OPTIONS = {"tune": 20, "chains": 2, "cores": 1, "random_seed": 3, "progressbar": False}
 
@@ -19,13 +20,13 @@ OPTIONS = {"tune": 20, "chains": 2, "cores": 1, "random_seed": 3, "progressbar":
 def needs(monkeypatch):
     """Runs of 30 draws by default, and reports that ask for these numbers, one after the other, and then for none."""
     numbers = []
-    monkeypatch.setattr(watch, "_DRAWS", 30)
+    monkeypatch.setattr(progress_log, "_DRAWS", 30)
 
     def convergence(idata, diagnostics, nuts):
         needed = numbers.pop(0) if numbers else None
         return Convergence("too short" if needed else "", needed)
 
-    monkeypatch.setattr(checked_run, "convergence", convergence)
+    monkeypatch.setattr(one_run, "convergence", convergence)
     return numbers
 
 
@@ -85,16 +86,16 @@ def without_a_temporary_folder(monkeypatch):
     def fail(**arguments):
         raise FileNotFoundError("no usable temporary directory")
 
-    monkeypatch.setattr(going_on.tempfile, "TemporaryDirectory", fail)
+    monkeypatch.setattr(extend.tempfile, "TemporaryDirectory", fail)
 
 
 def with_a_step_without_state(monkeypatch):
-    monkeypatch.setattr("pymc_nrm.run.checkpoint_step.steps_without_state", lambda step: ["Foreign"])
+    monkeypatch.setattr("pymc_nrm.run.checkpoints.step.steps_without_state", lambda step: ["Foreign"])
     monkeypatch.setattr(CheckpointedStep, "step", None)
 
 
 def with_many_labels(monkeypatch):
-    monkeypatch.setattr(going_on, "_MOST_LABELS", 6 * 59)
+    monkeypatch.setattr(extend, "_MOST_LABELS", 6 * 59)
 
 
 @pytest.mark.parametrize("change", [without_a_temporary_folder, with_a_step_without_state, with_many_labels])
@@ -114,7 +115,7 @@ def test_a_full_disk_only_means_that_draws_are_made_again(needs, fixed, monkeypa
 
 
 def test_many_items_do_not_go_on(fixed, monkeypatch):
-    assert going_on.can_go_on(fixed["model"], {})
-    assert not going_on.can_go_on(fixed["model"], {"nuts_sampler_kwargs": {}})
-    monkeypatch.setattr(going_on, "MANY_ITEMS", 5)
-    assert not going_on.can_go_on(fixed["model"], {})
+    assert extend.can_go_on(fixed["model"], {})
+    assert not extend.can_go_on(fixed["model"], {"nuts_sampler_kwargs": {}})
+    monkeypatch.setattr(extend, "MANY_ITEMS", 5)
+    assert not extend.can_go_on(fixed["model"], {})

@@ -15,8 +15,8 @@ from pymc.sampling.parallel import ParallelSamplingError
 from same_results import assert_same, stop_at
 
 import pymc_nrm as nrm
-from pymc_nrm.run import fingerprint, run_folder
-from pymc_nrm.run.run_folder import ChainFiles
+from pymc_nrm.run.checkpoints import fingerprint, run_folder
+from pymc_nrm.run.checkpoints.run_folder import ChainFiles
 from pymc_nrm.steps.chunked_sampler import keeper_of_clusters
 
 COUNTS = np.array([0, 1, 8, 9, 20, 22])

@@ -8,9 +8,9 @@ from scipy.stats import multivariate_normal
 
 import pymc_nrm as nrm
 from pymc_nrm.measures.base import weights
-from pymc_nrm.models.marked_labels import is_default_start
+from pymc_nrm.models.default_start import is_default_start
 from pymc_nrm.moves import sampled_start
-from pymc_nrm.moves.tree_guided import better_start, gaussian_score, is_worth_trying
+from pymc_nrm.moves.ward_start import better_start, gaussian_score, should_try_ward_start
 from pymc_nrm.partitions.labels import canonical_labels
 
 N = 24
@@ -203,7 +203,7 @@ def test_the_best_labels_are_taken():
     assert better_start(np.random.default_rng(0), points, truth) is truth
     flat = np.hstack([points, points[:, :1]])
     assert len(better_start(np.random.default_rng(0), flat, truth)) == 500
-    assert is_worth_trying(40, 8) and not is_worth_trying(39, 8) and not is_worth_trying(1000, 7)
+    assert should_try_ward_start(40, 8) and not should_try_ward_start(39, 8) and not should_try_ward_start(1000, 7)
 
 
 @pytest.mark.slow

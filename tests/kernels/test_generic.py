@@ -285,7 +285,7 @@ SCRIPT = """
 """
 
 BUILT_IN = """
-    from pymc_nrm.families.poisson_gamma import PoissonGamma
+    from pymc_nrm.families.definitions.poisson_gamma import PoissonGamma
     from pymc_nrm.families.base import prepare_data
     family = PoissonGamma(np.ones(1), np.ones(1))
     data = prepare_data(family, np.array([[0.0], [1.0], [8.0]]))
@@ -297,7 +297,7 @@ FOREIGN = f"""{BUILT_IN}
 """
 
 FOREIGN_MODULE = """
-    from pymc_nrm.families.poisson_gamma import PoissonGamma
+    from pymc_nrm.families.definitions.poisson_gamma import PoissonGamma
     from helper import log_constant
 
     class Constant(PoissonGamma):
@@ -343,7 +343,7 @@ def test_machine_code_follows_edits_of_files_of_the_package_that_a_kernel_can_ca
         with (copied_package / "pymc_nrm" / name).open("a") as file:
             file.write("\n# edited\n")
     assert run(copied_package, BUILT_IN, monkeypatch) == (value, 1)
-    with (copied_package / "pymc_nrm" / "families" / "poisson_gamma.py").open("a") as file:
+    with (copied_package / "pymc_nrm" / "families" / "definitions" / "poisson_gamma.py").open("a") as file:
         file.write("\n\ndef low(self, statistics):\n    return -1000.0\n\n\nPoissonGamma.log_marginal = low\n")
     assert run(copied_package, BUILT_IN, monkeypatch) == (-2000.0, 0)
 

@@ -9,7 +9,7 @@ import pytest
 from helpers import mixture_of
 
 import pymc_nrm as nrm
-from pymc_nrm.families.learned_draws import slice_sample
+from pymc_nrm.families.learned.draws import slice_sample
 from pymc_nrm.kernels.generic import kernel
 from pymc_nrm.measures import NormalizedGeneralizedGamma
 from pymc_nrm.measures.base import draw_partition

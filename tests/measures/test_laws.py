@@ -32,8 +32,8 @@ from pymc_nrm.measures.base import (
 from pymc_nrm.measures.jumps import draw_jumps
 from pymc_nrm.measures.mixture_of_finite_mixtures import LARGEST_GAMMA, LARGEST_RATE
 from pymc_nrm.measures.quadrature import QuadratureNodes
-from pymc_nrm.partitions.flat import log_prediction_rule
 from pymc_nrm.partitions.labels import all_partitions, label_counts
+from pymc_nrm.partitions.next_item import log_prediction_rule
 
 ALPHAS = [1e-300, 1e-100, 1e-17, 1e-8, 0.3, 1e8]
 SIGMAS = [0.0, 1e-300, 1e-100, 1e-12, 1e-4, 0.5, 1.0 - 1e-6, 1.0 - 2.0**-53]

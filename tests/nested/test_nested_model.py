@@ -10,7 +10,7 @@ from enumerated_posterior import all_values, values_along
 from helpers import refused
 
 import pymc_nrm as nrm
-from pymc_nrm.models.marked_labels import is_default_start
+from pymc_nrm.models.default_start import is_default_start
 from pymc_nrm.partitions.nested_levels import KnownPaths, Levels, canonical_paths, log_nested_prior, log_path_prior
 from pymc_nrm.testing import mean_and_error
 

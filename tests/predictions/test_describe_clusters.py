@@ -10,8 +10,8 @@ from helpers import mixture_of, refused
 from scipy import stats
 
 import pymc_nrm as nrm
-from pymc_nrm.families.hurdle import HurdleLogNormal, HurdlePoisson
-from pymc_nrm.families.log_normal_gamma import LogNormalGamma
+from pymc_nrm.families.definitions.hurdle import HurdleLogNormal, HurdlePoisson
+from pymc_nrm.families.definitions.log_normal_gamma import LogNormalGamma
 from pymc_nrm.partitions.labels import canonical_labels
 from pymc_nrm.posterior.fused_estimate import cut_fusions, fuse, fused_estimate
 from pymc_nrm.stats import expected_loss

@@ -16,8 +16,8 @@ from pymc_nrm.families.product import Product
 from pymc_nrm.measures.base import log_eppf
 from pymc_nrm.models.parts import joint_data, joint_family
 from pymc_nrm.models.rvs import find_partition
-from pymc_nrm.partitions.flat import draw_new_labels, log_prediction_rule
 from pymc_nrm.partitions.labels import all_partitions, label_counts
+from pymc_nrm.partitions.next_item import draw_new_labels, log_prediction_rule
 from pymc_nrm.posterior import predictive_density, sample_posterior_predictive
 from pymc_nrm.posterior.any_draws import draws_of as posterior_draws
 from pymc_nrm.steps.target import Target

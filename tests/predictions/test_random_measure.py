@@ -12,8 +12,8 @@ from scipy.special import gammaln
 import pymc_nrm as nrm
 from pymc_nrm.measures.base import log_eppf
 from pymc_nrm.measures.jumps import draw_jumps
-from pymc_nrm.partitions.flat import log_prediction_rule
 from pymc_nrm.partitions.labels import label_counts
+from pymc_nrm.partitions.next_item import log_prediction_rule
 from pymc_nrm.posterior.predictive_density import predictive_density
 from pymc_nrm.posterior.random_measure import measure_cdf, measure_density, measure_mean, sample_random_measure
 

@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 
+import cloudpickle
 import numpy as np
 import pandas as pd
 import pymc as pm
@@ -13,7 +14,6 @@ import xarray as xr
 from prediction_cases import drawn_from_prior
 
 import pymc_nrm as nrm
-from pymc_nrm.run import saved
 
 TABLE = pd.DataFrame({"length": [3.1, 2.9, 5.5, 5.2], "colour": ["red", "red", "blue", None]}, index=list("abcd"))
 LABELS = np.array([[[0, 0, 1, 1], [0, 0, 1, 2]]])
@@ -141,7 +141,7 @@ def test_other_versions(folder, monkeypatch):
     def fail(content):
         raise AttributeError("no such class")
 
-    monkeypatch.setattr(saved.cloudpickle, "loads", fail)
+    monkeypatch.setattr(cloudpickle, "loads", fail)
     with pytest.raises(ValueError, match="cannot be read with other versions .* pymc, 5.0.0 then .*no such class"):
         nrm.load(folder, check_versions=False)
 

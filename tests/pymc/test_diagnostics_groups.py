@@ -16,7 +16,7 @@ from helpers import result_of
 import pymc_nrm as nrm
 from pymc_nrm.common.marks import partition_number
 from pymc_nrm.run.convergence_report import convergence_report, pair_findings
-from pymc_nrm.run.renaming import changed_by_renaming
+from pymc_nrm.run.result.label_dependence import changed_by_renaming
 from pymc_nrm.stats import partition_names
 from pymc_nrm.stats.convergence import partition_convergence
 from pymc_nrm.stats.diagnostics import diagnose

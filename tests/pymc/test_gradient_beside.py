@@ -14,8 +14,8 @@ from helpers import learned_dirichlet_process, mixture_of
 
 import pymc_nrm as nrm
 from pymc_nrm.kernels import compilation
-from pymc_nrm.run import gradient_beside
-from pymc_nrm.run.gradient_beside import with_gradient_beside
+from pymc_nrm.run import compile_gradient
+from pymc_nrm.run.compile_gradient import with_gradient_beside
 
 SAMPLE = """
 import pymc as pm
@@ -57,8 +57,8 @@ def started(monkeypatch):
         models.append(model)
         yield True
 
-    monkeypatch.setattr(gradient_beside, "_other_process", start)
-    monkeypatch.setattr(gradient_beside, "usable_cores", lambda: 2)
+    monkeypatch.setattr(compile_gradient, "_other_process", start)
+    monkeypatch.setattr(compile_gradient, "usable_cores", lambda: 2)
     return models
 
 
@@ -96,7 +96,7 @@ def test_long_compilation_starts_it_once_and_says_so(model, started, monkeypatch
 )
 def test_only_where_nuts_will_run_on_two_cores(model, started, monkeypatch, arguments, n_cores, expected):
     """And not for a model without continuous variables, the last one."""
-    monkeypatch.setattr(gradient_beside, "usable_cores", lambda: n_cores)
+    monkeypatch.setattr(compile_gradient, "usable_cores", lambda: n_cores)
     if arguments is None:
         model, arguments = mixture_of(nrm.PoissonGamma(1.0, 1.0), [0, 1, 8, 9]), lambda model: {}
     with model:
@@ -111,7 +111,7 @@ def test_a_model_that_cannot_be_pickled_is_left_to_the_chains(model, monkeypatch
         raise pickle.PicklingError("no")
 
     monkeypatch.setattr(cloudpickle, "dumps", fail)
-    with gradient_beside._other_process(model, [], {}) as has_started:
+    with compile_gradient._other_process(model, [], {}) as has_started:
         assert not has_started
 
 

@@ -9,11 +9,11 @@ from pytensor.graph.traversal import ancestors
 
 import pymc_nrm as nrm
 from pymc_nrm.families.base import localise, log_likelihood, prepare_data, statistics_size
-from pymc_nrm.families.hurdle import HurdleLogNormal, HurdlePoisson
-from pymc_nrm.families.log_normal_gamma import LogNormalGamma
-from pymc_nrm.families.log_normal_wishart import LogNormalWishart
-from pymc_nrm.families.principal_normal_wishart import PrincipalNormalWishart, principal_directions
-from pymc_nrm.families.spherical_principal_normal_wishart import SphericalPrincipalNormalWishart
+from pymc_nrm.families.definitions.hurdle import HurdleLogNormal, HurdlePoisson
+from pymc_nrm.families.definitions.log_normal_gamma import LogNormalGamma
+from pymc_nrm.families.definitions.log_normal_wishart import LogNormalWishart
+from pymc_nrm.families.definitions.principal_normal_wishart import PrincipalNormalWishart, principal_directions
+from pymc_nrm.families.definitions.spherical_principal_normal_wishart import SphericalPrincipalNormalWishart
 from pymc_nrm.models.marginal_likelihood import (
     MarginalLikelihood,
     has_marginal_likelihood,

@@ -18,7 +18,7 @@ import pymc_nrm as nrm
 from pymc_nrm.measures import base
 from pymc_nrm.models.itemwise.local_variables import EmptySlots
 from pymc_nrm.models.marginal_likelihood import MarginalLikelihood
-from pymc_nrm.models.marked_labels import OfOwnStep
+from pymc_nrm.models.own_step import OfOwnStep
 from pymc_nrm.partitions.labels import canonical_labels
 from pymc_nrm.recipes.elicitation_laws import suggest_max_clusters
 from pymc_nrm.run.convergence_report import convergence_report

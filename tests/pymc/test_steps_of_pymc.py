@@ -12,7 +12,7 @@ from pymc.step_methods.arraystep import BlockedStep
 from pytensor.link.numba.dispatch.basic import numba_funcify_and_cache_key
 
 import pymc_nrm as nrm
-from pymc_nrm.models import marked_labels
+from pymc_nrm.models import own_step
 from pymc_nrm.partitions.labels import is_canonical
 
 
@@ -194,9 +194,9 @@ def test_sequential_monte_carlo_is_refused():
 
 def test_machine_code_of_labels_follows_the_sources(monkeypatch):
     """PyTensor keeps it on disk, where it names a module that another version may not have."""
-    op, keys = marked_labels.OfOwnStep("z"), []
+    op, keys = own_step.OfOwnStep("z"), []
     node = op(pt.lvector("z")).owner
     for sources in ("one", "another"):
-        monkeypatch.setattr(marked_labels, "source_fingerprint", lambda layer, sources=sources: sources)
+        monkeypatch.setattr(own_step, "source_fingerprint", lambda layer, sources=sources: sources)
         keys.append(numba_funcify_and_cache_key(op, node)[1])
     assert keys[0] != keys[1]

@@ -12,14 +12,14 @@ from helpers import mixture_of
 import pymc_nrm as nrm
 import pymc_nrm.common.progress as module
 from pymc_nrm.common.progress import elapsed, end_elapsed, progress, tracked
-from pymc_nrm.run import watch
-from pymc_nrm.run.watch import Watch, watched
+from pymc_nrm.run.chains import progress_log
+from pymc_nrm.run.chains.progress_log import Watch, watched
 
 
 @pytest.fixture
 def clock(monkeypatch):
     now = SimpleNamespace(seconds=0.0)
-    monkeypatch.setattr(watch.time, "monotonic", lambda: now.seconds)
+    monkeypatch.setattr(progress_log.time, "monotonic", lambda: now.seconds)
     return now
 
 
@@ -73,15 +73,15 @@ SHORT = "z has 30 items: a draw takes"
 )
 def test_a_run_of_more_than_half_a_minute_gets_one_line(clock, caplog, n_draws, seconds, chains, expected):
     caplog.set_level(logging.INFO)
-    watcher = Watch(None, "z has 30 items", n_draws, lines=False, least=watch.SECONDS_WORTH_A_LINE)
+    watcher = Watch(None, "z has 30 items", n_draws, lines=False, least=progress_log.SECONDS_WORTH_A_LINE)
     run(watcher, clock, seconds, chains)
     assert lines_of(caplog) == expected
 
 
 def test_one_line_for_a_run_on_several_cores(monkeypatch, caplog):
-    monkeypatch.setattr(watch, "SECONDS_WORTH_A_LINE", 0.0)
-    monkeypatch.setattr(watch, "_BEFORE_ESTIMATE", ((10, 0.0),))
-    monkeypatch.setattr(watch, "_SECONDS_APART", 0.0)
+    monkeypatch.setattr(progress_log, "SECONDS_WORTH_A_LINE", 0.0)
+    monkeypatch.setattr(progress_log, "_BEFORE_ESTIMATE", ((10, 0.0),))
+    monkeypatch.setattr(progress_log, "_SECONDS_APART", 0.0)
     caplog.set_level(logging.INFO)
     model = mixture_of(nrm.PoissonGamma(1.0, 1.0), np.arange(4))
     options = {"model": model, "draws": 30, "tune": 10, "chains": 2, "progressbar": False, "random_seed": 1}
@@ -94,7 +94,7 @@ def test_one_line_for_a_run_on_several_cores(monkeypatch, caplog):
 
 
 def test_a_run_over_many_items_is_watched(monkeypatch, caplog):
-    monkeypatch.setattr(watch, "MANY_ITEMS", 3)
+    monkeypatch.setattr(progress_log, "MANY_ITEMS", 3)
     caplog.set_level(logging.INFO)
     seen = []
     with pm.Model() as model:
@@ -114,14 +114,14 @@ def test_a_run_over_many_items_is_watched(monkeypatch, caplog):
 
 @pytest.mark.parametrize(("most", "expected"), [(3, (250, 250)), (4, (1000, 1000))])
 def test_many_items_get_fewer_draws_by_default(monkeypatch, caplog, most, expected):
-    monkeypatch.setattr(watch, "MANY_ITEMS", most)
+    monkeypatch.setattr(progress_log, "MANY_ITEMS", most)
     caplog.set_level(logging.INFO)
     with pm.Model() as model:
         nrm.Partition("z", nrm.DirichletProcess(1.0), n=4)
-    draws, kwargs = watch.with_numbers_of_draws(model, None, {}, quiet=False)
+    draws, kwargs = progress_log.with_numbers_of_draws(model, None, {}, quiet=False)
     assert (draws, kwargs.get("tune")) == expected
     assert len(lines_of(caplog)) == (most == 3)
-    assert watch.with_numbers_of_draws(model, 7, {"tune": 8}, quiet=False) == (7, {"tune": 8})
+    assert progress_log.with_numbers_of_draws(model, 7, {"tune": 8}, quiet=False) == (7, {"tune": 8})
     assert len(lines_of(caplog)) == (most == 3)
 
 

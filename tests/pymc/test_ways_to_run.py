@@ -13,7 +13,7 @@ from pymc.sampling.parallel import ParallelSamplingError
 from same_results import assert_same, stop_at, values_of
 
 import pymc_nrm as nrm
-from pymc_nrm.run.storage import write_rows
+from pymc_nrm.run.chains.trace import write_rows
 
 COUNTS = np.array([0, 1, 8, 9, 20, 22])
 OPTIONS = {"tune": 20, "chains": 2, "random_seed": 3, "progressbar": False}

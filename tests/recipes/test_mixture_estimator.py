@@ -191,7 +191,7 @@ def test_what_an_estimator_says(monkeypatch, caplog):
 
     def sampled(*arguments, **options):
         logging.getLogger("pymc.nrm_chains").info("Preparing")
-        logging.getLogger("pymc_nrm.run.checked_run").warning("the chains disagree")
+        logging.getLogger("pymc_nrm.run.one_run").warning("the chains disagree")
         warnings.warn("of another package", DeprecationWarning, stacklevel=2)
         raise RuntimeError("stop")
 

@@ -11,9 +11,9 @@ import xarray as xr
 from helpers import refused
 
 import pymc_nrm as nrm
-from pymc_nrm.families.hurdle import HurdleLogNormal, HurdlePoisson
-from pymc_nrm.families.log_normal_gamma import LogNormalGamma
-from pymc_nrm.families.log_normal_wishart import LogNormalWishart
+from pymc_nrm.families.definitions.hurdle import HurdleLogNormal, HurdlePoisson
+from pymc_nrm.families.definitions.log_normal_gamma import LogNormalGamma
+from pymc_nrm.families.definitions.log_normal_wishart import LogNormalWishart
 from pymc_nrm.models.rvs import family_of
 from pymc_nrm.models.values import Values
 from pymc_nrm.recipes import table_data

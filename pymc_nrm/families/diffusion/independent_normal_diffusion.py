@@ -10,9 +10,9 @@ from pymc_nrm.common.supports import Hyperparameter
 from pymc_nrm.families.arguments import check_matrix
 from pymc_nrm.families.diffusion.base import falling_steps, learned_steps, tree_family
 from pymc_nrm.families.diffusion.symbolic_scatter import symbolic_scatter
-from pymc_nrm.families.learned import Hyperpriors, shared_text
-from pymc_nrm.families.moments import centred, check_ratio, check_shape
-from pymc_nrm.families.sample_covariance import feature_moments
+from pymc_nrm.families.learned.hyperpriors import Hyperpriors, shared_text
+from pymc_nrm.families.shared.moments import centred, check_ratio, check_shape
+from pymc_nrm.families.shared.sample_covariance import feature_moments
 from pymc_nrm.kernels.special import draw_gamma, log_rising_factorial, symbolic_log_rising_factorial
 
 

@@ -10,11 +10,11 @@ from pymc_nrm.common.supports import Hyperparameter
 from pymc_nrm.families.arguments import check_matrix
 from pymc_nrm.families.diffusion.base import falling_steps, learned_steps, tree_family
 from pymc_nrm.families.diffusion.symbolic_scatter import symbolic_scatter
-from pymc_nrm.families.factors import draw_inverse_wishart, factor_in_place
-from pymc_nrm.families.learned import Hyperpriors, shared_text
-from pymc_nrm.families.moments import centred, check_ratio, check_shape
-from pymc_nrm.families.sample_covariance import sample_moments
-from pymc_nrm.families.scatter import log_determinants, random_covariance
+from pymc_nrm.families.learned.hyperpriors import Hyperpriors, shared_text
+from pymc_nrm.families.shared.factors import draw_inverse_wishart, factor_in_place
+from pymc_nrm.families.shared.moments import centred, check_ratio, check_shape
+from pymc_nrm.families.shared.sample_covariance import sample_moments
+from pymc_nrm.families.shared.scatter import log_determinants, random_covariance
 from pymc_nrm.kernels.generic import kernel
 from pymc_nrm.kernels.special import log_rising_factorial, symbolic_log_rising_factorial
 

@@ -3,8 +3,8 @@
 Every number of a row is rounded to a multiple of a power of two, its *quantum*, once.  Addition of integers is
 associative: sums are the same for any chunks.  The statistics of a cluster are these sums times the quanta, so that
 rounding changes the target slightly, and nothing else.  Quanta of statistics use the largest of all rows: with n rows,
-they are at most ``n 2^-59`` times as large.  High parts of sums (``families/moments.py``) are multiples of coarser
-powers of two and stay exact; with their low parts, sums have over a hundred bits.
+they are at most ``n 2^-59`` times as large.  High parts of sums (``families/shared/moments.py``) are multiples of
+coarser powers of two and stay exact; with their low parts, sums have over a hundred bits.
 """
 
 from typing import Any, NamedTuple

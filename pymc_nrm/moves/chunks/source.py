@@ -13,7 +13,7 @@ import pandas as pd
 
 from pymc_nrm.common.checks import check_count, new_folder, numeric_array
 from pymc_nrm.families.base import Centred, prepare_data
-from pymc_nrm.families.moments import center_near, grid_of
+from pymc_nrm.families.shared.moments import center_near, grid_of
 from pymc_nrm.kernels.compilation import usable_cores
 from pymc_nrm.moves.chunks.chain import (
     Block,

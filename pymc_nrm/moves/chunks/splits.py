@@ -7,9 +7,9 @@ import numpy as np
 from pymc_nrm.families.base import add_item, statistics_size
 from pymc_nrm.families.components import add_densities_of_items, component_panel, write_component
 from pymc_nrm.families.conjugate import draw_parameters, log_marginal, log_parameter_density, parameters_size
-from pymc_nrm.families.moment_split import join_parameters, split_parameters
 from pymc_nrm.families.needs import MOMENT_SPLIT
 from pymc_nrm.families.product import unfolded
+from pymc_nrm.families.shared.two_components import join_parameters, split_parameters
 from pymc_nrm.kernels.generic import kernel, lacking
 from pymc_nrm.kernels.lanes import LANES
 from pymc_nrm.kernels.special import copy_row, draw_log_gamma, log_rising_factorial, log_sum_exp
@@ -254,7 +254,7 @@ def split_and_merge_by_moments(chain, rng, law, n_sets):
     """Split or merge disjoint sets of clusters; return how many splits and merges were accepted.
 
     It leaves the target given u invariant, and is irreducible if all rows are in the sample.  Families without the
-    functions of ``families/moment_split.py`` are left alone.
+    functions of ``families/shared/two_components.py`` are left alone.
     """
     labels, (counts, sums), family = chain.sample_labels(), chain.clusters, chain.preparation.family
     if len(labels) < 2 or any(lacking(type(one), MOMENT_SPLIT) for one in unfolded(family)):

@@ -1,0 +1,1 @@
+"""Conjugate families: one file each with its prior, statistics, marginal likelihood and draws of parameters."""

@@ -1,0 +1,275 @@
+"""Bernoulli observations with a Beta base measure, independent across features."""
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytensor.tensor as pt
+
+from pymc_nrm.families.arguments import check_matrix
+from pymc_nrm.families.base import Dense, Hyperparameter, cache_size, conjugate_family, segment_sum
+from pymc_nrm.families.conjugate import categorical_log_affinities, log_marginal
+from pymc_nrm.families.fast import add_row, multiply_quotient
+from pymc_nrm.families.learned.hyperpriors import Hyperpriors, shared_text
+from pymc_nrm.families.shared.two_components import join_probabilities, log_beta_density, split_probabilities
+from pymc_nrm.kernels.lanes import LANES, log_positive
+from pymc_nrm.kernels.special import (
+    digamma,
+    draw_probability,
+    log_gamma_ratio,
+    log_rising_factorial,
+    symbolic_log_rising_factorial,
+)
+
+
+@conjugate_family(
+    hyperparameters={"alpha": Hyperparameter(("d",), "positive"), "beta": Hyperparameter(("d",), "positive")},
+    parameters={"probability": ("d",)},
+    continuous=False,
+    missing_allowed=True,
+)
+class BernoulliBeta(NamedTuple):
+    """Binary features, each with its own Beta distributed probability in every cluster.
+
+    ``x[i, j] ~ Bernoulli(p[c, j])``, ``p[c, j] ~ Beta(alpha[j], beta[j])``.  Missing values (NaN) are left out of the
+    likelihood.
+
+    Parameters
+    ----------
+    alpha, beta : positive float, tensor or random variable, scalar or shape (d,)
+        Prior numbers of ones and of zeros.
+
+    Notes
+    -----
+    The log marginal of a cluster is ``sum_j log B(alpha_j + ones_j, beta_j + zeros_j) - log B(alpha_j, beta_j)``.
+
+    Examples
+    --------
+    >>> import pymc as pm
+    >>> import pymc_nrm as nrm
+    >>> with pm.Model():
+    ...     z = nrm.Partition("z", nrm.DirichletProcess(1.0), n=3)
+    ...     x = nrm.Mixture("x", z, nrm.BernoulliBeta(1.0, 1.0), observed=[[0, 1], [0, 1], [1, 0]])
+    """
+
+    alpha: Any = 1.0
+    beta: Any = 1.0
+
+    @classmethod
+    @shared_text()
+    def learned(cls, name: str, X: Any) -> "BernoulliBeta":
+        """Hyperparameters learned with the partition: hyperpriors in the model at hand, centred at the frequencies.
+
+        With p_j the frequency of ones in feature j, half a one and half a zero added::
+
+            alpha_j = concentration_j p_j,   beta_j = concentration_j (1 - p_j),   concentration_j ~ LogNormal(0, 1)
+
+        A feature in which clusters differ has a small concentration, one that says nothing about clusters a large one.
+        Exchanging ones and zeros leaves the law of partitions unchanged.
+
+        Examples
+        --------
+        >>> import pymc as pm
+        >>> X = [[0, 1], [0, 1], [1, 0]]
+        >>> with pm.Model() as model:
+        ...     family = BernoulliBeta.learned("x", X)
+        >>> [variable.name for variable in model.free_RVs]
+        ['x_concentration']
+        """
+        prior = Hyperpriors(name, X)
+        values = prior.prepared(cls()).values
+        # Half an observation of each value keeps frequencies above 0 and below 1.
+        ones, known = np.nansum(values, axis=0) + 0.5, (~np.isnan(values)).sum(axis=0) + 1.0
+        return cls(**cls.learned_fields(prior.concentrations(), ones=ones / known, zeros=1.0 - ones / known))
+
+    @staticmethod
+    def learned_fields(concentration, *, ones, zeros):
+        """Hyperparameters given the concentrations that ``learned`` adds, and frequencies of ones and zeros, (d,)."""
+        return {"alpha": concentration * ones, "beta": concentration * zeros}
+
+    def prepare_data(self, X):
+        values = check_matrix(self, X, integer=True, lower=0)
+        if (values > 1).any():
+            raise ValueError(f"data of BernoulliBeta must be 0, 1 or NaN; got {np.nanmax(values)}")
+        return Dense(values)
+
+    # A row of statistics: ones (d), zeros (d).
+    # A row of the cache: sum of log(1 - p), log p / (1 - p) (d), log(1 - p) (d); p is the predictive mean.
+    def statistics_size(self):
+        return 2 * self.alpha.shape[0]
+
+    def add_item(self, statistics, data, item, sign):
+        d = data.values.shape[1]
+        ones, zeros = statistics[:d], statistics[d:]
+        for j in range(d):
+            x = data.values[item, j]
+            ones[j] += sign if x == 1.0 else 0.0
+            zeros[j] += sign if x == 0.0 else 0.0
+
+    def cache_size(self):
+        return 1 + 2 * self.alpha.shape[0]
+
+    def refresh_cache(self, statistics, cache):
+        d = self.alpha.shape[0]
+        ones, zeros, log_odds, log_rest = statistics[:d], statistics[d:], cache[1 : 1 + d], cache[1 + d :]
+        total = 0.0
+        for j in range(d):
+            a, b = self.alpha[j] + ones[j], self.beta[j] + zeros[j]
+            log_b = log_positive(b)
+            log_odds[j] = log_positive(a) - log_b
+            log_rest[j] = log_b - log_positive(a + b)
+            total += log_rest[j]
+        cache[0] = total
+
+    def log_predictive(self, cache, data, item):
+        d = data.values.shape[1]
+        total = cache[0]
+        for j in range(d):
+            x = data.values[item, j]
+            if x == 1.0:
+                total += cache[1 + j]
+            elif math.isnan(x):
+                total -= cache[1 + d + j]
+        return total
+
+    def log_predictive_without(self, statistics, cache, data, item):
+        d = data.values.shape[1]
+        total, above, below = 0.0, 1.0, 1.0
+        for j in range(d):
+            x, a, b, ones, zeros = data.values[item, j], self.alpha[j], self.beta[j], statistics[j], statistics[d + j]
+            if not math.isnan(x):
+                others = a + (ones - 1.0) if x == 1.0 else b + (zeros - 1.0)
+                total, above, below = multiply_quotient(total, above, below, others, a + b + (ones + zeros - 1.0))
+        return total + math.log(above / below)
+
+    def panel_shape(self):
+        return cache_size(self), 0, 0
+
+    def add_log_predictives(self, rows, lanes, data, item, width, values):
+        # A branch for each feature would often be predicted wrongly, so first list the rows.
+        d = data.values.shape[1]
+        places, n_places, has_gaps = np.empty(1 + d, dtype=np.int64), 1, False
+        places[0] = 0
+        for j in range(d):
+            x = data.values[item, j]
+            places[n_places] = 1 + j
+            n_places += x == 1.0
+            has_gaps |= math.isnan(x)
+        for i in range(n_places):
+            add_row(rows[places[i]], width, values)
+        if has_gaps:
+            for j in range(d):
+                if math.isnan(data.values[item, j]):
+                    log_rest = rows[1 + d + j]
+                    for k in range(width // LANES * LANES):
+                        values[k] -= log_rest[k]
+
+    def log_likelihood(self, X, labels):
+        n_clusters = labels.max() + 1
+        observed = pt.invert(pt.isnan(X)) if X.dtype.startswith("float") else pt.ones_like(X, dtype="bool")
+        ones = segment_sum(pt.switch(observed, X, 0).astype("float64"), labels, n_clusters)
+        zeros = segment_sum(observed.astype("float64"), labels, n_clusters) - ones
+        each = symbolic_log_rising_factorial(self.alpha, ones) + symbolic_log_rising_factorial(self.beta, zeros)
+        return (each - symbolic_log_rising_factorial(self.alpha + self.beta, ones + zeros)).sum()
+
+    def log_marginal(self, statistics):
+        d = self.alpha.shape[0]
+        total = 0.0
+        for j in range(d):
+            a, b = self.alpha[j], self.beta[j]
+            ones, zeros = statistics[j], statistics[d + j]
+            if ones + zeros > 0.0:
+                total += log_rising_factorial(a, ones) + log_rising_factorial(b, zeros)
+                total -= log_rising_factorial(a + b, ones + zeros)
+        return total
+
+    def log_marginals_with_gradient(self, statistics, gradient):
+        d = self.alpha.shape[0]
+        total = 0.0
+        for k in range(statistics.shape[0]):
+            total += log_marginal(self, statistics[k])
+            for j in range(d):
+                a, b, ones, zeros = self.alpha[j], self.beta[j], statistics[k, j], statistics[k, d + j]
+                both = digamma(a + b) - digamma(a + b + (ones + zeros))
+                gradient[j] += digamma(a + ones) - digamma(a) + both
+                gradient[d + j] += digamma(b + zeros) - digamma(b) + both
+        return total
+
+    def log_marginals_of_feature(self, rows, feature, factor):
+        d = self.alpha.shape[0]
+        a, b = factor * self.alpha[feature], factor * self.beta[feature]
+        of_a, of_b, of_both, total = math.lgamma(a), math.lgamma(b), math.lgamma(a + b), 0.0
+        for k in range(rows.shape[0]):
+            ones, zeros = rows[k, feature], rows[k, d + feature]
+            # A single value has the same probability whatever the concentration.
+            if ones + zeros > 1.0:
+                total += log_gamma_ratio(a, ones, of_a) if ones > 0.0 else 0.0
+                total += log_gamma_ratio(b, zeros, of_b) if zeros > 0.0 else 0.0
+                total -= log_gamma_ratio(a + b, ones + zeros, of_both)
+        return total
+
+    def parameters_size(self):
+        return self.alpha.shape[0]
+
+    def draw_parameters(self, statistics, rng, parameters):
+        d = self.alpha.shape[0]
+        for j in range(d):
+            parameters[j] = draw_probability(rng, self.alpha[j] + statistics[j], self.beta[j] + statistics[d + j])
+
+    def log_parameter_density(self, statistics, parameters):
+        d = self.alpha.shape[0]
+        total = 0.0
+        for j in range(d):
+            a, b = self.alpha[j] + statistics[j], self.beta[j] + statistics[d + j]
+            total += log_beta_density(parameters[j], 1.0 - parameters[j], a, b)
+        return total
+
+    def split_parameters(self, parameters, p, q, rng, first, second):
+        alpha, levels, one, other = np.empty(2), np.empty(2), np.empty(2), np.empty(2)
+        for j in range(parameters.shape[0]):
+            alpha[0], alpha[1] = self.alpha[j], self.beta[j]
+            levels[0], levels[1] = parameters[j], 1.0 - parameters[j]
+            split_probabilities(levels, alpha, p, q, rng, one, other)
+            first[j], second[j] = one[0], other[0]
+
+    def join_parameters(self, p, q, first, second, parameters):
+        alpha, levels, one, other = np.empty(2), np.empty(2), np.empty(2), np.empty(2)
+        total = 0.0
+        for j in range(parameters.shape[0]):
+            alpha[0], alpha[1] = self.alpha[j], self.beta[j]
+            one[0], one[1], other[0], other[1] = first[j], 1.0 - first[j], second[j], 1.0 - second[j]
+            total += join_probabilities(alpha, p, q, one, other, levels)
+            parameters[j] = levels[0]
+        return total
+
+    def draw_item(self, parameters, rng, item, values):
+        for j in range(values.shape[0]):
+            values[j] = 1.0 if rng.random() < parameters[j] else 0.0
+
+    def component_panel(self, n_columns):
+        return np.empty((2 * self.alpha.shape[0], n_columns))
+
+    def write_component(self, parameters, panel, column):
+        d = parameters.shape[0]
+        for j in range(d):
+            p = parameters[j]
+            panel[j, column] = math.log(p) if p > 0.0 else -math.inf
+            panel[d + j, column] = math.log1p(-p) if p < 1.0 else -math.inf
+
+    def add_component_densities(self, panel, data, item, width, values):
+        d = data.values.shape[1]
+        for j in range(d):
+            x = data.values[item, j]
+            if not math.isnan(x):
+                add_row(panel[j if x == 1.0 else d + j], width, values)
+
+    def component_mean(self, parameters):
+        return parameters["probability"]
+
+    def component_cdf(self, parameters, feature, x):
+        p = parameters["probability"][:, feature, None]
+        return np.where(x < 0.0, 0.0, np.where(x < 1.0, 1.0 - p, 1.0))
+
+    def log_affinities(self, parameters):
+        probability = parameters["probability"]
+        return categorical_log_affinities(np.stack([probability, 1.0 - probability], axis=2))

@@ -1,0 +1,391 @@
+"""Normal linear regressions, one in every cluster, with a normal-inverse-gamma base measure."""
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytensor.tensor as pt
+from pytensor.graph.basic import Variable
+
+from pymc_nrm.common.checks import known_value
+from pymc_nrm.families.arguments import check_matrix
+from pymc_nrm.families.base import Centred, Hyperparameter, add_item, conjugate_family, refresh_cache, segment_sum
+from pymc_nrm.families.learned.hyperpriors import Hyperpriors, shared_text
+from pymc_nrm.families.shared import regression_rows, wishart_rows
+from pymc_nrm.families.shared.moments import LARGEST_DISTANCE, LARGEST_RATIO, check_shape, summation_grid
+from pymc_nrm.families.shared.sample_covariance import feature_moments, sample_moments
+from pymc_nrm.families.shared.scatter import log_determinants, symbolic_log_determinant
+from pymc_nrm.kernels.lanes import LANES, log_above_one, squared_lengths
+from pymc_nrm.kernels.special import log_rising_factorial, symbolic_log_rising_factorial
+
+_LOG_2_PI, _LOG_PI = math.log(2.0 * math.pi), math.log(math.pi)
+
+# If removing an item leaves less than this share of the determinant, fewer than about ten digits are right.
+_LEAST_SHARE_LEFT = 1e-6
+
+
+@conjugate_family(
+    hyperparameters={
+        "covariates": Hyperparameter(("n", "p"), "real"),
+        "mu": Hyperparameter(("p",), "real"),
+        "Lambda": Hyperparameter(("p", "p"), "positive definite"),
+        "alpha": Hyperparameter((), "positive"),
+        "beta": Hyperparameter((), "positive"),
+    },
+    parameters={"coefficient": ("p",), "variance": ()},
+    continuous=True,
+    missing_allowed=True,
+)
+class NormalRegression(NamedTuple):
+    """A real response of each item, with a linear regression on covariates of its own in every cluster.
+
+    ``y[i] ~ N(w[i]' b[c], s2[c])``, ``b ~ N(mu, s2 inverse(Lambda))``, ``s2 ~ InvGamma(alpha, beta)``, so that the
+    prior mean of the variance is ``beta / (alpha - 1)``.  An item whose response is missing (NaN) has no likelihood.
+
+    Parameters
+    ----------
+    covariates : array_like, pm.Data, Mixture or function of these, shape (n, p) or (n,)
+        Covariates w of the items, one row per item, in any units.  There is no intercept unless a column is constant.
+        With a ``Mixture`` over the same partition, membership depends on covariates; predictions for new covariates
+        need a ``Mixture`` or ``pm.Data``.
+    mu : float, tensor or random variable, scalar or shape (p,)
+        Prior mean of the coefficients, in units of the response per unit of the covariate.
+    Lambda : positive definite tensor or random variable, shape (p, p)
+        Prior precision of the coefficients, relative to that of the noise: ``W' W`` of as many items as it is worth.
+    alpha : positive float, tensor or random variable
+        Shape of the prior of the variance, at most 1e8.
+    beta : positive float, tensor or random variable
+        Scale of the prior of the variance, in squared units of the response.
+
+    Notes
+    -----
+    With ``Lambda_n = Lambda + W' W``, ``m_n = inverse(Lambda_n) (Lambda mu + W' y)``, ``alpha_n = alpha + n/2`` and
+    ``beta_n = beta + (y' y + mu' Lambda mu - m_n' Lambda_n m_n) / 2``, the log marginal is
+    ``log Gamma(alpha_n) / Gamma(alpha) + alpha log beta - alpha_n log beta_n + log(|Lambda| / |Lambda_n|)/2 -
+    n/2 log 2 pi``, and the predictive is a Student t with ``2 alpha_n`` degrees of freedom, location ``w' m_n`` and
+    squared scale ``beta_n / alpha_n (1 + w' inverse(Lambda_n) w)`` (Murphy 2012, "Machine learning: a probabilistic
+    perspective", eq. 7.69 to 7.76).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import pymc as pm
+    >>> import pymc_nrm as nrm
+    >>> w = np.linspace(0.0, 1.0, 8)
+    >>> W = np.column_stack([np.ones(8), w])
+    >>> with pm.Model():
+    ...     z = nrm.Partition("z", nrm.DirichletProcess(1.0), n=8)
+    ...     y = nrm.Mixture("y", z, nrm.NormalRegression(W, 0.0, 0.1 * np.eye(2), 2.0, 1.0), observed=3.0 * w)
+    """
+
+    covariates: Any
+    mu: Any
+    Lambda: Any
+    alpha: Any
+    beta: Any
+
+    @classmethod
+    @shared_text(
+        ", the response has no positive variance, or covariates are missing, constant or linear combinations of others"
+    )
+    def learned(cls, name: str, X: Any, covariates: Any) -> "NormalRegression":
+        """Hyperparameters learned with the partition: hyperpriors in the model at hand, centred at the data.
+
+        The covariates of the family are a constant 1, for the intercept, and those given less their means.  With m
+        and v the mean and variance of the response, C the covariance of the covariates, and b the slopes of the
+        least-squares line through all data::
+
+            share ~ LogNormal(-1, 1)                 kappa ~ LogNormal(-2, 2)
+            g ~ LogNormal(0, 2)                      alpha - 1 = excess ~ LogNormal(1, 1)
+            beta / (alpha - 1) = share v             mu = (m, t b)
+            Lambda has the blocks kappa and C / g
+
+        Clusters are expected to have the variance ``share v`` about their lines, and these to be near a common one
+        (small g, large kappa) or far from each other: the data say which.  The common slopes are shrunk by
+        ``t = max(0, 1 - p s2 / S)``, with s2 the variance about the line and S the sum of squares that it explains
+        (James & Stein 1961, "Estimation with quadratic loss").  Deviations from them have the g-prior of Zellner (1986,
+        "On assessing prior distributions and Bayesian regression analysis with g-prior distributions").  The prior
+        moves with the data: other units and origins of the response, and linear maps and shifts of the covariates,
+        leave the laws of partitions and of predictions unchanged.
+
+        Examples
+        --------
+        >>> import pymc as pm
+        >>> w = np.random.default_rng(1).normal(size=(50, 2))
+        >>> with pm.Model() as model:
+        ...     family = NormalRegression.learned("y", w[:, 0] ** 2, w)
+        >>> [variable.name for variable in model.free_RVs]
+        ['y_share', 'y_kappa', 'y_g', 'y_excess']
+        """
+        prior = Hyperpriors(name, X)
+        [m], [v] = feature_moments(cls, prior.values)
+        tensor, values = prior.covariates(covariates)
+        center, C = sample_moments(cls, values, "covariates")
+        share = prior.log_normal("share", -1.0, 1.0)
+        kappa = prior.log_normal("kappa", -2.0, 2.0)
+        g = prior.log_normal("g", 0.0, 2.0)
+        excess = prior.log_normal("excess", 1.0, 1.0)
+        shifted = tensor - center
+        is_array = isinstance(shifted, np.ndarray)
+        ones = np.ones((len(values), 1)) if is_array else pt.ones_like(shifted[:, :1])
+        design = np.hstack([ones, shifted]) if is_array else pt.concatenate([ones, shifted], axis=1)
+        p = len(center)
+        of_intercept, of_slopes = np.zeros((p + 1, p + 1)), np.zeros((p + 1, p + 1))
+        of_intercept[0, 0], of_slopes[1:, 1:] = 1.0, C
+        Lambda = kappa * of_intercept + of_slopes / g
+        mu = np.array([m, *_common_slopes(values, prior.values[:, 0])])
+        return cls(design, mu, Lambda, 1.0 + excess, share * v * excess)
+
+    def complete(self, X):
+        # A vector stands for one covariate.
+        return self._replace(covariates=self.covariates[:, None]) if np.ndim(self.covariates) == 1 else self
+
+    def canonical(self):
+        if np.ndim(self.mu) > 0:
+            return self
+        row = self.Lambda[0]
+        return self._replace(mu=self.mu + (pt.zeros_like(row) if isinstance(row, Variable) else np.zeros_like(row)))
+
+    def prepare_data(self, X):
+        values = check_matrix(self, X)
+        if values.shape[1] != 1:
+            raise ValueError(f"data of NormalRegression must be a vector of responses; got shape {values.shape}")
+        W = known_value(self.covariates)
+        if W is None:
+            # Covariates are tensors of a model that is being made.
+            return None
+        W, y = _checked_covariates(W, len(values)), values[:, 0]
+        # What a fit of all data leaves of the responses has digits to spare wherever they are.
+        present, scale = ~np.isnan(y), np.maximum(np.abs(W).max(axis=0, initial=0.0), 1e-300)
+        center = np.linalg.lstsq(W[present] / scale, y[present], rcond=None)[0] / scale
+        rows = np.column_stack([W, y - W @ center])
+        return Centred(rows, center, summation_grid(rows))
+
+    def prepare_alike(self, X, data):
+        y = check_matrix(self, X)[:, 0]
+        W = _checked_covariates(self.covariates, len(y))
+        return data._replace(values=np.column_stack([W, y - W @ data.center]))
+
+    def check_resolution(self, data, title):
+        check_shape("alpha of NormalRegression", self.alpha, "variance", "beta")
+        width, residuals = math.sqrt(self.beta), np.nan_to_num(np.abs(data.values[:, -1]), nan=0.0)
+        if residuals.max(initial=0.0) > min(LARGEST_RATIO * width, LARGEST_DISTANCE):
+            item = int(residuals.argmax())
+            raise ValueError(
+                f"{title}: the response of item {item} is {residuals[item]:.6g} away from a linear fit of all data, "
+                f"{residuals[item] / width:.2g} times the width {width:.2g} of a cluster; doubles resolve at most "
+                f"{LARGEST_RATIO:.0e}. If it is a code for a missing value, make it NaN; or choose larger beta"
+            )
+        length = np.linalg.norm(np.linalg.cholesky(self.Lambda).T @ self.mu)
+        if not length <= LARGEST_RATIO * width:
+            raise ValueError(
+                f"mu of NormalRegression must be within {LARGEST_RATIO:.0e} prior standard deviations of a linear fit "
+                f"of all data: doubles resolve no more; got {length / width:.2g}"
+            )
+
+    # A row of statistics: count, sums of products of v = (w, y), lower triangle, by rows, and the low parts of these.
+    # A row of the cache: constant, alpha_n, inverse W of the Cholesky factor of A_n (see `regression_rows.py`; lower
+    # triangle, by rows), workspace (2 p + 2).  With h the sum of the squares of the first p entries of W v, and e the
+    # last one, the log predictive is
+    #     constant - log(1 + h)/2 - (alpha_n + 1/2) log(1 + e^2 / (1 + h)).
+    def statistics_size(self):
+        q = self.mu.shape[0] + 1
+        return 1 + q * (q + 1)
+
+    def add_item(self, statistics, data, item, sign):
+        v = data.values[item]
+        if not math.isnan(v[v.shape[0] - 1]):
+            regression_rows.add_products(statistics, v, data.grid, sign)
+
+    def cache_size(self):
+        q = self.mu.shape[0] + 1
+        return 2 + q * (q + 1) // 2 + 2 * q
+
+    def refresh_cache(self, statistics, cache):
+        p = self.mu.shape[0]
+        work = np.empty((p + 2, p + 1))
+        regression_rows.factor_moments(self, statistics, work)
+        wishart_rows.cholesky_of_factored(work, p + 1, work[p + 1])
+        wishart_rows.write_inverse_factor(work, p + 1, cache[2:])
+        last = cache[1 + (p + 1) * (p + 2) // 2]
+        cache[1] = self.alpha + 0.5 * statistics[0]
+        cache[0] = log_rising_factorial(cache[1], 0.5) + math.log(last) - 0.5 * _LOG_PI
+
+    def update_cache(self, statistics, cache, data, item, sign):
+        v = data.values[item]
+        q = v.shape[0]
+        if math.isnan(v[q - 1]):
+            return
+        add_item(self, statistics, data, item, sign)
+        workspace = cache[cache.shape[0] - 2 * q :]
+        for j in range(q):
+            workspace[j] = v[j]
+        if not wishart_rows.add_rank_one(cache[2:], q, sign):
+            refresh_cache(self, statistics, cache)
+            return
+        cache[1] = self.alpha + 0.5 * statistics[0]
+        cache[0] = log_rising_factorial(cache[1], 0.5) + math.log(cache[1 + q * (q + 1) // 2]) - 0.5 * _LOG_PI
+
+    def log_predictive(self, cache, data, item):
+        v = data.values[item]
+        q = v.shape[0]
+        if math.isnan(v[q - 1]):
+            return 0.0
+        leverage, last = regression_rows.leverage_and_residual(cache, v)
+        growth = 1.0 + leverage
+        return cache[0] - 0.5 * math.log(growth) - (cache[1] + 0.5) * math.log(1.0 + last * last / growth)
+
+    def log_predictive_without(self, statistics, cache, data, item):
+        # Without v, |Lambda_n| has the factor 1 - h, and |A_n| the factor 1 - h - e^2.
+        v = data.values[item]
+        q = v.shape[0]
+        if math.isnan(v[q - 1]):
+            return 0.0
+        leverage, last = regression_rows.leverage_and_residual(cache, v)
+        left = 1.0 - leverage
+        if not left - last * last > _LEAST_SHARE_LEFT:
+            return math.nan
+        power = cache[1] - 0.5
+        constant = log_rising_factorial(power, 0.5) + math.log(cache[1 + q * (q + 1) // 2]) - 0.5 * _LOG_PI
+        return constant + 0.5 * math.log(left) + power * math.log(1.0 - last * last / left)
+
+    def student_predictive(self, cache, data, item, feature, law):
+        # The last row of W is (-m_n, 1) / sqrt(2 beta_n).
+        v = data.values[item]
+        p = v.shape[0] - 1
+        leverage, _ = regression_rows.leverage_and_residual(cache, v)
+        k = 2 + p * (p + 1) // 2
+        law[1] = 0.0
+        for j in range(p):
+            law[1] += v[j] * (data.center[j] - cache[k + j] / cache[k + p])
+        law[0] = 2.0 * cache[1]
+        law[2] = math.sqrt((1.0 + leverage) / law[0]) / cache[k + p]
+
+    # A column of a panel: in rows, the first two entries of the cache, the last row of W, and memory for h and e; in
+    # lanes, 0 and W_i0 ... W_ii for each of the other i.
+    def panel_shape(self):
+        p = self.mu.shape[0]
+        return p + 5, 1, p + p * (p + 1) // 2
+
+    def write_panel(self, cache, rows, lanes, column):
+        p = self.mu.shape[0]
+        rows[0, column], rows[1, column] = cache[0], cache[1]
+        wishart_rows.write_lanes(lanes[0], column, cache[2:], np.zeros(p))
+        last = 2 + p * (p + 1) // 2
+        for j in range(p + 1):
+            rows[2 + j, column] = cache[last + j]
+
+    def add_log_predictives(self, rows, lanes, data, item, width, values):
+        v = data.values[item]
+        q = v.shape[0]
+        if math.isnan(v[q - 1]):
+            return
+        leverage, last = rows[2 + q], rows[3 + q]
+        squared_lengths(lanes[0], v[: q - 1], width // LANES, leverage)
+        last.fill(0.0)
+        for j in range(q):
+            entries, x = rows[2 + j], v[j]
+            for k in range(width // LANES * LANES):
+                last[k] += entries[k] * x
+        for k in range(width // LANES * LANES):
+            growth = 1.0 + leverage[k]
+            distance = log_above_one(1.0 + last[k] * last[k] / growth)
+            values[k] += rows[0, k] - 0.5 * log_above_one(growth) - (rows[1, k] + 0.5) * distance
+
+    def log_likelihood(self, X, labels):
+        covariates, mu, Lambda, alpha, beta = self
+        n_clusters = labels.max() + 1
+        observed = pt.invert(pt.isnan(X[:, 0]))
+        counts = segment_sum(observed.astype("float64"), labels, n_clusters)
+        # About the prior mean, A has the blocks Lambda and 2 beta.
+        rows = pt.switch(observed[:, None], covariates, 0)
+        residuals = pt.switch(observed, X[:, 0], 0) - (rows * mu).sum(axis=1)
+        side = pt.zeros_like(Lambda[:, :1])
+        last = pt.concatenate([side.T, np.zeros((1, 1)) + 2 * beta], axis=1)
+        A = pt.concatenate([pt.concatenate([Lambda, side], axis=1), last], axis=0)
+        precision = log_determinants(Lambda, rows, labels, n_clusters)
+        whole = log_determinants(A, pt.concatenate([rows, residuals[:, None]], axis=1), labels, n_clusters)
+        log_beta_n = whole - precision - np.log(2)
+        return (
+            symbolic_log_rising_factorial(alpha, counts / 2)
+            - alpha * (log_beta_n - pt.log(beta))
+            - counts / 2 * (log_beta_n + _LOG_2_PI)
+            + (symbolic_log_determinant(Lambda) - precision) / 2
+        ).sum()
+
+    def log_marginal(self, statistics):
+        p = self.mu.shape[0]
+        if statistics[0] <= 0.0:
+            return 0.0
+        work = np.empty((p + 2, p + 1))
+        regression_rows.factor_moments(self, statistics, work)
+        log_determinant = wishart_rows.log_determinant_of(self.Lambda)
+        return regression_rows.factored_log_marginal(self, statistics[0], work, log_determinant)
+
+    def log_marginals_with_gradient(self, statistics, gradient):
+        return regression_rows.add_marginal_gradients(self, statistics, gradient)
+
+    def parameters_size(self):
+        return self.mu.shape[0] + 1
+
+    def draw_parameters(self, statistics, rng, parameters):
+        regression_rows.draw_coefficients_and_variance(self, statistics, rng, parameters)
+
+    def draw_item(self, parameters, rng, item, values):
+        p = self.mu.shape[0]
+        values[0] = math.sqrt(parameters[p]) * rng.standard_normal()
+        for j in range(p):
+            values[0] += parameters[j] * self.covariates[item, j]
+
+    # Coefficients, factor of the squared residual, constant, and memory for the residual.
+    def component_panel(self, n_columns):
+        return np.zeros((self.mu.shape[0] + 3, n_columns))
+
+    def write_component(self, parameters, panel, column):
+        p = self.mu.shape[0]
+        for j in range(p):
+            panel[j, column] = parameters[j]
+        panel[p, column] = -0.5 / parameters[p]
+        panel[p + 1, column] = -0.5 * (_LOG_2_PI + math.log(parameters[p]))
+
+    def add_component_densities(self, panel, data, item, width, values):
+        v = data.values[item]
+        p = v.shape[0] - 1
+        if math.isnan(v[p]):
+            return
+        residual = panel[p + 2]
+        residual.fill(v[p])
+        for j in range(p):
+            coefficient, x = panel[j], v[j]
+            for k in range(width // LANES * LANES):
+                residual[k] -= coefficient[k] * x
+        for k in range(width // LANES * LANES):
+            values[k] += panel[p + 1, k] + panel[p, k] * residual[k] * residual[k]
+
+
+def _common_slopes(W, y):
+    """Slopes (p,) of the least-squares line, shrunk to 0 by what chance explains of the response."""
+    present = ~np.isnan(y)
+    W, y = W[present] - W[present].mean(axis=0), y[present] - y[present].mean()
+    scale = np.maximum(np.abs(W).max(axis=0), 1e-300)
+    slopes = np.linalg.lstsq(W / scale, y, rcond=None)[0] / scale
+    fit, degrees = W @ slopes, len(y) - 1 - W.shape[1]
+    explained, left = fit @ fit, (y - fit) @ (y - fit)
+    if degrees < 1 or not explained > 0.0:
+        return np.zeros(W.shape[1])
+    return max(0.0, 1.0 - W.shape[1] / degrees * (left / explained)) * slopes
+
+
+def _checked_covariates(W, n):
+    """Covariates (n, p) of the items, checked."""
+    W = np.ascontiguousarray(W, dtype="float64")
+    if len(W) != n:
+        raise ValueError(f"covariates of NormalRegression must have one row for each of the {n} items; got {len(W)}")
+    bad = ~(np.abs(W) <= LARGEST_DISTANCE)
+    if bad.any():
+        row, column = (int(k) for k in np.argwhere(bad)[0])
+        raise ValueError(
+            f"covariates of NormalRegression must be finite, without missing values, and at most "
+            f"{LARGEST_DISTANCE:.0e}; got {W[row, column]} in row {row}, column {column}"
+        )
+    return W

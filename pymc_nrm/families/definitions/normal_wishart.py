@@ -1,0 +1,423 @@
+"""Multivariate normal observations with full covariances and a normal-Wishart base measure."""
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytensor.tensor as pt
+import scipy
+from pytensor.gradient import disconnected_grad
+
+from pymc_nrm.families.arguments import check_matrix
+from pymc_nrm.families.base import Hyperparameter, add_item, conjugate_family, refresh_cache, segment_sum
+from pymc_nrm.families.conjugate import gaussian_log_affinities
+from pymc_nrm.families.gaps import check_filled
+from pymc_nrm.families.learned.hyperpriors import Hyperpriors, shared_text, wishart_fields
+from pymc_nrm.families.shared import wishart_rows
+from pymc_nrm.families.shared.moments import (
+    LARGEST_DISTANCE,
+    LARGEST_RATIO,
+    centred,
+    check_location,
+    check_ratio,
+    check_shape,
+    symbolic_shrinkage,
+)
+from pymc_nrm.families.shared.sample_covariance import sample_moments
+from pymc_nrm.families.shared.scatter import log_determinants, symbolic_log_determinant
+from pymc_nrm.families.shared.two_normals import join_normal, normal_wishart_log_density, split_normal
+from pymc_nrm.families.shared.wishart_gaps import draw_missing_entries, factor_one_gap, log_predictive_of_observed
+from pymc_nrm.kernels.lanes import LANES, log_above_one, squared_lengths, squared_lengths_of_items
+from pymc_nrm.kernels.pairs import split_at, split_product
+from pymc_nrm.kernels.special import log_rising_factorial, symbolic_log_rising_factorial
+
+_LOG_2_PI = math.log(2.0 * math.pi)
+
+
+@conjugate_family(
+    hyperparameters={
+        "mu": Hyperparameter(("d",), "real"),
+        "kappa": Hyperparameter((), "positive"),
+        "Psi": Hyperparameter(("d", "d"), "positive definite"),
+        "nu": Hyperparameter((), "greater than d - 1"),
+    },
+    parameters={"mean": ("d",), "covariance": ("d", "d")},
+    continuous=True,
+    missing_allowed=True,
+)
+class NormalWishart(NamedTuple):
+    """Multivariate normal data; every cluster has its own mean and full covariance.
+
+    ``x[i] ~ N(m[c], inverse(Lambda[c]))``, ``m ~ N(mu, inverse(kappa Lambda))``, ``Lambda ~ Wishart(nu,
+    inverse(Psi))``, so that the prior mean of the covariance is ``Psi / (nu - d - 1)``.  Missing values (NaN) of a
+    :class:`~pymc_nrm.Mixture` are variables of the model, drawn with the labels of their items.
+
+    Parameters
+    ----------
+    mu : float, tensor or random variable, scalar or shape (d,)
+        Prior mean, in the units of the data, and within about 2e10 widths of a cluster from them.
+    kappa : positive float, tensor or random variable
+        Prior number of observations behind ``mu``.
+    Psi : positive definite tensor or random variable, shape (d, d)
+        Prior scatter, in squared units of the data.
+    nu : float, tensor or random variable, greater than d - 1
+        Degrees of freedom, at most 1e8.
+
+    Notes
+    -----
+    With n points of mean m and scatter S about it, ``kappa_n = kappa + n``, ``nu_n = nu + n`` and
+    ``Psi_n = Psi + S + kappa n / kappa_n (m - mu)(m - mu)'``, the log marginal is
+    ``-n d/2 log pi + d/2 log(kappa / kappa_n) + nu/2 log|Psi| - nu_n/2 log|Psi_n| + log Gamma_d(nu_n/2) /
+    Gamma_d(nu/2)`` (Murphy 2007, "Conjugate Bayesian analysis of the Gaussian distribution", eq. 266); the predictive
+    is a multivariate Student t (eq. 258).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import pymc as pm
+    >>> import pymc_nrm as nrm
+    >>> X = np.random.default_rng(1).normal(size=(5, 2))
+    >>> with pm.Model():
+    ...     z = nrm.Partition("z", nrm.DirichletProcess(1.0), n=5)
+    ...     x = nrm.Mixture("x", z, nrm.NormalWishart(mu=[0, 0], kappa=0.1, Psi=np.eye(2), nu=8), observed=X)
+    """
+
+    mu: Any
+    kappa: Any
+    Psi: Any
+    nu: Any
+
+    @classmethod
+    @shared_text(", n is at most d, or columns are constant or linear combinations of others")
+    def from_data(cls, X: Any) -> "NormalWishart":
+        """Weakly informative hyperparameters on the scale of the data: the defaults of Lee & Choi (2015), section 5.
+
+        ``mu`` is the sample mean, ``kappa = 0.1``, ``nu = d + 6`` and ``Psi = Sigma / (10 |Sigma|)^(1/d)``, where Sigma
+        is the sample covariance.  The determinant of Psi is therefore 0.1 whatever the units of the data.
+
+        Examples
+        --------
+        >>> X = np.random.default_rng(1).normal(size=(50, 2))
+        >>> round(float(np.linalg.det(NormalWishart.from_data(X).Psi)), 6)
+        0.1
+        """
+        mean, covariance = sample_moments(cls, X)
+        d = len(mean)
+        log_determinant = np.linalg.slogdet(covariance).logabsdet
+        Psi = covariance / np.exp((math.log(10.0) + log_determinant) / d)
+        return cls(mu=mean, kappa=0.1, Psi=Psi, nu=d + 6.0)
+
+    @classmethod
+    @shared_text(", n is at most d, or columns are constant or linear combinations of others")
+    def learned(cls, name: str, X: Any) -> "NormalWishart":
+        """Hyperparameters learned with the partition: hyperpriors in the model at hand, centred at the sample moments.
+
+        With m and S the mean and covariance of the data and ``L L' = S``::
+
+            share ~ LogNormal(-1, 1)                 kappa ~ LogNormal(-3, 1)
+            W ~ Wishart(d + 2, I) / (d + 2)          nu - d - 1 = excess ~ LogNormal(1.5, 1)
+            Psi / (nu - d - 1) = share L W L'        mu = m
+
+        Clusters are expected to have the covariance ``share L W L'``: a share of that of the data, of another shape.
+        W is made of its Bartlett factor, the variables ``squared_pivot`` and ``below_pivot``.  The prior moves with the
+        data: if they become ``A x + b``, the laws of partitions and of predictions are unchanged.
+
+        Examples
+        --------
+        >>> import pymc as pm
+        >>> X = np.random.default_rng(1).normal(size=(50, 2))
+        >>> with pm.Model() as model:
+        ...     family = NormalWishart.learned("x", X)
+        >>> [variable.name for variable in model.free_RVs]
+        ['x_share', 'x_kappa', 'x_excess', 'x_squared_pivot', 'x_below_pivot']
+        """
+        prior = Hyperpriors(name, X)
+        mean, covariance = sample_moments(cls, prior.values)
+        return cls(mu=mean, **prior.normal_wishart(prior.features(), covariance))
+
+    @staticmethod
+    def learned_fields(share, kappa, excess, squared_pivot, below_pivot, *, scale):
+        """Hyperparameters given the variables that ``learned`` adds, and ``L / sqrt(d + 2)``, shape (d, d)."""
+        return wishart_fields(share, kappa, excess, squared_pivot, below_pivot, scale=scale)
+
+    def prepare_data(self, X):
+        return centred(check_matrix(self, X))
+
+    def check_resolution(self, data, title):
+        check_filled(type(self), data.values, title)
+        check_shape("nu of NormalWishart", self.nu, "covariance", "Psi")
+        # The width of a cluster in each feature given all others; the check of supports refuses a singular Psi.
+        width = np.sqrt(1.0 / np.diag(np.linalg.pinv(self.Psi)))
+        check_ratio(data, width, "Psi", title)
+        n, d = data.values.shape
+        # Psi_n has the term w s s', next to which its factor must resolve Psi; a single variance has nothing to lose.
+        weight = self.kappa / (1.0 + self.kappa / max(n, 1))
+        largest = LARGEST_RATIO * width / np.sqrt(weight) if d > 1 else LARGEST_DISTANCE
+        check_location("mu of NormalWishart", self.mu, data, largest)
+
+    # A row of statistics: count, sums (d), second moments (lower triangle, by rows), and the low parts of both.
+    # A row of the cache: log constant, (nu_n + 1)/2, kappa_n/(kappa_n + 1), mean (d), inverse of the Cholesky factor of
+    # Psi_n (lower triangle, by rows), workspace (2 d).  The log predictive is
+    #     constant - (nu_n + 1)/2 log(1 + kappa_n/(kappa_n + 1) |W (x - m_n)|^2),   W' W = inverse(Psi_n).
+    def statistics_size(self):
+        d = self.mu.shape[0]
+        return 1 + d * (d + 3)
+
+    def add_item(self, statistics, data, item, sign):
+        x = data.values[item]
+        d = x.shape[0]
+        low_part = wishart_rows.low_offset(d)
+        statistics[0] += sign
+        k = 1 + d
+        for i in range(d):
+            x_i, large = x[i], 1.5 * data.grid[1, i]
+            high, low = split_at(x_i, data.grid[0, i])
+            statistics[1 + i] += sign * high
+            statistics[1 + i + low_part] += sign * low
+            row, row_low = statistics[k : k + i + 1], statistics[k + low_part : k + low_part + i + 1]
+            for j in range(row.shape[0]):
+                high, low = split_product(x_i, x[j], large * data.grid[1, j])
+                row[j] += sign * high
+                row_low[j] += sign * low
+            k += i + 1
+
+    def cache_size(self):
+        d = self.mu.shape[0]
+        return 3 + 3 * d + d * (d + 1) // 2
+
+    def refresh_cache(self, statistics, cache):
+        d = self.mu.shape[0]
+        factor = wishart_rows.new_workspace(d)
+        weight = wishart_rows.posterior_factor(self, statistics, cache[3 : 3 + d], factor)
+        rows = cache[3 + d :]
+        wishart_rows.write_inverse_factor(factor, d, rows)
+        for j in range(d):
+            rows[d * (d + 1) // 2 + j] = factor[d + 3, j]
+        wishart_rows.add_rank_one(rows, d, weight)
+        wishart_rows.set_constants(self, statistics[0], d, cache)
+
+    def update_cache(self, statistics, cache, data, item, sign):
+        d = data.values.shape[1]
+        if d == 2:
+            x_1, x_2, grid = data.values[item, 0], data.values[item, 1], data.grid
+            large_1, large_2, unit_1, unit_2 = grid[0, 0], grid[0, 1], grid[1, 0], grid[1, 1]
+            if not wishart_rows.update_plane(self, statistics, cache, x_1, x_2, large_1, large_2, unit_1, unit_2, sign):
+                refresh_cache(self, statistics, cache)
+            return
+        kappa_n = self.kappa + statistics[0]
+        add_item(self, statistics, data, item, sign)
+        # Psi_n changes by a multiple of v v' with v = x - mean.
+        step = sign / (kappa_n + sign)
+        mean, v = cache[3 : 3 + d], cache[cache.shape[0] - 2 * d : cache.shape[0] - d]
+        for j in range(d):
+            v[j] = data.values[item, j] - mean[j]
+        if not wishart_rows.add_rank_one(cache[3 + d :], d, kappa_n * step):
+            refresh_cache(self, statistics, cache)
+            return
+        for j in range(d):
+            mean[j] += step * v[j]
+        wishart_rows.set_constants(self, statistics[0], d, cache)
+
+    def log_predictive(self, cache, data, item):
+        d = data.values.shape[1]
+        distance = 0.0
+        k = 3 + d
+        for i in range(d):
+            total = 0.0
+            for j in range(i + 1):
+                total += cache[k + j] * (data.values[item, j] - cache[3 + j])
+            distance += total * total
+            k += i + 1
+        if math.isnan(distance):
+            return log_predictive_of_observed(cache, data.values[item])
+        return cache[0] - cache[1] * math.log(1.0 + cache[2] * distance)
+
+    def draw_missing(self, cache, data, item, rng):
+        draw_missing_entries(cache, data.values[item], rng)
+
+    def log_predictive_without(self, statistics, cache, data, item):
+        # Without x, Psi_n is Psi_n - kappa_n/(kappa_n - 1) (x - m_n) (x - m_n)', of determinant |Psi_n| times `left`.
+        d = data.values.shape[1]
+        kappa_n, nu_n = self.kappa + statistics[0], self.nu + statistics[0]
+        ratio = (kappa_n - 1.0) / kappa_n
+        if d == 2:
+            v_1, v_2 = data.values[item, 0] - cache[3], data.values[item, 1] - cache[4]
+            y_1, y_2 = cache[5] * v_1, cache[6] * v_1 + cache[7] * v_2
+            left = 1.0 - (y_1 * y_1 + y_2 * y_2) / ratio
+            product = (0.5 * nu_n - 1.0) * ratio / math.pi * (cache[5] * cache[7])
+            if not left > _LEAST_DETERMINANT_SHARE:
+                return math.nan
+            return math.log(product) + 0.5 * (nu_n - 1.0) * math.log(left)
+        distance, product = 0.0, 1.0
+        k = 3 + d
+        for i in range(d):
+            total = 0.0
+            for j in range(i + 1):
+                total += cache[k + j] * (data.values[item, j] - cache[3 + j])
+            distance += total * total
+            product *= cache[k + i]
+            k += i + 1
+        left = 1.0 - distance / ratio
+        if not left > _LEAST_DETERMINANT_SHARE:
+            return math.nan
+        # Gamma(nu_n/2) / Gamma(nu_n/2 - d/2) is a product of d/2 factors if d is even.
+        total = 0.0
+        if d % 2 == 1:
+            total = log_rising_factorial(0.5 * (nu_n - d), 0.5 * d) + 0.5 * d * math.log(ratio / math.pi)
+        else:
+            for i in range(d // 2):
+                product *= (0.5 * nu_n - 1.0 - i) * ratio / math.pi
+        if not 1e-300 < product < 1e300:
+            return math.nan
+        return total + math.log(product) + 0.5 * (nu_n - 1.0) * math.log(left)
+
+    def student_predictive(self, cache, data, item, feature, law):
+        # The squared length of W (x - m_n) is (norm t + component)^2 + distance for x = m_n + t in the feature.
+        distance, norm, component = factor_one_gap(cache, data.values[item], feature)
+        law[0] = 2.0 * cache[1] - 1.0
+        law[1] = cache[3 + feature] - component / norm + data.center[feature]
+        law[2] = math.sqrt((1.0 + cache[2] * distance) / (law[0] * cache[2])) / norm
+
+    # A column of a panel: in rows, the first three entries of the cache, and memory; in lanes, -(W m_n)_i and
+    # W_i0 ... W_ii for each i.
+    def panel_shape(self):
+        d = self.mu.shape[0]
+        return 4, 1, d + d * (d + 1) // 2
+
+    def write_panel(self, cache, rows, lanes, column):
+        d = self.mu.shape[0]
+        for i in range(3):
+            rows[i, column] = cache[i]
+        wishart_rows.write_lanes(lanes[0], column, cache[3 + d :], cache[3 : 3 + d])
+
+    def add_log_predictives(self, rows, lanes, data, item, width, values):
+        lengths = rows[3]
+        squared_lengths(lanes[0], data.values[item], width // LANES, lengths)
+        for k in range(width // LANES * LANES):
+            values[k] += rows[0, k] - rows[1, k] * log_above_one(1.0 + rows[2, k] * lengths[k])
+
+    def log_likelihood(self, X, labels):
+        mu, kappa, Psi, nu = self
+        n_clusters = labels.max() + 1
+        d = X.shape[1]
+        # Shifting a cluster and its mu changes nothing, so the gradient may treat centres as constants.  With residuals
+        # about cluster means, no large second moments are subtracted.
+        counts = segment_sum(pt.ones_like(labels, dtype="float64"), labels, n_clusters)
+        divisors = pt.maximum(counts, 1)[:, None]
+        centers = disconnected_grad(segment_sum(X, labels, n_clusters) / divisors)
+        X = X - centers[labels]
+        means = segment_sum(X, labels, n_clusters) / divisors
+        shift = means + (centers - mu)
+        # Psi_n is Psi plus the squares of these rows.
+        rows = pt.concatenate([X - means[labels], pt.sqrt(counts * symbolic_shrinkage(kappa, counts))[:, None] * shift])
+        row_labels = pt.concatenate([labels, pt.arange(n_clusters)])
+        halves = pt.arange(d) / 2
+        log_gamma_ratio = symbolic_log_rising_factorial(nu / 2 - halves, counts[:, None] / 2)
+        return (
+            -counts * d / 2 * np.log(np.pi)
+            + d / 2 * (pt.log(kappa) - pt.log(kappa + counts))
+            + nu / 2 * symbolic_log_determinant(Psi)
+            - (nu + counts) / 2 * log_determinants(Psi, rows, row_labels, n_clusters)
+            + log_gamma_ratio.sum(axis=1)
+        ).sum()
+
+    def log_marginal(self, statistics):
+        d = self.mu.shape[0]
+        n = statistics[0]
+        if n <= 0.0:
+            return 0.0
+        nu, nu_n = self.nu, self.nu + n
+        total = 0.5 * d * (math.log(self.kappa / (self.kappa + n)) - n * math.log(math.pi))
+        total += 0.5 * nu * wishart_rows.prior_log_determinant(self)
+        total -= 0.5 * nu_n * wishart_rows.log_determinant(self, statistics)
+        # Gamma(x) Gamma(x - 1/2) is Gamma(2x - 1) up to a power of 2, which halves the number of gamma functions.
+        for i in range(0, d - 1, 2):
+            total += log_rising_factorial(nu - i - 1.0, n) - n * math.log(2.0)
+        if d % 2 == 1:
+            total += log_rising_factorial(0.5 * (nu - d + 1.0), 0.5 * n)
+        return total
+
+    def log_marginals_with_gradient(self, statistics, gradient):
+        return wishart_rows.add_marginal_gradients(self, statistics, gradient)
+
+    def parameters_size(self):
+        d = self.mu.shape[0]
+        return d + d * d
+
+    def draw_parameters(self, statistics, rng, parameters):
+        wishart_rows.draw_mean_and_covariance(self, statistics, rng, parameters)
+
+    def log_parameter_density(self, statistics, parameters):
+        return normal_wishart_log_density(self, statistics, parameters)
+
+    def split_parameters(self, parameters, p, q, rng, first, second):
+        split_normal(parameters, p, q, rng, first, second)
+
+    def join_parameters(self, p, q, first, second, parameters):
+        return join_normal(p, q, first, second, parameters)
+
+    def draw_item(self, parameters, rng, item, values):
+        d = values.shape[0]
+        factor = np.linalg.cholesky(parameters[d:].copy().reshape((d, d)))
+        for i in range(d):
+            values[i] = parameters[i]
+        for j in range(d):
+            noise = rng.standard_normal()
+            for i in range(j, d):
+                values[i] += factor[i, j] * noise
+
+    def component_panel(self, n_columns):
+        d = self.mu.shape[0]
+        lanes = np.zeros((n_columns // LANES, d + d * (d + 1) // 2, LANES))
+        factors, values = np.empty((n_columns, lanes.shape[1])), np.empty((d, LANES))
+        return NormalPanel(lanes, np.empty(n_columns), np.empty(n_columns), factors, values)
+
+    def write_component(self, parameters, panel, column):
+        d = self.mu.shape[0]
+        factor = np.linalg.cholesky(parameters[d:].copy().reshape((d, d)))
+        rows = np.empty(d * (d + 1) // 2)
+        wishart_rows.write_inverse_factor(factor, d, rows)
+        wishart_rows.write_lanes(panel.lanes, column, rows, parameters[:d])
+        for row in range(panel.lanes.shape[1]):
+            panel.factors[column, row] = panel.lanes[column // LANES, row, column % LANES]
+        panel.constants[column] = -0.5 * d * _LOG_2_PI
+        for i in range(d):
+            panel.constants[column] -= math.log(factor[i, i])
+
+    def add_component_densities(self, panel, data, item, width, values):
+        squared_lengths(panel.lanes, data.values[item], width // LANES, panel.distances)
+        for k in range(width // LANES * LANES):
+            values[k] += panel.constants[k] - 0.5 * panel.distances[k]
+
+    def add_densities_of_items(self, panel, data, items, n_components, values):
+        for lane in range(LANES):
+            for j in range(self.mu.shape[0]):
+                panel.values[j, lane] = data.values[items[lane], j]
+        for k in range(n_components):
+            squared_lengths_of_items(panel.factors[k], panel.values, panel.distances)
+            for lane in range(LANES):
+                values[k, lane] += panel.constants[k] - 0.5 * panel.distances[lane]
+
+    def component_mean(self, parameters):
+        return parameters["mean"]
+
+    def component_cdf(self, parameters, feature, x):
+        mean, variance = parameters["mean"][:, feature], parameters["covariance"][:, feature, feature]
+        return scipy.special.ndtr((x - mean[:, None]) / np.sqrt(variance)[:, None])
+
+    def log_affinities(self, parameters):
+        return gaussian_log_affinities(parameters["mean"], parameters["covariance"])
+
+
+# If removing an item leaves less than this share of the determinant, fewer than about ten digits are right.
+_LEAST_DETERMINANT_SHARE = 1e-6
+
+
+class NormalPanel(NamedTuple):
+    """Components as ``squared_lengths`` reads them (b = -W mean, W W' = precision), as ``factors``, and memory."""
+
+    lanes: Any
+    constants: Any
+    distances: Any
+    factors: Any
+    values: Any

@@ -1,0 +1,315 @@
+"""Poisson observations with a Gamma base measure, independent across features."""
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytensor.tensor as pt
+import scipy
+
+from pymc_nrm.families.arguments import LARGEST_COUNT, check_matrix
+from pymc_nrm.families.base import Hyperparameter, conjugate_family, segment_sum
+from pymc_nrm.families.components import write_logarithms
+from pymc_nrm.families.conjugate import log_marginal
+from pymc_nrm.families.fast import add_log_rising_factorials, add_logarithms, multiply_rising_factorial
+from pymc_nrm.families.learned.hyperpriors import Hyperpriors, shared_text
+from pymc_nrm.families.shared.moments import symbolic_log_growth
+from pymc_nrm.families.shared.two_components import beta_shapes, log_beta_density
+from pymc_nrm.kernels.lanes import LANES
+from pymc_nrm.kernels.special import (
+    digamma,
+    draw_beta,
+    draw_gamma,
+    log_gamma_ratio,
+    log_rising_factorial,
+    symbolic_log_rising_factorial,
+)
+
+# Draws of Poisson variables are whole numbers of 64 bits.
+_LARGEST_RATE = 9e18
+
+
+@conjugate_family(
+    hyperparameters={"alpha": Hyperparameter(("d",), "positive"), "beta": Hyperparameter(("d",), "positive")},
+    parameters={"rate": ("d",)},
+    continuous=False,
+    missing_allowed=False,
+)
+class PoissonGamma(NamedTuple):
+    """Counts up to 1e9; each feature has its own Gamma distributed rate in every cluster.
+
+    ``x[i, j] ~ Poisson(rate[c, j])``, ``rate[c, j] ~ Gamma(alpha[j], rate beta[j])``.
+
+    Parameters
+    ----------
+    alpha, beta : positive float, tensor or random variable, scalar or shape (d,)
+        Prior sum of counts, and the prior number of observations behind it.
+
+    Notes
+    -----
+    The log marginal of n items with sums s is
+    ``sum_j log Gamma(alpha + s) / Gamma(alpha) + alpha log beta - (alpha + s) log(beta + n)`` minus the sum of all
+    ``log x!``.  The predictive is negative binomial.
+
+    Examples
+    --------
+    >>> import pymc as pm
+    >>> import pymc_nrm as nrm
+    >>> with pm.Model():
+    ...     z = nrm.Partition("z", nrm.DirichletProcess(1.0), n=3)
+    ...     x = nrm.Mixture("x", z, nrm.PoissonGamma(1.0, 0.5), observed=[[0, 3], [1, 4], [7, 0]])
+    """
+
+    alpha: Any = 1.0
+    beta: Any = 1.0
+
+    @classmethod
+    @shared_text()
+    def learned(cls, name: str, X: Any) -> "PoissonGamma":
+        """Hyperparameters learned with the partition: hyperpriors in the model at hand, centred at the mean counts.
+
+        With m_j the mean count of feature j, half a count added::
+
+            alpha_j = concentration_j,   beta_j = concentration_j / m_j,   concentration_j ~ LogNormal(0, 1)
+
+        Rates of clusters have mean m_j and coefficient of variation ``1 / sqrt(concentration_j)``.
+
+        Examples
+        --------
+        >>> import pymc as pm
+        >>> X = [[0, 3], [1, 4], [7, 0]]
+        >>> with pm.Model() as model:
+        ...     family = PoissonGamma.learned("x", X)
+        >>> [variable.name for variable in model.free_RVs]
+        ['x_concentration']
+        """
+        prior = Hyperpriors(name, X)
+        values = prior.prepared(cls()).values
+        # Half a count in each feature keeps means above 0.
+        means = (values.sum(axis=0) + 0.5) / len(values)
+        return cls(**cls.learned_fields(prior.concentrations(), means=means))
+
+    @staticmethod
+    def learned_fields(concentration, *, means):
+        """Hyperparameters given the concentrations that ``learned`` adds, and mean counts (d,)."""
+        return {"alpha": concentration, "beta": concentration / means}
+
+    def prepare_data(self, X):
+        values = check_matrix(self, X, integer=True, lower=0, upper=LARGEST_COUNT)
+        return Counts(values, scipy.special.gammaln(values + 1).sum(axis=1))
+
+    # A row of statistics: sums (d), count, sum of log x!.
+    # A row of the cache: constant, alpha_n (d), log(beta_n + 1) (d), with the constant
+    # sum_j alpha_n log(beta_n / (beta_n + 1)).
+    def statistics_size(self):
+        return self.alpha.shape[0] + 2
+
+    def add_item(self, statistics, data, item, sign):
+        d = data.values.shape[1]
+        for j in range(d):
+            statistics[j] += sign * data.values[item, j]
+        statistics[d] += sign
+        statistics[d + 1] += sign * data.log_factorials[item]
+
+    def cache_size(self):
+        return 1 + 2 * self.alpha.shape[0]
+
+    def refresh_cache(self, statistics, cache):
+        d = self.alpha.shape[0]
+        n = statistics[d]
+        constant = last_beta = log_odds = log_next = 0.0
+        for j in range(d):
+            if self.beta[j] != last_beta:
+                last_beta = self.beta[j]
+                log_next = math.log(last_beta + n + 1.0)
+                log_odds = -math.log1p(1.0 / (last_beta + n))
+            cache[1 + j] = self.alpha[j] + statistics[j]
+            cache[1 + d + j] = log_next
+            constant += cache[1 + j] * log_odds
+        cache[0] = constant
+
+    def log_predictive(self, cache, data, item):
+        # Gamma(alpha_n + x) / Gamma(alpha_n) is a product of x factors: all small counts of an item share a logarithm.
+        d = data.values.shape[1]
+        total, product = cache[0] - data.log_factorials[item], 1.0
+        for j in range(d):
+            x = data.values[item, j]
+            total -= x * cache[1 + d + j]
+            total, product = multiply_rising_factorial(total, product, cache[1 + j], x)
+        return total + math.log(product)
+
+    def log_predictive_without(self, statistics, cache, data, item):
+        # Gamma(alpha_n) / Gamma(alpha_n - x) is a product of x factors.
+        d = data.values.shape[1]
+        n = statistics[d]
+        total = -data.log_factorials[item]
+        product, last_beta, log_odds, log_rate = 1.0, math.nan, 0.0, 0.0
+        for j in range(d):
+            if self.beta[j] != last_beta:
+                last_beta = self.beta[j]
+                log_rate = math.log(last_beta + n)
+                log_odds = -math.log1p(1.0 / (last_beta + (n - 1.0)))
+            x = data.values[item, j]
+            others = self.alpha[j] + (statistics[j] - x)
+            total += others * log_odds - x * log_rate
+            total, product = multiply_rising_factorial(total, product, others, x)
+        return total + math.log(product)
+
+    # Rows of a panel: constant, log alpha_n (d), alpha_n (d), log(beta_n + 1) (d), and memory.
+    def panel_shape(self):
+        return 2 + 3 * self.alpha.shape[0], 0, 0
+
+    def write_panel(self, cache, rows, lanes, column):
+        d = self.alpha.shape[0]
+        rows[0, column] = cache[0]
+        for j in range(d):
+            rows[1 + j, column] = math.log(cache[1 + j])
+            rows[1 + d + j, column] = cache[1 + j]
+            rows[1 + 2 * d + j, column] = cache[1 + d + j]
+
+    def add_log_predictives(self, rows, lanes, data, item, width, values):
+        d = data.values.shape[1]
+        product = rows[1 + 3 * d]
+        for k in range(width // LANES * LANES):
+            values[k] += rows[0, k] - data.log_factorials[item]
+            product[k] = 1.0
+        n_factors = 0
+        for j in range(d):
+            x = data.values[item, j]
+            if x > 0.0:
+                log_rate = rows[1 + 2 * d + j]
+                for k in range(width // LANES * LANES):
+                    values[k] -= x * log_rate[k]
+                n_factors = add_log_rising_factorials(
+                    rows[1 + j], rows[1 + d + j], x, n_factors, product, width, values
+                )
+        add_logarithms(product, width, values)
+
+    def log_likelihood(self, X, labels):
+        alpha, beta = self
+        n_clusters = labels.max() + 1
+        X = X.astype("float64")
+        counts = segment_sum(pt.ones_like(labels, dtype="float64"), labels, n_clusters)[:, None]
+        sums = segment_sum(X, labels, n_clusters)
+        terms = symbolic_log_rising_factorial(alpha, sums) - sums * pt.log(beta + counts)
+        terms -= alpha * symbolic_log_growth(beta, counts)
+        return terms.sum() - pt.gammaln(X + 1).sum()
+
+    def log_marginal(self, statistics):
+        d = self.alpha.shape[0]
+        n = statistics[d]
+        if n <= 0.0:
+            return 0.0
+        total = -statistics[d + 1]
+        for j in range(d):
+            alpha, beta, count = self.alpha[j], self.beta[j], statistics[j]
+            total += log_rising_factorial(alpha, count) - count * math.log(beta + n) - alpha * math.log1p(n / beta)
+        return total
+
+    def log_marginals_with_gradient(self, statistics, gradient):
+        d = self.alpha.shape[0]
+        total = 0.0
+        for k in range(statistics.shape[0]):
+            total += log_marginal(self, statistics[k])
+            n = statistics[k, d]
+            for j in range(d):
+                alpha, beta, count = self.alpha[j], self.beta[j], statistics[k, j]
+                gradient[j] += digamma(alpha + count) - digamma(alpha) - math.log1p(n / beta)
+                gradient[d + j] += alpha / beta - (alpha + count) / (beta + n)
+        return total
+
+    def log_marginals_of_feature(self, rows, feature, factor):
+        d = self.alpha.shape[0]
+        a, b = factor * self.alpha[feature], factor * self.beta[feature]
+        of_a, total = math.lgamma(a), 0.0
+        for k in range(rows.shape[0]):
+            count, n = rows[k, feature], rows[k, d]
+            total += log_gamma_ratio(a, count, of_a) if count > 0.0 else 0.0
+            total -= a * math.log1p(n / b) + count * math.log(b + n)
+        return total
+
+    def parameters_size(self):
+        return self.alpha.shape[0]
+
+    def draw_parameters(self, statistics, rng, parameters):
+        d = self.alpha.shape[0]
+        for j in range(d):
+            parameters[j] = draw_gamma(rng, self.alpha[j] + statistics[j]) / (self.beta[j] + statistics[d])
+
+    def log_parameter_density(self, statistics, parameters):
+        d = self.alpha.shape[0]
+        total = 0.0
+        for j in range(d):
+            alpha, beta = self.alpha[j] + statistics[j], self.beta[j] + statistics[d]
+            total += alpha * math.log(beta) - math.lgamma(alpha)
+            total += (alpha - 1.0) * math.log(parameters[j]) - beta * parameters[j]
+        return total
+
+    # The first part has a share of the rate that is a beta variable of mean p, so that v is this share.
+    def split_parameters(self, parameters, p, q, rng, first, second):
+        for j in range(parameters.shape[0]):
+            a, b = beta_shapes(min(2.0, self.alpha[j]), p, q)
+            share, rest = draw_beta(rng, a, b)
+            first[j], second[j] = parameters[j] * share / p, parameters[j] * rest / q
+
+    def join_parameters(self, p, q, first, second, parameters):
+        total = 0.0
+        for j in range(parameters.shape[0]):
+            a, b = beta_shapes(min(2.0, self.alpha[j]), p, q)
+            one, other = p * first[j], q * second[j]
+            parameters[j] = one + other
+            total += log_beta_density(one / parameters[j], other / parameters[j], a, b)
+            total += math.log(p) + math.log(q) - math.log(parameters[j])
+        return total
+
+    def draw_item(self, parameters, rng, item, values):
+        for j in range(values.shape[0]):
+            if not parameters[j] < _LARGEST_RATE:
+                raise ValueError("a drawn rate of PoissonGamma is above 9e18, beyond whole numbers: lower alpha / beta")
+            values[j] = rng.poisson(parameters[j])
+
+    def component_panel(self, n_columns):
+        return np.empty((self.alpha.shape[0] + 1, n_columns))
+
+    def write_component(self, parameters, panel, column):
+        # Logarithms of the rates, then the sum of the rates.
+        write_logarithms(parameters, panel, column)
+        panel[parameters.shape[0], column] = parameters.sum()
+
+    def add_component_densities(self, panel, data, item, width, values):
+        d = data.values.shape[1]
+        for k in range(width // LANES * LANES):
+            values[k] -= data.log_factorials[item] + panel[d, k]
+        for j in range(d):
+            x = data.values[item, j]
+            if x > 0.0:
+                log_rate = panel[j]
+                for k in range(width // LANES * LANES):
+                    values[k] += x * log_rate[k]
+
+    def component_mean(self, parameters):
+        return parameters["rate"]
+
+    def component_cdf(self, parameters, feature, x):
+        below = scipy.special.pdtr(np.floor(np.maximum(x, 0.0)), parameters["rate"][:, feature, None])
+        return np.where(x < 0.0, 0.0, below)
+
+    def log_affinities(self, parameters):
+        roots = np.sqrt(parameters["rate"])
+        total = np.zeros((len(roots), len(roots)))
+        for root in roots.T:
+            total -= 0.5 * (root[:, None] - root) ** 2
+        return total
+
+
+class Counts(NamedTuple):
+    """Data of a kernel: counts, shape (n, d), and the sum of log x! over the features of an item, shape (n,)."""
+
+    values: Any
+    log_factorials: Any
+
+    def features(self, rng):
+        return np.sqrt(self.values)
+
+    def take_items(self, items):
+        return Counts(self.values[items], self.log_factorials[items])

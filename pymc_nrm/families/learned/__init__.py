@@ -1,0 +1,1 @@
+"""Hyperpriors that families make themselves, and kernels that draw from them."""

@@ -1,0 +1,49 @@
+"""An operation that keeps labels of a partition out of the steps that PyMC would choose."""
+
+from pytensor.graph.basic import Apply
+from pytensor.graph.op import Op
+from pytensor.graph.traversal import ancestors
+
+from pymc_nrm.common.pymc_internals import JOINED_INPUTS
+from pymc_nrm.kernels.kernel_cache import source_fingerprint
+from pymc_nrm.kernels.kernel_op import register_numba as register_op
+
+
+class OfOwnStep(Op):
+    """Labels of a partition, as they are; refuses graphs that generic steps compile, which join what they sample."""
+
+    __props__ = ("name",)
+    view_map = {0: [0]}
+
+    def __init__(self, name):
+        self.name = name
+        register_op(OfOwnStep)
+
+    def __reduce__(self):
+        return type(self), (self.name,)
+
+    def make_node(self, labels):
+        return Apply(self, [labels], [labels.type()])
+
+    def perform(self, node, inputs, output_storage):
+        output_storage[0][0] = inputs[0]
+
+    def prepare_node(self, node, storage_map, compute_map, impl):
+        self.refuse_generic_steps(node)
+        super().prepare_node(node, storage_map, compute_map, impl)
+
+    def numba_source(self, node):
+        self.refuse_generic_steps(node)
+        return "def call(labels):\n    return labels\n", {}
+
+    def fingerprint(self):
+        return source_fingerprint("models")
+
+    def refuse_generic_steps(self, node):
+        """Raise an error if the labels are a part of the vector that PyMC's generic steps propose."""
+        if any(one.owner is None and one.name == JOINED_INPUTS for one in ancestors(node.inputs[:1])):
+            raise ValueError(
+                f"step must not sample {self.name!r}: steps of PyMC such as Metropolis cannot move a partition. Leave "
+                "it out, or take one of this package: TreeGuided, SplitMerge, MarginalGibbs or SliceSampler, SlotGibbs "
+                "with max_clusters, NestedGibbs for nested partitions"
+            )

@@ -1,0 +1,49 @@
+"""Partitions and mixtures as random variables: printed names, checks of ranges, draws by numba."""
+
+import functools
+import hashlib
+
+from pymc_nrm.common.pymc_internals import check_parameters
+from pymc_nrm.kernels.generic import prepare_numba
+from pymc_nrm.kernels.kernel_cache import class_fingerprint, source_fingerprint
+
+
+def printed_names(name, kind):
+    """Names of a random variable that show its measure or family: that in graphs, and those in text and LaTeX."""
+    title, subtitle = name.capitalize(), kind.__name__
+    return f"{name}[{subtitle}]", (
+        f"{title}[{subtitle}]",
+        f"\\operatorname{{{title}}}[\\operatorname{{{subtitle}}}]",
+    )
+
+
+def with_conditions(log_probability, parameters, d=None):
+    """Attach checks of the ranges of hyperparameters that are no constants to a log-probability. Outside of the ranges
+    it raises ``ParameterValueError``, or is minus infinity if PyMC asks for that.
+    """
+    conditions, messages = [], []
+    for name, specification in getattr(parameters, "hyperparameters", {}).items():
+        support = specification.support.given(parameters)
+        conditions.append(support.condition(getattr(parameters, name), d))
+        messages.append(f"{name} {support.description}")
+    if not conditions:
+        return log_probability
+    return check_parameters(log_probability, *conditions, msg=", ".join(messages))
+
+
+@functools.cache
+def register_numba(op_class, describe):
+    """Register the draw of a random variable with PyTensor's numba backend, which else falls back to Python code."""
+    # Importing PyTensor's numba backend takes as long as importing PyMC, so wait until a model needs it.
+    from pytensor.link.numba.dispatch.basic import numba_njit
+    from pytensor.link.numba.dispatch.random import numba_core_rv_funcify
+    from pytensor.link.utils import compile_function_src
+
+    @numba_core_rv_funcify.register(op_class)
+    def funcify(op, node):
+        prepare_numba()
+        source, environment, hyperparameter_class = describe(op)
+        draw = numba_njit(compile_function_src(source, "draw", environment))
+        # PyTensor's disk cache stores the draw under this key, which changes with the code that the draw calls.
+        key = f"{source_fingerprint('models')}{class_fingerprint(hyperparameter_class)}{source}"
+        return draw, int(hashlib.sha256(key.encode()).hexdigest()[:15], 16)

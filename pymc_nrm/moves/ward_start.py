@@ -1,0 +1,59 @@
+"""A start from Ward linkage: the best cut of a Ward tree of many features by a Gaussian score."""
+
+import numpy as np
+
+# A covariance of its own costs a cluster of many features more than it gains, until hyperparameters say that all have
+# nearly the same one.  At those where chains start, guide trees may therefore join what is apart, and chains of many
+# items never divide it, but a cut of a Ward tree does.  With fewer features, guide trees find the clusters.
+_LEAST_FEATURES = 8
+# The Ward tree has at most `_MOST_ITEMS` items, at least `_ITEMS_PER_FEATURE` for each feature, and is cut into at most
+# `_MOST_CLUSTERS` clusters.
+_MOST_ITEMS, _ITEMS_PER_FEATURE, _MOST_CLUSTERS = 1000, 5, 20
+
+
+def should_try_ward_start(n, d):
+    """Whether a start from Ward linkage may be better than that of a guide tree."""
+    return d >= _LEAST_FEATURES and n >= _ITEMS_PER_FEATURE * d
+
+
+def better_start(rng, points, labels):
+    """Labels of items, or those of the best cut of a Ward tree of their points if its Gaussian score is higher."""
+    return max((labels, *_cuts(rng, points)), key=lambda one: gaussian_score(points, one))
+
+
+def _cuts(rng, points):
+    """Labels of all items by cuts of the tree of random ones: linear discriminants of the clusters of a cut."""
+    from scipy.cluster.hierarchy import cut_tree, linkage  # slow to import
+
+    n, d = points.shape
+    # A random half, so that chains start apart.
+    sample = points[rng.permutation(n)[: min(_MOST_ITEMS, max(n // 2, _ITEMS_PER_FEATURE * d))]]
+    for cut in cut_tree(linkage(sample, "ward"), np.arange(1, _MOST_CLUSTERS + 1)).T:
+        counts = np.bincount(cut)
+        means = np.stack([sample[cut == k].mean(axis=0) for k in range(len(counts))])
+        rest = sample - means[cut]
+        directions = np.linalg.pinv(rest.T @ rest / len(sample), hermitian=True) @ means.T
+        log_weights = np.log(counts) - 0.5 * (means.T * directions).sum(axis=0)
+        yield np.unique((points @ directions + log_weights).argmax(axis=1), return_inverse=True)[1]
+
+
+def gaussian_score(points, labels):
+    """Log-likelihood of Gaussian clusters with labels and one covariance, or one each if that is higher, less half a
+    log n for each parameter. It is minus infinity where a covariance is singular. Shapes: ``points`` (n, d).
+    """
+    n, d = points.shape
+    counts = np.bincount(labels)
+    means = np.stack([points[labels == k].mean(axis=0) for k in range(len(counts))])
+    rest, cost = points - means[labels], 0.5 * np.log(n)
+    score = (counts * np.log(counts / n)).sum() - cost * len(counts) * (d + 1)
+    alike = _log_density(rest) - cost * d * (d + 1) / 2
+    if counts.min() <= d + 1:
+        return score + alike
+    apart = sum(_log_density(rest[labels == k]) for k in range(len(counts)))
+    return score + max(alike, apart - cost * len(counts) * d * (d + 1) / 2)
+
+
+def _log_density(rest):
+    """The largest log density of deviations from means, but for a constant."""
+    sign, log_determinant = np.linalg.slogdet(rest.T @ rest / len(rest))
+    return -0.5 * len(rest) * log_determinant if sign > 0 else -np.inf

@@ -1,0 +1,1 @@
+"""Checkpoints of a run: the files of its chains, and fingerprints of model and software."""

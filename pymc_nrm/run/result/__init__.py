@@ -1,0 +1,1 @@
+"""The result of a run: an ArviZ DataTree, and which variables depend on the labels."""

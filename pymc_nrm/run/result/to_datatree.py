@@ -1,0 +1,253 @@
+"""Make the result of a run from what its chains kept, with the log-likelihoods that it asks for.
+
+Of rows in chunks, it has labels of followed rows, and sizes and sums of all clusters in a group of their own.
+"""
+
+import logging
+
+import numpy as np
+import pymc as pm
+import xarray as xr
+from pymc.util import drop_warning_stat, get_default_varnames
+from xarray import DataTree
+
+from pymc_nrm.common.marks import ALL_SLOTS_USED, MISSING_OF, NAME, NUMBER, RENAMED, SLOTS_OF, partition_number
+from pymc_nrm.common.pymc_internals import MultiTrace, NDArray, coords_and_dims_for_inferencedata
+from pymc_nrm.models.rvs import mixtures_of, other_uses, partitions_of
+from pymc_nrm.partitions.chunked import CLUSTER_COUNTS, CLUSTER_SUMS, FOLLOWED_LABELS, Chunked
+from pymc_nrm.partitions.labels import smallest_type
+from pymc_nrm.posterior.layout import padded
+from pymc_nrm.posterior.posterior_predictive import compute_log_likelihood
+from pymc_nrm.run.chains.trace import write_rows
+from pymc_nrm.steps.base import LabelStep
+
+_log = logging.getLogger(__name__)
+
+
+def join_chains(records, n_chains):
+    """Join records of one chain each into one; the rows of a chain are freed once they are copied."""
+    stats, arrays, seconds = [None] * n_chains, {}, 0.0
+    for chain, record in records:
+        [stats[chain]] = record.stats
+        seconds = max(seconds, record.seconds)
+        for name in list(record.values):
+            [rows] = record.values.pop(name)
+            if name not in arrays:
+                arrays[name] = np.empty((n_chains, *rows.shape), rows.dtype)
+            write_rows(arrays, name, chain, rows)
+    return record._replace(values=arrays, stats=stats, seconds=seconds)
+
+
+class _Statistics(MultiTrace):
+    """Traces whose statistics PyMC converts in one order, so that ``acceptance_rate`` is always that of NUTS."""
+
+    @property
+    def stat_names(self):
+        return sorted(super().stat_names)
+
+
+def to_datatree(
+    record,
+    model,
+    *,
+    label_storage,
+    var_names,
+    thin,
+    keep_warning_stat,
+    include_transformed=False,
+    coords=(),
+    dims=(),
+    **kwargs,
+):
+    """Make the result that ``pm.sample`` would return; values keep their types and are not copied."""
+    from arviz_base import dict_to_dataset  # slow to import
+
+    record, clusters = without_clusters(record)
+    trace = _Statistics([_trace_of_statistics(record, model, number) for number in range(len(record.stats))])
+    trace.report._n_tune, trace.report._n_draws = record.n_tune, record.n_draw_rows
+    trace.report._t_sampling = record.seconds
+    of_model = coords_and_dims_for_inferencedata(model)
+    options = {"coords": of_model[0] | dict(coords), "dims": of_model[1] | dict(dims)}
+    rest = pm.to_inference_data(trace, model=model, save_warmup=True, **options, **kwargs)
+    # PyMC's own order varies from process to process.
+    order = {variable.name: place for place, variable in enumerate(model.unobserved_RVs)}
+    names = get_default_varnames(record.values, include_transformed)
+    names.sort(key=lambda name: order.get(name, len(order)))
+    attrs = {"sampling_time": record.seconds, "tuning_steps": record.n_tune}
+    groups = {}
+    for prefix, rows in record.groups.items():
+        values = {name: record.values[name][:, rows] for name in names}
+        groups[f"{prefix}posterior"] = dict_to_dataset(values, inference_library=pm, attrs=attrs, **options)
+    if clusters:
+        add_clusters(groups, clusters, model, record, label_storage, var_names)
+    groups |= {name: node.to_dataset() for name, node in rest.children.items() if name not in groups}
+    if thin != 1:
+        groups = {
+            name: dataset.assign_attrs(thin=thin) if {"chain", "draw"} <= set(dataset.dims) else dataset
+            for name, dataset in groups.items()
+        }
+    idata = DataTree.from_dict(groups)
+    return idata if keep_warning_stat else drop_warning_stat(idata)
+
+
+def _trace_of_statistics(record, model, number):
+    """PyMC's own kind of trace, with the statistics of a chain and without variables."""
+    trace = NDArray(model=model, vars=[], fn=len, var_shapes={}, var_dtypes={})
+    trace.chain, trace.sampler_vars, trace._stats = number, record.sampler_vars, record.stats[number]
+    trace.draw_idx = record.n_warmup_rows + record.n_draw_rows
+    # A trace without any array has length 0.
+    trace.samples = {"row": np.arange(trace.draw_idx)}
+    return trace
+
+
+def mark_variables(idata, kinds, slots, renamed, missing):
+    """Mark partitions, their slots and missing values in a result, and the partition of each statistic, in place."""
+    marks = {partition.name: kind.marks() for partition, kind in kinds.items()}
+    marks |= {name: {SLOTS_OF: partition} for partition, names in slots.items() for name in names}
+    marks |= {name: {RENAMED: partition} for name, partition in renamed.items()}
+    marks |= {name: {MISSING_OF: mixture} for name, mixture in missing.items()}
+    for group in ("posterior", "warmup_posterior"):
+        for name in marks if group in idata.children else ():
+            if name in idata[group].data_vars:
+                idata[group][name].attrs |= marks[name]
+    if len(kinds) > 1:
+        for group in ("sample_stats", "warmup_sample_stats"):
+            if group in idata.children and NUMBER in idata[group].data_vars:
+                names = [partition.name for partition in kinds]
+                idata[group] = DataTree(_with_names(idata[group].to_dataset(), names, slots))
+
+
+def add_flat_columns(idata, kinds):
+    """Give columns of values that are flat partitions names of their own, in place, unless the model uses these names.
+    Returns their names in the group ``posterior``.
+    """
+    columns = [(rv.name, f"{rv.name}_{end}", k) for rv, kind in kinds.items() for end, k in kind.flat_columns.items()]
+    added = []
+    for group in ("warmup_posterior", "posterior"):
+        present = idata[group].data_vars if group in idata.children else {}
+        added = [column for column in columns if column[0] in present and column[1] not in present]
+        for name, column, place in added:
+            values = idata[group][name]
+            labels = values.isel({values.dims[-1]: place}, drop=True)
+            idata[group][column] = labels.drop_attrs().assign_attrs({NAME: column})
+    return [column for _, column, _ in added]
+
+
+def _with_names(stats, partitions, slots):
+    """Put statistics of the steps of several partitions along a dimension with the names of the partitions."""
+    names = {partition_number(name): name for name in partitions}
+    numbers = stats[NUMBER].values
+    if numbers.shape[2:] != (len(partitions),) or not (numbers == numbers[0, 0]).all():
+        return stats
+    columns = [names[number] for number in numbers[0, 0].tolist()]
+    with_slots = [name in slots for name in columns]
+    if ALL_SLOTS_USED in stats and stats[ALL_SLOTS_USED].values[0, 0].size == sum(with_slots):
+        # Steps of partitions without slots do not report it.
+        whole = np.zeros(numbers.shape, dtype=bool)
+        whole[:, :, with_slots] = stats[ALL_SLOTS_USED].values.reshape(*numbers.shape[:2], -1)
+        stats = stats.drop_vars([ALL_SLOTS_USED, *stats[ALL_SLOTS_USED].dims[2:]], errors="ignore")
+        stats = stats.assign({ALL_SLOTS_USED: (("chain", "draw", f"{ALL_SLOTS_USED}_dim_0"), whole)})
+    for name in _reported_by_steps() & set(stats.data_vars):
+        if stats[name].shape == numbers.shape:
+            # PyMC has made a separate dimension for every statistic.
+            [dim] = set(stats[name].dims) - {"chain", "draw"}
+            stats = stats.assign({name: stats[name].drop_vars(dim, errors="ignore").rename({dim: NAME})})
+            stats = stats.drop_vars(dim, errors="ignore")
+    return stats.assign_coords({NAME: columns})
+
+
+def _reported_by_steps():
+    """Names of the statistics that any step of a partition may report, including steps that users define."""
+    classes = [LabelStep]
+    for cls in classes:
+        classes += cls.__subclasses__()
+    return {name for cls in classes for name in getattr(cls, "stats_dtypes_shapes", {})}
+
+
+def without_log_likelihood(model, kwargs):
+    """Arguments of ``pm.sample`` without ``log_likelihood`` of ``idata_kwargs``, and the names of its data."""
+    options = dict(kwargs.get("idata_kwargs") or {})
+    wanted, observed = options.pop("log_likelihood", False), [rv.name for rv in model.observed_RVs]
+    names = observed if wanted is True else [wanted] if isinstance(wanted, str) else list(wanted or [])
+    unknown = [name for name in names if name not in observed]
+    if unknown:
+        raise ValueError(f"log_likelihood of idata_kwargs must name observed data, {observed}; got {unknown[0]!r}")
+    return (kwargs | {"idata_kwargs": options} if names else kwargs), names
+
+
+def add_log_likelihood(idata, model, names, progressbar):
+    """Add log-likelihoods of the items of each partition, and PyMC's of data without a partition, in place."""
+    rest = list(names)
+    for partition in partitions_of(model):
+        uses = {rv.name for rv in (*mixtures_of(model, partition), *other_uses(model, partition))}
+        if uses.isdisjoint(names):
+            continue
+        rest = [name for name in rest if name not in uses]
+        try:
+            compute_log_likelihood(idata, model, var_name=partition.name, progressbar=progressbar)
+        except (NotImplementedError, TypeError, ValueError) as error:
+            _log.warning(f"log_likelihood of idata_kwargs: none for the items of {partition.name!r}, since {error}")
+    if rest:
+        own = pm.stats.compute_log_likelihood(
+            idata, var_names=rest, extend_inferencedata=False, model=model, progressbar=progressbar
+        )
+        found = idata["log_likelihood"].to_dataset() if "log_likelihood" in idata.children else xr.Dataset()
+        idata["log_likelihood"] = xr.DataTree(found.merge(own))
+
+
+_NAMES = (CLUSTER_COUNTS, CLUSTER_SUMS, FOLLOWED_LABELS)
+
+
+def without_clusters(record):
+    """Take the statistics that hold clusters out of a record; return it and them, by name, one list for each chain."""
+    found = {
+        name: [of_chain[step][name] for of_chain in record.stats]
+        for step, dtypes in enumerate(record.sampler_vars)
+        for name in _NAMES
+        if name in dtypes
+    }
+    stats = [[_without(rows) for rows in of_chain] for of_chain in record.stats]
+    return record._replace(stats=stats, sampler_vars=[_without(rows) for rows in record.sampler_vars]), found
+
+
+def _without(rows):
+    return {name: values for name, values in rows.items() if name not in _NAMES}
+
+
+def add_clusters(groups, clusters, model, record, label_storage, var_names):
+    """Put labels of followed rows into the group ``posterior`` and clusters into a group of their own, in place."""
+    [(partition, kind)] = partitions_of(model, Chunked).items()
+    kept = [rv for rv in mixtures_of(model, partition) if var_names is None or rv.name in var_names]
+    for prefix, rows in record.groups.items():
+        draws = {name: [list(of_chain[rows]) for of_chain in chains] for name, chains in clusters.items()}
+        coords = {"chain": np.arange(len(record.stats)), "draw": np.arange(rows.stop - rows.start)}
+        if FOLLOWED_LABELS in draws:
+            labels = np.array(draws[FOLLOWED_LABELS])
+            labels = labels.astype(np.int64 if label_storage == "full" else smallest_type(labels.max()))
+            dim = f"{partition.name}_row"
+            posterior = groups.get(f"{prefix}posterior", xr.Dataset()).assign_coords(coords)
+            posterior = posterior.assign({partition.name: (("chain", "draw", dim), labels)})
+            groups[f"{prefix}posterior"] = posterior.assign_coords({dim: kind.rows.followed})
+        groups[f"{prefix}clusters"] = _clusters(draws, mixtures_of(model, partition), kept).assign_coords(coords)
+
+
+def _clusters(draws, mixtures, kept):
+    """Sizes of clusters and their statistics in the mixtures that are kept, padded with empty clusters."""
+    variables, dims = {}, ("chain", "draw", "cluster")
+    if CLUSTER_COUNTS in draws:
+        variables["size"] = (dims, _padded(draws[CLUSTER_COUNTS]))
+    if CLUSTER_SUMS in draws:
+        sums, start = _padded(draws[CLUSTER_SUMS]), 0
+        for rv in mixtures:
+            quantum = rv.owner.op.measured.quanta.quantum
+            end = start + len(quantum)
+            if rv in kept:
+                variables[rv.name] = ((*dims, f"{rv.name}_statistic"), sums[..., start:end] * quantum)
+            start = end
+    return xr.Dataset(variables)
+
+
+def _padded(draws):
+    """Arrays of clusters (n_clusters, ...) of all chains and draws as one, with zeros behind the last cluster."""
+    together = padded([row for rows in draws for row in rows], 0)
+    return together.reshape(len(draws), -1, *together.shape[1:])
