@@ -4,6 +4,7 @@ import math
 import os
 import re
 import subprocess
+import sys
 import tempfile
 import time
 from pathlib import Path
@@ -107,6 +108,9 @@ def in_new_clone(name):
         clone = Path(folder, "clone")
         subprocess.run(["git", "clone", "--quiet", str(ROOT), str(clone)], check=True)
         environment = {key: value for key, value in os.environ.items() if key not in ("VIRTUAL_ENV", "PYTHONPATH")}
+        # The environment of this process, which uv puts first, has no pip.
+        own = str(Path(sys.prefix, "bin"))
+        environment["PATH"] = os.pathsep.join(one for one in environment["PATH"].split(os.pathsep) if one != own)
         environment.pop("PYTHONDONTWRITEBYTECODE", None)
         environment |= {"MPLBACKEND": "agg", "NUMBA_CACHE_DIR": str(Path(folder, "numba"))}
         environment["PYTENSOR_FLAGS"] = f"base_compiledir={Path(folder, 'pytensor')}"
