@@ -9,7 +9,7 @@ from same_results import assert_same
 import pymc_nrm as nrm
 from pymc_nrm.run import extend, one_run
 from pymc_nrm.run.chains import progress_log
-from pymc_nrm.run.checkpoints.run_folder import ChainFiles
+from pymc_nrm.run.checkpoints.chain_files import ChainFiles
 from pymc_nrm.run.checkpoints.step import CheckpointedStep
 from pymc_nrm.run.convergence_report import Convergence
 

@@ -15,8 +15,8 @@ from pymc.sampling.parallel import ParallelSamplingError
 from same_results import assert_same, stop_at
 
 import pymc_nrm as nrm
-from pymc_nrm.run.checkpoints import fingerprint, run_folder
-from pymc_nrm.run.checkpoints.run_folder import ChainFiles
+from pymc_nrm.run.checkpoints import chain_files, fingerprint
+from pymc_nrm.run.checkpoints.chain_files import ChainFiles
 from pymc_nrm.steps.chunked_sampler import keeper_of_clusters
 
 COUNTS = np.array([0, 1, 8, 9, 20, 22])
@@ -197,7 +197,7 @@ def test_other_versions(half_done, fixed, monkeypatch):
 
 
 def test_two_processes_do_not_sample_one_chain(half_done, fixed, monkeypatch):
-    monkeypatch.setattr(run_folder, "_SECONDS_FOR_LOCK", 0.1)
+    monkeypatch.setattr(chain_files, "_SECONDS_FOR_LOCK", 0.1)
     other = ChainFiles(half_done, 1)
     with pytest.raises(RuntimeError, match=f"chain 1 .* is being sampled by another process .process {os.getpid()}"):
         nrm.resume(half_done, **AGAIN, **fixed)
@@ -254,7 +254,7 @@ def test_files_at_every_moment_of_a_crash(tmp_path, monkeypatch):
         files = ChainFiles(tmp_path, 0)
         with monkeypatch.context() as patched:
             for name in ("fsync", "replace"):
-                patched.setattr(run_folder.os, name, counted(getattr(os, name)))
+                patched.setattr(chain_files.os, name, counted(getattr(os, name)))
             try:
                 files.recover()
                 for k in range(3):

@@ -12,7 +12,7 @@ from pymc_nrm.common.pymc_internals import ParallelSamplingError
 from pymc_nrm.kernels.compilation import same_bits_in_every_process
 from pymc_nrm.run.chains.local import run_chains
 from pymc_nrm.run.chains.trace import Storage
-from pymc_nrm.run.checkpoints.run_folder import pickled
+from pymc_nrm.run.checkpoints.atomic_files import pickled
 from pymc_nrm.run.result.to_datatree import join_chains
 
 # A child of PyMC's logger, which shows messages of level INFO.

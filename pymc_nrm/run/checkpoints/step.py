@@ -16,8 +16,8 @@ from pymc_nrm.common.pymc_internals import (
 )
 from pymc_nrm.partitions.labels import smallest_type
 from pymc_nrm.run.chains.trace import kept_row
+from pymc_nrm.run.checkpoints.chain_files import ChainFiles
 from pymc_nrm.run.checkpoints.fingerprint import describe_steps, point_digest
-from pymc_nrm.run.checkpoints.run_folder import ChainFiles
 
 # Default seconds between checkpoints, and the largest share of the time that checkpoints may take.
 SECONDS_BETWEEN = 10.0
