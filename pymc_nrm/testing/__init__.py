@@ -1,4 +1,4 @@
-"""Tests of exactness, for the samplers of this package and for families, measures and models of your own."""
+"""Tests of exactness for the package's samplers and for your own families, measures and models."""
 
 from pymc_nrm.partitions.labels import all_partitions
 from pymc_nrm.testing.enumeration import exact_posterior, kernel_inputs, log_evidence, total_variation

@@ -1,4 +1,4 @@
-"""Posterior laws and evidence of a few items, by enumeration of their partitions."""
+"""Exact posterior and evidence of a few items, by enumeration of their partitions."""
 
 import functools
 from typing import Any
@@ -18,7 +18,7 @@ MOST_ITEMS = 10
 
 
 def kernel_inputs(family: Any, X: Any) -> tuple[Any, Any]:
-    """Convert a family and data from the form that users write to the form that kernels read.
+    """Convert a family and data from the user's form to the form that kernels read.
 
     Parameters
     ----------
@@ -121,7 +121,7 @@ def log_evidence(X: Any, family: Any, measure: Any) -> float:
 
 
 def _log_joint(measure, family, X, user):
-    """All partitions of the items, and the log of ``p(partition) prod_c p(X_c)`` of each."""
+    """All partitions of the items, and ``log p(partition) prod_c p(X_c)`` of each partition."""
     measure = measure_of_numbers(measure)
     family, data, n = family_and_data(family, X, user=user)
     if n > MOST_ITEMS:
@@ -136,7 +136,7 @@ def _log_joint(measure, family, X, user):
 
 @functools.cache
 def _clusters_and_sizes(n):
-    """Clusters of all partitions as bits, shape (n, n_partitions), 0 for none; distinct sizes, and the row of each."""
+    """Clusters of all partitions as bits, shape (n, n_partitions), 0 for none; distinct sizes, and each size's row."""
     partitions = all_partitions(n)
     clusters = np.array([(partitions == cluster) @ (1 << np.arange(n)) for cluster in range(n)])
     counts = np.sort([(partitions == cluster).sum(axis=1) for cluster in range(n)], axis=0)
@@ -145,7 +145,7 @@ def _clusters_and_sizes(n):
 
 
 def _subset_log_marginals(family, data, n):
-    """Log marginals of all sets of items, at the index whose bits are the items; 0 for none, shape (2^n,)."""
+    """Log marginals of all sets of items, shape (2^n,), at the index whose bits are the items; 0 for the empty set."""
     items = np.zeros((n, statistics_size(family)))
     for i in range(n):
         add_item(family, items[i], data, i, 1.0)
@@ -154,7 +154,7 @@ def _subset_log_marginals(family, data, n):
 
 
 def total_variation(p: Any, q: Any) -> float:
-    """Total variation distance of two laws on the same finite set.
+    """Total variation distance between two distributions on the same finite set.
 
     Parameters
     ----------
@@ -169,7 +169,7 @@ def total_variation(p: Any, q: Any) -> float:
     Raises
     ------
     TypeError, ValueError
-        If they are no vectors of real numbers, or have different lengths.
+        If they are not vectors of real numbers, or their lengths differ.
 
     Examples
     --------

@@ -25,7 +25,7 @@ from pymc_nrm.trees.inputs import as_rows, family_and_data
 
 
 class FamilyCase(NamedTuple):
-    """A family and data, in the form that users write and in the form that kernels read."""
+    """A family and its data, in the user's form and in the form that kernels read."""
 
     # Complete, as a user writes it.
     family: Any
@@ -50,26 +50,28 @@ class FamilyCase(NamedTuple):
         return self.X.shape[0]
 
     def marginal(self, items):
-        """Log marginal of some items by ``log_marginal``."""
+        """Log marginal of a set of items by ``log_marginal``."""
         return self.run(kernels.marginal)(self.local, self.statistics(items))
 
     def statistics(self, items):
-        """Statistics of some items."""
+        """Statistics of a set of items."""
         return self.run(kernels.sum_statistics)(self.local, self.data, np.asarray(items, dtype=np.int64))
 
     def chain(self, items):
-        """Log marginal of some items by the chain of predictive densities."""
+        """Log marginal of a set of items by the chain of predictive densities."""
         return self.run(kernels.walk)(self.local, self.data, np.asarray(items, dtype=np.int64), 0)[0]
 
 
 def check_family(family: Any, X: Any, *, compiled: bool = True, random_seed: int = 0) -> None:
-    """Check that the functions of a family agree with each other, on given data.
+    """Check that the functions of a family agree with each other on the data you pass.
 
-    - Rows of statistics are additive and free of hyperparameters; an item that is added and removed leaves no trace.
+    - Rows of statistics are additive and do not depend on hyperparameters; adding an item and removing it again
+      changes nothing.
     - ``update_cache``, ``log_predictive_without`` and the panel agree with ``refresh_cache`` and ``log_predictive``.
     - The chain of predictive densities, in any order, equals ``log_marginal`` and the symbolic ``log_likelihood``,
       whose gradients are finite and right.
-    - Draws of parameters and items have the predictive law, and agree with the functions of ``components.py``.
+    - Draws of parameters and items follow the predictive distribution, and agree with the functions of
+      ``components.py``.
     - All functions return the same values compiled and interpreted.
 
     Optional functions that a family does not register are not checked.
@@ -89,7 +91,7 @@ def check_family(family: Any, X: Any, *, compiled: bool = True, random_seed: int
 
     Raises
     ------
-    CheckError
+        If two values disagree; the message names the function and shows both values.
         If figures disagree; the message names the function and has both figures.
     NotImplementedError
         If the family lacks a function that every family must define.
@@ -140,7 +142,7 @@ def _check_rows(case, rng):
         assert_close(
             "add_item",
             case.owner,
-            f"with {n_removed} items removed again the row of statistics is",
+            f"after removing {n_removed} items the row of statistics is",
             statistics,
             left,
             atol=1e-9 + 1e-12 * scale,
@@ -152,7 +154,7 @@ def _check_rows(case, rng):
 
 
 def _check_for_draws_alone(case, whole):
-    """Check that densities do not read hyperparameters that are for draws alone."""
+    """Check that densities do not read hyperparameters that only draws may read."""
     names = [name for name, spec in case.family.hyperparameters.items() if spec.for_draws_alone]
     if names:
         other = case.local._replace(**{name: np.full_like(getattr(case.local, name), np.nan) for name in names})
@@ -186,7 +188,7 @@ def _check_marginals(case, rng):
 
 
 def _agree(owner, values, words):
-    """Check that several functions agree on one number; blame the odd one out of three."""
+    """Check that several functions agree on one number; name the one that differs if there are three."""
     names = list(values)
     close = [[np.isclose(values[a], values[b], rtol=1e-9, atol=1e-9) for a in names] for b in names]
     if np.all(close):
@@ -209,7 +211,7 @@ def _check_formula_of_others(case, rng):
         what = f"for items {items[known].tolist()} given the others of {items.tolist()} it is"
         assert_close("log_predictive_without", case.owner, what, formula[known], removal[known], 1e-8, 1e-8)
     if not n_known:
-        raise CheckError(f"log_predictive_without of {case.owner.__name__} is wrong: it is nan for all items")
+        raise CheckError(f"log_predictive_without of {case.owner.__name__} is wrong: it is nan for every item")
 
 
 def _check_panel(case, rng):
@@ -235,11 +237,11 @@ def _check_interpreted(case, rng):
     names = ("log_predictive", "update_cache", "update_cache", "add_item")
     results = zip(names, kernels.walk(*arguments), kernels.walk.__wrapped__(*arguments), strict=True)
     for name, compiled, python in results:
-        assert_close(name, case.owner, "compiled, unlike in Python, figures are", compiled, python, 1e-10, 1e-9)
+        assert_close(name, case.owner, "compiled values differ from Python: they are", compiled, python, 1e-10, 1e-9)
     if not lacking(case.owner, [log_marginal]):
         rows = case.statistics(order)
         python = kernels.marginal.__wrapped__(case.local, rows)
-        what = "compiled, unlike in Python, it is"
+        what = "its compiled value differs from Python: it is"
         assert_close("log_marginal", case.owner, what, kernels.marginal(case.local, rows), python, 1e-10, 1e-9)
 
 
@@ -268,7 +270,7 @@ class SymbolicLikelihood:
         family = broadcast_hyperparameters(type(case.family)(**fields), *case.X.shape)
         logp = log_likelihood(family, X, labels)
         gradients = pt.grad(logp, list(variables.values()))
-        # Interpreted: the values are those of any backend, and nothing is compiled.
+        # Interpreted: every backend gives the same values, and nothing is compiled.
         mode = Mode(linker="py", optimizer="fast_run").excluding("fusion")
         inputs = [labels, *variables.values()]
         self._function = pytensor.function(inputs, [logp, *gradients], mode=mode, on_unused_input="ignore")
@@ -296,7 +298,7 @@ class SymbolicLikelihood:
                 raise CheckError(f"{title} along {direction.tolist()} is {given}, the slope {expected}")
 
     def _direction(self, name, at, rng):
-        """A random direction that stays within the support: it keeps zeros, missing values and symmetry."""
+        """Return a random direction within the support: it preserves zeros, missing values and symmetry."""
         direction = rng.normal(size=at.shape)
         if name in self._specifications and self._specifications[name].support.name == "real":
             direction = direction * np.maximum(np.abs(at), 1.0)

@@ -14,10 +14,10 @@ from pymc_nrm.kernels.lanes import LANES
 from pymc_nrm.testing import family_kernels as kernels
 from pymc_nrm.testing.scores import CheckError, assert_close, assert_zero, is_zero
 
-# Cells per feature over which a predictive density is integrated, and the largest number of features for that.
+# Cells per feature for integrating a predictive density, and the largest number of features for which that is done.
 _CELLS, _MOST_FEATURES = 18, 3
 
-# Largest number of distinct values of an item whose probabilities are summed, and the fewest draws of each.
+# Largest number of distinct values of an item whose probabilities are summed, and the fewest draws of each value.
 _MOST_CELLS, _FEWEST_DRAWS = 500, 5
 
 
@@ -60,8 +60,8 @@ class _Draws:
 
 
 def new_items(case, values):
-    """Family and data, in the form that kernels read, for new items in the coordinates of a case. If a hyperparameter
-    has one value for each item, new items get that of the first item. Shapes: ``values`` (m, d).
+    """Family and data of new items, in the form that kernels read and the coordinates of a case. If a hyperparameter
+    has one value per item, new items get the value of the first item. Shapes: ``values`` (m, d).
     """
     changed = {}
     for name, spec in case.family.hyperparameters.items():
@@ -74,15 +74,15 @@ def new_items(case, values):
 
 
 def _at_origin(data):
-    """Prepared data whose coordinates are those of the values themselves."""
+    """Prepared data in the coordinates of the values themselves."""
     return data._replace(center=np.zeros_like(data.center)) if isinstance(data, Centred) else data
 
 
 def _law_differences(one, other):
-    """Say what is wrong with the draws of two clusters; None if nothing is.
+    """Return what is wrong with the draws of two clusters; None if nothing is.
 
-    For densities p and q of pairs, the mean of ``q / (p + q)`` under p equals that of ``p / (p + q)`` under q, whatever
-    the tails are.
+    For densities p and q of pairs, the mean of ``q / (p + q)`` under p equals the mean of ``p / (p + q)`` under q,
+    whatever the tails.
     """
     shares = []
     for draws, rival in ((one, other), (other, one)):
@@ -92,8 +92,8 @@ def _law_differences(one, other):
         return None
     means, sizes = [share.mean() for share in shares], [len(draws.items) for draws in (one, other)]
     return (
-        f"draws of pairs from clusters of {sizes[0]} and {sizes[1]} items do not have the law of log_predictive; the "
-        f"overlap of the two laws is {means[0]:.6g} by draws of the first and {means[1]:.6g} by draws of the second"
+        f"draws of pairs from clusters of {sizes[0]} and {sizes[1]} items do not follow log_predictive: the overlap of "
+        f"the two distributions is {means[0]:.6g} by draws of the first and {means[1]:.6g} by draws of the second"
     )
 
 
@@ -106,16 +106,16 @@ def _check_component_densities(case, draws, items_fit):
     log_p = case.run(kernels.panel_log_densities)(case.local, rows, points, n)
     predictive = case.run(kernels.fresh_predictives)(case.local, draws.statistics, case.data, case.n)[:n]
     blamed = "write_component, add_component_densities or restore_parameters" if items_fit else "draw_parameters"
-    what = "the density of an item under drawn parameters over that of log_predictive, less 1,"
+    what = "the density of an item under drawn parameters divided by its predictive density, less 1,"
     assert_zero(blamed, case.owner, what, np.expm1(log_p - predictive))
 
 
 def _check_frequencies(case, draws):
-    """Check that the shares of frequent draws, one by one and together, match their probabilities."""
+    """Check that the shares of frequent draws, singly and in total, match their probabilities."""
     first = draws.values[::2]
     half = draws.n_draws // 2
     _, places, inverse = np.unique(first, axis=0, return_index=True, return_inverse=True)
-    # The first half of the draws chooses the cells, the second half is counted.
+    # The first half of the draws chooses the cells; the second half is counted.
     counts = np.bincount(inverse.reshape(-1)[:half], minlength=len(places))
     cells = np.argsort(-counts)[: min(_MOST_CELLS, np.count_nonzero(counts >= _FEWEST_DRAWS))]
     if not cells.size:
@@ -144,12 +144,12 @@ def _check_mass(case, draws, rng):
     log_p = case.run(kernels.fresh_predictives)(family, draws.statistics, data, draws.n_draws)
     mass = np.exp(log_p + np.log(_CELLS * widths[cells, columns]).sum(axis=1))
     inside = ((first[half:] >= edges[0]) & (first[half:] <= edges[-1])).all(axis=1)
-    what = "its mass in a box of the data, less the share of draws there,"
+    what = "the probability of a box of the data, less the share of draws in the box,"
     assert_zero("log_predictive", case.owner, what, mass[: len(inside)] - inside)
 
 
 def _edges(values):
-    """Bounds of cells among the values that occur once: others have a mass of their own."""
+    """Bounds of cells among the values that occur once: repeated values have a point mass."""
     different, counts = np.unique(values, return_counts=True)
     return np.quantile(different[counts == 1], np.linspace(0.02, 0.98, _CELLS + 1))
 
@@ -166,13 +166,13 @@ def _check_moments(case, draws):
         for feature in range(case.X.shape[1]):
             x = np.quantile(values[:, feature], [0.25, 0.5, 0.9], method="inverted_cdf")
             below = values[:, feature, None] <= x
-            what = f"whether feature {feature} of an item is below its quantiles, less its probability,"
+            what = f"whether feature {feature} of an item is below its quantiles, less the probability,"
             cdf = component_cdf(case.full, parameters, feature, x)
             assert_zero("component_cdf", case.owner, what, below - cdf)
 
 
 def _check_completed(case, draws):
-    """Check that items have the hyperparameters with which they are drawn, where data determine these."""
+    """Check that items are drawn with their own hyperparameters, where data determine these."""
     names = [name for name, spec in case.family.hyperparameters.items() if spec.for_draws_alone]
     if not names:
         return

@@ -44,8 +44,8 @@ def fresh_predictives(family, statistics, data, n):
 
 @kernel
 def walk(family, data, order, n_removed):
-    """Add items one by one, then remove the first ones. Returns log predictive densities of the items when they were
-    added, given all items, and given those that remain; and the statistics of these.
+    """Add items one by one, then remove the first ``n_removed``. Returns the log predictive densities of the items when
+    added, given all items, and given the remaining items; and the statistics of the remaining items.
     """
     n = order.shape[0]
     statistics, cache = np.zeros(statistics_size(family)), np.zeros(cache_size(family))
@@ -86,8 +86,8 @@ def leave_one_out(family, data, items):
 
 @kernel
 def panel_values(family, statistics, prior, data, item):
-    """Prior plus log predictive density of an item under several clusters, before it joins them and after. Returns
-    values before and after, by the panel and one by one. Shapes: returns (2, 2, width).
+    """Prior plus log predictive density of an item under several clusters, before and after the item joins them.
+    Returns values before and after, by the panel and one by one. Shapes: returns (2, 2, width).
     """
     n_rows, n_sets, n_lane_rows = panel_shape(family)
     width = prior.shape[0]
@@ -110,7 +110,7 @@ def panel_values(family, statistics, prior, data, item):
 
 @kernel
 def draw_pairs(rng, family, statistics, rows, values):
-    """Draw parameters of a cluster into each row of ``rows``, and two items for each into two rows of ``values``."""
+    """Draw parameters of a cluster into each row of ``rows``, and two items per row into two rows of ``values``."""
     for draw in range(rows.shape[0]):
         draw_parameters(family, statistics, rng, rows[draw])
         draw_item(family, rows[draw], rng, 0, values[2 * draw])
@@ -119,7 +119,7 @@ def draw_pairs(rng, family, statistics, rows, values):
 
 @kernel
 def draw_each(rng, family, rows, values):
-    """Draw each of the items once, under one of the rows of parameters."""
+    """Draw each item once, under one of the rows of parameters."""
     for item in range(values.shape[0]):
         draw_item(family, rows[item % rows.shape[0]], rng, item, values[item])
 

@@ -1,4 +1,4 @@
-"""Joint distribution tests: a model and its steps compared with forward draws from the model."""
+"""Joint distribution tests: compare a model's steps with forward draws from the model."""
 
 from functools import partial
 from typing import Any
@@ -21,14 +21,14 @@ from pymc_nrm.testing.scores import mean_and_error
 
 @dataclass_state
 class ForwardDrawState(StepMethodState):
-    """What the step needs to resume where it stopped."""
+    """State needed to resume the step."""
 
 
 class ForwardDraw(BlockedStep):
-    """Draw variables from their law given the variables they depend on, without regard to those that depend on them.
+    """Draw variables from their conditional distribution given their parents in the graph, ignoring their children.
 
-    With the other steps of a model it leaves the *prior* of all its variables invariant, provided that nothing depends
-    on the variables it draws; :func:`geweke` builds a test on that.
+    Together with the other steps of a model it leaves the *prior* of all variables invariant, provided that nothing
+    depends on the variables it draws.  :func:`geweke` builds a test on this.
 
     Parameters
     ----------
@@ -60,7 +60,10 @@ class ForwardDraw(BlockedStep):
         variable = model.values_to_rvs[self._value]
         others = [rv for rv in [*model.basic_RVs, *model.potentials] if rv is not variable]
         if any(variable in set(ancestors([rv])) for rv in others):
-            raise ValueError(f"something depends on {variable.name!r}: it cannot be drawn forward")
+            raise ValueError(
+                f"vars must be variables on which no other variable or potential depends; something depends on "
+                f"{variable.name!r}"
+            )
         self.rng = get_random_generator(rng)
         op, node = variable.owner.op, variable.owner
         rng_in = pt.random.type.random_generator_type("rng")
@@ -90,9 +93,9 @@ def geweke(
     """Joint distribution test of a model and the steps that sample it (Geweke 2004).
 
     The model holds its data as latent variables: every ``Mixture``, and every variable whose parameters labels index,
-    without ``observed``.  A chain that alternates
-    between redrawing the data forward and the model's own steps has the prior as its stationary law.  Means over that
-    chain are compared with means over draws made forward from the model.
+    has no ``observed``.  A chain that alternates between forward draws of the data and the model's own steps has the
+    prior as its stationary distribution.  The test compares means over this chain with means over forward draws from
+    the model.
 
     Parameters
     ----------
@@ -100,13 +103,13 @@ def geweke(
         With latent data on which nothing else depends.
     functionals : dict, optional
         Name to function of an ``xarray.Dataset`` with dimensions ``chain`` and ``draw``, which returns an array with
-        these two.  By default: every scalar variable and its square, the number of clusters and the entropy of every
-        partition, of a nested one in each of its columns, and the mean absolute value of all data, with values beyond
-        10 cut off.
+        these two dimensions.  By default: every scalar variable and its square; the number of clusters and the entropy
+        of every partition, for a nested partition in each column; and the mean absolute value of all data, with values
+        clipped at 10.
     draws, tune, chains : int
-        As for ``pm.sample``; there are as many forward draws as draws of all chains.
+        As for ``pm.sample``; the number of forward draws equals the number of draws of all chains.
     step : step or list of steps, optional
-        Other steps than those which PyMC assigns.
+        Steps to use instead of those that PyMC assigns.
     random_seed : int, optional
     **kwargs
         More arguments of ``pm.sample``.
@@ -138,7 +141,7 @@ def geweke(
     seeds = random_generator(random_seed).bit_generator.seed_seq.generate_state(2)
     data = _latent_data(model)
     if model.observed_RVs or not data:
-        raise ValueError("geweke needs a model with latent mixtures and without observed variables")
+        raise ValueError("model must have latent mixtures and no observed variables for geweke")
     functionals = _default_functionals(model) if functionals is None else functionals
     free = [rv.name for rv in model.free_RVs]
     names = free + [variable.name for variable in model.deterministics]
@@ -160,7 +163,7 @@ def geweke(
 
 
 def _latent_data(model):
-    """Latent mixtures, and latent variables that depend on labels and on which nothing depends."""
+    """Latent mixtures, and latent variables that depend on labels and have no dependents."""
     found = [rv for rv in model.free_RVs if is_mixture(rv)]
     everything = [*model.basic_RVs, *model.potentials]
     for partition in partitions_of(model, Flat):

@@ -40,7 +40,7 @@ REQUIRED = (
 # Largest number of items whose partitions are enumerated.
 _N_ITEMS = 6
 
-# Sizes of clusters for which functions of the auxiliary variable are integrated.
+# Cluster sizes for which functions of the auxiliary variable are integrated.
 _COUNTS = ([1], [3, 1], [2, 2, 1], [1, 1, 1, 1, 1], [12, 5, 2, 1])
 
 
@@ -52,7 +52,7 @@ def check_measure(measure: Any, *, compiled: bool = True, random_seed: int = 0) 
     - ``symbolic_log_eppf`` is ``log_eppf``, and its gradients are finite and right.
     - ``n_clusters_log_pmf`` and ``n_clusters_mean`` are sums over partitions.
     - With ``weights`` and ``log_joint_term``, the joint density of a partition and the auxiliary variable integrates to
-      the probability of the partition, and ``draw_log_auxiliary`` has the law given the partition.
+      the probability of the partition, and ``draw_log_auxiliary`` draws from the distribution given the partition.
     - ``draw_partition`` returns labels in order of appearance, with these probabilities.
     - All functions return the same values compiled and interpreted.
 
@@ -67,7 +67,7 @@ def check_measure(measure: Any, *, compiled: bool = True, random_seed: int = 0) 
         Seed of all draws; for a correct measure the check fails for about one seed in ten thousand.
 
     Raises
-    ------
+        If two values disagree; the message names the function and shows both values.
     CheckError
         If figures disagree; the message names the function and has both figures.
     NotImplementedError
@@ -107,17 +107,17 @@ def _check_eppf(measure):
     owner = type(measure)
     for n in range(1, _N_ITEMS + 1):
         log_p, _ = _probabilities(measure, n)
-        what = f"probabilities of all partitions of {n} items sum to"
+        what = f"the sum of the probabilities of all partitions of {n} items is"
         assert_close("log_eppf", owner, what, np.exp(log_p).sum(), 1.0)
     several = [np.array(counts) for counts in ([5, 1], [2, 2, 2], [40, 9, 1], [1] * 20)]
     for sizes in several:
         backwards = np.ascontiguousarray(sizes[::-1])
-        what = f"for clusters of {backwards.tolist()} items, unlike {sizes.tolist()}, it is"
+        what = f"it depends on the order of cluster sizes {sizes.tolist()}: for {backwards.tolist()} it is"
         assert_close("log_eppf", owner, what, log_eppf(measure, backwards), log_eppf(measure, sizes))
     for sizes in several:
         extensions = [log_eppf(measure, sizes + row) for row in np.eye(len(sizes), dtype=np.int64)]
         extensions.append(log_eppf(measure, np.append(sizes, 1)))
-        what = f"the log of the sum over where one more item goes, for clusters of {sizes.tolist()} items, is"
+        what = f"the log of the sum over the clusters that one more item may join, for sizes {sizes.tolist()}, is"
         assert_close("log_eppf", owner, what, np.logaddexp.reduce(extensions), log_eppf(measure, sizes))
 
 
@@ -132,7 +132,7 @@ def _check_symbolic_eppf(measure):
     function = pytensor.function(inputs, [value, *gradients], mode=INTERPRETED, on_unused_input="ignore")
     for sizes in map(np.array, ([1], [4], [1, 1, 1], [30, 20, 5, 1, 1, 1], [50_000, 49_998, 1, 1])):
         found, *derivatives = function(*measure, sizes)
-        words = f"for clusters of {sizes.tolist()} items"
+        words = f"for cluster sizes {sizes.tolist()}"
         assert_close("symbolic_log_eppf", owner, f"{words} it is", found, log_eppf(measure, sizes))
         for name, derivative in zip(varying, derivatives, strict=True):
             scale = _scale(measure, name)
@@ -143,7 +143,7 @@ def _check_symbolic_eppf(measure):
 
 
 def _scale(measure, name):
-    """Scale, up to a factor, on which a hyperparameter may move in both directions; 0 at the end of its support."""
+    """Scale, up to a factor, of steps of a hyperparameter in both directions; 0 at the end of its support."""
     value = float(getattr(measure, name))
     scale = abs(value) or 1.0
     for _ in range(60):
@@ -162,7 +162,7 @@ def _is_allowed(measure):
 
 
 def _log_eppf_at(measure, name, scale, counts, step):
-    """``log_eppf`` with one hyperparameter moved by a multiple of its scale."""
+    """``log_eppf`` with one hyperparameter shifted by a multiple of its scale."""
     return log_eppf(measure._replace(**{name: getattr(measure, name) + step * scale}), counts)
 
 
@@ -171,11 +171,11 @@ def _check_numbers_of_clusters(measure):
     log_p, partitions = _probabilities(measure, _N_ITEMS)
     pmf = np.bincount(partitions.max(axis=1), weights=np.exp(log_p))
     found = np.exp(n_clusters_log_pmf(measure, _N_ITEMS))
-    assert_close("n_clusters_log_pmf", owner, f"the probability among {_N_ITEMS} items is", found, pmf)
+    assert_close("n_clusters_log_pmf", owner, f"its value for {_N_ITEMS} items is", found, pmf)
     mean = n_clusters_mean(measure, _N_ITEMS)
-    assert_close("n_clusters_mean", owner, f"of {_N_ITEMS} items it is", mean, pmf @ np.arange(1, _N_ITEMS + 1))
+    assert_close("n_clusters_mean", owner, f"for {_N_ITEMS} items it is", mean, pmf @ np.arange(1, _N_ITEMS + 1))
     total = np.exp(n_clusters_log_pmf(measure, 200)).sum()
-    assert_close("n_clusters_log_pmf", owner, "probabilities for 200 items sum to", total, 1.0)
+    assert_close("n_clusters_log_pmf", owner, "the sum of the probabilities for 200 items is", total, 1.0)
 
 
 def _check_tables(measure, rng):
@@ -187,14 +187,14 @@ def _check_tables(measure, rng):
                 words = f"{name} for {n} items has shape {values.shape}, not {(n + 1,)}"
                 raise CheckError(f"weights of {owner.__name__} is wrong: {words}")
         sums = np.concatenate([[0.0], np.cumsum(table.join[:-1])])
-        assert_close("weights", owner, "unlike the sums of join, moment is", table.moment, sums)
+        assert_close("weights", owner, "moment differs from the sums of join: it is", table.moment, sums)
 
 
 def _check_increments(measure, rng):
     for n, k in ((1, 1), (30, 12)):
         log_u = draw_log_auxiliary(measure, n, k, rng)
         terms = [log_joint_term(measure, size, log_u) for size in (n, n + 1)]
-        what = f"unlike the difference of log_joint_term, from {n} to {n + 1} items it is"
+        what = f"from {n} to {n + 1} items it differs from the increment of log_joint_term: it is"
         increment, tolerance = log_joint_increment(measure, n, log_u), 1e-9 * (1.0 + abs(terms[0]))
         assert_close("log_joint_increment", type(measure), what, increment, terms[1] - terms[0], 1e-9, tolerance)
 
@@ -214,7 +214,7 @@ def _log_densities(measure, counts, log_u):
 
 
 def _integrate(measure, counts, rng, compiled):
-    """Values of log u, their log density with a partition, and the log of its integral by the trapezoid rule."""
+    """Values of log u, their log joint density with a partition, and its log integral by the trapezoid rule."""
     log_densities = runner(compiled)(_log_densities)
     n = int(counts.sum())
     draws = np.array([draw_log_auxiliary(measure, n, len(counts), rng) for _ in range(200)])
@@ -234,26 +234,26 @@ def _check_auxiliary(measure, counts, rng, compiled):
     log_u, log_density, log_integral = _integrate(measure, counts, rng, compiled)
     expected = log_eppf(measure, counts)
     if not np.isclose(log_integral, expected, rtol=0.0, atol=1e-5):
-        # If all partitions of as many items are off by the same factor, log_joint_term is to blame.
+        # If all partitions of the same number of items are off by one factor, log_joint_term is to blame.
         n = int(counts.sum())
         excess = [
             _integrate(measure, sizes, rng, compiled)[2] - log_eppf(measure, sizes)
             for sizes in (np.array([n]), np.ones(n, dtype=np.int64))
         ]
         common = np.isclose(excess, log_integral - expected, rtol=0.0, atol=1e-5).all() and n > 1
-        what = f"the joint density for clusters of {counts.tolist()} items integrates over u to"
+        what = f"the integral over u of the joint density for cluster sizes {counts.tolist()} is"
         blamed = "log_joint_term" if common else "weights or log_joint_term"
         assert_close(blamed, owner, what, math.exp(log_integral), math.exp(expected), rtol=1e-5, atol=0.0)
     draws = np.array([draw_log_auxiliary(measure, int(counts.sum()), len(counts), rng) for _ in range(2000)])
     share = np.cumsum(np.exp(log_density - log_density.max()))
     at = np.interp(draws, log_u, share / share[-1])
     distance = stats.kstest(at, "uniform", method="asymp").statistic
-    # By Kolmogorov's law a correct sampler exceeds this with probability 3e-6.
+    # A correct sampler exceeds this with probability 3e-6, by Kolmogorov's distribution.
     limit = 2.6 / math.sqrt(len(at))
     if not distance < limit:
         raise CheckError(
-            f"draw_log_auxiliary of {owner.__name__} is wrong: for clusters of {counts.tolist()} items the "
-            f"distribution functions of {len(at)} draws and of the joint density differ by {distance:.3g}, more than "
+            f"draw_log_auxiliary of {owner.__name__} is wrong: for cluster sizes {counts.tolist()} the distribution "
+            f"functions of {len(at)} draws and of the joint density differ by {distance:.3g}, more than "
             f"{limit:.3g}"
         )
 
@@ -263,10 +263,12 @@ def _check_partitions(measure, rng):
     draws = np.array([draw_partition(measure, n, rng) for _ in range(n_draws)])
     for size in (0, 1):
         if draw_partition(measure, size, rng).tolist() != [0] * size:
-            raise CheckError(f"draw_partition of {owner.__name__} is wrong: of {size} items it is no vector of zeros")
+            raise CheckError(
+                f"draw_partition of {owner.__name__} is wrong: for {size} items its labels are not a vector of zeros"
+            )
     for labels in [draw_partition(measure, 100, rng), *draws]:
         if labels.dtype != np.int64 or not np.array_equal(labels, canonical_labels(labels)):
-            words = f"labels {labels.tolist()} of type {labels.dtype} are not in order of appearance, or no int64"
+            words = f"labels {labels.tolist()} of type {labels.dtype} are not int64 in order of appearance"
             raise CheckError(f"draw_partition of {owner.__name__} is wrong: {words}")
     log_p, partitions = _probabilities(measure, n)
     found = (draws[:, None] == partitions).all(axis=2)
@@ -274,14 +276,14 @@ def _check_partitions(measure, rng):
     found = np.column_stack([found[:, common], found[:, ~common].any(axis=1)])
     probabilities = np.append(np.exp(log_p[common]), np.exp(log_p[~common]).sum())
     likely = n_draws * np.minimum(probabilities, 1.0 - probabilities) > 10.0
-    what = f"the share of a partition of {n} items less its probability"
+    what = f"the share of a partition of {n} items, less its probability,"
     if likely.any():
         assert_zero("draw_partition", owner, what, (found - probabilities)[:, likely])
     sizes = np.array([draw_partition(measure, 200, rng).max() + 1.0 for _ in range(300)])
     log_pmf = n_clusters_log_pmf(measure, 200)
     mean = np.exp(log_pmf) @ np.arange(1, 201)
     if sizes.std() > 0.0:
-        assert_zero("draw_partition", owner, "the number of clusters among 200 items less its mean", sizes - mean)
+        assert_zero("draw_partition", owner, "the number of clusters of 200 items, less its mean,", sizes - mean)
 
 
 @kernel
@@ -303,4 +305,4 @@ def _check_interpreted(measure, seed):
     compiled = _figures(*arguments, np.random.default_rng(seed))
     python = _figures.__wrapped__(*arguments, np.random.default_rng(seed))
     for name, given, expected in zip(names, compiled, python, strict=True):
-        assert_close(name, type(measure), "compiled, unlike in Python, it is", given, expected)
+        assert_close(name, type(measure), "its compiled value differs from Python: it is", given, expected)

@@ -1,6 +1,6 @@
-"""Standardised differences between chains and the laws that they should have.
+"""Standardised differences between chains and their target distributions.
 
-Standard errors come from the means of long batches of a chain, which accounts for its autocorrelation.
+Standard errors come from the means of long batches, which accounts for the autocorrelation of a chain.
 """
 
 from collections.abc import Callable
@@ -30,7 +30,7 @@ def partition_index(labels: Any, partitions: Any) -> np.ndarray:
     Raises
     ------
     ValueError
-        If a draw is none of the partitions, for example because its labels are not in order of appearance, or shapes
+        If a draw is none of the partitions, for example because its labels are not in order of appearance, or if shapes
         do not match.
 
     Examples
@@ -51,7 +51,7 @@ def partition_index(labels: Any, partitions: Any) -> np.ndarray:
     row = order[np.minimum(np.searchsorted(codes, labels @ place, sorter=order), len(codes) - 1)]
     known = (partitions[row] == labels).all(axis=-1)
     if not known.all():
-        raise ValueError(f"labels {labels[~known][0].tolist()} are none of the partitions")
+        raise ValueError(f"labels must be among partitions; got {labels[~known][0].tolist()}")
     return row
 
 
@@ -89,16 +89,16 @@ def mean_and_error(values: Any) -> tuple[Any, Any, int]:
     -------
     mean, error : ndarray, shape (...)
     degrees_of_freedom : int
-        Of the error: the number of batches less one.
+        Degrees of freedom of the error: the number of batches less one.
 
     Raises
     ------
     TypeError, ValueError
-        If they are not real numbers, or there are no chains or fewer than two draws.
+        If values are not real numbers, there is no chain, or there are fewer than two draws.
 
     Notes
     -----
-    Batches have about ``draws ** (2/3)`` draws, so that the bias from their dependence and the noise of the error both
+    Batches have about ``draws ** (2/3)`` draws, so that both the bias from their dependence and the noise of the error
     vanish for long chains.
 
     Examples
@@ -117,7 +117,7 @@ def mean_and_error(values: Any) -> tuple[Any, Any, int]:
 
 
 def _check_chains(name, values):
-    """Check that an array begins with axes of at least one chain and two draws."""
+    """Check that the first two axes of an array hold at least one chain and two draws."""
     if values.ndim < 2 or values.shape[0] < 1 or values.shape[1] < 2:
         raise ValueError(
             f"{name} must have shape (chains, draws, ...), at least one chain and two draws; got shape {values.shape}"
@@ -139,10 +139,10 @@ def z_scores(labels: Any, partitions: Any, probabilities: Any, least: Any = None
         Labels in order of appearance.
     partitions : ndarray of int, shape (n_partitions, n)
     probabilities : ndarray, shape (n_partitions,)
-        What the frequencies should be.
+        Expected frequencies.
     least : float, optional
-        Partitions are merged, the rarest first, until no group is less likely than this; by default, until each is
-        expected to have 50 draws.
+        Partitions are merged, the rarest first, until every group has at least this probability.  By default, until
+        every group has at least 50 expected draws.
 
     Returns
     -------
@@ -152,7 +152,7 @@ def z_scores(labels: Any, partitions: Any, probabilities: Any, least: Any = None
     Raises
     ------
     TypeError, ValueError
-        If shapes do not match, a draw is none of the partitions, or a chain has fewer than two draws.
+        If shapes do not match, a draw is none of the partitions, or chains have fewer than two draws.
 
     Examples
     --------
@@ -170,7 +170,7 @@ def z_scores(labels: Any, partitions: Any, probabilities: Any, least: Any = None
     probabilities = numeric_array("probabilities", probabilities)
     if probabilities.shape != (len(partitions),) or not (probabilities >= 0.0).all():
         raise ValueError(
-            f"probabilities must be {len(partitions)} numbers of at least 0, one for each of the partitions; got shape "
+            f"probabilities must be {len(partitions)} numbers of at least 0, one per partition; got shape "
             f"{probabilities.shape}"
         )
     least = 50.0 / index.size if least is None else check_number("least", least, lambda p: p >= 0.0, "at least 0")
@@ -184,13 +184,13 @@ def z_scores(labels: Any, partitions: Any, probabilities: Any, least: Any = None
     cells = kept + n_groups * np.arange(len(kept))[:, None]
     means = np.bincount(cells.ravel(), minlength=len(kept) * n_groups).reshape(-1, n_groups) / length
     mean, error = means.mean(axis=0), means.std(axis=0, ddof=1) / np.sqrt(len(means))
-    # A group with none or all of the draws shows no error; that of independent draws is then a lower bound.
+    # A group with none or all of the draws shows no error; the error of independent draws is then a lower bound.
     floor = np.sqrt(expected * (1.0 - expected) / index.size)
     return (mean - expected) / np.where(error > 0.0, error, floor)
 
 
 def _merge_rare(probabilities, least):
-    """Group of each outcome: the rarest are merged until every group has at least probability ``least``."""
+    """Group of each outcome: merge the rarest until every group has at least probability ``least``."""
     groups = np.empty(len(probabilities), dtype=np.int64)
     group, total = 0, 0.0
     order = np.argsort(probabilities)
@@ -205,7 +205,7 @@ def _merge_rare(probabilities, least):
 
 
 def largest_z(shape: Any, n_scores: Any, level: float = 1e-5) -> float:
-    """Limit for absolute z-scores: for a correct sampler the largest exceeds it with probability at most ``level``.
+    """Limit of absolute z-scores that a correct sampler exceeds with probability at most ``level``.
 
     Parameters
     ----------
@@ -228,18 +228,18 @@ def largest_z(shape: Any, n_scores: Any, level: float = 1e-5) -> float:
     return float(stats.t.isf(level / (2 * n_scores), chains * _batches(draws)[0] - 1))
 
 
-# For graphs: the values are those of any backend, and nothing is compiled.
+# For graphs: every backend gives the same values, and this one compiles nothing.
 INTERPRETED = Mode(linker="py", optimizer="fast_compile")
 
 
 class CheckError(AssertionError):
-    """A function of a family or a measure disagrees with the others; the message names it and has both figures."""
+    """A function of a family or a measure disagrees with the others; the message names it and shows both values."""
 
 
 def assert_close(
     function: str, owner: Any, what: str, given: Any, expected: Any, rtol: float = 1e-9, atol: float = 1e-9
 ) -> None:
-    """Raise an error unless figures agree, infinite ones included."""
+    """Raise an error unless two arrays agree, infinite values included."""
     given, expected = np.broadcast_arrays(np.asarray(given, dtype="float64"), np.asarray(expected, dtype="float64"))
     wrong = np.argwhere(~np.isclose(given, expected, rtol=rtol, atol=atol))
     if len(wrong):
@@ -250,7 +250,7 @@ def assert_close(
 
 
 def assert_zero(function: str, owner: Any, what: str, differences: Any) -> None:
-    """Raise an error unless means of independent differences (n_draws, ...) are consistent with zero."""
+    """Raise an error unless the mean of independent differences (n_draws, ...) is consistent with zero."""
     score, mean, error = _largest_score(differences)
     if not abs(score) < largest_score(np.size(differences[0])):
         raise CheckError(
@@ -266,7 +266,7 @@ def slope(function: Callable[[float], Any], step: float) -> Any:
 
 
 def runner(compiled: bool) -> Callable[[Any], Callable[..., Any]]:
-    """What checks call of a kernel: the kernel itself, or its Python function."""
+    """Return a function that maps a kernel to itself, or to its Python function if not ``compiled``."""
     return (lambda kernel: kernel) if compiled else (lambda kernel: kernel.__wrapped__)
 
 
@@ -284,7 +284,7 @@ def _largest_score(differences):
     differences = np.asarray(differences, dtype="float64")
     mean = differences.mean(axis=0)
     error = differences.std(axis=0, ddof=1) / np.sqrt(len(differences))
-    # Differences that are all 0 have no standard error, and rounding errors do not count.
+    # Differences that are all 0 have no standard error; rounding errors do not count.
     score = np.where(np.abs(mean) <= 1e-12, 0.0, mean / np.maximum(error, 1e-15))
     place = np.unravel_index(np.argmax(np.where(np.isnan(score), np.inf, np.abs(score))), score.shape)
     return float(score[place]), float(mean[place]), float(error[place])

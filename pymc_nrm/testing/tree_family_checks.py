@@ -27,7 +27,7 @@ from pymc_nrm.partitions.labels import canonical_labels
 from pymc_nrm.testing.scores import INTERPRETED, CheckError, assert_close, assert_zero, runner, slope
 from pymc_nrm.trees.inputs import as_rows
 
-# What every tree family must define.
+# Functions that every tree family must define.
 TREE_FAMILY = (
     prepare_data,
     symbolic_log_likelihood,
@@ -40,13 +40,14 @@ TREE_FAMILY = (
 
 
 def check_tree_family(family: Any, X: Any, depth: int = 2, *, compiled: bool = True, random_seed: int = 0) -> None:
-    """Check that the functions of a tree family agree with each other, on given data.
+    """Check that the functions of a tree family agree with each other on the data you pass.
 
-    - ``symbolic_log_likelihood`` is the likelihood that kernels compute with ``add_square`` and
+    - ``symbolic_log_likelihood`` equals the likelihood that kernels compute with ``add_square`` and
       ``scatter_log_likelihood``, in trees of several shapes; its gradients are right.
-    - Likelihoods do not depend on the order of items, and the predictive density of an item is the ratio of two.
-    - ``draw_whitening`` draws covariances S of which ``scatter_log_likelihood`` integrates normal densities, together
-      with their inverses.
+    - Likelihoods do not depend on the order of items, and the predictive density of an item is a ratio of two
+      likelihoods.
+    - ``draw_whitening`` draws covariances S, and their inverses, over which normal densities average to
+      ``scatter_log_likelihood``.
 
     Parameters
     ----------
@@ -65,7 +66,7 @@ def check_tree_family(family: Any, X: Any, depth: int = 2, *, compiled: bool = T
     Raises
     ------
     CheckError
-        If figures disagree; the message names the function and has both figures.
+        If two values disagree; the message names the function and shows both values.
     NotImplementedError
         If the family lacks a function that every tree family must define.
 
@@ -97,7 +98,7 @@ def check_tree_family(family: Any, X: Any, depth: int = 2, *, compiled: bool = T
         _check_symbolic(full, paths, X, value)
         _check_exchangeable(local, paths, data, value, rng, run)
         if compiled:
-            python, what = log_likelihood(paths.copy(), local, data), "compiled, unlike in Python, it is"
+            python, what = log_likelihood(paths.copy(), local, data), "its compiled value differs from Python: it is"
             assert_close("scatter_log_likelihood", type(local), what, python, value, 1e-9, 1e-8)
     _check_draws(local, data, rng, run, 20_000 if compiled else 2_000)
 
@@ -136,7 +137,7 @@ def _check_exchangeable(family, paths, data, value, rng, run):
     order = rng.permutation(n)
     moved = np.column_stack([canonical_labels(column) for column in paths[order].T])
     other = _sums(family, moved, Centred(data.values[order], data.center), run)[-1]
-    what = f"with items in the order {order.tolist()} the log density of the data is"
+    what = f"with items in order {order.tolist()} the log density of the data is"
     assert_close("scatter_log_likelihood", owner, what, other, value, 1e-9, 1e-8)
     last, fewer = data.values[-1], paths[:-1]
     tree, scatter, log_determinant, rest = _sums(family, fewer, Centred(data.values[:-1].copy(), data.center), run)
@@ -162,7 +163,7 @@ def _squares(family, values):
 
 @kernel
 def _draw_matrices(family, scatter, n, rng, n_draws):
-    """Draws of W and of its inverse, shape (n_draws, 2, d, d), from what they do to unit vectors."""
+    """Draws of W and of its inverse, shape (n_draws, 2, d, d), from their products with unit vectors."""
     d = family.mu.shape[0]
     matrices, row, work = np.empty((n_draws, 2, d, d)), np.empty(d), np.empty(d)
     for t in range(n_draws):
@@ -177,7 +178,7 @@ def _draw_matrices(family, scatter, n, rng, n_draws):
 
 
 def _check_draws(family, data, rng, run, n_draws):
-    """Draws of S given independent items about mu, which are a tree whose steps are zero."""
+    """Check draws of S given independent items about mu, which form a tree whose steps are zero."""
     owner, values = type(family), data.values - family.mu
     d = values.shape[1]
     for n in (0, len(values) - 1):
@@ -190,5 +191,5 @@ def _check_draws(family, data, rng, run, n_draws):
         log_p = scatter_log_likelihood(family, longer, 0.0, n + 1) - scatter_log_likelihood(family, scatter, 0.0, n)
         normal = -0.5 * ((whitening @ values[n]) ** 2).sum(axis=1) - d / 2 * np.log(2 * np.pi)
         normal += np.linalg.slogdet(whitening).logabsdet
-        what = f"the ratio of the normal density of an item given S to its predictive density, minus 1, n = {n},"
+        what = f"the normal density of an item given S divided by its predictive density, less 1, for n = {n},"
         assert_zero("draw_whitening or scatter_log_likelihood", owner, what, np.exp(normal - log_p) - 1.0)

@@ -74,7 +74,7 @@ def of_smaller_rates(value, family, parameters, panel, column):
 
 # A generic function, what is done to its result, and how the message about Wrong begins.
 WRONG = [
-    (base.add_item, lambda _, f, row, data, i, sign: bump(row, -1e-3 * (sign < 0.0)), "with 1 items removed again"),
+    (base.add_item, lambda _, f, row, data, i, sign: bump(row, -1e-3 * (sign < 0.0)), "after removing 1 items"),
     (base.add_item, lambda _, f, row, data, i, sign: bump(row, sign * f.alpha[0]), "with other hyperparameters"),
     (fast.update_cache, lambda _, f, row, cache, *rest: bump(cache, 1e-4), "with all items added one by one"),
     (base.log_predictive, lambda value, *_: value - 0.1, "the log density of the data in 1"),
@@ -84,7 +84,7 @@ WRONG = [
     (base.log_likelihood, with_constant_alpha, "its gradient in alpha along"),
     (base.log_likelihood, with_corner, "its gradient in alpha is not finite"),
     (fast.log_predictive_without, lambda value, *_: value + 1e-3, "for items"),
-    (fast.log_predictive_without, lambda *_: math.nan, ".* nan for all"),
+    (fast.log_predictive_without, lambda *_: math.nan, ".* nan for every"),
     (fast.add_log_predictives, lambda _, f, rows, lanes, data, i, width, values: bump(values, 1e-3), "for item 0"),
     (fast.update_panel, lambda _, f, cache, rows, *rest: bump(rows[0], 1e-3), "after item 0 has joined"),
     (conjugate.draw_parameters, lambda _, f, s, rng, row: np.multiply(row, 1.3, out=row), "the density of an item"),
@@ -130,7 +130,7 @@ def test_parameters_in_the_wrong_place_are_noticed():
     ("family", "X", "message"),
     [
         (POISSON, COUNTS, "draw_item or log_predictive of Wrong is wrong: the share"),
-        (NORMAL, POINTS, "log_predictive of Wrong is wrong: its mass in a box"),
+        (NORMAL, POINTS, "log_predictive of Wrong is wrong: the probability of a box"),
     ],
 )
 def test_a_factor_that_all_densities_share_is_noticed(family, X, message):
@@ -162,7 +162,7 @@ def test_whole_numbers_that_overflow_when_compiled_are_noticed():
 
     family = spoilt(POISSON, {})
     conjugate.log_marginal.register(type(family))(log_marginal)
-    with pytest.raises(CheckError, match="log_marginal of Wrong is wrong: compiled, unlike in Python, it is"):
+    with pytest.raises(CheckError, match="log_marginal of Wrong is wrong: its compiled value differs from Python"):
         check_family(family, COUNTS)
 
 

@@ -35,26 +35,26 @@ def without_gradient(value, measure, counts):
 # What is done to the result of a function, and the message.  Sizes in falling order have the right probability in the
 # second row, and only few items are wrong.
 WRONG = [
-    (base.log_eppf, lambda value, m, counts: value + 1e-3 * len(counts), "probabilities of all partitions of 1 items"),
+    (base.log_eppf, lambda value, m, counts: value + 1e-3 * len(counts), "the sum of the probabilities of all partitions of 1 items"),
     (
         base.log_eppf,
         lambda value, m, counts: value + (1e-3 if counts[0] < counts[-1] and counts.sum() > 6 else 0.0),
-        r"for clusters of \[1, 9, 40\] items",
+        r"it depends on the order of cluster sizes \[1, 9, 40\]",
     ),
-    (base.symbolic_log_eppf, lambda value, *_: value + 1e-3, r"for clusters of \[1\] items it"),
+    (base.symbolic_log_eppf, lambda value, *_: value + 1e-3, r"for cluster sizes \[1\] it"),
     (base.symbolic_log_eppf, lambda value, m, counts: value + pt.sqrt(abs(m.alpha - 1.5)), "times 1.5, is nan"),
     (base.symbolic_log_eppf, without_gradient, "times 1.5, is 0.0"),
-    (base.n_clusters_log_pmf, lambda value, *_: np.roll(value, 1), "the probability among 6"),
-    (base.n_clusters_log_pmf, lambda value, m, n: value + (1e-3 if n > 100 else 0.0), "200 items sum to"),
-    (base.n_clusters_mean, lambda value, *_: value + 1e-3, "of 6 items it is"),
-    (base.weights, larger_first_entry, "unlike the sums of join, moment"),
+    (base.n_clusters_log_pmf, lambda value, *_: np.roll(value, 1), "its value for 6 items"),
+    (base.n_clusters_log_pmf, lambda value, m, n: value + (1e-3 if n > 100 else 0.0), "probabilities for 200 items is"),
+    (base.n_clusters_mean, lambda value, *_: value + 1e-3, "for 6 items it is"),
+    (base.weights, larger_first_entry, "moment differs from the sums of join"),
     (
         base.weights,
         lambda value, measure, n, log_u: right(base.weights, measure, n - 1, log_u),
         r"join for 1 items has shape \(1,\), not \(2,\)",
     ),
-    (base.log_joint_increment, lambda value, *_: value + 1e-3, "unlike the difference"),
-    (base.draw_log_auxiliary, lambda value, *_: value + 0.2, "for clusters of"),
+    (base.log_joint_increment, lambda value, *_: value + 1e-3, "differs from the increment"),
+    (base.draw_log_auxiliary, lambda value, *_: value + 0.2, "for cluster sizes"),
     (base.draw_partition, of_other_measure(base.draw_partition, 1.3), "the"),
     (base.draw_partition, lambda labels, *_: labels.max(initial=0) - labels, "labels .* order of appearance"),
 ]
@@ -62,8 +62,8 @@ WRONG = [(generic, change, f"^{generic.__name__} of Wrong is wrong: .*{message}"
 # Another function is blamed, together with the wrong one or instead of it.
 WRONG += [
     (base.log_eppf, of_other_measure(base.log_eppf, by=1e-3), "^symbolic_log_eppf of Wrong is wrong"),
-    (base.log_joint_term, lambda value, m, n, log_u: value + 1e-3 * n, "log_joint_term of Wrong is wrong: the joint"),
-    (base.weights, of_other_measure(base.weights, 1.01), "^weights or log_joint_term of Wrong is wrong: the joint"),
+    (base.log_joint_term, lambda value, m, n, log_u: value + 1e-3 * n, "log_joint_term of Wrong is wrong: the integral"),
+    (base.weights, of_other_measure(base.weights, 1.01), "^weights or log_joint_term of Wrong is wrong: the integral"),
 ]
 
 
@@ -85,7 +85,7 @@ def test_whole_numbers_that_overflow_when_compiled_are_noticed():
             offset = 0.0 if factorial < 0 else 1e-3
             return base.log_joint_term(DirichletProcess(self.alpha), n, log_u) + offset
 
-    with pytest.raises(CheckError, match="log_joint_term of Wrong is wrong: compiled, unlike in Python, it is"):
+    with pytest.raises(CheckError, match="log_joint_term of Wrong is wrong: its compiled value differs from Python"):
         check_measure(Wrong(1.5))
 
 
