@@ -1,4 +1,4 @@
-"""Samplers as they were published, to reproduce results; as published they are biased."""
+"""Published samplers, to reproduce results; in their published form they are biased."""
 
 from pymc_nrm.common.pymc_internals import register_steps
 from pymc_nrm.published.huang import PublishedNestedGibbs

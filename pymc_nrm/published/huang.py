@@ -1,4 +1,4 @@
-"""The published sampler of nested partitions, for reproducing results; it does not leave the posterior invariant."""
+"""The published sampler of nested partitions, to reproduce results; it does not leave the posterior invariant."""
 
 import warnings
 from typing import Any
@@ -18,9 +18,9 @@ from pymc_nrm.published.huang_sweep import Repairs, published_sweep
 from pymc_nrm.steps.nested_gibbs import NestedStep
 
 _WARNING = (
-    "PublishedNestedGibbs does not leave the posterior invariant: on 3 and 4 items the total variation distance of its "
-    "draws to the posterior is 0.06 to 0.21, and on 30 items it finds 2.2 components where the posterior mean is 3.35. "
-    "It is here to reproduce Huang et al. (2020); use NestedGibbs, or corrected=True, to sample from the posterior"
+    "PublishedNestedGibbs does not leave the posterior invariant: on 3 and 4 items the total variation distance "
+    "between its draws and the posterior is 0.06 to 0.21, and on 30 items it finds 2.2 components where the posterior mean is "
+    "3.35. Use it to reproduce Huang et al. (2020); to sample from the posterior, use NestedGibbs or corrected=True"
 )
 _TRUNCATION = 0.01
 
@@ -30,25 +30,24 @@ class PublishedNestedGibbs(NestedStep):
 
     With 3 and 4 items, the total variation distance between its draws and the posterior is 0.06 to 0.21, and it grows
     with the number of items and the depth.  The sampler favours few components: on 30 items it finds 2.2 where the
-    posterior mean is 3.35.  It is included to reproduce the published results; a warning says so when the step is
-    constructed.  :class:`NestedGibbs` is exact, and so is this step with ``corrected=True``, a sampler for comparisons
-    that shares no moves with it.  Both are irreducible.
+    posterior mean is 3.35.  It is included to reproduce published results, and the constructor warns about the bias.
+    :class:`NestedGibbs` is exact, and so is this step with ``corrected=True``, a sampler for comparisons that shares no
+    moves with it.  Both are irreducible.
 
-    A draw consists of these steps: weights of components at all nodes given the partition; parameters of the
-    components given their data; then, for every item in random order, a path proposed from the prior and accepted by
-    the ratio of the densities of the item at the two leaves, and a component given the weights of the leaf.
+    A draw has three parts.  It draws weights of components at all nodes given the partition, and parameters of the
+    components given their data.  Then, for every item in random order, it proposes a path from the prior, accepts it by
+    the ratio of the item's densities at the two leaves, and draws a component given the weights of the leaf.
 
     Parameters
     ----------
     vars : list of NestedPartition
-        It must have weights, and hyperparameters that are not random.
+        It must have weights, and fixed hyperparameters.
     truncation : float, optional
         Components without items are drawn until the weight of all others at the root is below this, between 0 and 1;
-        0.01 by default.  None with ``corrected``, which needs no such components.
+        0.01 by default.  None with ``corrected``, which does not need these components.
     corrected : bool
         Whether to use the exact form, which raises no warning: weights are drawn given numbers of tables, a new
-        component counts as chosen at the nodes of its path, and a component is forgotten when its only item is taken
-        out.
+        component counts as chosen at the nodes of its path, and a component is removed when its only item is removed.
     **kwargs
         ``model``, ``rng``, ``initial_point``, ``compile_kwargs`` as for any PyMC step.
 
@@ -56,7 +55,7 @@ class PublishedNestedGibbs(NestedStep):
     ------
     ValueError
         If the nested partition has no weights, a hyperparameter of its measure, its weights or a family is random,
-        ``truncation`` is not allowed, or the model uses the labels in a way that the step does not understand.
+        ``truncation`` is not allowed, or the step does not support how the model uses the labels.
     NotImplementedError
         If a family lacks log marginals, draws of parameters or densities given them.
 
@@ -69,31 +68,30 @@ class PublishedNestedGibbs(NestedStep):
     -----
     The published sampler has three errors, each of which alone biases it.
 
-    - Weights of a node that is no leaf are drawn given the numbers of its items (eqs. 7 and 8), as if items had drawn
-      their components from these weights independently.  Items of one child share its weights; what is independent
-      are the tables of the children.  This error matters most.
+    - Weights of an inner node are drawn given the numbers of its items (eqs. 7 and 8), as if items had drawn their
+      components from these weights independently.  Items of one child share its weights; only the tables of the
+      children are independent.  This error matters most.
     - The share that a new component gets of the remainder of a node on the path of its item is
       ``Beta(gamma b, gamma b')``, with the weights b and b' of the component and of all others in the parent.  The item
       has chosen the component there, which makes it ``Beta(gamma b + 1, gamma b')``.
-    - A component whose only item is taken out keeps its weights, so that the draw of a new one cannot be undone.
+    - A component keeps its weights when its only item is removed, so the draw of a new component cannot be reversed.
 
-    The last two vanish if ``truncation`` tends to 0, the first does not.
+    The last two vanish as ``truncation`` tends to 0; the first does not.
 
-    Where the paper leaves something open, we read it as follows.
+    Where the paper is ambiguous, this implementation makes these choices.
 
     - The concentration of the root is gamma_0, and the number of components has no limit.
     - The component of an item is drawn directly after its path, not in a second pass over the items.
-    - A rejected path restores the old nodes with their old weights.
+    - A rejected path restores the previous nodes with their previous weights.
     - Parameters of a new component are drawn given the data of its item.
 
-    The value of the partition has tables, which the published sampler does not know.  They are drawn given paths,
-    components and weights at the end of a draw; the published form never reads them, while the corrected one begins the
-    next draw with weights given these tables (Teh et al. 2006, section 5.3).  Nothing but the value passes from one
-    draw to the next.  Without ``initval`` a chain starts from items that come one by one, as that of
-    :class:`NestedGibbs`.
+    The value of the partition includes tables, which the published sampler lacks.  They are drawn given paths,
+    components and weights at the end of a draw.  The published form never reads them; the corrected form begins the
+    next draw with weights given these tables (Teh et al. 2006, section 5.3).  Only the value is kept from one draw to
+    the next.  Without ``initval`` a chain starts from sequential allocation of the items, like :class:`NestedGibbs`.
 
-    Statistics of a draw, besides those of :class:`NestedGibbs`: ``n_paths_accepted``, the number of items that took the
-    path that was proposed.
+    A draw has the statistics of :class:`NestedGibbs` and ``n_paths_accepted``, the number of items whose proposed path
+    was accepted.
 
     References
     ----------
@@ -121,7 +119,7 @@ class PublishedNestedGibbs(NestedStep):
     ) -> None:
         if corrected and truncation is not None:
             raise ValueError(
-                f"truncation must be None with corrected=True, which draws from all components; got {truncation!r}"
+                f"truncation must be None with corrected=True, which represents all components; got {truncation!r}"
             )
         if truncation is None:
             truncation = np.inf if corrected else _TRUNCATION
@@ -137,14 +135,14 @@ class PublishedNestedGibbs(NestedStep):
         name = type(self).__name__
         if not isinstance(self.partition, WeightedNested):
             raise ValueError(
-                f"vars of {name} must be a NestedPartition with weights; {partition.name!r} has none. NestedGibbs "
-                "samples it"
+                f"vars of {name} must be a NestedPartition with weights; {partition.name!r} has none. Use NestedGibbs "
+                "instead"
             )
         op = partition.owner.op
         if isinstance(self.partition, KnownTree):
             raise ValueError(
-                f"vars of {name} must be a NestedPartition with a random tree; that of {partition.name!r} is known. "
-                "NestedGibbs samples it"
+                f"vars of {name} must be a NestedPartition with a random tree; the tree of {partition.name!r} is known. Use "
+                "NestedGibbs instead"
             )
         parts = [(partition, part) for part in op.priors(op.prior_inputs(partition.owner))]
         parts += [(mixture, family_of(mixture)) for mixture in mixtures_of(model, partition)]
@@ -154,7 +152,7 @@ class PublishedNestedGibbs(NestedStep):
                 if random:
                     raise ValueError(
                         f"{field} of {type(part).__name__} of {variable.name!r} must be fixed for {name}; it depends "
-                        f"on {', '.join(random)}. NestedGibbs takes hyperparameters that are random"
+                        f"on {', '.join(random)}. Use NestedGibbs for random hyperparameters"
                     )
 
     def precompile_moves(self, values, prior, family, data):
@@ -162,7 +160,7 @@ class PublishedNestedGibbs(NestedStep):
         precompile(published_sweep, self.rng, values, *prior, family, data, Repairs(), 1.0)
 
     def moves(self, values, prior, family, data):
-        """Do one sweep; return the new value, the log density of the data, and the statistics of the sweep."""
+        """Make one sweep; return the new value, the log density of the data, and the statistics of the sweep."""
         repairs = Repairs(*[self.options["corrected"]] * 3)
         values, log_likelihood, n_accepted = published_sweep(
             self.rng, values, *prior, family, data, repairs, self.options["truncation"]
@@ -171,7 +169,7 @@ class PublishedNestedGibbs(NestedStep):
 
     @classmethod
     def competence(cls, var, has_grad):
-        # Not those with a known tree, which are built on these.
+        # Partitions with a known tree derive from these, and are excluded.
         return Competence.COMPATIBLE if type(kind_of(var)) is WeightedNested else Competence.INCOMPATIBLE
 
 

@@ -19,7 +19,7 @@ from pymc_nrm.partitions.labels import canonical_columns
 
 
 class NodeMeasures(NamedTuple):
-    """Weights of components at the nodes of all levels, and what densities of items read of the components."""
+    """Weights of components at the nodes of all levels, and a panel for densities of items under the components."""
 
     # By level, slot of the node and slot of the component; shape (depth + 1, n, capacity).
     weight: Any
@@ -62,7 +62,7 @@ def customer_counts(franchise, counts):
 
 @kernel
 def draw_weights(rng, state, gamma, centre, centre_remainder, counts, weight):
-    """Draw the weights of a node, ``Dirichlet(gamma * centre + counts)``, and return that of all other components."""
+    """Draw the weights of a node, ``Dirichlet(gamma * centre + counts)``; return the weight of all other components."""
     n_components = state.size[0]
     concentration, drawn = np.empty(n_components + 1), np.empty(n_components + 1)
     for k in range(n_components):
@@ -130,7 +130,7 @@ def with_room(state, measures, family):
 
 @kernel
 def open_component(rng, franchise, state, measures, gammas, family, data, item, picked):
-    """Give one of all other components a slot, with its weight at every node and its parameters; return the slot."""
+    """Give a slot to one of the other components, draw its weights and parameters, and return the slot."""
     nodes, weight, remainder = franchise.nodes, measures.weight, measures.remainder
     slot, concentration, shares = open_slot(state), np.array([1.0, gammas[0]]), np.empty(2)
     for level in range(gammas.shape[0]):
@@ -155,7 +155,7 @@ def open_component(rng, franchise, state, measures, gammas, family, data, item, 
 
 @kernel
 def close_component(franchise, state, measures, slot):
-    """Forget a component without items: its weights become part of that of all other components."""
+    """Remove a component without items: its weights are added to the weight of all other components."""
     nodes = franchise.nodes
     for level in range(measures.remainder.shape[0]):
         for k in range(nodes.size[level]):
@@ -166,21 +166,21 @@ def close_component(franchise, state, measures, slot):
 
 
 class Repairs(NamedTuple):
-    """What a sweep does otherwise than published; with all three it leaves the posterior invariant."""
+    """Corrections of a sweep to its published form; with all three it leaves the posterior invariant."""
 
-    # Whether weights are drawn given customers, that is items at leaves and tables of the children elsewhere; as
-    # published (eqs. 7 and 8), given items at all nodes.
+    # Whether weights are drawn given customers, that is, items at leaves and tables of the children elsewhere; as
+    # published (eqs. 7 and 8), they are drawn given items at all nodes.
     counts_customers: bool = False
     # Whether a new component counts as chosen at the nodes of the path, so that its share of the remainder has a
     # parameter larger by 1.
     counts_picks: bool = False
-    # Whether a component whose only item is taken out is forgotten before the item moves.
+    # Whether a component is removed before its only item moves.
     drops_singletons: bool = False
 
 
 @kernel
 def propose_path(rng, franchise, levels, path):
-    """Draw a path of an item given those of all others; return the last node that other items have, and its level."""
+    """Draw a path of an item given all other paths; return the last node that other items share, and its level."""
     nodes, node = franchise.nodes, 0
     for level in range(levels.alpha.shape[0]):
         n_others = nodes.count[level, node] - (path[level] == node)
@@ -202,7 +202,7 @@ def propose_path(rng, franchise, levels, path):
 
 @kernel
 def leaf_log_weights(state, weight, remainder, log_f, log_f_new, values):
-    """Write log weights of components of an item at a leaf into ``values``, a new one last; return its log density."""
+    """Write log weights of an item's components at a leaf into ``values``, a new one last; return its log density."""
     for k in range(state.size[0]):
         slot = state.active[k]
         values[k] = math.log(weight[slot]) + log_f[slot] if weight[slot] > 0.0 else -math.inf
@@ -214,9 +214,9 @@ def leaf_log_weights(state, weight, remainder, log_f, log_f_new, values):
 def path_step(rng, franchise, state, measures, levels, gammas, leaf, item, log_f, log_f_new):
     """Propose a path of an item from the prior, and accept it by the ratio of its densities at the two leaves.
 
-    New nodes draw their weights given those of their parents.  The component of the item is summed over; given all
-    other items and the weights of their nodes, this is a Metropolis-Hastings update of the path and the weights of
-    nodes that the item has alone. Returns whether the proposal was accepted.
+    New nodes draw their weights given the weights of their parents.  The component of the item is summed over.  Given
+    all other items and the weights of their nodes, this is a Metropolis-Hastings update of the path and the weights of
+    nodes that hold only this item. Returns whether the proposal was accepted.
     """
     nodes, depth, capacity = franchise.nodes, levels.alpha.shape[0], state.counts.shape[0]
     node, last = propose_path(rng, franchise, levels, path_of(franchise, leaf[item]))
@@ -234,7 +234,7 @@ def path_step(rng, franchise, state, measures, levels, gammas, leaf, item, log_f
     log_new = leaf_log_weights(state, weight[depth], remainder[depth], log_f, log_f_new, values)
     if not (log_new > -math.inf and math.log(1.0 - rng.random()) <= log_new - log_old):
         return False
-    # The path goes through a node that other items have, which stays.
+    # The path goes through a node that other items share; this node stays.
     change_items(franchise, leaf[item], depth, -1)
     leaf[item] = add_path(franchise, node, last, 1)
     new = leaf[item]
@@ -247,9 +247,9 @@ def path_step(rng, franchise, state, measures, levels, gammas, leaf, item, log_f
 
 @kernel
 def move_item(rng, franchise, state, measures, levels, gammas, family, data, leaf, item, repairs):
-    """Take an item out, draw its path and then its component given the weights of its leaf; a new one gets a slot.
+    """Remove an item, draw its path, and draw its component given the weights of its leaf; a new one gets a slot.
 
-    Returns whether the item took the path that was proposed.
+    Returns whether the proposed path was accepted.
     """
     old = state.labels[item]
     state.counts[old] -= 1
@@ -276,13 +276,13 @@ def move_item(rng, franchise, state, measures, levels, gammas, family, data, lea
 
 @kernel
 def published_sweep(rng, values, levels, gammas, family, data, repairs, truncation):
-    """Algorithm 2 of Huang et al. (2020), as published or with some of its errors repaired.
+    """Algorithm 2 of Huang et al. (2020), as published or with some of its errors corrected.
 
-    As published it does not leave the posterior invariant.  With all repairs and no truncation it does, and alone it is
-    irreducible: each of its parts is a draw from a full conditional, or a Metropolis-Hastings update, of a law that
-    weights, parameters and tables complete.  Nothing but the value passes from one sweep to the next. Returns the log
-    density of the data given the components, and the number of paths that were accepted. Shapes: ``values`` (n, 2 depth
-    + 1), ``gammas`` (depth + 1,); returns ``values`` (n, 2 depth + 1).
+    As published it does not leave the posterior invariant.  With all corrections and no truncation it does, and it is
+    irreducible alone: each part is a draw from a full conditional, or a Metropolis-Hastings update, of the joint
+    distribution completed by weights, parameters and tables.  Only the value is kept from one sweep to the next.
+    Returns the log density of the data given the components, and the number of accepted paths. Shapes: ``values``
+    (n, 2 depth + 1), ``gammas`` (depth + 1,); returns ``values`` (n, 2 depth + 1).
     """
     n, depth = values.shape[0], gammas.shape[0] - 1
     components = values[:, 2 * depth].copy()

@@ -1,4 +1,4 @@
-"""The published tree-guided sampler, which does not leave the posterior invariant, and a form of it that does."""
+"""The published tree-guided sampler, which does not leave the posterior invariant, and an exact form of it."""
 
 import math
 import warnings
@@ -37,15 +37,15 @@ from pymc_nrm.published.lee_choi_moves import (
 from pymc_nrm.steps.base import PartitionStep, PartitionStepState
 
 _WARNING = (
-    "PublishedTreeGuided does not leave the posterior invariant: on 4 and 5 items the total variation distance of its "
-    "draws to the posterior is 0.06 to 0.25, and more on more items. It is here to reproduce Lee & Choi (2015) and as "
-    "a fast search; use TreeGuided, or canonical=True, to sample from the posterior"
+    "PublishedTreeGuided does not leave the posterior invariant: on 4 and 5 items the total variation distance between "
+    "its draws and the posterior is 0.06 to 0.25, and it grows with the number of items. Use it to reproduce Lee & "
+    "Choi (2015) or as a fast search; to sample from the posterior, use TreeGuided or canonical=True"
 )
 
 
 @dataclass_state
 class PublishedTreeGuidedState(PartitionStepState):
-    """What a chain needs to continue: its options and the trees of its clusters, or its guide tree."""
+    """State needed to resume a chain: options, and the trees of clusters or the guide tree."""
 
     forest: Any = None
     tree: Any = None
@@ -58,13 +58,13 @@ class PublishedTreeGuided(PartitionStep):
     """The tree-guided sampler of Lee & Choi (2015), which does **not** leave the posterior invariant.
 
     With 4 and 5 items, the total variation distance between its draws and the posterior is 0.06 to 0.25, and it grows
-    with the number of items.  The sampler favours a few large clusters, so the log joint density is often higher than
-    that of posterior draws.  It is included to reproduce the published results, and as a fast search; a warning says so
-    when the step is constructed.  :class:`TreeGuided` is exact, and so is this step with ``canonical=True``.
+    with the number of items.  The sampler favours a few large clusters, so its log joint density is often higher than
+    in posterior draws.  It is included to reproduce published results, and as a fast search; the constructor warns
+    about the bias.  :class:`TreeGuided` is exact, and so is this step with ``canonical=True``.
 
     Every cluster has a binary tree, which incremental Bayesian hierarchical clustering builds and the moves change.  A
-    draw consists of ``n_global`` global moves, each of which merges several clusters or splits one along its tree.
-    Then, for every cluster, it makes Gibbs updates of the items below a node, which is found by drawing a subtree of a
+    draw makes ``n_global`` global moves, each of which merges several clusters or splits one along its tree.  Then, for
+    every cluster, it makes Gibbs updates of the items below a node.  The node is found by drawing a subtree of a
     subtree ``n_levels`` times.
 
     Parameters
@@ -85,7 +85,7 @@ class PublishedTreeGuided(PartitionStep):
     Raises
     ------
     ValueError
-        If a number of moves is negative, or the model uses the labels in a way that the step does not understand.
+        If a number of moves is negative, or the step does not support how the model uses the labels.
 
     Warns
     -----
@@ -96,24 +96,24 @@ class PublishedTreeGuided(PartitionStep):
     -----
     The published sampler has three errors, each of which alone biases it.  The items of local moves are drawn with
     probabilities that depend on the partition and its trees.  A merge does not rebuild the tree that the split took
-    apart, so the reverse probability belongs to another move.  A merge counts only the pick that happened, while the
-    reverse of a split counts all picks.
+    apart, so the reverse probability belongs to another move.  A merge counts only the actual pick, while the reverse
+    of a split counts all picks.
 
-    Where the paper leaves something open, or its text and its supplement differ, we read it as follows.
+    Where the paper is ambiguous, or its text and its supplement differ, this implementation makes these choices.
 
     - A global move picks a tree uniformly and puts every other one into a set M with probability 1 / (1 + d).  If M is
       empty the move is a split, otherwise a merge; the picked tree is not in M, and the merge removes it.
     - Probabilities of the members of M and of the others are multiplied (eq. 11), not added as in the supplement.
-    - The reverse of a split is summed over all trees that a merge could pick; the probability of a merge is that of the
-      actual pick.
+    - The reverse of a split is summed over all trees that a merge could pick; a merge has the probability of the actual
+      pick.
     - A merge joins the picked tree with the first of M, the result with the second, and so on, ordered by their
       smallest items; nothing is inserted deeper.
     - SampleSub draws a node with probability proportional to d + epsilon, where epsilon is the largest d in the current
       subtree and d = 0 for a leaf.  A single leaf is drawn with probability 1.  For a split only internal nodes are
       drawn; a split of a single item is rejected.
-    - The trees that a split leaves over are inserted from the bottom of the path to its top.  StocInsert sees the trees
-      as they are after the earlier insertions.
-    - SeqInsert of a tree compares the same three pairs as that of an item; nothing is cut off where d > 1.
+    - The trees that remain after a split are inserted from the bottom of the path to its top.  StocInsert sees the
+      trees as they are after the earlier insertions.
+    - SeqInsert compares the same three pairs for a tree as for an item; nothing is cut off where d > 1.
     - Local moves draw one subtree per cluster before the first update.  An item that stays in its cluster keeps its
       place in the tree.
     - u and hyperparameters are redrawn between draws; potentials are then recomputed, and trees keep their shape.
@@ -187,12 +187,12 @@ class PublishedTreeGuided(PartitionStep):
         precompile(forest_labels, forest)
 
     def start(self, rng, table, family, data):
-        """Labels to start from: those of the guide tree, or of the trees of clusters."""
+        """Initial labels: from the guide tree, or from the trees of clusters."""
         if self.options["canonical"]:
             self.tree = guide_tree(rng, table, family, data)
             return cut_tree(self.tree)
         n = len(table.moment) - 1
-        # This depth is never reached, so the trees are the published ones.
+        # No tree reaches this depth, so the trees are as published.
         self.forest = grow_forest(rng, table, family, data, n, balance_depth=n)
         return canonical_labels(forest_labels(self.forest))
 
@@ -224,12 +224,12 @@ class PublishedTreeGuided(PartitionStep):
         return state, tally, n_moved
 
 
-# The global move made exact: the tree of a cluster is a restricted guide tree, which has no memory.
+# The exact global move: the tree of a cluster is the restricted guide tree, which has no memory.
 
 
 @kernel
 def plant_restricted(forest, tree, chosen, moment, family, data):
-    """Add the guide tree, restricted to the chosen items, to a forest that lacks them; return its node of every node.
+    """Add the guide tree, restricted to the chosen items, to a forest that lacks them; return each node's new node.
 
     All other leaves, and then all nodes with a single child, are dropped::
 
@@ -268,10 +268,10 @@ def fell(forest, root):
 
 @kernel
 def find_split(tree, side):
-    """The node of the guide tree whose split can give these clusters, or -1 if there is none; there is at most one.
+    """Return the node of the guide tree whose split can give these clusters, or -1; there is at most one.
 
-    ``side`` has the cluster of each item, -1 for items that do not matter.  In the restricted tree each child of the
-    node must lie in a single cluster, and so must each sibling on the path to the root.
+    ``side`` has the cluster of each item, -1 for items to ignore.  In the restricted tree each child of the node must
+    lie in a single cluster, and so must each sibling on the path to the root.
     """
     n = side.shape[0]
     pure = np.empty(2 * n - 1, dtype=np.int64)
@@ -294,7 +294,7 @@ def find_split(tree, side):
 
 @kernel
 def _tree_of(forest, begin, x, side):
-    """Position after ``begin`` of the tree with items of the cluster of x; the end of the list if there is none."""
+    """Position after ``begin`` of the tree that holds the cluster of x; the length of the list if there is none."""
     k = begin
     while k < forest.n_roots[0] and side[least_item(forest, forest.roots[k])] != side[least_item(forest, x)]:
         k += 1
@@ -309,8 +309,8 @@ def canonical_split_merge(rng, forest, tree, moment, family, data, tally):
     none is chosen, the cluster is split: an internal node of its tree is drawn, everything above it is taken apart, and
     the parts are inserted at random from the bottom up.  Each outcome of a split has a single path, so its probability
     is the product along the path.  The probability of a merge is the sum over the clusters that may have been picked.
-    A merge is possible only if a split of the union can undo it.  Both directions plant the union and take it apart, a
-    merge into the clusters that there are.  The move leaves the target given u invariant; by itself it is not
+    A merge is possible only if a split of the union can reverse it.  Both directions plant the union and take it apart;
+    a merge takes it apart into the current clusters.  The move leaves the target given u invariant; by itself it is not
     irreducible.
     """
     n = forest.roots.shape[0]
@@ -350,7 +350,7 @@ def canonical_split_merge(rng, forest, tree, moment, family, data, tally):
 
 @kernel
 def canonical_moves(rng, labels, weights, family, data, tree, n_moves):
-    """Make moves of :func:`canonical_split_merge`; return labels in any order and what became of the moves."""
+    """Make moves of :func:`canonical_split_merge`; return labels in any order and the outcomes of the moves."""
     tally = empty_tally()
     forest = empty_forest(labels.shape[0], family)
     for i in range(labels.shape[0]):
@@ -365,10 +365,10 @@ def canonical_moves(rng, labels, weights, family, data, tree, n_moves):
 
 @kernel
 def canonical_items(rng, tree, n_levels):
-    """Items for Gibbs updates, drawn from a guide tree without regard to the partition.
+    """Draw items for Gibbs updates from a guide tree, independently of the partition.
 
     The largest subtrees with d <= 1 play the role of the clusters.  From each, a subtree is drawn, then a subtree of
-    that, and so on ``n_levels`` times; the result is the items of the last subtrees.
+    it, and so on ``n_levels`` times; the result is the items of the last subtrees.
     """
     n = tree.order.shape[0]
     items, count = np.empty(n, dtype=np.int64), 0

@@ -69,7 +69,7 @@ def draw_subtree(rng, log_d, nodes, n_leaves, goal):
 
 @kernel
 def draw_nested_subtree(rng, left, right, log_d, v, n_leaves, n_levels):
-    """Draw a subtree of the tree below v, a subtree of that, and so on ``n_levels`` times; return the last."""
+    """Draw a subtree of the tree below v, then a subtree of it, and so on ``n_levels`` times; return the last."""
     for _ in range(n_levels):
         if v < n_leaves:
             break
@@ -126,12 +126,12 @@ def separate(forest, p):
 def insert(forest, v, x, moment, family, data):
     """SeqInsert: insert an unlisted tree x into the tree of root v, and return the new root.
 
-    Of the three pairs among x and the children l and r of a node, the one with the smallest d belongs together.  If it
-    is (l, r), x goes beside the node; otherwise x descends into the child nearer to it.
+    Of the three pairs among x and the children l and r of a node, the pair with the smallest d is joined.  If it is
+    (l, r), x is inserted beside the node; otherwise x descends into the nearer child.
     """
     n = forest.roots.shape[0]
     joint = joint_log_marginal(forest, v, x, family, data) if v >= n else 0.0
-    # This depth is never reached, so that nothing is balanced.
+    # No tree reaches this depth, so nothing is balanced.
     v = descend(forest, v, x, joint, moment, family, data, 2 * n)
     form_node(forest, v, family, data)
     set_potential(forest, v, moment)
@@ -158,7 +158,7 @@ def detach(forest, x, moment, family, data):
 
 @kernel
 def plant_forest(rng, labels, weights, family, data):
-    """Grow the forest of the clusters of canonical labels by inserting items one after another, in random order."""
+    """Grow the forest of the clusters of canonical labels by inserting the items in random order."""
     n = labels.shape[0]
     forest = empty_forest(n, family)
     root = np.full(n, -1, dtype=np.int64)
@@ -188,7 +188,7 @@ def refresh_forest(forest, weights, family, data):
 
 @kernel
 def forest_labels(forest):
-    """Labels of the items: the position of their tree among the roots, shape (n,)."""
+    """Labels of the items, shape (n,): the position of their tree among the roots."""
     n = forest.roots.shape[0]
     top = np.empty(2 * n, dtype=np.int64)
     for v in post_order(forest)[::-1]:
@@ -247,8 +247,8 @@ def log_merge_of_last(forest, begin, moment, family, data):
 def take_apart(forest, v):
     """Remove an internal node and all nodes above it.
 
-    Its children become the last two roots.  The first is returned, and then the parts that follow it: the second child
-    and, from the bottom up, the branches off the path, which are unlisted.
+    Its children become the last two roots.  Returns the first child, and the parts that follow it: the second child and,
+    from the bottom up, the branches off the path, which are unlisted.
     """
     first, parts, n_parts = forest.left[v], np.empty(forest.roots.shape[0], dtype=np.int64), 1
     parts[0] = forest.right[v]
@@ -318,7 +318,7 @@ def merge_into_last(rng, forest, trees, log_q, moment, family, data, tally):
     for k in range(trees.shape[0]):
         check_signals()
         log_ratio -= log_cluster_weight(forest, trees[k], moment)
-        # The reverse split starts from the first two trees, and every further one stays alone.
+        # The reverse split starts from the first two trees; every further tree stays alone.
         if k > 1:
             for j in range(k):
                 values[j] = -tree_log_d(forest, trees[j], trees[k], moment, family, data)
@@ -346,7 +346,7 @@ def merge_into_last(rng, forest, trees, log_q, moment, family, data, tally):
 def draw_trees(rng, forest, c, moment, family, data):
     """Choose each tree other than c with probability 1 / (1 + d).
 
-    Returns c and these, ordered by their smallest items, and the log probability of the choice.
+    Returns the chosen trees and c, ordered by their smallest items, and the log probability of the choice.
     """
     n_roots = forest.n_roots[0]
     trees, least = np.empty(n_roots, dtype=np.int64), np.empty(n_roots, dtype=np.int64)
@@ -367,7 +367,7 @@ def draw_trees(rng, forest, c, moment, family, data):
 
 @kernel
 def global_move(rng, forest, weights, family, data, tally):
-    """Pick a tree uniformly; every other one is to be merged with it with probability 1 / (1 + d); if none, split it.
+    """Pick a tree uniformly and merge every other one with it with probability 1 / (1 + d); if none, split it.
 
     The split of a single item is rejected.  Does not leave the target invariant. Returns whether the move was accepted.
     """
@@ -388,7 +388,7 @@ def global_move(rng, forest, weights, family, data, tally):
 
 @kernel
 def local_items(rng, forest, n_levels):
-    """For every tree, draw a subtree, a subtree of that, and so on ``n_levels`` times; return the items of the last."""
+    """For every tree, draw a subtree, a subtree of it, and so on ``n_levels`` times; return the items of the last."""
     n = forest.roots.shape[0]
     left, right, log_d = forest.left, forest.right, forest.log_dissimilarity
     items, count = np.empty(n, dtype=np.int64), 0
@@ -403,7 +403,7 @@ def local_items(rng, forest, n_levels):
 
 @kernel
 def move_item(rng, forest, item, weights, family, data):
-    """Gibbs update of an item's cluster: it leaves its tree and is inserted into another; return whether it moved."""
+    """Gibbs update of an item's cluster: remove it from its tree and insert it into another; return if it moved."""
     moment = weights.moment
     own = item
     while forest.parent[own] >= 0:
@@ -441,8 +441,8 @@ def move_item(rng, forest, item, weights, family, data):
 
 @kernel
 def published_cycle(rng, forest, weights, family, data, n_global, n_levels):
-    """Make global moves, then local moves, on a forest whose sums and potentials are up to date. Returns what became of
-    the global moves, and the number of items that changed their cluster in local moves.
+    """Make global moves, then local moves, on a forest whose sums and potentials are up to date. Returns the outcomes
+    of the global moves, and the number of items that changed their cluster in local moves.
     """
     tally = empty_tally()
     for _ in range(n_global):

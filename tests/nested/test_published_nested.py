@@ -122,7 +122,7 @@ RANDOM = {
 @pytest.mark.filterwarnings("ignore:PublishedNestedGibbs does not leave")
 def test_random_hyperparameters_are_refused(message, corrected):
     model = make_model(**RANDOM[message])
-    message += " must be fixed for PublishedNestedGibbs; it depends on 'a'. NestedGibbs takes"
+    message += " must be fixed for PublishedNestedGibbs; it depends on 'a'. Use NestedGibbs"
     with model, pytest.raises(ValueError, match=message):
         PublishedNestedGibbs([model["h"]], corrected=corrected)
 
@@ -135,7 +135,7 @@ def test_other_errors():
         for variable, options, message in (
             *((model["h"], {"truncation": wrong}, "truncation must be") for wrong in (0.0, 1.5, "fine")),
             (model["h"], {"truncation": 0.1, "corrected": True}, "truncation must be None with corrected=True"),
-            (t, {}, "with weights; 't' has none. NestedGibbs samples it"),
+            (t, {}, "with weights; 't' has none. Use NestedGibbs instead"),
             (z, {}, "'z' is not a NestedPartition, which PublishedNestedGibbs samples"),
         ):
             with pytest.raises((TypeError, ValueError), match=message):
