@@ -1,4 +1,4 @@
-"""Plots with arviz-plots, which is imported when the first plot is drawn."""
+"""Plots with arviz-plots, which the first plot imports."""
 
 from pymc_nrm.plots.category_shares import plot_category_shares
 from pymc_nrm.plots.cluster_parameters import plot_cluster_parameters

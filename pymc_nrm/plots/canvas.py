@@ -1,4 +1,4 @@
-"""What all plots share: options and the text about them, a PlotCollection, the requested visuals, legends, axes."""
+"""Parts that all plots share: options and their documentation, a PlotCollection, visuals, legends, axes."""
 
 import importlib
 import importlib.util
@@ -19,7 +19,7 @@ else:  # imported with the first plot
 
 BACKENDS = ("matplotlib", "bokeh", "plotly", "none")
 
-# What draws visuals that many plots have.
+# Documentation of visuals that many plots have.
 BARS, LINE = "``hist`` of the backend, once for each bar; also ``width``", "``line`` of the backend"
 SCATTER, LINE_XY = ":func:`arviz_plots.visuals.scatter_xy`", ":func:`arviz_plots.visuals.line_xy`"
 HIST, VLINE = ":func:`arviz_plots.visuals.hist`", ":func:`arviz_plots.visuals.vline`"
@@ -31,7 +31,7 @@ _TEXT = """\
 plot_collection : PlotCollection, optional
     Where to draw; by default a new one.
 backend : {{{backends}}}, optional
-    By default that of `plot_collection`, or else ``arviz_base.rcParams["plot.backend"]``.
+    By default the backend of `plot_collection`, or else ``arviz_base.rcParams["plot.backend"]``.
 visuals : mapping of {{str : mapping or False}}, optional
     Arguments of each visual, or False to leave it out:
 
@@ -65,9 +65,9 @@ def _options(
 def options_of_plots(
     visuals: Mapping[str, str], *, backends: Sequence[str] = BACKENDS, method: str = "grid"
 ) -> Callable[[F], F]:
-    """Put the options of all plots in place of ``**options`` in the signature of a function, and into its docstring.
+    """Put the options of all plots in place of ``**options`` in the signature and docstring of a function.
 
-    ``visuals`` says what draws each of its visuals, or several whose names have a comma between them.
+    ``visuals`` maps each visual, or several names separated by commas, to the function that draws it.
     """
 
     def document(function: F) -> F:
@@ -101,9 +101,9 @@ def check_names(names, n):
 
 
 class Canvas:
-    """A PlotCollection on which a plot draws those of its visuals that the caller wants.
+    """A PlotCollection on which a plot draws the visuals that the caller wants.
 
-    Data of a visual are by default those of :meth:`create`, and a dict stands for points of its variable.
+    By default visuals use the data of :meth:`create`.  A dict stands for points of the variable in these data.
     """
 
     def __init__(self, plot, options, backends=None):
@@ -126,20 +126,22 @@ class Canvas:
         self.backend = self._backend(plot.__name__, backend)
         backends = plot.backends if backends is None else backends
         if self.backend not in backends:
-            raise ValueError(f"{plot.__name__} can be drawn on the backends {', '.join(backends)}; got {self.backend}")
+            raise ValueError(f"{plot.__name__} requires one of the backends {', '.join(backends)}; got {self.backend}")
 
     def _backend(self, plot, backend):
-        """Name of the backend, which is installed."""
+        """Return the name of the backend, after checking that it is installed."""
         if self.collection is not None:
             if not isinstance(self.collection, self._arviz_plots.PlotCollection):
                 raise TypeError(f"plot_collection must be a PlotCollection; got {self.collection!r}")
             if backend not in (None, self.collection.backend):
-                raise ValueError(f"backend must be that of plot_collection, {self.collection.backend}; got {backend}")
+                raise ValueError(
+                    f"backend must be the backend of plot_collection, {self.collection.backend}; got {backend}"
+                )
             return self.collection.backend
         if backend is None:
             from arviz_base import rcParams
 
-            # arviz-base falls back on "none" if no plotting library is installed.
+            # arviz-base falls back to "none" if no plotting library is installed.
             if rcParams["plot.backend"] == "none" and importlib.util.find_spec("matplotlib") is None:
                 raise ImportError(_missing(plot, "matplotlib") + ' or give backend="none"')
             return rcParams["plot.backend"]
@@ -155,12 +157,12 @@ class Canvas:
         return importlib.import_module(f"arviz_plots.backend.{self.backend}")
 
     def create(self, data, *, width=1.2, height=2.2, **layout):
-        """Make the PlotCollection of the data, unless the caller gave one."""
+        """Create the PlotCollection of the data, unless the caller passed one."""
         self.data = data
         if self.collection is not None:
             if self._pc_kwargs:
                 given = ", ".join(sorted(self._pc_kwargs))
-                raise ValueError(f"plot_collection must be None with arguments for a new one; got {given}")
+                raise ValueError(f"plot_collection must be None to pass arguments of a new one; got {given}")
             return
         figure_kwargs = layout.pop("figure_kwargs", {}) | dict(self._pc_kwargs.get("figure_kwargs", {}))
         figure_kwargs["figsize"] = self.module.scale_fig_size(
@@ -183,14 +185,14 @@ class Canvas:
         return self._requested.get(name, True) is not False
 
     def arguments(self, name, **defaults):
-        """Arguments of a visual: the defaults, overridden by those of the caller."""
+        """Arguments of a visual: the defaults, overridden by the caller's."""
         requested = self._requested.get(name, {})
         return defaults | ({} if requested in (True, False) else dict(requested))
 
     def draw(
         self, function, name, data=None, *, aes=(), coords=None, store=True, artist_dims=None, entry=None, **defaults
     ):
-        """Draw a visual, of arviz-plots by its name, if it is wanted; its entry is a line of the legend."""
+        """Draw a visual, or the visual of arviz-plots with that name, if it is wanted; ``entry`` is its legend text."""
         if not self.wants(name):
             return
         arguments = self.arguments(name, **defaults)
@@ -210,14 +212,14 @@ class Canvas:
         )
 
     def ticks(self, function, name, values, labels, **defaults):
-        """Draw names of ticks, if they are wanted."""
+        """Draw the labels of ticks, if they are wanted."""
         store = self.backend == "none"  # other backends return nothing or a list of unknown length
         self.draw(function, name, store=store, values=values, labels=labels, **defaults)
 
     def label(self, name, text, data=None, *, coords=None, by=(), **defaults):
-        """Write a title or the name of an axis; the visual begins with ``title``, ``xlabel`` or ``ylabel``.
+        """Write a title or an axis label; the name of the visual begins with ``title``, ``xlabel`` or ``ylabel``.
 
-        With dimensions of plots, ``by``, texts are those of their coordinates.
+        With dimensions ``by``, the text of each plot is looked up by its coordinates.
         """
         kind = name.split("_")[0]
         if by:
@@ -226,18 +228,18 @@ class Canvas:
             self.draw(f"labelled_{kind[0]}", name, data, coords=coords, text=text, **defaults)
 
     def labels(self, x, y):
-        """Write the names of both axes."""
+        """Write the labels of both axes."""
         self.label("xlabel", x)
         self.label("ylabel", y)
 
     def set(self, function, data=None, *, coords=None, **arguments):
-        """Set something of the plots of the data."""
+        """Call a setter of the backend on the plots of the data."""
         function = getattr(self.visuals, function) if isinstance(function, str) else function
         data = self._dataset(data)
         self.collection.map(function, data=data, coords=coords, ignore_aes="all", store_artist=False, **arguments)
 
     def axes(self, data=None, *, coords=None, **settings):
-        """Set ``xlim``, ``ylim``, ``yscale``, and ``xticks`` or ``yticks``, alone or with their names."""
+        """Set ``xlim``, ``ylim``, ``yscale``, and ``xticks`` or ``yticks``, alone or with labels."""
         for name, value in settings.items():
             function = set_yticks if name == "yticks" else f"set_{name}"
             if name.endswith("ticks"):
@@ -248,13 +250,13 @@ class Canvas:
             self.set(function, data, coords=coords, **arguments)
 
     def legend(self, *, title=None, **defaults):
-        """Draw the entries as a legend beside the plots, if it is wanted and there are any."""
+        """Draw the legend beside the plots, if it is wanted and has entries."""
         if not self.wants("legend") or not self.entries:
             return
         labels, properties = [label for label, _ in self.entries], [key for _, key in self.entries]
         if self.backend == "matplotlib":
             defaults = {"frameon": False} | defaults
-        else:  # their legends show only lines, at a fixed place
+        else:  # their legends show only lines, at a fixed position
             defaults = {}
             keys = ("color", "width")
             properties = [{key: entry[key] for key in keys if key in entry} for entry in properties]
@@ -268,12 +270,12 @@ class Canvas:
         self.collection.viz["legend"] = xr.DataTree(xr.Dataset({"entries": xr.DataArray(holder)}))
 
     def align_labels(self):
-        """Align the names of the axes of plots that are above each other."""
+        """Align the axis labels of plots in one column."""
         if self.backend == "matplotlib":
             self.collection.viz["figure"].item().align_labels()
 
     def level(self, zorder):
-        """Place of a visual among the others, for matplotlib, which has its own idea of it."""
+        """Argument ``zorder`` for matplotlib, which does not draw visuals in the order of calls."""
         return {"zorder": zorder} if self.backend == "matplotlib" else {}
 
     def dashes(self):

@@ -1,4 +1,4 @@
-"""Picture of the categories of the items of each cluster."""
+"""Plot of the categories of the items of each cluster."""
 
 import dataclasses
 from typing import Any
@@ -22,9 +22,9 @@ from pymc_nrm.stats.contingency import contingency_table
 MAX_COLUMNS = 12
 MAX_LEVELS = 8
 MAX_BINARY = 40
-# Plot of the columns of 0 and 1.
+# Plot of the columns with values 0 and 1.
 ONES = "share of ones"
-# How far apart in height the first and the last cluster of a category are; categories are one apart.
+# Vertical distance between the first and the last cluster of a category; categories are 1 apart.
 SPREAD = 0.5
 
 
@@ -45,44 +45,44 @@ def plot_category_shares(
 ) -> PlotCollection:
     """Plot the share of each category among the items of each cluster of a point estimate.
 
-    Columns of 0 and 1 or of truth values share a plot, which has the share of ones in each: the profiles of the
-    clusters.
+    Binary columns, of 0 and 1 or of truth values, share one plot of the share of ones in each column: the profiles of
+    the clusters.
 
     Parameters
     ----------
     idata : DataTree, Dataset or DataArray, or None
         Draws of a partition; None is allowed if `estimate` is given.
     X : DataFrame, n rows
-        Data; shares are among the items with a value in the column.
+        Data; shares are relative to the items with a value in the column.
     %(var_name)s
     model : pymc.Model, optional
-        The model that was sampled: without an estimate, clusters are then those of
-        :func:`~pymc_nrm.describe_clusters`, fused components, with the same labels.
+        The sampled model: without an estimate, clusters are then the fused components of
+        :func:`~pymc_nrm.describe_clusters`, with the same labels.
     estimate : Dataset with variable ``labels``, DataArray or array_like, shape (n,), optional
         By default, without a model, the components of :func:`~pymc_nrm.stats.point_estimate` with ``random_seed=0``.
     features : sequence of int or str, optional
-        Columns of X to show, by position or name, of which at most 12 of categories and 40 of 0 and 1; by default those
-        of text, categories, truth values, and numbers that are all 0 or 1.
+        Columns of X to show, by position or name, at most 12 of categories and 40 of 0 and 1.  By default columns of
+        text, categories or truth values, and columns whose numbers are all 0 or 1.
     min_size : int, optional
         Clusters with fewer items are grey crosses, all together; by default 1 % of the items, and at least 2.
 
     Returns
     -------
     PlotCollection
-        It has a plot for each column of categories, in its dimension ``column``, and one named ``share of ones`` for
-        all columns of 0 and 1, the last.
+        It has a plot for each column of categories, in its dimension ``column``, and a last plot named
+        ``share of ones`` for all binary columns.
 
     Raises
     ------
     TypeError
-        If X is no DataFrame.
+        If X is not a DataFrame.
     ValueError
-        If there are no such columns, more of them than are shown, or an argument does not fit the draws or the data.
+        If there are no such columns, there are too many of them, or an argument does not fit the draws or the data.
 
     Notes
     -----
-    Clusters have the order, colours and markers of :func:`~pymc_nrm.plots.plot_clusters`, which shows the columns of
-    numbers.  The most frequent category is at the top; those after the seventh are one, "others".
+    Clusters have the order, colours and markers of :func:`~pymc_nrm.plots.plot_clusters`, which shows numeric columns.
+    The most frequent category is at the top; categories after the seventh are combined as "others".
 
     Examples
     --------
@@ -99,7 +99,7 @@ def plot_category_shares(
         raise TypeError(f"X must be a DataFrame; got {type(X).__name__}")
     draws, estimate = draws_and_estimate(idata, model, var_name, estimate)
     if draws is None and estimate is None:
-        raise ValueError("idata must be given unless there is an estimate")
+        raise ValueError("idata must be given unless estimate is given")
     n = len(X) if draws is None else draws.shape[2]
     if len(X) != n:
         raise ValueError(f"X must have one row for each of the {n} items; got {len(X)}")
@@ -111,7 +111,7 @@ def plot_category_shares(
         if not features:
             raise ValueError(
                 f"X must have a column of text, categories, truth values or 0 and 1; got numbers in "
-                f"{', '.join(columns)}: features=[...] shows any column"
+                f"{', '.join(columns)}. Choose columns with features=[...]"
             )
     places = column_places(columns, features)
     of_ones = [place for place in places if columns[place] in binary]
@@ -160,7 +160,7 @@ def _shares(column, groups):
     counts = column.value_counts()
     counts = counts[counts > 0]
     if not len(counts):
-        raise ValueError(f"X must have a value in each column to show; {column.name!r} has none")
+        raise ValueError(f"X must have a value in each column to show; column {column.name!r} has none")
     kept = counts.index if len(counts) <= MAX_LEVELS else counts.index[: MAX_LEVELS - 1]
     place = pd.Index(list(kept), dtype=object).get_indexer(column.astype(object))
     present = column.notna().to_numpy()

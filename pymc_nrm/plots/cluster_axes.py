@@ -1,16 +1,16 @@
-"""Intervals around medians, and axes of numbers and sizes of clusters."""
+"""Intervals around medians, and axes for numbers and sizes of clusters."""
 
 import numpy as np
 
 from pymc_nrm.plots.visuals import hollow, integer_ticks, legend_key, whiskers
 
 OUTER, INNER = {"width": 1.2}, {"width": 4.0, "alpha": 0.45}
-# Height on a log scale of clusters that a partition does not have.
+# Height, on the log scale, of clusters that a partition lacks.
 NONE = 0.5
 
 
 def interval_tails(ci_prob):
-    """Probabilities below the ends of the outer and inner intervals and below the median."""
+    """Probabilities below the ends of the outer and inner intervals, and below the median."""
     return [(1 - ci_prob) / 2, 0.25, 0.5, 0.75, (1 + ci_prob) / 2]
 
 
@@ -34,7 +34,7 @@ def interval_entries(canvas, point, color, ci_prob, median="median"):
 
 
 def number_axis(canvas, numbers, tallest, data=None, coords=None, most=12):
-    """Axes of probabilities of numbers of clusters."""
+    """Set the axes for probabilities of numbers of clusters."""
     canvas.axes(
         data,
         coords=coords,
@@ -45,12 +45,12 @@ def number_axis(canvas, numbers, tallest, data=None, coords=None, most=12):
 
 
 def rank_axis(canvas, n_ranks, data=None, coords=None, most=12):
-    """Axis of ranks of clusters by size."""
+    """Set the axis for ranks of clusters by size."""
     canvas.axes(data, coords=coords, xticks=integer_ticks(1, n_ranks, most), xlim=(0.4, n_ranks + 0.6))
 
 
 def log_size_axis(canvas, largest, data=None, coords=None):
-    """Axis of sizes of clusters on a log scale, with 0 below 1."""
+    """Set the axis for sizes of clusters on a log scale, with 0 below 1."""
     powers = [10**power * digit for power in range(1 + int(np.log10(largest))) for digit in (1, 2, 5)]
     ticks = [tick for tick in powers if tick <= 1.25 * largest]
     ticks = ticks if len(ticks) <= 8 else [tick for tick in ticks if str(tick)[0] == "1"]
@@ -60,5 +60,5 @@ def log_size_axis(canvas, largest, data=None, coords=None):
 
 
 def on_log_scale(sizes):
-    """Heights of sizes on that axis."""
+    """Heights of sizes on the axis of :func:`log_size_axis`."""
     return np.maximum(sizes, NONE)

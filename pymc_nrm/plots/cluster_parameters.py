@@ -1,4 +1,4 @@
-"""Picture of the parameters of the clusters of a point estimate."""
+"""Plot of the parameters of the clusters of a point estimate."""
 
 from itertools import product
 from typing import Any
@@ -31,7 +31,7 @@ def plot_cluster_parameters(
     min_size: int = 1,
     **options: Any,
 ) -> PlotCollection:
-    """Plot the posterior distribution of each parameter in each cluster of a point estimate, where labels are indices.
+    """Plot the posterior distribution of the parameters of each cluster of a point estimate, if labels index them.
 
     Parameters
     ----------
@@ -40,7 +40,7 @@ def plot_cluster_parameters(
         As for :func:`~pymc_nrm.cluster_parameters`.
     ci_prob
     min_size : int
-        Smallest size of the clusters to show.
+        Smallest size of a cluster to show.
 
     Returns
     -------
@@ -50,13 +50,13 @@ def plot_cluster_parameters(
     Raises
     ------
     ValueError
-        If there are more than 30 parameters, no cluster is as large as ``min_size``, an argument does not fit the
+        If there are more than 30 parameters, all clusters are smaller than ``min_size``, an argument does not fit the
         draws, or a visual is unknown.
 
     Notes
     -----
-    Intervals have equal tails.  Clusters come in the order, with the colours and, for the medians, the markers of
-    :func:`~pymc_nrm.plots.plot_clusters`; clusters after the 32nd are left out.
+    Intervals have equal tails.  The order and colours of clusters, and the markers of medians, are as in
+    :func:`~pymc_nrm.plots.plot_clusters`; clusters after the 32nd are omitted.
 
     Examples
     --------
@@ -83,7 +83,7 @@ def plot_cluster_parameters(
         raise ValueError(
             f"var_names must name at most {MAX_PANELS} parameters to plot; got {len(draws)}: {list(draws)}"
         )
-    # Along the axes: tail, parameter, cluster.
+    # Axes: tail, parameter, cluster.
     quantiles = np.stack([np.quantile(values, interval_tails(ci_prob), axis=0) for values in draws.values()], axis=1)
     names, places = list(draws), np.arange(n_shown)
     n_columns = min(len(names), 3)
@@ -114,7 +114,7 @@ def plot_cluster_parameters(
 
 
 def _panels(parameters):
-    """Draws of each scalar parameter, shape (n_draws, n_clusters), by its name."""
+    """Draws of each scalar parameter, shape (n_draws, n_clusters), keyed by its name."""
     panels = {}
     for name, array in parameters.data_vars.items():
         dims = array.dims[3:]
@@ -127,7 +127,7 @@ def _panels(parameters):
 
 
 def _dataset(names, heights, places):
-    """Points above the places of clusters, dims (parameter, cluster, plot_axis, corner), given heights of corners."""
+    """Points above the positions of clusters, dims (parameter, cluster, plot_axis, corner), from corner heights."""
     y = np.moveaxis(heights, 0, -1)
     x = np.broadcast_to(places[:, None], y.shape)
     dims = ("parameter", "cluster", "plot_axis", "corner")
@@ -135,7 +135,7 @@ def _dataset(names, heights, places):
 
 
 def _left_out(sizes):
-    """What is not shown, for the name of the axis; empty if all is."""
+    """Text about clusters that are not shown, for the axis label; empty if all are shown."""
     if len(sizes) == 0:
         return ""
     clusters = "clusters" if len(sizes) > 1 else "cluster"

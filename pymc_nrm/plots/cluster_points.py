@@ -1,4 +1,4 @@
-"""Labels of point estimates, checked and in a common order, and their items as points in the colours of clusters."""
+"""Checked point estimates with clusters in a common order, and items as points in the colours of clusters."""
 
 import dataclasses
 from collections.abc import Iterable
@@ -21,7 +21,7 @@ from pymc_nrm.stats.point_estimate import chosen_estimate, draws_of_estimate
 
 
 def distance_unit(attrs):
-    """Unit of a loss, given its costs: bits, nats, or none."""
+    """Unit of a loss with the given costs: bits, nats, or none."""
     return {2: "bits", np.e: "nats"}.get(attrs.get("base"), "")
 
 
@@ -31,8 +31,8 @@ def by_size(labels):
 
 
 def matched_labels(labels, reference):
-    """Rename labels so that clusters get the name of the cluster of another partition that they overlap with. As many
-    items as possible keep their label in `reference`.  Clusters without a match get the labels that follow, the largest
+    """Rename labels so that clusters get the labels of overlapping clusters of another partition. As many items as
+    possible keep their label in `reference`.  Clusters without a match get the following labels, the largest cluster
     first.
     """
     table = contingency_table(labels, reference)
@@ -47,7 +47,7 @@ def matched_labels(labels, reference):
 
 
 def prior_draws(prior, read, name):
-    """Read prior draws: those of the group ``prior`` if there is one."""
+    """Read prior draws, from the group ``prior`` if there is one."""
     if isinstance(prior, xr.DataTree) and "prior" in prior.children:
         prior = prior["prior"].to_dataset()
     return read(prior, None if isinstance(prior, xr.DataArray) else name)
@@ -58,14 +58,14 @@ MAX_GROUPS = len(CLUSTER_COLORS) * len(MARKERS)
 
 
 def feature_matrix(X, n, features=None):
-    """Data (n,) or (n, d) as a matrix of numbers, and names of its columns: ``x_0`` and so on if they have none."""
+    """Data (n,) or (n, d) as a matrix of numbers, and names of its columns: ``x_0``, ... if they have none."""
     X = as_pandas("X", X)
     names = [str(name) for name in X.columns] if hasattr(X, "columns") else None
     if isinstance(X, pd.DataFrame):
         contents = [read_content(X.iloc[:, j]) for j in range(len(names))]
         numeric = [j for j, content in enumerate(contents) if content.is_number]
         if features is None and not numeric:
-            raise ValueError(f"X must have columns of numbers; got {names} of text or categories")
+            raise ValueError(f"X must have numeric columns; got {names} of text or categories")
         kept = numeric if features is None else column_places(names, features)
         of_text = [names[j] for j in kept if j not in numeric]
         if of_text:
@@ -87,7 +87,7 @@ def feature_matrix(X, n, features=None):
 
 
 def columns_of_text(X):
-    """Names of the columns of a DataFrame that :func:`feature_matrix` leaves out unless they are asked for."""
+    """Names of the columns of a DataFrame that :func:`feature_matrix` omits by default."""
     X = as_pandas("X", X)
     if not isinstance(X, pd.DataFrame):
         return []
@@ -95,13 +95,13 @@ def columns_of_text(X):
 
 
 def column_places(names, features):
-    """Positions of features that are given by position or name."""
+    """Positions of features, specified by position or name."""
     given = list(features) if isinstance(features, Iterable) and not isinstance(features, str | bytes) else []
     places = [names.index(one) if isinstance(one, str) and one in names else one for one in given]
     wrong = [one for one, place in zip(given, places, strict=True) if not _is_place(place, len(names))]
     if wrong or not given:
         raise ValueError(
-            f"features must be a list of at least one name or place among the columns of X ({', '.join(names)}); "
+            f"features must be a list of at least one name or position among the columns of X ({', '.join(names)}); "
             f"got {wrong[0] if wrong else features!r}"
         )
     return [int(place) for place in places]
@@ -113,7 +113,7 @@ def _is_place(place, n):
 
 @dataclasses.dataclass(frozen=True)
 class Groups:
-    """Groups of items that are drawn alike: large clusters, each with its own style, then all small ones together."""
+    """Groups of items with one style each: large clusters one by one, then all small clusters together."""
 
     # Group of each item, 0 to `n_groups - 1`; int of shape (n,).
     labels: Any
@@ -122,19 +122,19 @@ class Groups:
     sizes: tuple = ()
     # Number of small clusters in the last group; 0 if it is a single cluster like the others.
     n_others: int = 0
-    # The smallest and the largest size of the small clusters.
+    # Smallest and largest size of the small clusters.
     others: tuple = (0, 0)
     # Labels of the large clusters in the estimate.
     numbers: tuple = ()
 
     def style(self, group):
-        """Colour and marker of a group; the marker ``x`` is that of small clusters."""
+        """Colour and marker of a group; small clusters have marker ``x``."""
         if self.n_others and group == self.n_groups - 1:
             return OTHERS_COLOR, "x"
         return cluster_style(group)
 
     def heights(self, x):
-        """Heights of the items of each group for one feature: its rank by their mean, with small clusters lowest."""
+        """Heights of the items of each group for one feature: ranks of groups by mean, with small clusters lowest."""
         present = np.isfinite(x)
         counts = np.bincount(self.labels[present], minlength=self.n_groups)
         with np.errstate(invalid="ignore"):
@@ -144,7 +144,7 @@ class Groups:
         return np.argsort(np.argsort(means, kind="stable"))
 
     def names(self):
-        """Texts for a legend."""
+        """Legend texts."""
         own = self.sizes[: self.n_groups - bool(self.n_others)]
         texts = [f"{k}: {size} item{'s' * (size > 1)}" for k, size in zip(self.numbers, own, strict=True)]
         if self.n_others:
@@ -155,13 +155,13 @@ class Groups:
         return texts
 
     def entries(self):
-        """Properties for a legend."""
+        """Legend properties."""
         styles = [self.style(group) for group in range(self.n_groups)]
         return [{"color": color, "marker": marker, "linestyle": "none"} for color, marker in styles]
 
 
 def group_clusters(labels, min_size, numbers):
-    """Group items by cluster; clusters of fewer than `min_size` items, or for which no style is left, share a group."""
+    """Group items by cluster; clusters with fewer than `min_size` items, or beyond the last style, share a group."""
     counts = np.bincount(labels)
     own = min(int((counts >= min_size).sum()), MAX_GROUPS)
     n_others = len(counts) - own
@@ -173,7 +173,7 @@ def group_clusters(labels, min_size, numbers):
 
 
 def draws_and_estimate(idata, model, var_name, estimate):
-    """Draws with which an estimate is compared, or None, and the estimate: by default the clusters of
+    """Draws to compare an estimate with, or None, and the estimate: by default the clusters of
     :func:`~pymc_nrm.describe_clusters` if there is a model.
     """
     if idata is None:
@@ -186,7 +186,7 @@ def draws_and_estimate(idata, model, var_name, estimate):
 
 
 def grouped_estimate(draws, estimate, n, min_size):
-    """Labels of an estimate, by default that of the draws, as places of clusters by size (n,), and their groups."""
+    """Ranks by size of the clusters of items (n,) in an estimate, by default from the draws, and their groups."""
     check_count("min_size", min_size, 1, optional=True)
     given, names = read_estimate(estimate, n=n) if draws is None else chosen_estimate(estimate, draws, random_seed=0)
     labels, numbers = by_size(given), np.empty_like(names)
@@ -195,7 +195,7 @@ def grouped_estimate(draws, estimate, n, min_size):
 
 
 def grouped_points(da, target, *, groups, alpha=None, size=22, **kwargs):
-    """Points in the colour and with the marker of their group. The result is None for a group without points."""
+    """Draw points in the colour and with the marker of their group; the result is None for a group without points."""
     backend = backend_of(target)
     backend_name = backend.__name__.rsplit(".", 1)[-1]
     x, y = da.sel(plot_axis="x").values, da.sel(plot_axis="y").values

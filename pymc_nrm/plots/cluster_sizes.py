@@ -1,4 +1,4 @@
-"""Picture of the sizes of clusters, the largest first."""
+"""Plot of the sizes of clusters, the largest first."""
 
 from typing import Any
 
@@ -29,7 +29,7 @@ def plot_cluster_sizes(
     max_rank: int | None = None,
     **options: Any,
 ) -> PlotCollection:
-    """Plot the posterior distribution of the size of the largest cluster, of the second largest, and so on.
+    """Plot the posterior distributions of the sizes of the largest cluster, the second largest, and so on.
 
     Parameters
     ----------
@@ -38,9 +38,8 @@ def plot_cluster_sizes(
     ci_prob
     log : bool
         Whether sizes are on a log scale, with 0 below 1.
-    max_rank : int, optional
-        Last rank to show, if any interval reaches that far; by default the last one that at least half of the draws
-        have.  The label of the axis says how many ranks are left out and what share of the items they hold.
+        Last rank to show, if any interval extends that far; by default the last rank that at least half of the draws
+        have.  The axis label says how many ranks are omitted and what share of the items they hold.
 
     Returns
     -------
@@ -53,7 +52,7 @@ def plot_cluster_sizes(
 
     Notes
     -----
-    Intervals have equal tails.  A cluster that a draw does not have counts as one of size 0.
+    Intervals have equal tails.  If a draw lacks a cluster of some rank, its size counts as 0.
 
     Examples
     --------
@@ -90,7 +89,7 @@ def plot_cluster_sizes(
 
 
 def _left_out(sizes, n_shown):
-    """What the ranks that are not shown hold, for the label of their axis; empty if all are shown."""
+    """Text about the ranks that are not shown, for the axis label; empty if all are shown."""
     n_left = sizes.shape[1] - n_shown
     if n_left == 0:
         return ""

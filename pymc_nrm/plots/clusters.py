@@ -22,7 +22,7 @@ from pymc_nrm.stats.uncertainty import assignment_uncertainty
 N_CORNERS = 73
 MAX_FEATURES = 6
 PALEST = 0.2
-# A legend names at most so many columns that are not shown.
+# A legend names at most this many columns that are not shown.
 MAX_NAMES = 6
 
 
@@ -51,19 +51,19 @@ def plot_clusters(
 ) -> PlotCollection:
     """Plot data in the colours of the clusters of a point estimate, pale where the assignment is uncertain.
 
-    One feature gives a row of points for each cluster, two give a scatter plot, and more give a scatter plot for each
-    pair.
+    One feature gives a row of points for each cluster, two features give a scatter plot, and more features give a
+    scatter plot for each pair.
 
     Parameters
     ----------
     idata : DataTree, Dataset or DataArray, or None
         Draws of a partition; None is allowed if `estimate` is given and `uncertainty` is not True.
     X : array_like, DataFrame or DataArray, shape (n,) or (n, d)
-        Data; items are left out of plots of features in which they are NaN.
+        Data; items with NaN in a feature are omitted from its plots.
     %(var_name)s
     model : pymc.Model, optional
-        The model that was sampled: without an estimate, clusters are then those of
-        :func:`~pymc_nrm.describe_clusters`, fused components, with the same labels.
+        The sampled model: without an estimate, clusters are then the fused components of
+        :func:`~pymc_nrm.describe_clusters`, with the same labels.
     estimate : Dataset with variable ``labels``, DataArray or array_like, shape (n,), optional
         By default, without a model, the components of :func:`~pymc_nrm.stats.point_estimate` with ``random_seed=0``.
     components : Dataset, optional
@@ -71,39 +71,38 @@ def plot_clusters(
         posterior means of the mean and covariance of the components, averaged over the items of each cluster.  By
         default they show the mean and covariance of the items.
     uncertainty : bool or array_like, shape (n,)
-        Whether points are paler if their assignment is more uncertain, by
-        :func:`~pymc_nrm.stats.assignment_uncertainty`, or the numbers to use, from 0 to 1.  A fused estimate is
-        compared with draws that are fused as well.
+        Whether points are paler the more uncertain their assignment is, by
+        :func:`~pymc_nrm.stats.assignment_uncertainty`; or the uncertainties to use, from 0 to 1.  A fused estimate is
+        compared with fused draws.
     features : sequence of int or str, optional
-        Columns of X to show, at most 6, by position or name.  By default all, but not text and categories in a
-        DataFrame, for which there is :func:`~pymc_nrm.plots.plot_category_shares`; of more than 6, those whose variance
-        clusters explain best.  The legend names what is not shown.
+        Columns of X to show, at most 6, by position or name.  By default all numeric columns; of more than 6, those
+        whose variance clusters explain best.  The legend names columns that are not shown.
+        :func:`~pymc_nrm.plots.plot_category_shares` shows columns of text and categories of a DataFrame.
     min_size : int, optional
         Clusters with fewer items are drawn as grey crosses; by default 1 % of the items, and at least 2.
     probability : float
-        Probability of the region of a normal distribution whose boundary is drawn: an ellipse, or an interval for one
-        feature.
+        Probability of the normal region whose boundary is drawn: an ellipse, or an interval for one feature.
 
     Returns
     -------
     PlotCollection
-        Points are in ``.viz["points"]``, with dimension ``group``; the last group may be that of small clusters.
+        Points are in ``.viz["points"]``, with dimension ``group``; the last group may hold small clusters.
 
     Raises
     ------
     ValueError
-        If ``features`` are more than 6, or an argument does not fit the draws or the data.
+        If there are more than 6 ``features``, or an argument does not fit the draws or the data.
 
     Notes
     -----
     A plot collection of your own needs dimensions ``row`` and ``column``, except for one or two features.
 
-    Clusters are ordered by size; the legend has their labels in the estimate.  There are 16 colours, and with their
-    markers 32 styles, so clusters after the 32nd are drawn as small ones.  The opacity of an item is 1 minus 0.8 times
-    its uncertainty.  Small clusters have no lines, and neither do clusters of fewer than d + 2 items, which do not
-    determine a covariance of d features: those of the plot, or with full covariances of `components` all.  The legend
-    then says from how many items on there are lines.  Without `components`, features of at most ten different whole
-    numbers, such as categories, have none either.
+    Clusters are ordered by size; the legend has their labels in the estimate.  There are 16 colours, and with markers
+    32 styles; clusters after the 32nd are drawn as small clusters.  The opacity of an item is 1 minus 0.8 times its
+    uncertainty.  Small clusters have no lines, and neither do clusters with fewer than d + 2 items, which do not
+    determine a covariance of d features.  Here d counts the features of a plot, or all features of `components` with
+    full covariances.  The legend then gives the smallest number of items with lines.  Without `components`, features
+    with at most ten different whole numbers, such as categories, have no lines either.
 
     Examples
     --------
@@ -116,7 +115,7 @@ def plot_clusters(
     canvas = Canvas(plot_clusters, options)
     draws, estimate = draws_and_estimate(idata, model, var_name, estimate)
     if draws is None and (estimate is None or uncertainty is True):
-        raise ValueError("idata must be given unless there are an estimate and uncertainty=False or numbers")
+        raise ValueError("idata must be given unless estimate is given and uncertainty is False or numbers")
     n = len(X) if draws is None else draws.shape[2]
     values, names = feature_matrix(X, n, features)
     d = values.shape[1]
@@ -165,7 +164,7 @@ def plot_clusters(
 
 
 def features_to_show(values, labels):
-    """Places of all features, or of those of which clusters explain the largest shares of the variance."""
+    """Positions of all features, or of the features for which clusters explain the largest shares of the variance."""
     d = values.shape[1]
     if d <= MAX_FEATURES:
         return np.arange(d)
@@ -182,7 +181,7 @@ def features_to_show(values, labels):
 
 
 def has_few_values(x):
-    """Whether a feature (n,) has at most ten different values, all whole, far fewer than there are items."""
+    """Whether a feature (n,) has at most ten distinct values, all whole, and far fewer than there are items."""
     seen = np.unique(x[np.isfinite(x)])
     return len(seen) <= min(10, len(x) // 3) and bool((seen == np.rint(seen)).all())
 
@@ -203,7 +202,7 @@ def item_opacity(draws, labels, uncertainty, n):
 
 
 def _draw_pairs(canvas, values, names, groups, moments, probability):
-    """Axes of the lower triangle of pairs: feature i + 1 against feature j in row i and column j; area, ellipses."""
+    """Draw the lower triangle of pairs: feature i + 1 against feature j in row i and column j, with ellipses."""
     d = values.shape[1]
     pairs = np.full((d - 1, d - 1, 2), -1)
     points = np.full((d - 1, d - 1, len(values), 2), np.nan)
@@ -231,7 +230,7 @@ def _draw_pairs(canvas, values, names, groups, moments, probability):
 
 
 def _draw_strips(canvas, values, names, groups, moments, probability):
-    """Axes of one row of points for each group, with the smallest mean at the bottom; area, intervals."""
+    """Draw one row of points for each group, with the smallest mean at the bottom, and intervals."""
     height, coords = groups.heights(values[:, 0]), {"plot_axis": ["x", "y"]}
     points = np.stack([values[:, 0], height[groups.labels]], axis=1)
     canvas.create(xr.Dataset({"X": (("item", "plot_axis"), points)}, coords), height=1.6 + 0.12 * groups.n_groups)
@@ -246,8 +245,8 @@ def _draw_strips(canvas, values, names, groups, moments, probability):
 
 
 def empirical_moments(values, labels, n_clusters):
-    """Means and covariances of the items of each cluster, NaN for clusters of fewer than d + 2 complete items. Shapes:
-    ``values`` (n, d), ``labels`` (n,); returns ``means`` (n_clusters, d), ``covariances`` (n_clusters, d, d).
+    """Means and covariances of the items of each cluster; NaN with fewer than d + 2 complete items. Shapes: ``values``
+    (n, d), ``labels`` (n,); returns ``means`` (n_clusters, d), ``covariances`` (n_clusters, d, d).
     """
     d = values.shape[1]
     means, covariances = np.full((n_clusters, d), np.nan), np.full((n_clusters, d, d), np.nan)
@@ -260,11 +259,11 @@ def empirical_moments(values, labels, n_clusters):
 
 
 def component_moments(components, labels, n_clusters, n_features):
-    """Posterior means of the components' mean and covariance, averaged over the items of each cluster. Shapes:
-    ``labels`` (n,); returns ``means`` (n_clusters, d), ``covariances`` (n_clusters, d, d), and of how many
-    features they are one covariance.
+    """Posterior means of the components' means and covariances, averaged over the items of each cluster. Shapes:
+    ``labels`` (n,); returns ``means`` (n_clusters, d), ``covariances`` (n_clusters, d, d), and the number of features
+    in one covariance.
     """
-    # Parameters of items, unlike those of clusters, can be averaged over draws with different partitions.
+    # Parameters of items, unlike parameters of clusters, can be averaged over draws with different partitions.
     if not isinstance(components, xr.Dataset):
         raise TypeError(f"components must be a Dataset from sample_cluster_parameters; got {type(components).__name__}")
     scale = next((name for name in ("item_covariance", "item_variance") if name in components), None)
@@ -278,7 +277,9 @@ def component_moments(components, labels, n_clusters, n_features):
     spread = components[scale].mean(("chain", "draw")).values
     full = scale == "item_covariance"
     if mean.shape[0] != n or mean.size != n * d or spread.size != n * d * (d if full else 1):
-        raise ValueError(f"components must be those of {n} items and {d} features; got item_mean of shape {mean.shape}")
+        raise ValueError(
+            f"components must have {n} items and {d} features, as X has; got item_mean of shape {mean.shape}"
+        )
     mean = mean.reshape(n, d)
     spread = spread.reshape(n, d, d) if full else spread.reshape(n, d, 1) * np.eye(d)
     members = np.eye(n_clusters)[:, labels]
@@ -287,7 +288,7 @@ def component_moments(components, labels, n_clusters, n_features):
 
 
 def ellipse(mean, covariance, probability):
-    """Boundary of the smallest region that has a given probability under a normal distribution in two dimensions. The
+    """Boundary of the smallest region with the given probability under a normal distribution in two dimensions. The
     line is closed; it is NaN if the covariance is NaN. Shapes: ``mean`` (2,), ``covariance`` (2, 2); returns (2, 73).
     """
     if not np.isfinite(covariance).all():
@@ -300,7 +301,7 @@ def ellipse(mean, covariance, probability):
 
 def ellipse_dataset(moments, n_clusters, pairs, probability):
     """Ellipses of all clusters in the plots of pairs of features. Dimensions are row, column, cluster, plot_axis and
-    corner; ``moments`` gives means (K, 2) and covariances (K, 2, 2) of a pair. Shapes: ``pairs`` (rows, columns, 2).
+    corner; ``moments`` returns means (K, 2) and covariances (K, 2, 2) of a pair. Shapes: ``pairs`` (rows, columns, 2).
     """
     lines = np.full((*pairs.shape[:2], n_clusters, 2, N_CORNERS), np.nan)
     for row, column in np.argwhere(pairs[:, :, 0] >= 0):

@@ -1,4 +1,4 @@
-"""Plot of the law of a feature along a covariate."""
+"""Plot of the conditional distribution of a feature along a covariate."""
 
 from typing import Any
 
@@ -25,14 +25,14 @@ _OF_MEDIAN, _OF_OTHERS = CLUSTER_COLORS[0], "#2171b5"
 def plot_conditional_density(
     curves: xr.Dataset, *, x: str | None = None, data: Any = None, ci_prob: Any = None, **options: Any
 ) -> PlotCollection:
-    """Plot curves of quantiles of a feature along one covariate, with their bands, over the data.
+    """Plot conditional quantiles of a feature along one covariate, with credible bands, over the data.
 
     Parameters
     ----------
     curves : Dataset
         Result of :func:`~pymc_nrm.conditional_quantiles` along one covariate, all others fixed.
     x : str, optional
-        Name of the covariate on the axis, a coordinate of the new items; by default the only one that varies.
+        Covariate on the axis, a coordinate of the new items; by default the only one that varies.
     data : array_like or DataFrame, shape (n, 2), optional
         Covariate and feature of the items, shown as points.
     ci_prob : float, optional
@@ -45,13 +45,13 @@ def plot_conditional_density(
     Raises
     ------
     ValueError
-        If there are no quantiles, no covariate or several ones vary, data have no two columns, or an argument is out
-        of range.
+        If there are no quantiles, no covariate or several covariates vary, data do not have two columns, or an argument
+        is out of range.
 
     Notes
     -----
-    Lines are posterior means of the curves, and bands are pointwise.  The share of new items between two lines is the
-    difference of their probabilities, whereas a band says how well a line is known.
+    Lines are posterior means of the quantiles, and bands are pointwise.  The share of new items between two lines is
+    the difference of their probabilities, whereas a band shows how well a line is known.
 
     Examples
     --------

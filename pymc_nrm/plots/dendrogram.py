@@ -1,4 +1,4 @@
-"""Plot of a tree over the items and of the clusters into which it is cut."""
+"""Plot of a tree over the items, with the clusters at its cut."""
 
 from typing import Any
 
@@ -23,9 +23,9 @@ GAIN_AREA = 160.0
 def branch_coordinates(dendrogram):
     """Coordinates of the branches of a dendrogram: a bracket with four corners for every merge.
 
-    Leaves are at 0, ..., n - 1 in the order of the tree, and other nodes halfway between their children. ``corners``
-    has x and y of the foot, top, top and foot of each row of the linkage matrix, ``cluster`` the label of the items
-    below, or -1 for several. Shapes: returns ``corners`` (n - 1, 2, 4), ``cluster`` (n - 1,).
+    Leaves are at 0, ..., n - 1 in the order of the tree, and inner nodes halfway between their children. ``corners``
+    has x and y of the foot, top, top and foot of each row of the linkage matrix.  ``cluster`` has the label of the
+    items below, or -1 for several. Shapes: returns ``corners`` (n - 1, 2, 4), ``cluster`` (n - 1,).
     """
     linkage = dendrogram.to_linkage()
     n = len(linkage) + 1
@@ -45,7 +45,7 @@ def branch_coordinates(dendrogram):
 
 
 def merge_nodes(dendrogram):
-    """Node of the tree that each row of ``dendrogram.to_linkage()`` makes, shape (n - 1,)."""
+    """Node of the tree for each row of ``dendrogram.to_linkage()``, shape (n - 1,)."""
     children = dendrogram.to_linkage()[:, 0].astype("int64")
     n = len(children) + 1
     node = np.concatenate([np.arange(n), np.empty(n - 1, dtype="int64")])
@@ -55,13 +55,13 @@ def merge_nodes(dendrogram):
 
 
 def line_kinds(cluster, width_class):
-    """Kinds of lines and that of each merge; -1, above the cut, comes before the colours of the cycle."""
+    """Kinds of lines, and the kind of each merge; -1, above the cut, precedes the colours of the cycle."""
     group = np.where(cluster < 0, -1, cluster % len(CLUSTER_COLORS))
     return np.unique(np.stack([group, width_class], axis=1), axis=0, return_inverse=True)
 
 
 def branches(da, target, *, colors=CLUSTER_COLORS, above_color=ABOVE_COLOR, width=1.5, widths=None, **kwargs):
-    """The brackets of a dendrogram, one line with gaps for each colour and width."""
+    """Draw the brackets of a dendrogram, one line with gaps for each colour and width."""
     present, kind = line_kinds(da["cluster"].values, da["width_class"].values)
     lines = np.empty(len(present), dtype=object)
     for k, (group, width_class) in enumerate(present):
@@ -89,22 +89,22 @@ def plot_dendrogram(
 ) -> PlotCollection:
     """Plot a dendrogram with branches coloured by cluster.
 
-    Branches within cluster k have colour k of a cycle of eight that is safe for colour blindness; branches above the
-    cut are grey.  A dashed line marks the cut, d = 1.
+    Branches within cluster k have colour k of a cycle of eight colour-blind-safe colours; branches above the cut are
+    grey.  A dashed line marks the cut, d = 1.
 
     Parameters
     ----------
     dendrogram : Dendrogram
-        Result of :func:`~pymc_nrm.trees.bhc` or :func:`~pymc_nrm.trees.ibhc`.
+        Returned by :func:`~pymc_nrm.trees.bhc` or :func:`~pymc_nrm.trees.ibhc`.
     names : sequence of str, shape (n,), optional
-        Names of the items, written below the leaves if there are at most 50.  By default leaves are not labelled.
+        Names of the items, written below the leaves if there are at most 50 items.  By default leaves have no names.
     probabilities : bool
-        Whether the width of branches shows, in four classes, how probable their merge is.  This is ``1 / (1 + d)``, the
-        share of the node's potential in which its items are one cluster (Heller & Ghahramani 2005, equation 3).
+        Whether the width of branches shows the probability of their merge, in four classes.  It is ``1 / (1 + d)``, the
+        share of the node's potential in which its items form one cluster (Heller & Ghahramani 2005, equation 3).
     gains : array_like, shape (2n - 1,), optional
         A number of at least 0 for each node of the tree, such as ``node_gains`` of
-        :func:`~pymc_nrm.trees.alternative_trees`, which show where the hierarchy is uncertain.  Merges are marked with
-        areas in proportion; entries of items are not drawn.
+        :func:`~pymc_nrm.trees.alternative_trees`, which show where the hierarchy is uncertain.  The areas of marks at
+        merges are proportional to gains; gains of items are not drawn.
 
     Returns
     -------
@@ -114,17 +114,17 @@ def plot_dendrogram(
     Raises
     ------
     ValueError
-        If the number of names is not that of items, `gains` is not as described above, or a visual is unknown.
+        If the number of names is not the number of items, `gains` is not as described above, or a visual is unknown.
 
     See Also
     --------
-    pymc_nrm.trees.Dendrogram.to_linkage : The heights.
+    pymc_nrm.trees.Dendrogram.to_linkage : Heights of the merges.
 
     Notes
     -----
-    A picture with `gains` cannot be drawn on bokeh, which draws all points in one size.
+    Bokeh cannot draw `gains`, since it draws all points in one size.
 
-    Heights are those of :meth:`~pymc_nrm.trees.Dendrogram.to_linkage`, since log d itself may be negative and need not
+    Heights are from :meth:`~pymc_nrm.trees.Dendrogram.to_linkage`, since log d itself may be negative and need not
     grow towards the root.  Trees may have any depth.
 
     Examples
@@ -148,7 +148,7 @@ def plot_dendrogram(
     3
     """
     if not hasattr(dendrogram, "tree"):
-        raise TypeError(f"dendrogram must be a Dendrogram, as bhc gives it; got {type(dendrogram).__name__}")
+        raise TypeError(f"dendrogram must be a Dendrogram, from bhc or ibhc; got {type(dendrogram).__name__}")
     check_flag("probabilities", probabilities)
     n = len(dendrogram.labels)
     check_names(names, n)
@@ -182,7 +182,7 @@ def plot_dendrogram(
         style = {"facecolor": GAIN_COLOR, "edgecolor": "white", "alpha": 0.8, "width": 0.5}
         text, area = f"gain (largest: {gain.max():.3g})", GAIN_AREA * gain[marked] / gain.max()
         canvas.draw("scatter_xy", "gains", {"x": middle, "y": top}, entry=text, size=area, **style)
-    # Leave room for the name of the cut on the right, where no branch can cross it.
+    # Leave room for the text at the cut on the right, where no branch can cross it.
     left, right = -0.02 * n - 0.5, 1.08 * n - 0.5
     cut_data = xr.Dataset({"dendrogram": cut})
     canvas.draw("hline", "cut", cut_data, color="black", linestyle=canvas.dashes(), width=1.0)

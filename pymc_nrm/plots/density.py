@@ -1,4 +1,4 @@
-"""Plots of predictive densities: of one more item, and of held-out rows by the number of components."""
+"""Plots of predictive densities: of one more item, and of held-out rows by number of components."""
 
 from typing import Any
 
@@ -31,13 +31,12 @@ def plot_density(
 ) -> PlotCollection:
     """Plot the predictive density of one more item over the data.
 
-    For one feature, it shows the mean over draws with a pointwise band; for two features, contours of the mean.
+    One feature gives the mean over draws with a pointwise band; two features give contours of the mean.
 
     Parameters
     ----------
     density : Dataset
-        Result of :func:`~pymc_nrm.predictive_density` on a grid in one dimension or a rectangular one in
-        two.
+        Result of :func:`~pymc_nrm.predictive_density` on a grid in one dimension or a rectangular grid in two.
     data : array_like, DataFrame or DataArray, shape (n,) or (n, d), optional
         Data, shown as a histogram and lines below it, or as points.
     ci_prob : float, optional
@@ -52,14 +51,14 @@ def plot_density(
     Raises
     ------
     ValueError
-        If the density has more than two features or no rectangular grid, the data have another number of features, or
-        an argument is out of range.
+        If the density has more than two features or its grid is not rectangular, the data have another number of
+        features, or an argument is out of range.
 
     Notes
     -----
-    Bands are pointwise, not for the whole curve at once; they show the spread of
-    :func:`~pymc_nrm.predictive_density` over draws.  Contours enclose the regions of highest mean density
-    with 25, 50, 75 and 95 % of the mass on the grid, so the grid should extend to where the density is small.
+    Bands are pointwise, not simultaneous for the whole curve; they show the spread of
+    :func:`~pymc_nrm.predictive_density` over draws.  Contours enclose the regions of highest mean density with 25, 50,
+    75 and 95 % of the mass on the grid, so the grid should extend to points of small density.
 
     Examples
     --------
@@ -83,7 +82,7 @@ def plot_density(
     d = len(grid)
     matrix, names = (None, None) if data is None else feature_matrix(data, len(data))
     if data is not None and matrix.shape[1] != d:
-        raise ValueError(f"data must have {d} feature{'s' * (d > 1)} as the grid has; got {matrix.shape[1]}")
+        raise ValueError(f"data must have {d} feature{'s' * (d > 1)}, as the grid has; got {matrix.shape[1]}")
     values = array.transpose("chain", "draw", "point").values.reshape(-1, array.sizes["point"])
     if d == 2:
         _draw_contours(canvas, values.mean(axis=0), list(grid.values()), matrix)
@@ -98,7 +97,7 @@ def plot_density(
 
 
 def grid_coordinates(array):
-    """Coordinates of the points for each feature, of which there are one or two."""
+    """Coordinates of the grid points for each feature; there must be one or two."""
     named = [name for name in array.coords if str(name).startswith("x_") and array[name].dims == ("point",)]
     if len(named) > 2:
         raise ValueError(f"density must have one or two features; got {len(named)}: {', '.join(map(str, named))}")
@@ -148,7 +147,7 @@ def _draw_contours(canvas, mean, grid, matrix):
     table[tuple(place)] = mean
     if len(mean) != table.size or not np.isfinite(table).all() or min(table.shape) < 2:
         raise ValueError(
-            "density must be on a rectangular grid, all pairs of two or more values of each feature; "
+            "density must be on a rectangular grid, with all pairs of at least two values of each feature; "
             f"got {len(mean)} points with {table.shape[0]} and {table.shape[1]} different values"
         )
     canvas.create(xr.Dataset({"density": (("x", "y"), table)}, {"x": axes[0], "y": axes[1]}), height=2.6)
@@ -164,7 +163,7 @@ def _draw_contours(canvas, mean, grid, matrix):
 
 
 def mass_levels(table, axes, masses):
-    """Densities above which the regions of highest density have given shares of the mass on a grid, in rising order."""
+    """Densities above which regions of highest density have given shares of the mass on a grid, in increasing order."""
     widths = [np.gradient(axis.astype("float64")) for axis in axes]
     cells = (table * np.outer(*widths)).ravel()
     place = np.argsort(-table.ravel(), kind="stable")
@@ -174,7 +173,7 @@ def mass_levels(table, axes, masses):
 
 @options_of_plots({"reference": LINE_XY, "error": LINE, "mean": SCATTER, **LABELS, **LEGEND})
 def plot_held_out_density(held_out: xr.DataArray, **options: Any) -> PlotCollection:
-    """Plot how well held-out rows are predicted, by the number of components, against the largest number.
+    """Plot the log density of held-out rows by number of components, relative to the largest number.
 
     Parameters
     ----------
@@ -189,13 +188,13 @@ def plot_held_out_density(held_out: xr.DataArray, **options: Any) -> PlotCollect
     Raises
     ------
     TypeError, ValueError
-        If ``held_out`` is no such array.
+        If ``held_out`` is not such an array.
 
     Notes
     -----
-    Points are means over rows of the log density less that of the largest number of components, in nats per row:
-    above zero, rows are predicted better with fewer.  Error bars extend by two standard errors of this mean difference
-    to either side.  They include neither the noise of sampling nor what folds share.
+    Points are means over rows of the log density minus the log density with the largest number of components, in nats
+    per row: above zero, fewer components predict rows better.  Error bars extend by two standard errors of this mean
+    difference to either side.  They exclude Monte Carlo error and the dependence between folds.
 
     Examples
     --------
@@ -225,7 +224,7 @@ def plot_held_out_density(held_out: xr.DataArray, **options: Any) -> PlotCollect
     canvas.draw("scatter_xy", "mean", {"x": numbers, "y": mean}, color=CLUSTER_COLORS[0], size=40)
     canvas.labels(
         "number of principal directions in which clusters differ",
-        f"log density of a held-out row,\nless that with {numbers[-1]} directions",
+        f"log density of a held-out row,\nrelative to {numbers[-1]} directions",
     )
     canvas.legend(loc="outside upper center")
     canvas.axes(xticks=numbers)

@@ -35,20 +35,20 @@ def plot_distance(
     probability: float = 0.95,
     **options: Any,
 ) -> PlotCollection:
-    """Plot how far posterior draws are from a point estimate, with the radius of the credible ball.
+    """Plot the distances between posterior draws and a point estimate, with the radius of the credible ball.
 
     Parameters
     ----------
     %(draws)s
     estimate : Dataset with variable ``labels``, DataArray or array_like, shape (n,), optional
-        By default that of :func:`~pymc_nrm.stats.point_estimate` for the loss, with ``random_seed=0``.
+        By default from :func:`~pymc_nrm.stats.point_estimate` for the loss, with ``random_seed=0``.
     %(var_name)s
     loss : str, optional
         The distance: ``"variation_of_information"``, ``"normalized_variation_of_information"``, ``"binder_loss"`` or
         ``"one_minus_adjusted_rand"``, see :mod:`pymc_nrm.stats.losses`.  By default the loss and costs in the
         attributes of the estimate, or else the variation of information.
     costs : mapping, optional
-        Further arguments of the loss.
+        Other arguments of the loss.
     probability : float
         Posterior probability of the credible ball.
 
@@ -58,12 +58,12 @@ def plot_distance(
 
     Raises
     ------
-    ValueError
+        If there is no such partition, the estimate has other items, or an argument is not one of those listed.
         If there is no such partition, the estimate is of other items, or an argument is not one of those above.
 
     Notes
     -----
-    The radius is the smallest one within which at least the given share of the draws lies (Wade & Ghahramani 2018,
+    The radius is the smallest distance within which at least the given share of the draws lies (Wade & Ghahramani 2018,
     section 4).  The mean is the posterior expected loss.
 
     Examples

@@ -1,4 +1,4 @@
-"""Plots of numbers of clusters: of a partition, and of nodes at each level of a nested one."""
+"""Plots of numbers of clusters: of a partition, and of nodes at each level of a nested partition."""
 
 from typing import Any
 
@@ -16,7 +16,7 @@ from pymc_nrm.stats.draws import partition_draws
 from pymc_nrm.stats.nested.levels import levels
 from pymc_nrm.stats.quantities import label_quantities
 
-# The prior is shown without this probability at either end.
+# The prior is shown without this probability in either tail.
 TAIL = 0.005
 
 
@@ -36,11 +36,10 @@ def plot_n_clusters(
     %(draws)s
     %(var_name)s
     prior : ElicitedPrior, array_like, shape (K,), or DataTree, Dataset or DataArray, optional
-        From :func:`~pymc_nrm.elicit`, probabilities of 1, ..., K clusters, or prior draws of the partition.  Of a
-        DataTree, the group ``prior`` is used, as from :func:`pymc.sample_prior_predictive`, or its posterior if there
-        is none.
+        From :func:`~pymc_nrm.elicit`, probabilities of 1, ..., K clusters, or prior draws of the partition.  A DataTree
+        is read from its group ``prior``, as from :func:`pymc.sample_prior_predictive`, or else from its posterior.
     by_chain : bool
-        Whether to mark the relative frequencies in each chain, which should agree.
+        Whether to mark the relative frequencies of each chain, which should agree.
 
     Returns
     -------
@@ -50,14 +49,14 @@ def plot_n_clusters(
     Raises
     ------
     ValueError
-        If there is no such partition, `prior` is not a distribution or is for another number of items, or a visual is
+        If there is no such partition, `prior` is not a distribution or has another number of items, or a visual is
         unknown.
 
     Notes
     -----
     Error bars extend by two Monte Carlo standard errors to either side, from the effective sample size of the indicator
-    of each number of clusters; there are none with fewer than four draws per chain.  Numbers that are absent from the
-    posterior draws are shown unless they are in the last 0.5 % of the prior at either end.
+    of each number of clusters; chains with fewer than four draws have none.  Numbers that are absent from the posterior
+    draws are shown unless they are in a tail of the prior with probability 0.5 %.
 
     Examples
     --------
@@ -102,7 +101,7 @@ def plot_n_clusters(
 
 
 def prior_probabilities(prior, var_name, n):
-    """Probabilities of 1, ..., n clusters, shape (n,), as given or from draws."""
+    """Probabilities of 1, ..., n clusters, shape (n,), from probabilities or draws."""
     if isinstance(prior, ElicitedPrior):
         if prior.n != n:
             raise ValueError(f"prior must be elicited for the {n} items of the draws; got {prior}")
@@ -127,7 +126,7 @@ def prior_probabilities(prior, var_name, n):
 
 
 def shown_numbers(counts, prior):
-    """Consecutive numbers of clusters that cover the draws and the middle of the prior."""
+    """Consecutive numbers of clusters that cover the draws and the bulk of the prior."""
     low, high = counts.min(), counts.max()
     if prior is not None:
         below = np.cumsum(prior)
@@ -136,7 +135,7 @@ def shown_numbers(counts, prior):
     return np.arange(low, high + 1)
 
 
-# Distance of the prior from the posterior, in levels.
+# Horizontal offset of the prior from the posterior, in levels.
 SHIFT = 0.14
 
 
@@ -152,15 +151,15 @@ def plot_nodes_by_level(
     by_chain: bool = False,
     **options: Any,
 ) -> PlotCollection:
-    """Plot the posterior of the number of nodes at each level of a nested partition, as intervals around the median.
+    """Plot the posterior number of nodes at each level of a nested partition, as intervals around the median.
 
     Parameters
     ----------
     %(nested_draws)s
     %(nested_name)s
     prior : DataTree, Dataset or DataArray, optional
-        Prior draws of the nested partition.  Of a DataTree, the group ``prior`` is used, as from
-        :func:`pymc.sample_prior_predictive`, or its posterior if there is none.
+        Prior draws of the nested partition.  A DataTree is read from its group ``prior``, as from
+        :func:`pymc.sample_prior_predictive`, or else from its posterior.
     ci_prob
     by_chain : bool
         Whether to mark the mean of each chain, which should agree.

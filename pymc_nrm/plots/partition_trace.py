@@ -1,4 +1,4 @@
-"""Trace plots of partitions, by quantities that do not depend on the names of clusters."""
+"""Trace plots of partitions, by label-invariant quantities."""
 
 from typing import Any
 
@@ -30,9 +30,9 @@ N_BINS = 30
 def plot_partition_trace(
     idata: xr.DataTree | xr.Dataset | xr.DataArray, *, var_name: str | None = None, **options: Any
 ) -> PlotCollection:
-    """Plot traces of a partition: quantities of each draw, and their distribution in each chain.
+    """Plot traces of label-invariant quantities of a partition, and their distribution in each chain.
 
-    The rows are the number of clusters, the entropy of their proportions, the size of the largest one and, if the
+    Rows are the number of clusters, the entropy of the cluster proportions, the size of the largest cluster and, if the
     result has it, the log joint density.
 
     Parameters
@@ -52,15 +52,15 @@ def plot_partition_trace(
 
     See Also
     --------
-    pymc_nrm.stats.quantities.partition_quantities : The quantities, and when the log joint density is known.
+    pymc_nrm.stats.quantities.partition_quantities : The quantities, and when the log joint density is available.
 
     Notes
     -----
     A plot collection of your own needs the dimension ``column`` (trace, distribution) as columns, variables as rows and
-    an aesthetic mapped to ``chain``; the argument ``color`` of a new one has the colours of chains.
+    an aesthetic mapped to ``chain``; the argument ``color`` of a new collection has the colours of chains.
 
-    The distributions on the right are histograms on the same axis as the traces.  All chains share the same bins, and
-    the highest bin of a row sets the scale.
+    The distributions on the right are histograms on the same axis as the traces.  All chains share the bins, and the
+    highest bin of a row sets the scale.
 
     Examples
     --------
@@ -103,9 +103,9 @@ def plot_partition_trace(
 
 
 def trace_quantities(idata, var_name):
-    """Dataset of the scalar quantities of each draw, dims (chain, draw), in the order of the rows."""
+    """Dataset of the scalar quantities of each draw, dims (chain, draw), in the order of rows."""
     quantities = partition_quantities(idata, var_name)
-    # The log joint density may be known from the diagnostics of a result, if they are those of these draws.
+        # The diagnostics of a result have the log joint density, if they belong to these draws.
     group = f"/{GROUP}/{quantities.attrs['partition']}"
     if isinstance(idata, xr.DataTree) and "log_joint" not in quantities and group in idata.groups:
         stored = idata[group]
@@ -117,11 +117,11 @@ def trace_quantities(idata, var_name):
 
 
 def outline(values):
-    """Outlines of each chain's histogram, with its base on the y axis, dims (chain, plot_axis, point)."""
+    """Outline of each chain's histogram, with its base on the y axis, dims (chain, plot_axis, point)."""
     draws = values.transpose("chain", "draw").values
     finite = draws[np.isfinite(draws)]
     low, high = (finite.min(), finite.max()) if finite.size else (0.0, 1.0)
-    if np.issubdtype(draws.dtype, np.integer):  # every bin holds the same number of whole numbers
+    if np.issubdtype(draws.dtype, np.integer):  # every bin holds the same number of integers
         step = -(-(high - low + 1) // N_BINS)
         edges = np.arange(low, high + step + 1, step) - 0.5
     else:

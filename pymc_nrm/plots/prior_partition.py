@@ -1,4 +1,4 @@
-"""Picture of the laws of a partition under several priors, before there are data."""
+"""Plot of the distributions of a partition under several priors, before seeing data."""
 
 import textwrap
 from collections.abc import Mapping
@@ -22,7 +22,7 @@ from pymc_nrm.recipes.elicitation import ElicitedPrior
 from pymc_nrm.recipes.elicitation_laws import drawn_measures, equal_tailed_interval, mean_and_sd, mean_pmf, sorted_sizes
 
 NUMBER, SIZES = {"law": "number"}, {"law": "sizes"}
-# Numbers of clusters are shown without this probability at either end of any prior.
+# Numbers of clusters are shown without this probability in either tail of any prior.
 TAIL = 0.005
 # Longer names of measures take several lines.
 WIDEST_NAME = 30
@@ -43,19 +43,19 @@ WIDEST_NAME = 30
 def plot_prior_partition(
     measures: Any, n: int, *, n_draws: int = 1000, max_rank: int = 12, random_seed: Any = None, **options: Any
 ) -> PlotCollection:
-    """Plot what measures say about n items: the law of the number of clusters, and of the sizes of the largest ones.
+    """Plot the prior distributions of the number of clusters of n items, and of the sizes of the largest clusters.
 
     Parameters
     ----------
     measures : Measure or ElicitedPrior, or mapping of {str : Measure or ElicitedPrior}
-        A column each, under its name.  Fields of measures are numbers, or distributions such as
-        ``pm.Gamma.dist(2, 1)``, or random variables of a model.
+        One column each, under its name.  Fields of measures are numbers, distributions such as ``pm.Gamma.dist(2, 1)``,
+        or random variables of a model.
     n : int
         Number of items.
     n_draws : int
-        Number of partitions that are drawn for the sizes.
+        Number of partitions to draw for the sizes.
     max_rank : int
-        Sizes are those of the largest cluster, of the second largest, up to this one.
+        Sizes are shown from the largest cluster to the cluster of this rank.
     random_seed : int, numpy.random.Generator, optional
 
     Returns
@@ -70,10 +70,10 @@ def plot_prior_partition(
 
     Notes
     -----
-    The law of the number of clusters is exact, that of an elicited prior included; with other distributions in the
-    measure, it is the mean of the exact laws under 400 draws of the hyperparameters.  Sizes are those of partitions
-    drawn from the prior: medians, and intervals with equal tails and probabilities of 0.5 and 0.9.  A cluster that a
-    partition lacks counts as one of size 0.
+    The distribution of the number of clusters is exact, also for an elicited prior.  If hyperparameters of a measure
+    are distributions, it is the mean of the exact distributions under 400 draws of the hyperparameters.  Sizes are
+    from partitions drawn from the prior: medians, and intervals with equal tails and probabilities of 0.5 and 0.9.  If
+    a partition lacks a cluster of some rank, its size counts as 0.
 
     Examples
     --------
@@ -113,7 +113,7 @@ def plot_prior_partition(
 
 
 def _named(measures, n):
-    """Priors by their names, in a new dict."""
+    """Priors keyed by their names, in a new dict."""
     if isinstance(measures, ElicitedPrior):
         measures = {type(measures.measure).__name__: measures}
     if hasattr(measures, "hyperparameters"):
@@ -124,14 +124,14 @@ def _named(measures, n):
         given = f"{name!r}: {prior!r}"
         if isinstance(prior, ElicitedPrior):
             if prior.n != n:
-                raise ValueError(f"n must be {prior.n}, for which a prior was elicited; got n = {n} and {given}")
+                raise ValueError(f"n must be {prior.n}, the n of the elicited prior; got n = {n} and {given}")
         elif not isinstance(name, str) or isinstance(prior, type) or not hasattr(prior, "hyperparameters"):
             raise TypeError(f"measures must map names to measures such as DirichletProcess(1.0); got {given}")
     return dict(measures)
 
 
 def _draw_numbers(canvas, laws, n):
-    """The upper row: laws of the number of clusters."""
+    """Draw the upper row: distributions of the number of clusters."""
     ends = [equal_tailed_interval(law, 1.0 - 2.0 * TAIL) for law in laws.values()]
     numbers = np.arange(min(low for low, _ in ends), max(high for _, high in ends) + 1)
     shown = np.stack([np.pad(law, (0, max(numbers[-1] - len(law), 0)))[numbers - 1] for law in laws.values()])
@@ -156,7 +156,7 @@ def _draw_numbers(canvas, laws, n):
 
 
 def _draw_sizes(canvas, sizes, n):
-    """The lower row: sizes of the largest clusters, on a log scale."""
+    """Draw the lower row: sizes of the largest clusters, on a log scale."""
     names, ranks = list(sizes), np.arange(1, next(iter(sizes.values())).shape[1] + 1)
 
     def points(**axes):

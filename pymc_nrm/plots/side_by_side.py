@@ -1,4 +1,4 @@
-"""Several partitions of the same items beside one another."""
+"""Plots of several partitions of the same items side by side."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ from pymc_nrm.plots.cluster_points import Groups, by_size, distance_unit, featur
 from pymc_nrm.plots.visuals import IMAGE_BACKENDS, image
 
 MAX_ITEMS = 2000
-# Opacity of items that are in the same cluster of all partitions.
+# Opacity of items that keep their cluster in all partitions.
 PALE = 0.2
 BOUNDS = {
     "horizontal": "horizontal bound",
@@ -25,7 +25,7 @@ VISUALS = {
 
 
 def draw_beside(canvas, name, partitions, titles, X, features, opacity=None):
-    """Draw partitions with matched labels as points of X or, if it is None, as matrices of pairs of items.
+    """Draw partitions with matched labels as points of X or, if X is None, as matrices of pairs of items.
 
     Partitions, titles and opacities of the points are dicts with the same keys.
     """
@@ -36,7 +36,7 @@ def draw_beside(canvas, name, partitions, titles, X, features, opacity=None):
     facets, coords = {"cols": ["partition"], "col_wrap": n_columns, "height": height}, {"partition": keys}
     if X is None:
         if n > MAX_ITEMS:
-            raise ValueError(f"{name} must have at most {MAX_ITEMS} items for a picture of all pairs; got {n}: give X")
+            raise ValueError(f"{name} must have at most {MAX_ITEMS} items to plot all pairs; got {n}. Pass X instead")
         place = np.lexsort([partitions[key] for key in reversed(keys)])
         tables = np.stack([(labels[place, None] == labels[place]).astype("float64") for labels in partitions.values()])
         canvas.create(
@@ -49,7 +49,7 @@ def draw_beside(canvas, name, partitions, titles, X, features, opacity=None):
         values, names = feature_matrix(X, n, features)
         single = values.shape[1] == 1
         if values.shape[1] > 2:
-            raise ValueError(f"X must have one or two features; got {values.shape[1]}: choose them with features")
+            raise ValueError(f"X must have one or two features; got {values.shape[1]}. Choose them with features")
         points = np.stack([_points(values, labels) for labels in partitions.values()])
         coords |= {"plot_axis": ["x", "y"]}
         data = xr.Dataset({name: (("partition", "item", "plot_axis"), points)}, coords)
@@ -83,31 +83,31 @@ def _points(values, labels):
 
 
 def _scatter(da, target, *, groups, opacity, **kwargs):
-    """Points of one of the partitions; see :func:`~pymc_nrm.plots.cluster_points.grouped_points`."""
+    """Draw the points of one partition; see :func:`~pymc_nrm.plots.cluster_points.grouped_points`."""
     key = da["partition"].item()
     return grouped_points(da, target, groups=groups[key], alpha=opacity.get(key), **kwargs)
 
 
 @options_of_plots(VISUALS, method="wrap")
 def plot_credible_ball(ball: xr.Dataset, X: Any = None, *, features: Any = None, **options: Any) -> PlotCollection:
-    """Plot a point estimate beside the horizontal, upper and lower vertical bounds of its credible ball.
+    """Plot a point estimate beside the horizontal, upper vertical and lower vertical bounds of its credible ball.
 
     Parameters
     ----------
     ball : Dataset
-        Result of :func:`~pymc_nrm.stats.credible_ball`.  If several partitions tie for a bound, the first is shown.
+        Returned by :func:`~pymc_nrm.stats.credible_ball`.  If several partitions tie for a bound, the first is shown.
     %(side_by_side)s
 
     Raises
     ------
     ValueError
         If `ball` lacks a partition, X has other items or more than two features, there are more than 2000 items for a
-        matrix of pairs, or the backend cannot draw it.
+        matrix of pairs, or the backend cannot draw matrices.
 
     Notes
     -----
     Clusters of a bound have the colour of the cluster of the estimate with which they share items, matched one to one.
-    Matrices can be drawn on matplotlib alone.  A plot collection of your own needs the dimension ``partition``.
+    Only matplotlib can draw matrices.  A plot collection of your own needs the dimension ``partition``.
 
     All four matrices have the items in the same order: by cluster of the estimate, then by cluster of the bounds.
 
@@ -131,7 +131,7 @@ def plot_credible_ball(ball: xr.Dataset, X: Any = None, *, features: Any = None,
 
 
 def ball_partitions(ball):
-    """Labels of the four partitions, with matched names of clusters, and titles of their plots."""
+    """Labels of the four partitions, matched to the estimate, and titles of their plots."""
     if not isinstance(ball, xr.Dataset):
         raise ValueError(f"ball must be a Dataset from credible_ball; got {type(ball).__name__}")
     missing = [name for name in ("center", *BOUNDS) if name not in ball]
@@ -153,7 +153,7 @@ def ball_partitions(ball):
 
 
 def first_of_ties(array, kept):
-    """First entry along all dimensions except those to keep."""
+    """First entry along all dimensions except the kept ones."""
     return array.isel({dim: 0 for dim in array.dims if dim not in kept})
 
 
@@ -161,24 +161,24 @@ def first_of_ties(array, kept):
 def plot_point_estimates(
     estimates: xr.Dataset, X: Any = None, *, features: Any = None, **options: Any
 ) -> PlotCollection:
-    """Plot the partitions that stand for the modes of a posterior beside one another, and where they differ.
+    """Plot the partitions that represent the modes of a posterior side by side, and mark where they differ.
 
     Parameters
     ----------
     estimates : Dataset
-        Result of :func:`~pymc_nrm.point_estimates`.
+        Returned by :func:`~pymc_nrm.point_estimates`.
     %(side_by_side)s
 
     Raises
     ------
     ValueError
         If `estimates` has no labels along ``clustering``, X has other items or more than two features, there are more
-        than 2000 items for a matrix of pairs, or the backend cannot draw it.
+        than 2000 items for a matrix of pairs, or the backend cannot draw matrices.
 
     Notes
     -----
     Clusters have the colour of the cluster of the first partition with which they share items, matched one to one.
-    Items of the same colour in all partitions are pale, and titles count those of another colour than in the first.
+    Items with the same colour in all partitions are pale, and titles count items whose colour differs from the first.
     Matrices have the items in the same order: by cluster of the first partition, then of the others.
 
     Examples

@@ -48,13 +48,13 @@ def plot_similarity(
         Draws of a partition, or of a nested partition.
     %(var_name)s
     level : int, optional
-        The level of a nested partition to show, from 1; required for it, and None for partitions.
+        Level of a nested partition to show, from 1; required for nested partitions, None for others.
     order : {"estimate", "dendrogram"}
         Order of the items: by cluster of the point estimate, the largest first, and within clusters by mean similarity
         to the members; or by average linkage on 1 - similarity.
     estimate : Dataset with variable ``labels``, DataArray or array_like, shape (n,), optional
-        Point estimate, whose clusters are framed.  By default that of :func:`~pymc_nrm.stats.point_estimate` with
-        ``random_seed=0``, or none if ``order="dendrogram"``.
+        Point estimate, whose clusters are framed.  By default from :func:`~pymc_nrm.stats.point_estimate` with
+        ``random_seed=0``, or no frames if ``order="dendrogram"``.
     names : sequence of str, shape (n,), optional
         Names of the items, shown if there are at most 50; by default the coordinate of the items.
 
@@ -66,13 +66,13 @@ def plot_similarity(
     Raises
     ------
     ValueError
-        If there is no such partition or level, there are more than 5000 items, an argument is not one of those above,
+        If there is no such partition or level, there are more than 5000 items, an argument is not one of those listed,
         or the backend cannot draw images.
 
     Notes
     -----
-    Frames are drawn around runs of items in the same cluster of the estimate, so with ``order="dendrogram"`` a cluster
-    may have several.
+    Frames surround runs of items in the same cluster of the estimate, so a cluster may have several frames with
+    ``order="dendrogram"``.
 
     Examples
     --------
@@ -95,7 +95,7 @@ def plot_similarity(
     draws = partition_draws(idata, var_name) if level is None else draws_of_level(idata, var_name, level)
     name, n = draws.name or "partition", draws.shape[2]
     if n > MAX_ITEMS:
-        raise ValueError(f"idata must have at most {MAX_ITEMS} items for a picture of all pairs; got {n}: select some")
+        raise ValueError(f"idata must have at most {MAX_ITEMS} items to plot all pairs; got {n}. Select items")
     check_names(names, n)
     labels = None
     if estimate is not None or order == "estimate":

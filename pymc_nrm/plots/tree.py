@@ -1,4 +1,4 @@
-"""Picture of a tree over items, as an estimate from draws of a nested partition."""
+"""Plot of a tree over items, such as an estimate from draws of a nested partition."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -14,10 +14,10 @@ from pymc_nrm.stats.nested.item_tree import ItemTree
 from pymc_nrm.stats.nested.nested_point_estimate import consensus_tree
 
 MAX_NAMES = 80
-# A row for several items names so many of them at most.
+# A row for several items shows at most this many names.
 MAX_SHOWN = 3
 BRANCH_COLOR, ITEM_COLOR = "#4d4d4d", "#c4c4c4"
-# Area of the root in square points, and the least area of a node.
+# Area of the root in square points, and the smallest area of a node.
 ROOT_AREA, LEAST_AREA = 700.0, 10.0
 
 
@@ -26,7 +26,7 @@ class TreeLayout(NamedTuple):
 
     # Items of each row, from top to bottom.
     rows: list
-    # x, y: Coordinates of the nodes: their level, and the middle of what hangs on them; shape (m,).
+    # x, y: Coordinates of the nodes: their level, and the middle of their descendants; shape (m,).
     x: np.ndarray
     y: np.ndarray
     # X of the right ends of the rows.
@@ -38,8 +38,8 @@ class TreeLayout(NamedTuple):
 
 
 def tree_layout(tree, collapse=False):
-    """Place the nodes of a tree: children from top to bottom, the largest first, then items in no child, each in a row
-    of its own or all in one.
+    """Place the nodes of a tree: children from top to bottom, the largest first, then items in no child, each in its
+    own row or all in one.
     """
     own = [tree.own_items(node) for node in range(tree.n_nodes)]
     own = [[some] * (len(some) > 0) if collapse else list(some[:, None]) for some in own]
@@ -95,10 +95,10 @@ def plot_tree(
     collapse: bool = False,
     **options: Any,
 ) -> PlotCollection:
-    """Plot a tree over items from left to right: nodes with their posterior probabilities, items as leaves.
+    """Plot a tree over items from left to right: nodes with their posterior probabilities, and items as leaves.
 
-    The area of a node is in proportion to its number of items, and the number before it is the posterior probability
-    that its items are a node.  Items in no child of a node are lines from the node to their names.
+    The area of a node is proportional to its number of items, and the number beside it is the posterior probability
+    that its items form a node.  Items in no child of a node are lines from the node to their names.
 
     Parameters
     ----------
@@ -107,15 +107,15 @@ def plot_tree(
     var_name : str, optional
         Name of the nested partition in draws; by default the only one.
     names : sequence of str, shape (n,), optional
-        Names of the items, shown if there are at most 80 rows; by default those of the tree.
+        Names of the items, shown if there are at most 80 rows; by default from the tree.
     composition : array_like, shape (n,) or (n, K), optional
-        What nodes consist of, drawn as pies: a class of each item, such as its component in an estimate, or shares of
-        at most eight classes.  A DataArray of shares may name the classes by the coordinate of its second dimension.
+        Composition of nodes, drawn as pies: a class of each item, such as its component in an estimate, or shares of
+        at most eight classes.  In a DataArray of shares, the coordinate of the second dimension names the classes.
     images : mapping of {int : array_like} or array_like, shape (n, height, width), optional
-        Images of nodes by their numbers, or an image of each item, whose mean is drawn at every node of at least two
-        items; with a last axis for colours.
+        Images keyed by nodes, or one image per item, whose mean is drawn at every node with at least two items.  A last
+        axis may hold colours.
     collapse : bool
-        Whether all items in no child of a node share one row, whose text has the most frequent names and their numbers.
+        Whether all items in no child of a node share one row, labelled with the most frequent names and their counts.
         Otherwise each item has a row.
 
     Returns
@@ -129,7 +129,7 @@ def plot_tree(
         If `collapse` is not True or False.
     ValueError
         If there is no such nested partition, `names`, `composition` or `images` do not fit the tree, a visual is
-        unknown, or the backend is another one.
+        unknown, or the backend is not matplotlib.
 
     See Also
     --------
@@ -189,7 +189,7 @@ def plot_tree(
         canvas.draw(node_images, "images", at(nodes), artist_dims={"node": len(nodes)}, **style)
     labelled = np.flatnonzero(np.isfinite(tree.probability) & (tree.size > 1) & (np.arange(tree.n_nodes) > 0))
     if len(labelled):
-        # Above the branch, to the left of the node: the radius of a node is at most a sixth of a level.
+        # Above the branch, left of the node: the radius of a node is at most a sixth of a level.
         radius = 0.14 if pictures else np.sqrt(area[labelled] / area.max()) * 0.17
         places = {"x": layout.x[labelled] - radius - 0.02, "y": layout.y[labelled] - 0.12}
         style = {"horizontal_align": "right", "vertical_align": "bottom", "size": 7.5, "color": "black"}
@@ -210,7 +210,7 @@ def plot_tree(
 
 
 def summarise_names(names):
-    """The most frequent of some names, with their numbers if they repeat, as one text."""
+    """Text with the most frequent names, and their counts if any name repeats."""
     counts = Counter(names).most_common()
     repeated = counts[0][1] > 1
     text = ", ".join(f"{name} ({count})" if repeated else name for name, count in counts[:MAX_SHOWN])
@@ -231,7 +231,7 @@ def composition_of(composition, tree):
     else:
         values = values.astype("float64")
         if not (np.isfinite(values) & (values >= 0)).all() or not np.allclose(values.sum(axis=1), 1.0, atol=1e-6):
-            raise ValueError("composition must have shares of at least 0 whose sum is 1 for each item")
+            raise ValueError("composition must have shares of at least 0 with sum 1 for each item")
         classes = [str(k) for k in range(values.shape[1])]
         if isinstance(composition, xr.DataArray) and composition.dims[1] in composition.coords:
             classes = [str(name) for name in composition[composition.dims[1]].values]
@@ -241,11 +241,11 @@ def composition_of(composition, tree):
 
 
 def images_of(images, tree):
-    """Images by the numbers of their nodes."""
+    """Images keyed by the numbers of their nodes."""
     if isinstance(images, Mapping):
         unknown = sorted(set(images) - set(range(tree.n_nodes)), key=str)
         if unknown:
-            raise ValueError(f"images must be of nodes from 0 to {tree.n_nodes - 1}; got {unknown[0]!r}")
+            raise ValueError(f"images must be keyed by nodes from 0 to {tree.n_nodes - 1}; got {unknown[0]!r}")
         found = {int(node): np.asarray(image) for node, image in images.items()}
         wrong = [image.shape for image in found.values() if image.ndim not in (2, 3)]
         if wrong:

@@ -1,18 +1,18 @@
-"""Visuals that arviz-plots lacks; like its own, they are called with a DataArray and a plot.
+"""Visuals that arviz-plots lacks; like its own, each takes a DataArray and a plot.
 
-On the backend that draws nothing, a plot is a list of what was drawn.
+On the backend "none", a plot is a list of records of what was drawn.
 """
 
 import numpy as np
 import xarray as xr
 
 IMAGE_BACKENDS = ("matplotlib", "none")
-# Eight of Paul Tol's "muted" colours, which people with colour vision deficiency can tell apart, even as thin lines.
+# Eight of Paul Tol's "muted" colours, distinguishable with colour vision deficiency, even as thin lines.
 CLUSTER_COLORS = ("#332288", "#cc6677", "#117733", "#88ccee", "#882255", "#999933", "#44aa99", "#aa4499")
-# For clusters after the eighth, which are small: such that no two of sixteen look alike.
+# For clusters after the eighth, which are small: chosen such that all sixteen colours differ visibly.
 SMALL_CLUSTER_COLORS = ("#ee7733", "#0077bb", "#ddcc77", "#7f4f24", "#f7a8c4", "#000000", "#66cc33", "#b58df0")
 GREY, PRIOR_COLOR = "#8c8c8c", "#b35806"
-# Markers of clusters, which survive printing without colours.
+# Markers of clusters, which stay visible in prints without colours.
 MARKERS = ("o", "s", "^", "D")
 MARKER_NAMES = {
     "plotly": {"o": "circle", "s": "square", "^": "triangle-up", "D": "diamond", "x": "x-thin-open"},
@@ -23,23 +23,23 @@ CROSS = {"color": "black", "marker": "x", "size": 25, "width": 1}
 
 
 def hollow(color, size=24, width=1.3):
-    """Style of points that are white within."""
+    """Style of points with a white interior."""
     return {"facecolor": "white", "edgecolor": color, "size": size, "width": width}
 
 
 def backend_marker(marker, backend):
-    """Name in a backend of a marker of matplotlib."""
+    """Name of a matplotlib marker in another backend."""
     return MARKER_NAMES.get(backend, {}).get(marker, marker)
 
 
 def cluster_style(k):
-    """Colour and marker of the k-th cluster; the first 16 differ in colour, and the first 32 in one of both."""
+    """Colour and marker of the k-th cluster; the first 16 colours differ, and the first 32 pairs differ."""
     colors = CLUSTER_COLORS + SMALL_CLUSTER_COLORS
     return colors[k % len(colors)], MARKERS[(k + k // len(colors)) % len(MARKERS)]
 
 
 def legend_key(style):
-    """Properties in a legend of points, which have a size, of lines, which have a width, or of an area."""
+    """Legend properties of points (if the style has a size), lines (a width), or areas."""
     if "size" not in style:
         color = style.get("color", style.get("facecolor"))
         kept = {name: style[name] for name in ("width", "alpha", "linestyle") if name in style}
@@ -51,20 +51,20 @@ def legend_key(style):
 
 
 def backend_of(target):
-    """The module of functions of the backend of a plot."""
+    """Module of backend functions for a plot."""
     from arviz_plots.plot_collection import backend_from_object
 
     return backend_from_object(target)
 
 
 def recorded(target, function, **arguments):
-    """What the backend that draws nothing keeps of a visual."""
+    """Record of a visual on the backend "none"."""
     target.append({"function": function, **arguments})
     return target[-1]
 
 
 def points_dataset(name, **axes):
-    """Coordinates of points in the form that visuals take: one variable with dimensions ``plot_axis`` and ``point``."""
+    """Coordinates of points in the form that visuals take: a variable with dimensions ``plot_axis`` and ``point``."""
     arrays = np.stack(np.broadcast_arrays(*(np.atleast_1d(np.asarray(values, "float64")) for values in axes.values())))
     return xr.Dataset({name: (("plot_axis", "point"), arrays)}, coords={"plot_axis": list(axes)})
 
@@ -76,12 +76,12 @@ def bins_dataset(name, heights, edges):
 
 
 def with_gaps(*corners):
-    """One coordinate of several lines as one line with gaps, from that of their first corners, their second, ..."""
+    """Join one coordinate of several lines to one line with gaps, given the coordinates of their first corners, ..."""
     return np.stack([*np.broadcast_arrays(*corners), np.full(np.shape(corners[0]), np.nan)], axis=-1).ravel()
 
 
 def image(da, target, *, cmap="Greys", vmin=0.0, vmax=1.0, **kwargs):
-    """A matrix as an image, with its first row at the top and entry (i, j) at x = j, y = i."""
+    """Draw a matrix as an image, with the first row at the top and entry (i, j) at x = j, y = i."""
     kwargs = {"cmap": cmap, "vmin": vmin, "vmax": vmax, **kwargs}
     if isinstance(target, list):
         return recorded(target, "image", image=da.values, **kwargs)
@@ -89,21 +89,21 @@ def image(da, target, *, cmap="Greys", vmin=0.0, vmax=1.0, **kwargs):
 
 
 def color_bar(da, target, *, mappable, label, **kwargs):
-    """The colour scale of an image, beside its plot."""
+    """Draw the colour scale of an image beside its plot."""
     if isinstance(target, list):
         return recorded(target, "color_bar", label=label, **kwargs)
     return target.figure.colorbar(mappable, label=label, **{"ax": target, **kwargs})
 
 
 def bars(da, target, *, width=0.8, **kwargs):
-    """Bars of given heights with gaps between them."""
+    """Draw bars of given heights with gaps between them."""
     draw, middles = backend_of(target).hist, da[da.dims[0]].values[:, None]
     each = zip(da.values[:, None], middles - width / 2, middles + width / 2, strict=True)
     return np.fromiter((draw(*bar, target, **kwargs) for bar in each), object)
 
 
 def whiskers(da, target, **kwargs):
-    """Vertical lines between two heights, drawn as one line with gaps."""
+    """Draw vertical lines between two heights, as one line with gaps."""
     x, bottom, top = (da.sel(plot_axis=name).values for name in ("x", "y_bottom", "y_top"))
     if hasattr(target, "add_line"):  # matplotlib by default draws wide lines beyond their ends
         kwargs.setdefault("solid_capstyle", "butt")
@@ -111,23 +111,23 @@ def whiskers(da, target, **kwargs):
 
 
 def band(da, target, **kwargs):
-    """The area between two curves, from x, y_bottom and y_top along ``plot_axis``."""
+    """Draw the area between two curves, from x, y_bottom and y_top along ``plot_axis``."""
     x, low, high = (da.sel(plot_axis=name).values for name in ("x", "y_bottom", "y_top"))
     return backend_of(target).fill_between_y(x, low, high, target, **kwargs)
 
 
 def contour(da, target, *, levels, color, **kwargs):
-    """Contours of a table over its coordinates ``x`` and ``y``, with a colour for each level."""
+    """Draw contours of a table over its coordinates ``x`` and ``y``, with a colour for each level."""
     draw, arrays = backend_of(target).contour, (da["x"].values, da["y"].values, da.values)
     if isinstance(target, list) or hasattr(target, "add_line"):
         return draw(*arrays, target, levels=levels, color=color, **kwargs)
-    for level, one in zip(levels, color, strict=True):  # other backends take one colour
+    for level, one in zip(levels, color, strict=True):  # other backends take only one colour
         draw(*arrays, target, levels=[level], color=one, **kwargs)
     return None
 
 
 def grouped_lines(da, target, *, styles, **kwargs):
-    """One line for each cluster, in its colour. The result is None for a cluster without a line."""
+    """Draw one line for each cluster, in its colour; the result is None for a cluster without a line."""
     drawn = np.empty(len(styles), dtype=object)
     for k, (x, y) in enumerate(da.transpose("cluster", "plot_axis", "corner").values):
         if np.isfinite(x).any():
@@ -136,14 +136,14 @@ def grouped_lines(da, target, *, styles, **kwargs):
 
 
 def panel_text(da, target, *, texts, dims, kind, text=None, **kwargs):
-    """Name of an axis or title of a plot among several, by its coordinates."""
+    """Write an axis label or the title of one of several plots, looked up by its coordinates."""
     key = tuple(da[dim].item() for dim in dims)
     own = texts.get(key if len(dims) > 1 else key[0])
     return None if own is None else getattr(backend_of(target), kind)(text or own, target, **kwargs)
 
 
 def set_yticks(da, target, *, values, labels, **kwargs):
-    """Set positions and names of the ticks of the y axis."""
+    """Set positions and labels of the ticks of the y axis."""
     return backend_of(target).yticks(values, labels, target, **kwargs)
 
 
@@ -157,20 +157,20 @@ def integer_ticks(low, high, most=12):
 
 
 def texts(da, target, *, labels, **kwargs):
-    """One text at each point."""
+    """Write one text at each point."""
     draw, places = backend_of(target).text, zip(*da.values, labels, strict=True)
     return np.fromiter((draw(x, y, label, target, **kwargs) for x, y, label in places), object)
 
 
 def only_below(da, target):
-    """Leave of the frame of a plot the x axis only; for matplotlib."""
+    """Keep only the x axis of the frame of a matplotlib plot."""
     if not isinstance(target, list):
         target.spines[["left", "top", "right"]].set_visible(False)
         target.set_yticks([])
 
 
 def right_names(da, target, *, values, labels, **kwargs):
-    """Names at the right end of the y axis, without ticks."""
+    """Write names at the right end of the y axis, without ticks."""
     if isinstance(target, list):
         return recorded(target, "right_names", values=values, labels=labels, **kwargs)
     target.yaxis.tick_right()
@@ -180,7 +180,7 @@ def right_names(da, target, *, values, labels, **kwargs):
 
 
 def pies(da, target, *, shares, sizes, colors, **kwargs):
-    """A pie at each point. Shapes: ``shares`` (m, K), ``sizes`` (m,); returns (m,)."""
+    """Draw a pie at each point. Shapes: ``shares`` (m, K), ``sizes`` (m,); returns (m,)."""
     points = da.values.T
     drawn = np.empty(len(points), dtype=object)
     for k, (x, y) in enumerate(points):
@@ -202,7 +202,7 @@ def pies(da, target, *, shares, sizes, colors, **kwargs):
 
 
 def node_images(da, target, *, images, width, **kwargs):
-    """An image at each point. Shapes: ``images`` (height, width) or (height, width, channels)."""
+    """Draw an image at each point. Shapes: ``images`` (height, width) or (height, width, channels)."""
     drawn = np.empty(len(images), dtype=object)
     for k, ((x, y), pixels) in enumerate(zip(da.values.T, images, strict=True)):
         if isinstance(target, list):

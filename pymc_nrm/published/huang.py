@@ -19,8 +19,9 @@ from pymc_nrm.steps.nested_gibbs import NestedStep
 
 _WARNING = (
     "PublishedNestedGibbs does not leave the posterior invariant: on 3 and 4 items the total variation distance "
-    "between its draws and the posterior is 0.06 to 0.21, and on 30 items it finds 2.2 components where the posterior mean is "
-    "3.35. Use it to reproduce Huang et al. (2020); to sample from the posterior, use NestedGibbs or corrected=True"
+    "between its draws and the posterior is 0.06 to 0.21, and on 30 items it finds 2.2 components where the posterior "
+    "mean is 3.35. Use it to reproduce Huang et al. (2020); to sample from the posterior, use NestedGibbs "
+    "or corrected=True"
 )
 _TRUNCATION = 0.01
 
@@ -141,8 +142,8 @@ class PublishedNestedGibbs(NestedStep):
         op = partition.owner.op
         if isinstance(self.partition, KnownTree):
             raise ValueError(
-                f"vars of {name} must be a NestedPartition with a random tree; the tree of {partition.name!r} is known. Use "
-                "NestedGibbs instead"
+                f"vars of {name} must be a NestedPartition with a random tree; {partition.name!r} has known paths. "
+                "Use NestedGibbs instead"
             )
         parts = [(partition, part) for part in op.priors(op.prior_inputs(partition.owner))]
         parts += [(mixture, family_of(mixture)) for mixture in mixtures_of(model, partition)]

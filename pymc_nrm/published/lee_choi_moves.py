@@ -247,8 +247,8 @@ def log_merge_of_last(forest, begin, moment, family, data):
 def take_apart(forest, v):
     """Remove an internal node and all nodes above it.
 
-    Its children become the last two roots.  Returns the first child, and the parts that follow it: the second child and,
-    from the bottom up, the branches off the path, which are unlisted.
+    Its children become the last two roots.  Returns the first child, and the parts that follow it: the second child
+    and, from the bottom up, the branches off the path, which are unlisted.
     """
     first, parts, n_parts = forest.left[v], np.empty(forest.roots.shape[0], dtype=np.int64), 1
     parts[0] = forest.right[v]

@@ -253,7 +253,7 @@ def test_known_tables():
 
 def test_what_is_refused_elsewhere():
     with make_model("known paths") as model:
-        with pytest.raises(ValueError, match="must be a NestedPartition with a random tree; the tree of 'h' is known"):
+        with pytest.raises(ValueError, match="must be a NestedPartition with a random tree; 'h' has known paths"):
             nrm.published.PublishedNestedGibbs([model["h"]], corrected=True)
         with pytest.raises(TypeError, match="must be a NestedPartition without weights"):
             nrm.Mixture("y", model["h"], nrm.NormalDiffusion(np.zeros(3), 1.0, np.eye(3), 5.0), observed=X)

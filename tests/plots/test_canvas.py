@@ -116,7 +116,7 @@ def test_into_a_plot_collection_of_the_caller(picture):
     assert whole.viz["plot"].item()
     with pytest.raises(ValueError, match="plot_collection must be None .* got figure_kwargs"):
         drawn(picture, plot_collection=whole, figure_kwargs={})
-    with pytest.raises(ValueError, match="backend must be that of plot_collection, none; got matplotlib"):
+    with pytest.raises(ValueError, match="backend must be the backend of plot_collection, none; got matplotlib"):
         drawn(picture, plot_collection=whole, backend="matplotlib")
 
 
@@ -139,7 +139,7 @@ def test_picture(name, backend):
     pytest.importorskip(backend)
     _, _, *backends = PICTURES[name]
     if backends and backend not in backends[0]:
-        with pytest.raises(ValueError, match=f"can be drawn on the backends .*; got {backend}"):
+        with pytest.raises(ValueError, match=f"requires one of the backends .*; got {backend}"):
             drawn(name, backend=backend)
         return
     if backend == "matplotlib":
@@ -234,9 +234,9 @@ ERRORS = [
     ("prior_partition", elicited, {}, "n must be 9, .* n = 8 and 'elicited'"),
     ("tree", tree, {"collapse": 1}, "collapse must be True or False; got 1"),
     ("tree", tree, {"composition": plot_cases.TRUE[1:]}, r"must have shape \(27,\) or \(27, K\); got shape \(26,\)"),
-    ("tree", tree, {"composition": np.eye(4)[plot_cases.TRUE] * 2}, "must have shares of at least 0 whose sum is 1"),
+    ("tree", tree, {"composition": np.eye(4)[plot_cases.TRUE] * 2}, "must have shares of at least 0 with sum 1"),
     ("tree", tree, {"composition": np.arange(plot_cases.N)}, "composition must have at most 8 classes; got 27"),
-    ("tree", tree, {"images": {99: IMAGES[0]}}, "images must be of nodes from 0 to .*; got 99"),
+    ("tree", tree, {"images": {99: IMAGES[0]}}, "images must be keyed by nodes from 0 to .*; got 99"),
     ("tree", tree, {"images": IMAGES[1:]}, r"must have shape \(27, height, width\); got shape \(26, 2, 3\)"),
     ("tree", tree, {"images": {0: np.zeros(3)}}, r"images must have two axes, .*; got shape \(3,\)"),
     ("tree", tree, {"var_name": "h"}, "var_name must be None with a tree; got 'h'"),

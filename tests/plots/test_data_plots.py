@@ -41,7 +41,7 @@ class TestGroups:
         mixed = frame.assign(sex=["f", None], size=pd.Categorical(["s", "l"])).astype({"b": object})
         assert cluster_points.feature_matrix(mixed, 2)[1] == ["a", "b"]
         assert cluster_points.feature_matrix(mixed, 2, ["b"])[0].tolist() == [[3.0], [4.0]]
-        with pytest.raises(ValueError, match=r"columns of numbers; got \['sex', 'size'\] of text"):
+        with pytest.raises(ValueError, match=r"numeric columns; got \['sex', 'size'\] of text"):
             cluster_points.feature_matrix(mixed[["sex", "size"]], 2)
         dated = mixed.assign(day=pd.to_datetime(["2026-01-01", "2026-01-11"]), text=["1.5", "2"])
         values, names = cluster_points.feature_matrix(dated, 2)

@@ -67,7 +67,7 @@ def test_held_out_density_is_compared_row_by_row():
     np.testing.assert_allclose(points["y"], difference.mean(axis=1))
     ends = bars["y"].reshape(-1, 3)
     np.testing.assert_allclose(ends[:, 1] - ends[:, 0], 4 * difference.std(axis=1, ddof=1) / np.sqrt(30))
-    assert "less that with 5 directions" in artist(pc, "ylabel", "difference")["string"]
+    assert "relative to 5 directions" in artist(pc, "ylabel", "difference")["string"]
 
 
 class TestClusterParameters:
