@@ -1,4 +1,4 @@
-"""Bayesian hierarchical clustering, greedy and incremental, and what follows from its trees: bounds and predictions."""
+"""Bayesian hierarchical clustering, greedy and incremental, with bounds and predictions from its trees."""
 
 from pymc_nrm.common.docstrings import document_all
 from pymc_nrm.moves.guide_trees.guide_tree import guide_tree

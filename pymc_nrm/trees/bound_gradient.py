@@ -1,4 +1,4 @@
-"""The lower bound of the evidence from a given tree, as a function of hyperparameters, and its gradient."""
+"""The lower bound of the evidence of a fixed tree as a function of hyperparameters, and its gradient."""
 
 import dataclasses
 import functools
@@ -20,7 +20,7 @@ from pymc_nrm.trees.clustering_result import make_dendrogram, node_log_probabili
 from pymc_nrm.trees.evidence import log_integrated_term, u_given_tree
 from pymc_nrm.trees.inputs import as_rows, family_and_data, measure_of_numbers, names_per_item
 
-# Ignore nodes that are a cluster with a smaller probability than this.
+# Ignore nodes whose probability of being a cluster is smaller than this.
 _LEAST_PROBABILITY = 1e-12
 # Step of finite differences in the coordinates of a measure.
 _STEP = 1e-4
@@ -34,19 +34,19 @@ class Coordinates:
     """
 
     support: Support
-    # Coordinates of the given value; shape (k,).
+    # Coordinates of the initial value; shape (k,).
     start: Any
-    # Position in the vector of each entry of the value; any position for entries that stay zero.
+    # Position in the vector of each entry of the value; arbitrary for entries that stay zero.
     index: Any
     # Entries that do not stay zero.
     changes: Any
     n_features: int
 
     def __call__(self, x, module=np, parameters=None):
-        """Value at a vector of coordinates; ``module`` is ``pt`` for symbolic ones.
+        """Value at a vector of coordinates; ``module`` is ``pt`` for symbolic coordinates.
 
-        ``parameters`` is the measure or family with the values of the hyperparameters before this one, on which its
-        support may depend.
+        ``parameters`` is the measure or family with the values of the preceding hyperparameters, on which the support
+        of this one may depend.
         """
         if self.start.size == 0:
             return np.zeros(self.index.shape)
@@ -56,7 +56,7 @@ class Coordinates:
 
     @property
     def is_log_scale(self):
-        """Which coordinates are logarithms or log odds, shape (k,)."""
+        """Mask of the coordinates that are logarithms or log odds, shape (k,)."""
         return self.support.is_log_scale(self.index.shape)[self.changes]
 
 
@@ -69,23 +69,23 @@ def coordinates(value, support, n_features):
 
 
 class Block:
-    """Some hyperparameters of a measure or a family as one vector."""
+    """Hyperparameters of a measure or a family as one vector."""
 
     def __init__(self, parameters, names, n_features, argument="names"):
         if not isinstance(names, list | tuple | None):
             raise TypeError(f"{argument} must be a list of names of hyperparameters; got {names!r}")
         defaults = type(parameters)._field_defaults
-        # Totals of items and numbers of levels default to None and are part of the data.
+        # Item totals and numbers of levels default to None and are part of the data.
         variable = [name for name in parameters._fields if not (name in defaults and defaults[name] is None)]
         names = variable if names is None else list(names)
         for name in names:
             if name not in variable:
                 raise ValueError(
-                    f"{argument} must be hyperparameters of {type(parameters).__name__} that vary, {variable}; "
+                    f"{argument} must be hyperparameters of {type(parameters).__name__} that can vary, {variable}; "
                     f"got {name!r}"
                 )
         self.parameters = parameters = plain_values(parameters)
-        # In the order of the fields, since the support of one may depend on those before it.
+        # In the order of the fields, since the support of a hyperparameter may depend on the preceding ones.
         names = [name for name in parameters._fields if name in names]
         supports = {name: parameters.hyperparameters[name].support.given(parameters) for name in names}
         self.coordinates = {name: coordinates(getattr(parameters, name), supports[name], n_features) for name in names}
@@ -95,7 +95,7 @@ class Block:
         self.is_log_scale = np.concatenate([np.zeros(0, bool), *[c.is_log_scale for c in self.coordinates.values()]])
 
     def at(self, x, module=np):
-        """The measure or family at a vector; ``module`` is ``pt`` for a symbolic one."""
+        """The measure or family at a vector; ``module`` is ``pt`` for a symbolic vector."""
         values, first = {}, 0
         for (name, c), end in zip(self.coordinates.items(), self.ends, strict=True):
             value = c(x[first:end], module, self.parameters._replace(**values))
@@ -115,9 +115,9 @@ class TreeBound:
 
     Let ``P(v | u)`` be the probability, given tree and u, that node v is a cluster, and E the mean over u given the
     tree.  The gradient of the log bound is ``E[sum_v P(v | u)] d log p(X_v)`` with respect to hyperparameters of the
-    family, and ``E[d log_joint_term(n, u) + sum_v P(v | u) d moment(n_v, u)]`` with respect to those of the measure.
-    The reason is that the bound is a sum of products over partitions, so the derivative of its logarithm is a posterior
-    mean of sums.
+    family, and ``E[d log_joint_term(n, u) + sum_v P(v | u) d moment(n_v, u)]`` with respect to hyperparameters of the
+    measure.  The bound is a sum of products over partitions, so the derivative of its logarithm is a posterior mean of
+    sums.
 
     Parameters
     ----------
@@ -148,20 +148,20 @@ class TreeBound:
         return families if self._is_list else families[0], self.measure.at(first)
 
     def dendrogram(self, x, tree, log_u):
-        """The same tree with the potentials and clusters of the hyperparameters at a point."""
+        """The same tree with the potentials and clusters under the hyperparameters at a point."""
         family, measure = self.at(x)
         family, data, _ = family_and_data(family, self.X)
         return make_dendrogram(tree, measure_of_numbers(measure), log_u, family, data, fixed_u=False)
 
     def value_and_gradient(self, x, tree, log_u):
-        """The log bound and its gradient.
+        """Log bound and its gradient.
 
         Parameters
         ----------
         x : ndarray, shape (k,)
         tree : Tree
         log_u : float
-            Where to start the search for the mode of log u.
+            Start of the search for the mode of log u.
 
         Returns
         -------
@@ -187,9 +187,10 @@ class TreeBound:
         return law.log_integral, np.concatenate(parts)
 
     def _measure_gradient(self, x, law, size_weights):
-        """Five-point differences of the log weights of u and of clusters, averaged over their law given the tree.
+        """Five-point differences of the log weights of u and of clusters, averaged over u given the tree.
 
-        The law of u may be narrow, as for the Pitman-Yor process with a small discount: its third derivative counts.
+        The distribution of u may be narrow, as for the Pitman-Yor process with a small discount, so its third
+        derivative matters.
         """
         n = len(size_weights[0]) - 1
         gradient = np.zeros(len(x))
@@ -211,7 +212,7 @@ class FamilyGradient:
         self.X = X
 
     def __call__(self, x, tree, node_weights):
-        """Gradient at coordinates x; nodes without weight cost nothing."""
+        """Gradient at coordinates x; nodes with weight 0 cost nothing."""
         gradient = np.zeros(len(x))
         if len(x):
             for v in np.flatnonzero(node_weights > _LEAST_PROBABILITY):
@@ -222,10 +223,10 @@ class FamilyGradient:
 
     @functools.cached_property
     def _function(self):
-        """Gradient of the symbolic log-likelihood of one cluster, compiled."""
+        """Compiled gradient of the symbolic log-likelihood of one cluster."""
         x, family = self.block.symbolic()
         rows = pt.matrix("rows", dtype="float64")
-        # These belong to the data: levels are known, and values per item do not matter to marginals of given data.
+        # These belong to the data: levels are known, and marginals of fixed data do not depend on values per item.
         filled = complete(self.block.parameters, self.X)
         of_items = names_per_item(family)
         for name in family.hyperparameters:
@@ -288,20 +289,21 @@ def optimize_hyperparameters(
     X : array_like or sparse matrix, shape (n, d) or (n,), or list of them
         Data; NaN means missing, where the family allows it.
     family : Family or list of Family
-        Where to start.  A scalar hyperparameter stays a scalar; the entries of an array vary independently.  Levels of
-        weight 0 keep this weight.
+        Initial values.  A scalar hyperparameter stays a scalar; the entries of an array vary independently.  Levels
+        with weight 0 keep this weight.
     measure : Measure
-        Where to start; ``sigma = 0`` stays 0.
+        Initial values; ``sigma = 0`` stays 0.
     family_names, measure_names : sequence of str, optional
-        Hyperparameters that vary, by default all; for a list of families, a list of sequences.
+        Hyperparameters to vary, by default all; for a list of families, a list of sequences.
     algorithm : callable
-        :func:`~pymc_nrm.trees.bhc`, or another that takes ``X, family, measure, random_seed`` and returns a dendrogram.
+        :func:`~pymc_nrm.trees.bhc`, or a function that takes ``X, family, measure, random_seed`` and returns a
+        dendrogram.
     n_rounds : int
-        Largest number of trees after the first.
+        Maximum number of trees after the first.
     n_iterations : int
-        Largest number of steps of the optimiser on one tree; too many fit the hyperparameters to a bad first tree.
+        Maximum number of optimiser steps on one tree; too many fit the hyperparameters to a bad first tree.
     tolerance : float
-        Stop after a round that raises the log bound by no more than this.
+        Stop after a round that increases the log bound by no more than this.
     random_seed : int, numpy.random.Generator, optional
 
     Returns
@@ -314,11 +316,11 @@ def optimize_hyperparameters(
     -----
     The gradient combines derivatives of the symbolic log-likelihood of single nodes; see
     :class:`~pymc_nrm.trees.bound_gradient.TreeBound`.  Coordinates are logarithms, log odds, and Cholesky factors with
-    logarithmic diagonals.  Logarithms change by at most 10 on one tree, and those of a measure stay above -4.  If the
-    bound has no maximum, the result depends on the numbers of rounds and iterations.  This happens, for example, if all
-    clusters have the same variance, since ``alpha`` and ``beta`` of a normal family may then grow together.
+    logarithmic diagonals.  Logarithms change by at most 10 on one tree, and the logarithms of a measure stay above -4.
+    If the bound has no maximum, the result depends on the numbers of rounds and iterations.  This happens, for example,
+    if all clusters have the same variance, since ``alpha`` and ``beta`` of a normal family may then grow together.
 
-    Each evaluation calls a compiled gradient for every node that is a cluster with a probability above 1e-12.
+    Each evaluation calls a compiled gradient for every node whose probability of being a cluster is above 1e-12.
 
     References
     ----------
@@ -356,7 +358,7 @@ def optimize_hyperparameters(
 
 
 def _maximise(bound, x, dendrogram, n_iterations):
-    """Coordinates with a larger bound on the same tree, or the given ones if none are found."""
+    """Coordinates with a larger bound on the same tree, or the initial coordinates if none are found."""
     best = [dendrogram.log_evidence, x]
 
     def negative(point):

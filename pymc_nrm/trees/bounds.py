@@ -1,4 +1,4 @@
-"""Lower bounds of the evidence from a tree, and from alternatives with one branch moved (Xu et al. 2009)."""
+"""Lower bounds of the evidence from a tree, and from alternative trees with one branch moved (Xu et al. 2009)."""
 
 import dataclasses
 from typing import Any
@@ -31,7 +31,7 @@ def log_evidence_lower_bound(
     Parameters
     ----------
     tree : Dendrogram or Tree
-        Its leaves are the rows of X; it may have been grown with other hyperparameters, another measure or family.
+        Its leaves are the rows of X; its hyperparameters, measure and family may differ from those below.
     %(tree_inputs)s
     u : positive float, optional
         By default u is integrated out.
@@ -39,7 +39,7 @@ def log_evidence_lower_bound(
     Returns
     -------
     float
-        A logarithm, at most ``log p(X)``, or ``log p(X, u)`` if u is given.
+        Lower bound of ``log p(X)``, or of ``log p(X, u)`` if u is given.
 
     %(errors_of_tree)s
 
@@ -52,7 +52,7 @@ def log_evidence_lower_bound(
     Given u the bound is ``exp(log_joint_term(n, u)) phi(X | t)``.  For the Dirichlet process its integral over u
     is ``d_k Gamma(alpha) / Gamma(n + alpha) p(D_k | T_k)`` at the root k, with ``d_k = alpha`` at leaves and
     ``d_k = alpha Gamma(n_k) + d_left d_right`` elsewhere (Heller & Ghahramani 2005, section 3).
-    :attr:`Dendrogram.log_evidence` is the same number for the hyperparameters with which a tree was grown.
+    :attr:`Dendrogram.log_evidence` is the same number for the hyperparameters that the tree was grown with.
 
     References
     ----------
@@ -90,10 +90,10 @@ class AlternativeTrees:
     log_bound : float
         Lower bound of ``log p(X)``, or of ``log p(X, u)`` if u was given.
     log_gain : float
-        Log of its ratio to the bound of the tree alone; never negative.
+        Log of the ratio of this bound to the bound of the tree alone; never negative.
     node_gains : ndarray, shape (2n - 1,)
-        Log of the same ratio if branches are moved at a single node only; 0 if there is nothing to move there, or if
-        the node was not asked for.
+        Log of the same ratio if branches are moved at a single node only; 0 if no branch can move there, or if the node
+        was excluded.
     """
 
     log_bound: float
@@ -109,11 +109,10 @@ def alternative_trees(
     Parameters
     ----------
     tree : Dendrogram or Tree
-        Its leaves are the rows of X; it may have been grown with other hyperparameters, another measure or family.
+        Its leaves are the rows of X; its hyperparameters, measure and family may differ from those below.
     %(tree_inputs)s
     start : int, optional
-        Branches are moved at this node and at all nodes above it, as in the paper.  By default they are moved at all
-        nodes.
+        Branches are moved at this node and its ancestors, as in the paper.  By default they are moved at all nodes.
     u : positive float, optional
         By default u is integrated out.
 
@@ -133,11 +132,11 @@ def alternative_trees(
          . .                . .
         a1  a2             a1  b
 
-    The alternative ``v' = ((a1, b), a2)`` is consistent with all partitions that separate a1, a2 and b, as the tree is,
-    and with those in which ``a1 + b`` is a cluster.  The latter are new, and their weight is ``L(a1 + b) phi(a2)`` with
-    ``L(c) = kappa(|c|, u) p(X_c)``.  The same holds for ``((a2, b), a1)`` and, with the children of b, for
-    ``((b1, a), b2)`` and ``((b2, a), b1)``.  No partition is in two of these sets, since any two of the four clusters
-    share items.  Hence the recursion
+    The alternative ``v' = ((a1, b), a2)`` is consistent with all partitions that separate a1, a2 and b, like the tree,
+    and with all partitions in which ``a1 + b`` is a cluster.  The latter are new, and their weight is
+    ``L(a1 + b) phi(a2)`` with ``L(c) = kappa(|c|, u) p(X_c)``.  The same holds for ``((a2, b), a1)`` and, with the
+    children of b, for ``((b1, a), b2)`` and ``((b2, a), b1)``.  No partition is in two of these sets, since any two of
+    the four clusters share items.  Hence the recursion
 
         chi(v) = L(v) + chi(a) chi(b) + L(a1 + b) chi(a2) + L(a2 + b) chi(a1) + L(b1 + a) chi(b2) + L(b2 + a) chi(b1)
 
@@ -145,11 +144,11 @@ def alternative_trees(
     that cluster determines the term of the partition.  The bound is ``exp(log_joint_term(n, u)) chi(root)``, integrated
     over u.  For three items it is the evidence itself.
 
-    The paper adds the gains of one alternative tree at a time.  The recursion contains these and also partitions with
+    The paper adds the gains of one alternative tree at a time.  The recursion includes them, and also partitions with
     branches moved at several nodes.  The sum of the former alone has the log gain
     ``log(1 + sum_v expm1(node_gains[v]))``.
 
-    It takes O(n) time plus four log marginals per node, and keeps n rows of statistics.
+    The time is O(n) plus four log marginals per node; n rows of statistics are kept.
 
     References
     ----------
@@ -195,7 +194,7 @@ def alternative_trees(
 
 
 def _included_nodes(tree, start):
-    """Nodes at which branches may be moved."""
+    """Mask of the nodes at which branches may be moved."""
     n = len(tree.order)
     if start is None:
         return np.ones(2 * n - 1, dtype=np.bool_)
@@ -239,7 +238,7 @@ def _moved_log_marginals(tree, family, data):
 
 @kernel
 def _gains(tree, moment, potentials, log_moved, included):
-    """``log chi(root) / phi(root)``, and the log of what each node by itself adds, as a share of phi(root)."""
+    """``log chi(root) / phi(root)``, and the log of each node's own contribution, relative to phi(root)."""
     n = tree.order.shape[0]
     log_phi, log_d = potentials.log_potential, potentials.log_dissimilarity
     log_apart, _ = node_log_probabilities(tree, log_d)

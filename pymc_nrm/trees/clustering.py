@@ -1,4 +1,4 @@
-"""Bayesian hierarchical clustering: greedy, incremental, of clusters by k-means, of all data at once or in batches."""
+"""Bayesian hierarchical clustering: greedy, incremental, by k-means of groups, of all data at once or in batches."""
 
 from typing import Any
 
@@ -25,7 +25,7 @@ from pymc_nrm.trees.inputs import (
 
 
 def bhc(X: Any, family: Any, measure: Any, *, u: float | None = None, random_seed: Any = None) -> Dendrogram:
-    """Greedy Bayesian hierarchical clustering: join the least dissimilar pair until one tree is left.
+    """Greedy Bayesian hierarchical clustering: join the least dissimilar pair until one tree remains.
 
     This is the algorithm of Heller & Ghahramani (2005) for the Dirichlet process, extended to every normalized random
     measure by its auxiliary variable u.  Merging continues where d > 1, and the tree is cut afterwards.
@@ -34,9 +34,9 @@ def bhc(X: Any, family: Any, measure: Any, *, u: float | None = None, random_see
     ----------
     %(tree_inputs)s
     u : positive float, optional
-        Auxiliary variable.  By default the tree is grown with a typical u for n items and as many clusters as a pilot
-        run finds among up to 500 of them, then cut with the most probable u given the tree.  Trees of the Dirichlet
-        process do not depend on u.
+        Auxiliary variable.  By default the tree is grown with a typical u for n items and the number of clusters that a
+        pilot run finds among up to 500 of them, then cut with the most probable u given the tree.  Trees of the
+        Dirichlet process do not depend on u.
     random_seed : int, numpy.random.Generator, optional
         Used for the default of u; nothing else is random.
 
@@ -86,24 +86,24 @@ def ibhc(
     """Incremental Bayesian hierarchical clustering: items are inserted one after another, in random order.
 
     An item joins the nearest tree if d <= 1, and otherwise starts a tree.  At each node the smallest of three
-    dissimilarities decides whether the item goes below or beside it.  Potentials are updated up to the root; a node
-    with d > 1 is dissolved and its smaller child reinserted.  Finally greedy clustering joins the roots, and its merges
-    with d <= 1 unite clusters.
+    dissimilarities decides whether the item is inserted below or beside it.  Potentials are updated up to the root; a
+    node with d > 1 is dissolved and its smaller child reinserted.  Finally greedy clustering joins the roots, and its
+    merges with d <= 1 unite clusters.
 
     Parameters
     ----------
     %(tree_inputs)s
     n_passes : int
         Passes over the data, each with a new order and a new tree; u is redrawn given the number of clusters of the
-        best tree so far.  The best tree, which is returned, has the largest lower bound of the evidence: its potential
-        with u integrated out.
+        best tree so far.  The result is the best tree, with the largest lower bound of the evidence: its potential with
+        u integrated out.
     u : positive float, optional
-        Auxiliary variable of every pass.  By default the first tree is grown with a typical u for n items and as many
-        clusters as a pilot run finds among up to 500 of them, and every tree is cut with the most probable u given the
-        tree.  Trees of the Dirichlet process do not depend on u.
+        Auxiliary variable of every pass.  By default the first tree is grown with a typical u for n items and the
+        number of clusters that a pilot run finds among up to 500 of them, and every tree is cut with the most probable
+        u given the tree.  Trees of the Dirichlet process do not depend on u.
     balance_depth : int or None
-        From this depth on, items prefer a much smaller child if its d <= 1.  With None they never do.  That is the
-        published algorithm, which builds a chain of each cluster, so that time grows with the square of its size.
+        From this depth on, items prefer a much smaller child if its d <= 1.  With None they never do.  This is the
+        published algorithm, which builds a chain for each cluster, so that time grows with the square of its size.
     random_seed : int, numpy.random.Generator, optional
 
     Returns
@@ -118,9 +118,9 @@ def ibhc(
 
     Notes
     -----
-    With K trees it computes about n (K + depth) predictive densities.  It keeps n rows of statistics and cache: about
-    8 (d + 1) (d + 4) bytes per item for normal families with full covariances, but 24 bytes per item and word for
-    :class:`~pymc_nrm.families.MultinomialDirichlet`, or 450 MB for 1500 documents with 12,419 words.
+    With K trees the algorithm computes about n (K + depth) predictive densities.  It keeps n rows of statistics and
+    cache: about 8 (d + 1) (d + 4) bytes per item for normal families with full covariances, but 24 bytes per item and
+    word for :class:`~pymc_nrm.families.MultinomialDirichlet`, or 450 MB for 1500 documents with 12,419 words.
 
     References
     ----------
@@ -153,8 +153,9 @@ def ibhc(
 class IncrementalClustering:
     """Incremental Bayesian hierarchical clustering of a stream of data.
 
-    Each batch is inserted into the forest of the earlier ones, as in :func:`~pymc_nrm.trees.ibhc`.  First, u is redrawn
-    for the new number of items, all potentials are recomputed under it, and nodes that now have d > 1 are dissolved.
+    Each batch is inserted into the forest of the earlier batches, as in :func:`~pymc_nrm.trees.ibhc`.  First, u is
+    redrawn for the new number of items, all potentials are recomputed with it, and nodes that now have d > 1 are
+    dissolved.
 
     Parameters
     ----------
@@ -170,7 +171,7 @@ class IncrementalClustering:
 
     Notes
     -----
-    Besides inserting its own items, a batch takes time in proportion to all items so far.  All data are kept.
+    In addition to inserting its own items, a batch takes time proportional to all items so far.  All data are kept.
 
     Examples
     --------
@@ -200,7 +201,7 @@ class IncrementalClustering:
         self._X = self._forest = self._inputs = None
 
     def partial_fit(self, X: Any) -> "IncrementalClustering":
-        """Insert further items.
+        """Insert new items.
 
         Parameters
         ----------
@@ -246,18 +247,18 @@ class IncrementalClustering:
             If there are no data yet.
         """
         if self._forest is None:
-            raise ValueError("there are no data yet; call partial_fit first")
+            raise ValueError("partial_fit must be called before dendrogram; there are no data yet")
         log_u, table, family, data = self._inputs
         tree = join_forest(self._rng, self._forest, table, family)
         return make_dendrogram(tree, self.measure, log_u, family, data, fixed_u=self._fixed_log_u is not None)
 
 
 def pilot_log_u(rng, measure, family, X, grow, n_items=500, n_trees=2):
-    """Log u for growing a first tree, from small trees over some of the items, each grown by ``grow``.
+    """Log u for growing a first tree, from small trees over a subset of the items, each grown by ``grow``.
 
-    The first tree expects two clusters, the next as many as the one before has at its most probable u.  The number of
-    trees that incremental clustering leaves is no guide: if u is too large, items that belong together stay alone, and
-    more trees suggest an even larger u.
+    The first small tree assumes two clusters, the next assumes the number of clusters of the previous tree at its most
+    probable u.  The number of trees of incremental clustering is not used: if u is too large, items of one cluster
+    stay alone, and more trees suggest an even larger u.
     """
     n = as_rows(X[0] if isinstance(family, list) else X).shape[0]
     family, data, n_pilot = family_and_data(*select_items(family, X, rng.permutation(n)[:n_items]))
@@ -269,7 +270,7 @@ def pilot_log_u(rng, measure, family, X, grow, n_items=500, n_trees=2):
 
 
 def grow(rng, measure, log_u, family, data, n, balance_depth=BALANCE_DEPTH, *, fixed_u):
-    """One pass of incremental clustering."""
+    """Make one pass of incremental clustering."""
     table = weights(measure, n, log_u)
     forest = grow_forest(rng, table, family, data, n, balance_depth)
     tree = join_forest(rng, forest, table, family)
@@ -282,12 +283,12 @@ def typical_log_u(rng, measure, n, n_clusters):
 
 
 def checked_log_u(u):
-    """Logarithm of a user's auxiliary variable, checked."""
+    """Checked logarithm of a user's auxiliary variable."""
     return float(np.log(check_number("u", u, lambda value: 0.0 < value < np.inf, "a finite number above 0")))
 
 
 def checked_depth(depth):
-    """Balance depth for kernels; None becomes a depth that is never reached."""
+    """Balance depth for kernels; None becomes a depth that no tree reaches."""
     if depth is None:
         return np.iinfo("int64").max
     check_count("balance_depth", depth, 0)
@@ -305,7 +306,7 @@ def bayes_kmeans_bhc(
 
     Groups grow from random items as seeds: one after another, each item joins the group under which it has the largest
     predictive density.  Greedy clustering makes a tree of each group.  The largest subtrees with d <= 1 are then the
-    units of a greedy clustering of the whole, which merges those that belong together.
+    units of a greedy clustering of all items, which merges units of the same cluster.
 
     Parameters
     ----------
@@ -313,8 +314,8 @@ def bayes_kmeans_bhc(
     n_clusters : int, optional
         Number of seeds; by default the square root of n.
     u : positive float, optional
-        Auxiliary variable.  By default the tree is grown with a typical u for n items and as many clusters as a pilot
-        run finds among up to 250 of them, then cut with the most probable u given the tree.
+        Auxiliary variable.  By default the tree is grown with a typical u for n items and the number of clusters that a
+        pilot run finds among up to 250 of them, then cut with the most probable u given the tree.
     random_seed : int, numpy.random.Generator, optional
         Used for the seeds, the order of items and the default of u.
 
@@ -327,12 +328,13 @@ def bayes_kmeans_bhc(
 
     Notes
     -----
-    Xu, Heller & Ghahramani use the groups as leaves, so their bound is that of a tree in which every group is one
-    cluster.  Here each group has a tree below it: the result is a tree over items, the bound is larger, and a group
-    that mixes several clusters is split.  A group that reaches twice the mean size is closed and an empty one opened.
-    No group therefore costs more than greedy clustering of ``2 n / k`` items, and there are at most ``3 k / 2`` groups.
+    Xu, Heller & Ghahramani use the groups as leaves, so their bound belongs to a tree in which every group is one
+    cluster.  Here each group has its own tree: the result is a tree over items, the bound is larger, and a group that
+    mixes several clusters is split.  A group that reaches twice the mean size is closed and an empty one opened.  No
+    group therefore costs more than greedy clustering of ``2 n / k`` items, and there are at most ``3 k / 2`` groups.
 
-    With k seeds it computes at most ``3/2 n k`` predictive densities and ``4 n^2 / k + 36 k^2`` log marginals.
+    With k seeds the algorithm computes at most ``3/2 n k`` predictive densities and ``4 n^2 / k + 36 k^2`` log
+    marginals.
 
     References
     ----------
@@ -401,7 +403,7 @@ def _assign(family, data, order, n_seeds):
 def _group_units(table, family, data, groups):
     """Trees over groups of items, and the units into which they are split."""
     # As long as roots have d > 1 and there are fewer than _UNITS_PER_GROUP units per group, the root with the largest d
-    # is replaced by its children. Merges are those below the units, numbered from n; `tops` has the nodes of units.
+    # is replaced by its children. Merges below the units are numbered from n; `tops` has the nodes of units.
     n = sum(len(group) for group in groups)
     items = item_units(table, family, data, np.arange(n))
     merges, merge_log_d, _, roots = join_groups(items, groups, np.arange(n), n, table, family)
@@ -415,7 +417,7 @@ def _group_units(table, family, data, groups):
         kept[split] = False
         tops[worst], tops[n_units] = merges[split]
         n_units += 1
-    # Nodes that were split are left out; the others keep their order, children before parents.
+    # Nodes that were split are removed; the others keep their order, children before parents.
     number = np.concatenate([np.arange(n), n + np.cumsum(kept) - 1])
     tops, merges, merge_log_d = number[tops[:n_units]], number[merges[kept]], merge_log_d[kept]
     unit = np.empty(n + len(merges), dtype="int64")

@@ -1,4 +1,4 @@
-"""The result of hierarchical clustering, the law of the partition given that a tree fits it, and predictions."""
+"""The result of hierarchical clustering, the distribution of partitions consistent with a tree, and predictions."""
 
 import dataclasses
 import functools
@@ -19,9 +19,9 @@ from pymc_nrm.trees.inputs import family_and_data, measure_of_numbers, names_per
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Dendrogram:
-    """A binary tree over n items with its potentials, and the clusters into which it is cut.
+    """A binary tree over n items with its potentials, and the clusters at its cut.
 
-    Nodes are numbered as in SciPy: 0, ..., n - 1 are the items and n, ..., 2n - 2 the merges; the last one is the root.
+    Nodes are numbered as in SciPy: 0, ..., n - 1 are the items and n, ..., 2n - 2 the merges; the last is the root.
 
     Parameters
     ----------
@@ -38,8 +38,8 @@ class Dendrogram:
         Log of the auxiliary variable.
     log_evidence : float
         Lower bound of ``log p(X)`` with u integrated out: the log of the sum of ``p(partition) p(X | partition)`` over
-        the partitions that are consistent with the tree.  It can be compared between trees, hyperparameters, measures
-        and families.
+        the partitions that are consistent with the tree.  It is comparable between trees, hyperparameters, measures and
+        families.
     """
 
     tree: Tree
@@ -61,7 +61,7 @@ class Dendrogram:
 
     @property
     def u(self) -> float:
-        """The auxiliary variable; infinite if only its logarithm can be represented."""
+        """Auxiliary variable; infinite if only its logarithm can be represented."""
         with np.errstate(over="ignore"):
             return float(np.exp(self.log_u))
 
@@ -82,8 +82,8 @@ class Dendrogram:
         """Linkage matrix for :mod:`scipy.cluster.hierarchy`.
 
         SciPy needs positive heights that grow towards the root, but log d may decrease and be negative.  The height of
-        a merge is therefore the smallest ``asinh(log d) + a`` among the merge and all those above it.  The constant a
-        makes the smallest height 1, or the height of d = 1 if no d is less.  A cut at :attr:`cut_height` gives
+        a merge is therefore the smallest ``asinh(log d) + a`` among the merge and its ancestors.  The constant a makes
+        the smallest height 1, or the height of d = 1 if no d is less.  A cut at :attr:`cut_height` gives
         :attr:`labels`.
 
         Returns
@@ -115,7 +115,7 @@ class Dendrogram:
 
 
 def make_dendrogram(tree, measure, log_u, family, data, *, fixed_u):
-    """Compute the potentials of a tree from the data, and the clusters into which it is cut."""
+    """Compute the potentials of a tree from the data, and its clusters."""
     log_p = tree_log_marginals(tree, family, data)
     law = u_given_tree(measure, tree, log_p, log_u)
     log_u = log_u if fixed_u else law.mode
@@ -125,7 +125,7 @@ def make_dendrogram(tree, measure, log_u, family, data, *, fixed_u):
 
 
 def checked_tree(tree, n):
-    """The tree of a dendrogram, or a tree, checked against the data; and where to look for the mode of log u."""
+    """Checked tree, from a dendrogram or a tree; and where to start the search for the mode of log u."""
     log_u = float(np.log(n))
     if isinstance(tree, Dendrogram):
         tree, log_u = tree.tree, tree.log_u
@@ -134,18 +134,18 @@ def checked_tree(tree, n):
     else:
         raise TypeError(f"tree must be a Dendrogram or a Tree; got {tree!r}")
     if len(tree.order) != n:
-        raise ValueError(f"the tree has {len(tree.order)} leaves, the data have {n} rows")
+        raise ValueError(f"tree must have one leaf for each of the {n} rows of data; got {len(tree.order)} leaves")
     return tree, log_u
 
 
 @kernel
 def node_log_probabilities(tree, log_d):
-    """Log probabilities, given u, that a node is separate from the rest and that it is a cluster.
+    """Log probabilities, given u, that a node is separate from all other items and that it is a cluster.
 
     A partition that is consistent with the tree either unites all items of the root, with probability ``1 / (1 + d)``,
-    or separates its children, which are then independent of each other. ``log_apart`` is that no item of the node
-    shares a cluster with an item outside: the sum of ``log(d / (1 + d))`` over the nodes above.  ``log_cluster`` is
-    that the items of the node are one cluster.
+    or separates its children, which are then independent of each other. ``log_apart`` is the log probability that no
+    item of the node shares a cluster with an item outside: the sum of ``log(d / (1 + d))`` over the ancestors.
+    ``log_cluster`` is the log probability that the items of the node are one cluster.
     """
     n = tree.order.shape[0]
     log_apart = np.zeros(2 * n - 1)
@@ -192,7 +192,7 @@ def log_add(a, b):
 
 
 def predictive_log_density(tree: Tree | Dendrogram, X: Any, X_new: Any, family: Any, measure: Any) -> np.ndarray:
-    """Log density of each new item, given the data and that their partition is consistent with a tree.
+    """Log density of each new item, given the data and a partition that is consistent with a tree.
 
     Parameters
     ----------
@@ -201,9 +201,9 @@ def predictive_log_density(tree: Tree | Dendrogram, X: Any, X_new: Any, family: 
     X : array_like or sparse matrix, shape (n, d) or (n,), or list of them
         Data; NaN means missing, where the family allows it.
     X_new : like X, with m rows
-        New items, each predicted by itself.
+        New items, each predicted separately.
     family : Family or list of Family
-        Hyperparameters are numbers and arrays.  Those with one value per item, such as ``total`` of
+        Hyperparameters are numbers and arrays.  Hyperparameters with one value per item, such as ``total`` of
         :class:`~pymc_nrm.families.MultinomialDirichlet`, are taken from the data instead.
     measure : Measure
         Hyperparameters are numbers.
@@ -218,18 +218,18 @@ def predictive_log_density(tree: Tree | Dendrogram, X: Any, X_new: Any, family: 
     Notes
     -----
     The new item joins a cluster c of a partition or starts a new one.  The joint density of partition and u for n + 1
-    items is that for n items times ``c(u) join(n_c, u)`` or, for a new cluster, times ``c(u) join(0, u)``, where c(u)
-    and the table join are the exponentials of ``log_joint_increment`` and ``weights``.  Summed over the partitions that
-    are consistent with the tree, and over u, the density is
+    items is the density for n items times ``c(u) join(n_c, u)`` or, for a new cluster, times ``c(u) join(0, u)``.  Here
+    c(u) and the table join are the exponentials of ``log_joint_increment`` and ``weights``.  Summed over u and over the
+    partitions that are consistent with the tree, the density is
 
         sum_v omega_v p(x | X_v) + omega_new p(x),    omega_v = E[c(u) join(n_v, u) P(v | u)],
 
     where E is over u given the tree and ``omega_new = E[c(u) join(0, u)]``.  The probability that v is a cluster is
-    ``P(v | u) = r_v prod (1 - r_w)`` over the nodes w above v, with ``r = 1 / (1 + d)``.  The weights sum to one.  For
-    the Dirichlet process ``omega_v = n_v / (n + alpha) P(v)``.  Heller & Ghahramani (2005), section 2.4, weigh nodes by
-    ``r_v prod (1 - r_w)`` and allow no new cluster.
+    ``P(v | u) = r_v prod (1 - r_w)`` over the ancestors w of v, with ``r = 1 / (1 + d)``.  The weights sum to one.  For
+    the Dirichlet process ``omega_v = n_v / (n + alpha) P(v)``.  Heller & Ghahramani (2005), section 2.4, weight nodes
+    by ``r_v prod (1 - r_w)`` and allow no new cluster.
 
-    It computes m times 2n - 1 predictive densities and keeps n rows of statistics.
+    The function computes m times 2n - 1 predictive densities and keeps n rows of statistics.
 
     References
     ----------
@@ -256,14 +256,14 @@ def predictive_log_density(tree: Tree | Dendrogram, X: Any, X_new: Any, family: 
 
 
 def _without_values_per_item(family):
-    """A family, or each of a list, with None for hyperparameters that have one value per item of the data."""
+    """A family, or each family of a list, with None for hyperparameters that have one value per item of the data."""
     if isinstance(family, list):
         return [_without_values_per_item(one) for one in family]
     return family._replace(**dict.fromkeys(names_per_item(family)))
 
 
 def _log_weights(tree, measure, log_marginal, log_u):
-    """Log weights of all nodes, followed by that of a new cluster, shape (2n,)."""
+    """Log weights of all nodes, followed by the log weight of a new cluster, shape (2n,)."""
     n = len(tree.order)
     law = u_given_tree(measure, tree, log_marginal, log_u)
     rows = []

@@ -1,4 +1,4 @@
-"""The auxiliary variable given a tree: its mode, its law, and a lower bound of the evidence that integrates it out.
+"""The auxiliary variable given a tree: its mode, its distribution, and a lower bound of the evidence without it.
 
 The variable of integration is t with ``log L = t - e^-t``, ``L = log(1 + u)``, as in ``measures/quadrature.py``.  If
 alpha and sigma are small, an integrand is flat over many powers of ten of log u, but its tails are always short in t.
@@ -17,10 +17,10 @@ from pymc_nrm.moves.guide_trees.tree import potentials_from_marginals
 # Nodes are at most a third of a standard deviation apart, and at most 0.1.  The trapezoid rule then has an error below
 # 1e-8, even for one-sided tails far from the mode.
 _LARGEST_DROP, _LARGEST_SPACING = 0.06, 0.1
-# Steps of the search for the mode.
+# Number of steps of the search for the mode.
 _LARGEST_STEP = 0.14
 
-# Terms below exp(-30) times the largest are left out.
+# Terms below exp(-30) times the largest are omitted.
 _NEGLIGIBLE = 30.0
 
 # Above this, log u cancels in the integrand and costs its ninth digit.
@@ -30,9 +30,9 @@ _LARGEST_LOG_U = 1e8
 class Quadrature(NamedTuple):
     """Trapezoid rule for an integral over log u."""
 
-    # Where the integrand is largest, to a fraction of its width.
+    # Mode of the integrand, to a fraction of its width.
     mode: float
-    # Nodes; a single one where clusters do not depend on u; shape (m,).
+    # Nodes, shape (m,); a single node if clusters do not depend on u.
     log_u: Any
     # Logarithms of the summands; shape (m,).
     log_terms: Any
@@ -44,7 +44,7 @@ class Quadrature(NamedTuple):
 
     @property
     def probabilities(self):
-        """Share of each node in the integral, shape (m,); 0 if the integral vanishes."""
+        """Share of each node in the integral, shape (m,); 0 if the integral is 0."""
         total = self.log_integral
         return np.exp(self.log_terms - total) if np.isfinite(total) else np.zeros(len(self.log_terms))
 
@@ -62,8 +62,8 @@ def integrate_log_u(log_integrand, log_u):
     top, spacing = _mode_and_spacing(log_value, _place_of(mode), _LARGEST_STEP, accelerate=True)
     if _log_u_at(top)[0] > _LARGEST_LOG_U:
         raise ValueError(
-            "measure must have a larger alpha, sigma or gamma for trees: doubles do not hold u; DirichletProcess is "
-            "the limit for small sigma or gamma, and needs no u"
+            "measure must have a larger alpha, sigma or gamma for trees, since u is beyond the range of floats; "
+            "DirichletProcess is the limit for small sigma or gamma, and needs no u"
         )
     spacing = min(spacing, _LARGEST_SPACING)
     nodes = np.array([top, *_tail(log_value, top, -spacing), *_tail(log_value, top, spacing)])
@@ -72,12 +72,12 @@ def integrate_log_u(log_integrand, log_u):
 
 
 def u_given_tree(measure, tree, log_marginal, log_u):
-    """The law of log u given a tree, and a lower bound of the log evidence ``log p(X)``.
+    """Distribution of log u given a tree, and a lower bound of the log evidence ``log p(X)``.
 
     The bound is the log of the integral of ``exp(log_joint_term(n, u)) phi(X | t)`` over u, which is the sum of
     ``p(partition) p(X | partition)`` over the partitions that are consistent with the tree.  For the Dirichlet process
     it is the bound of Heller & Ghahramani (2005), section 3. The integral is the bound.  Nodes and their probabilities
-    are the law of log u, given the data and that the partition is consistent with the tree.
+    are the distribution of log u, given the data and that the partition is consistent with the tree.
     """
     # Each node costs O(n).
     n = len(tree.order)
@@ -95,12 +95,12 @@ def u_given_tree(measure, tree, log_marginal, log_u):
 
 
 def log_integrated_term(measure, n, log_u):
-    """What :func:`~pymc_nrm.measures.base.log_joint_term` is with u integrated out, if weights of clusters lack u."""
+    """:func:`~pymc_nrm.measures.base.log_joint_term` with u integrated out, if cluster weights lack u."""
     return log_eppf(measure, np.array([n])) - weights(measure, n, log_u).moment[n]
 
 
 def _log_u_at(t):
-    """Log u at t, and the logarithm of its derivative there."""
+    """Log u at t, and the logarithm of its derivative."""
     e = math.exp(-t)
     log_L = t - e
     if log_L < -30.0:
@@ -111,9 +111,9 @@ def _log_u_at(t):
 
 
 def _place_of(log_u):
-    """The t that belongs to a log u."""
+    """The t of a log u."""
     log_L = math.log(softplus(log_u)) if log_u > -30.0 else log_u
-    # Newton steps that start below the root of a concave function converge to it.
+    # Newton steps converge from below to the root of a concave function.
     t = log_L if log_L > 0.0 else -math.log1p(-log_L)
     for _ in range(100):
         e = math.exp(-t)
@@ -133,7 +133,7 @@ def _tail(log_value, top, step):
 
 
 def _mode_and_spacing(log_value, x, largest_step, *, accelerate=False):
-    """A point near the mode, and a step over which the logarithm drops from there by an amount in a fixed range."""
+    """A point near the mode, and a step over which the logarithm decreases from there by an amount in a fixed range."""
     step = largest_step
     for _ in range(500):
         left, here, right = log_value(x - step), log_value(x), log_value(x + step)

@@ -1,4 +1,4 @@
-"""Checks of what users give to the functions of this folder, and its conversion to the form that kernels take."""
+"""Checks of user arguments of functions of trees, and their conversion to the form that kernels take."""
 
 import numpy as np
 import scipy
@@ -13,7 +13,7 @@ from pymc_nrm.families.product import product, product_data
 from pymc_nrm.kernels.generic import lacking
 from pymc_nrm.measures.base import check_measure_hyperparameters, weights
 
-# What trees need of a family.
+# Functions of a family that trees need.
 NEEDS = (*PREDICTIVE, log_marginal)
 
 
@@ -26,7 +26,7 @@ def measure_of_numbers(measure):
 
 
 def family_and_data(family, X, argument="X", needs=NEEDS, user="Bayesian hierarchical clustering"):
-    """Check a family, which must have numbers, and data (n, d) or (n,); convert both to the form of kernels."""
+    """Check a family with numeric hyperparameters, and data (n, d) or (n,); convert both to the form of kernels."""
     if isinstance(family, list):
         if not family or not isinstance(X, list) or len(X) != len(family):
             got = f"a list of {len(X)}" if isinstance(X, list) else type(X).__name__
@@ -65,7 +65,7 @@ def check_numeric_family(family):
 
 
 def select_items(family, X, items):
-    """The families for some of the items, and the data of these. Shapes: ``X`` (n, d) or (n,)."""
+    """Families and data of a subset of the items. Shapes: ``X`` (n, d) or (n,)."""
     if isinstance(family, list):
         families, parts = zip(*(select_items(*pair, items) for pair in zip(family, X, strict=True)), strict=True)
         return list(families), list(parts)
@@ -94,8 +94,8 @@ def names_per_item(family):
     for name in names:
         if len(family.hyperparameters[name].core) > 1:
             raise NotImplementedError(
-                f"{type(family).__name__} has {name} of each item, for which trees neither learn hyperparameters nor "
-                "predict new items; sample a model instead"
+                f"{type(family).__name__} has {name} of each item: trees neither learn hyperparameters nor predict new "
+                "items with it. Sample a model instead"
             )
     return names
 
@@ -104,7 +104,7 @@ def with_more_rows(family, X, new, argument):
     """Data, or each data set for a list of families, followed by new rows; X is None if there are no data yet."""
     if isinstance(family, list):
         if not isinstance(new, list) or len(new) != len(family):
-            raise ValueError(f"{argument} must be a list of as many data sets as families, {len(family)}; got {new!r}")
+            raise ValueError(f"{argument} must be a list of {len(family)} data sets, one for each family; got {new!r}")
         sets = zip(family, [None] * len(new) if X is None else X, new, strict=True)
         return [with_more_rows(*one, argument) for one in sets]
     new = as_rows(new, argument)
@@ -112,7 +112,7 @@ def with_more_rows(family, X, new, argument):
         return new
     X = as_rows(X)
     if X.shape[1] != new.shape[1]:
-        raise ValueError(f"{argument} must have {X.shape[1]} features like the data before; got {new.shape[1]}")
+        raise ValueError(f"{argument} must have {X.shape[1]} features like the earlier data; got {new.shape[1]}")
     if scipy.sparse.issparse(X) or scipy.sparse.issparse(new):
         return scipy.sparse.vstack([scipy.sparse.csr_array(X), scipy.sparse.csr_array(new)], format="csr")
     return np.concatenate([X, new])

@@ -268,5 +268,5 @@ def test_batches_of_several_data_sets():
     both = with_more_rows(families, first, [POINTS[10:12], WORDS[10:12]], "X")
     np.testing.assert_array_equal(both[0], POINTS[:12])
     np.testing.assert_array_equal(both[1].toarray(), WORDS[:12].toarray())
-    with pytest.raises(ValueError, match="as many data sets"):
+    with pytest.raises(ValueError, match="a list of .* data sets, one for each family"):
         with_more_rows(families, first, POINTS[10:12], "X")
