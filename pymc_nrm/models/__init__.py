@@ -1,1 +1,1 @@
-"""What PyMC sees: partitions and mixtures as random variables, how models are read, and labels as an index."""
+"""Partitions and mixtures as PyMC random variables, how steps read models, and labels as an index."""

@@ -1,4 +1,4 @@
-"""Data in chunks given a partition of their rows: a mixture whose value is the sums of statistics of the clusters."""
+"""Data in chunks given a partition of their rows: a mixture whose value is the sums of cluster statistics."""
 
 import numpy as np
 import pymc as pm
@@ -21,7 +21,7 @@ from pymc_nrm.partitions.chunked import Chunked, Rows
 
 
 class ChunkedMixtureRV(RandomVariable):
-    """Sums of the statistics of clusters, in whole quanta; inputs are their sizes and the hyperparameters."""
+    """Sums of cluster statistics, in whole quanta; inputs are cluster sizes and hyperparameters."""
 
     dtype = "int64"
     __props__ = ("name", "signature", "dtype", "inplace", "family_class", "key")
@@ -38,11 +38,11 @@ class ChunkedMixtureRV(RandomVariable):
         return [dist_params[0].shape[0], pt.constant(len(self.measured.sums), dtype="int64")]
 
     def partition(self, node):
-        """The partition of a variable, given its node."""
+        """The partition of a variable, from its node."""
         return self.dist_params(node)[0]
 
     def family(self, node):
-        """The family of a variable, given its node; the fields are tensors in their full shape."""
+        """The family of a variable, from its node; the fields are tensors in their full shape."""
         return self.family_class(*self.dist_params(node)[1:])
 
     def n_features(self, hyperparameters):
@@ -52,22 +52,22 @@ class ChunkedMixtureRV(RandomVariable):
     def rng_fn(self, rng, *inputs):
         raise NotImplementedError(
             "a mixture of rows in chunks has no forward draws; draw from the same model with an ordinary Partition of "
-            "few items"
+            "a small number of items"
         )
 
 
 def add_chunked_mixture(name, partition, family, rows, **kwargs):
-    """Add the mixture of some columns of rows in chunks to the model at hand."""
+    """Add the mixture of columns of rows in chunks to the model in the context."""
     if not lacking(type(family), [to_scale]):
-        raise NotImplementedError(f"{type(family).__name__} is not for rows in chunks; give Chunks logarithms instead")
+        raise NotImplementedError(f"{type(family).__name__} does not support rows in chunks; pass Chunks of logarithms")
     given = {option: value for option, value in kwargs.items() if value is not None}
     if given:
-        raise ValueError(f"Mixture {name!r} of rows in chunks takes no {', '.join(given)}; got {given}")
+        raise ValueError(f"Mixture {name!r} of rows in chunks does not take {', '.join(given)}; got {given}")
     kind = partition.owner.op.kind if isinstance(partition.owner.op, PartitionRV) else None
     if not isinstance(rows, Rows):
         raise TypeError(
-            f"observed of Mixture {name!r} must be Chunks, or some of their columns, since partition "
-            f"{partition.name!r} is of rows in chunks; got {type(rows).__name__}"
+            f"observed of Mixture {name!r} must be Chunks, or columns of Chunks, since partition {partition.name!r} "
+            f"has rows in chunks; got {type(rows).__name__}"
         )
     if not isinstance(kind, Chunked) or kind.rows is not rows.chunks:
         raise ValueError(
@@ -79,15 +79,15 @@ def add_chunked_mixture(name, partition, family, rows, **kwargs):
     for field, spec in per_item.items():
         if not spec.for_draws_alone:
             raise NotImplementedError(
-                f"{type(family).__name__} has hyperparameters for each item, which chunks do not hold"
+                f"{type(family).__name__} has hyperparameters for each item, which rows in chunks do not support"
             )
         if getattr(family, field) is not None:
             raise ValueError(
-                f"{field} of {type(family).__name__} must be None for rows in chunks, which have it themselves; got "
+                f"{field} of {type(family).__name__} must be None for rows in chunks, which provide it; got "
                 f"{getattr(family, field)!r}"
             )
     with naming(f"observed data of Mixture {name!r}"):
-        # Only draws of data read hyperparameters of items, and rows in chunks have none: one value keeps the shape.
+        # Only draws of data read hyperparameters of items, and rows in chunks have no draws: one value keeps the shape.
         one = complete(family, rows.sampled_values[:1])
         family = complete(family, rows.sampled_values)
         family = family._replace(**{field: getattr(one, field) for field in per_item})
@@ -103,7 +103,7 @@ def add_chunked_mixture(name, partition, family, rows, **kwargs):
 
 
 def numbers_like(family, d):
-    """A family with numbers in the shapes of its fields, those that are constant with their values."""
+    """A family with numbers in the shapes of its fields; constant fields keep their values."""
     values, fields = [], type(family)(*map(pt.as_tensor, family))
     for name, field, shape in zip(family._fields, fields, shapes_of_fields(fields, d), strict=True):
         if None in shape:
@@ -117,7 +117,7 @@ def _chunked_mixture_logp(op, values, rng, size, counts, *hyperparameters, **kwa
     [sums] = values
     family = op.family_class(*hyperparameters)
     preparation, quanta, _ = op.measured
-    # One row stands for the form of the data, of which the likelihood reads nothing but the centre.
+    # One row represents the form of the data, since the likelihood reads only their centre.
     data = preparation(op.rows.chunks.sample_values[:1])
     value = likelihood_of_sums(localise(family, data), data, counts, quanta.quantum, sums)
     return with_conditions(value, family, d=len(op.rows.columns))

@@ -1,4 +1,4 @@
-"""The mark of a default start, in the metadata of the dtype of labels."""
+"""The mark of a default initial point, in the metadata of the dtype of labels."""
 
 import numpy as np
 
@@ -8,13 +8,13 @@ _DEFAULT = np.dtype("int64", metadata={"pymc_nrm": "default start"})
 
 
 class DefaultStart(MarkedStart):
-    """Copy labels, and mark the copy as a default start."""
+    """Copy labels, and mark the copy as a default initial point."""
 
     __props__ = ()
     marked = _DEFAULT
 
 
 def is_default_start(labels):
-    """Return whether labels are the default start of a partition."""
+    """Return whether labels are the default initial point of a partition."""
     metadata = getattr(getattr(labels, "dtype", None), "metadata", None)
     return metadata is not None and metadata == _DEFAULT.metadata

@@ -1,8 +1,8 @@
-"""Whether the hyperparameters in a graph are what ``learned_fields`` of their family makes.
+"""Recognition of hyperparameters that ``learned_fields`` of a family makes, from their graph.
 
-The arguments of this function are free variables, which are found by their names, and constants, which are found in the
-graph.  The function, called again with these, must give the same graph: nothing is recognised in part, so that a check
-or an operation of a user leaves variables to NUTS.
+The arguments of this function are free variables, found by name, and constants, found in the graph.  The function,
+called again with them, must give the same graph: no part is recognised alone, so a user's check or operation leaves
+the variables to NUTS.
 """
 
 import inspect
@@ -22,15 +22,15 @@ from pymc_nrm.models.values import computed_by
 
 
 def _parameters(family_class, keyword_only):
-    """Names of the variables from which a family makes the hyperparameters that it learns, or of the constants."""
+    """Names of the variables from which a family makes its learned hyperparameters, or names of the constants."""
     parameters = inspect.signature(family_class.learned_fields).parameters.values()
     return [one.name for one in parameters if (one.kind is one.KEYWORD_ONLY) is keyword_only]
 
 
 def named_variables(model, family, shapes):
-    """List the free variables behind a family with the names and shapes that ``learned`` gives them.
+    """List the free variables behind a family that have the names and shapes of ``learned``.
 
-    An empty array stands for a variable without entries.
+    An empty array represents a variable without entries.
     """
     labels, behind = _parameters(type(family), keyword_only=False), set(ancestors(family, blockers=model.basic_RVs))
     free, found = {rv.name: rv for rv in model.free_RVs if rv in behind}, []
@@ -49,9 +49,9 @@ def _may_have_shape(variable, shape):
 
 
 def made_fields(mixture, family, variables, shape):
-    """The fields of a family that ``learned_fields`` makes from variables and constants, and the constants by name.
+    """Fields of a family that ``learned_fields`` makes from variables and constants, and the constants by name.
 
-    There are none if it makes other graphs for all constants.
+    Both are empty if it makes other graphs for all constants.
     """
     names = _parameters(type(family), keyword_only=True)
     places = {name: pt.tensor(dtype="float64", shape=shape) for name in names}
@@ -68,7 +68,7 @@ def made_fields(mixture, family, variables, shape):
 
 
 def _made(mixture, family, variables, constants):
-    """The fields of a family that are learned, and what ``learned_fields`` makes in their place."""
+    """Learned fields of a family, and the replacements that ``learned_fields`` makes."""
     made = type(family).learned_fields(*variables, **constants)
     full = full_family(mixture, family, made)
     return [getattr(family, name) for name in made], [
@@ -84,7 +84,7 @@ def _without_length_checks(graph, variables):
     inputs = [_without_length_checks(one, variables) for one in node.inputs]
     if type(node.op) is CheckAndRaise and all(map(_is_known_from_shapes, node.inputs[1:])):
         return inputs[0]
-    # Of a known shape, a model and its frozen copy have the same tensor.
+    # With a known shape, a model and its frozen copy have the same tensor.
     if type(node.op) is Alloc and None not in graph.type.shape and inputs[0].type.shape == graph.type.shape:
         return inputs[0]
     if all(new is old for new, old in zip(inputs, node.inputs, strict=True)):
@@ -101,7 +101,7 @@ def _is_known_from_shapes(condition):
 
 
 def _read_places(template, graph, places, found):
-    """Find what stands in a graph at the places of a template; only a comparison shows whether the rest is the same."""
+    """Read the entries of a graph at the positions of a template; only a comparison shows whether the rest is equal."""
     if template in places:
         found[template] = graph
     elif template.owner is not None and graph.owner is not None and not computed_by(template, RandomVariable):
@@ -110,7 +110,7 @@ def _read_places(template, graph, places, found):
 
 
 def full_family(mixture, family, fields):
-    """The family of a mixture with other fields, tensors in their full shape as in :class:`~pymc_nrm.Mixture`."""
+    """The family of a mixture with other fields, as tensors in their full shape as in :class:`~pymc_nrm.Mixture`."""
     full = broadcast_hyperparameters(family._replace(**fields), mixture.type.shape[0], n_features(family))
     return type(full)(*map(pt.as_tensor, full))
 
@@ -119,5 +119,5 @@ def n_features(family):
     """Return the number of features of a family of full shape."""
     specs = zip(family, family.hyperparameters.values(), strict=True)
     lengths = {field.type.shape[spec.core.index("d")] for field, spec in specs if "d" in spec.core}
-    # Products with constants have their length, unless it is 1.
+    # Products with constants have the length of the constants, unless it is 1.
     return max((length for length in lengths if length is not None), default=1)

@@ -1,4 +1,4 @@
-"""Variables whose conditional distribution given the partition is known: found in a model, proved from its graph."""
+"""Variables whose full conditional given the partition is known: found in a model, proved from its graph."""
 
 from typing import Any, NamedTuple
 
@@ -29,12 +29,12 @@ from pymc_nrm.partitions.flat import Ordered
 
 
 class LearnedWishart(NamedTuple):
-    """A mixture and the free variables of its prior, whose density is as ``learned`` says for these constants."""
+    """A mixture and the free variables of its prior, whose density is as in ``learned`` with these constants."""
 
     mixture: Any
-    # share, kappa, excess, squares of pivots and, with several features, what is below them.
+    # share, kappa, excess, squares of pivots and, with several features, the entries below the pivots.
     variables: Any
-    # The family of the mixture with hyperparameters for variables of 1 in place of those that they determine.
+    # The family of the mixture, with hyperparameters for variables of 1 where these variables determine them.
     family: Any
     # L / sqrt(d + 2), shape (d, d).
     scale: Any
@@ -54,7 +54,7 @@ class LearnedConcentrations(NamedTuple):
 
 
 class LearnedGammas(NamedTuple):
-    """A mixture and the free variables of its prior, as ``NormalGamma.learned`` makes it with these constants."""
+    """A mixture and the free variables of its prior, as in ``NormalGamma.learned`` with these constants."""
 
     mixture: Any
     # share, kappa and excess.
@@ -77,8 +77,8 @@ class LearnedProcess(NamedTuple):
 
 
 def learned_priors(model):
-    """The mixtures of a model whose prior is what ``learned`` makes, and the partitions whose concentration has a gamma
-    distribution, as long as nothing else depends on their variables.
+    """Mixtures of a model whose prior equals a prior of ``learned``, and partitions whose concentration has a gamma
+    distribution, provided that nothing else depends on their variables.
     """
     readers = _Readers(model)
     mixtures = [rv for rv in model.basic_RVs if computed_by(rv, MixtureRV)]
@@ -89,7 +89,7 @@ def learned_priors(model):
 
 
 def _learned_process(model, partition, readers):
-    """The prior of a partition, or None if it is no Dirichlet process whose concentration has a gamma distribution."""
+    """Prior of a partition, or None unless it is a Dirichlet process whose concentration has a gamma distribution."""
     measure = partition.owner.op.priors(partition.owner.op.prior_inputs(partition.owner))[0]
     # A subclass may have another density.
     if type(measure) is not DirichletProcess or not _are_free_logs(model, measure):
@@ -103,20 +103,20 @@ def _learned_process(model, partition, readers):
 
 
 class _Form(NamedTuple):
-    """A form of priors that the step knows how to draw."""
+    """A form of priors that the step can draw."""
 
     # Name of a field of the family in the shape of the constants; its first axis has the features.
     field: str
     # Shapes of the variables for d features.
     shapes: Any
-    # Makes the prior, or None for other distributions of the variables than those that the step draws from.
+    # Makes the prior; None if the variables have other distributions than those that the step draws from.
     read: Any
 
 
 def _learned_mixture(model, mixture, readers):
-    """The prior of a mixture, or None if it differs in anything but constants from what ``learned`` makes."""
+    """Prior of a mixture, or None if it differs from ``learned`` in more than its constants."""
     family = family_of(mixture)
-    # What a subclass inherits need not hold for its densities, and no family of a user is known to have these forms.
+    # A subclass may change its densities, and families of users are not known to have these forms.
     form = _FORMS.get(type(family))
     if form is None:
         return None
@@ -187,25 +187,25 @@ _FORMS = {
 
 
 def _log_normals(model, variables):
-    """Means and standard deviations of the logarithms of variables, or None if they are not log-normal."""
+    """Means and standard deviations of the logarithms of variables, or None unless all are log-normal."""
     laws = [_constants(one, LogNormalRV) for one in variables]
     is_usual = _are_free_logs(model, variables) and None not in laws and all((law[1] > 0.0).all() for law in laws)
     return laws if is_usual else None
 
 
 def _are_free_logs(model, variables):
-    """Whether all are free variables whose values are their logarithms."""
+    """Whether all are free variables on the log scale."""
     free, used = model.free_RVs, model.rvs_to_transforms
     return all(one in free and _is_log(used[one]) for one in variables)
 
 
 def _is_log(transform):
-    # A subclass, or an attribute of this transform alone, may compute something else.
+    # A subclass, or an attribute of this instance, may compute something else.
     return type(transform) is transforms.LogTransform and vars(transform).keys() <= {"__doc__"}
 
 
 def _constants(variable, op_class):
-    """Parameters of a random variable of a class, or None if they are not constants, or it is of another class."""
+    """Parameters of a random variable of a class; None if they are not constants, or its class is another."""
     if variable.owner is None or type(variable.owner.op) is not op_class:
         return None
     parameters = variable.owner.op.dist_params(variable.owner)
@@ -219,15 +219,15 @@ def _constants(variable, op_class):
 
 
 def _are(parameters, *expected):
-    """Whether parameters have these values, for all entries."""
+    """Whether all entries of the parameters have these values."""
     pairs = None if parameters is None else zip(parameters, expected, strict=True)
     return pairs is not None and all(np.array_equal(*np.broadcast_arrays(one, value)) for one, value in pairs)
 
 
 class _Readers:
-    """The value variables from which a model computes its log-probability, term by term.
+    """Value variables from which a model computes its log-probability, term by term.
 
-    Values of random variables are what their transforms make of value variables, and may depend on several; transforms
+    Values of random variables are functions of value variables by transforms, which may depend on several of them and
     may hold random variables themselves.
     """
 

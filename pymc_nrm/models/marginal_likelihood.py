@@ -1,4 +1,4 @@
-"""The log-likelihood of observed data and its gradient in one operation, which remembers the sums of the clusters."""
+"""The log-likelihood of observed data and its gradient in one operation, which caches the sums of the clusters."""
 
 import numpy as np
 import pytensor
@@ -24,8 +24,8 @@ _MOST_FLOATS = 2**21
 
 
 def has_marginal_likelihood(family):
-    """Whether :func:`marginal_likelihood` takes this family: it must know how much to remember, and the data."""
-    # Families that take hyperparameters of items from the data have data in another form than a matrix.
+    """Whether :func:`marginal_likelihood` takes this family: the size of the cache and the data must be known."""
+    # Families that take hyperparameters of items from the data do not have a matrix as data.
     from_data = any(spec.for_draws_alone for spec in family.hyperparameters.values())
     if from_data or lacking(type(family), [log_marginals_with_gradient]):
         return False
@@ -35,7 +35,7 @@ def has_marginal_likelihood(family):
 
 
 def with_constants_per_item(family):
-    """The family with constants for hyperparameters with one value per item that depend on constants alone."""
+    """The family with constants for hyperparameters of one value per item that depend on constants alone."""
     changed = {}
     for name, axes in zip(family._fields, _axes(family), strict=True):
         if "n" not in axes:
@@ -62,19 +62,19 @@ def shapes_of_fields(family, d):
 
 
 def marginal_likelihood(family, X, labels):
-    """Symbolic log-likelihood of constant data X (n, d), whose gradient costs no more than itself."""
-    # NUTS evaluates it many times for one partition: sums over the items of clusters stay until labels change, and the
-    # result until hyperparameters do, which another step may sample.
+    """Symbolic log-likelihood of constant data X (n, d); its gradient costs no more than the value."""
+    # NUTS evaluates it many times for one partition: sums over the items of clusters are kept until labels change, and
+    # the result until hyperparameters change, which another step may sample.
     data = prepare_data(family, X)
     memory = _memory(family, *X.shape)
     return _likelihood(MarginalLikelihood, localise(family, data), data, labels.astype("int64"), *memory)
 
 
 def likelihood_with_gaps(family, gaps, labels):
-    """The same for data with missing entries, which are filled in before sums are compared with what is remembered."""
+    """Likelihood of data with missing entries, which are filled in before sums are compared with the cached sums."""
     data = prepare_data(family, gaps.values.reshape(len(gaps.values), -1))
     rows, columns = gaps.places if gaps.values.ndim == 2 else (gaps.places[0], np.zeros_like(gaps.places[0]))
-    # Centred, as the values of the data are.
+    # Centred, like the values of the data.
     entries = to_scale(family, columns, gaps.entries, pt) - data.center[columns]
     places = pt.constant(rows), pt.constant(columns)
     memory, family = _memory(family, *data.values.shape), localise(family, data)
@@ -83,7 +83,7 @@ def likelihood_with_gaps(family, gaps, labels):
 
 
 def _memory(family, n, d):
-    """Labels, sums, and hyperparameters with value and gradient of the last call."""
+    """Cache: labels, sums, and hyperparameters with value and gradient of the last call."""
     # Shared variables, since compiled functions may not write to constants.
     fields = [np.zeros(shape) for shape in shapes_of_fields(family, d)]
     size = statistics_size(type(family)(*fields))
@@ -95,7 +95,7 @@ def _memory(family, n, d):
 def likelihood_of_sums(family, data, counts, quantum, sums):
     """Symbolic log-likelihood of clusters with these sums of statistics, and its gradient in the family.
 
-    The family is localised, and ``data`` may be any rows of the same form.  Shapes: ``counts`` (m,), with zeros behind
+    The family is localised, and ``data`` may be any rows of the same form.  Shapes: ``counts`` (m,), with zeros after
     the clusters; ``quantum`` (size,), the unit of each of the ``sums`` (m, size), which are whole numbers.
     """
     return _likelihood(LikelihoodOfSums, family, data, counts, pt.constant(quantum), sums)
@@ -108,10 +108,10 @@ def _likelihood(op_class, family, data, *rest):
 
 @kernel
 def likelihood_and_gradient(family, data, labels, remembered, rows, last, given, gradient):
-    """Log-likelihood; writes its gradient in the hyperparameters, and what the next call may use.
+    """Log-likelihood; writes its gradient in the hyperparameters, and the cache for the next call.
 
     ``given`` has the entries of the hyperparameters; rows of ``last`` are a value with its gradient, and 1 with the
-    hyperparameters of these, or 0 if there are none.
+    hyperparameters of that value, or 0 if there are none.
     """
     n_clusters, known = 0, True
     for i in range(labels.shape[0]):
@@ -130,7 +130,7 @@ def likelihood_and_gradient(family, data, labels, remembered, rows, last, given,
         for i in range(labels.shape[0]):
             add_item(family, rows[labels[i]], data, i, 1.0)
     if last.shape[1] != 1 + given.shape[0]:
-        raise ValueError("hyperparameters have other shapes than their family and the data say")
+        raise ValueError("shapes of hyperparameters must match their family and the data")
     same = last[1, 0] == 1.0
     for j in range(given.shape[0]):
         same &= last[1, 1 + j] == given[j]
@@ -145,7 +145,7 @@ def likelihood_and_gradient(family, data, labels, remembered, rows, last, given,
 
 @kernel
 def write_entries(given, place, field):
-    """Write the entries of a hyperparameter into a row; return the place behind them."""
+    """Write the entries of a hyperparameter into a row; return the position after them."""
     for value in field.flat:
         given[place] = value
         place += 1
@@ -155,13 +155,13 @@ def write_entries(given, place, field):
 class MarginalLikelihood(Op):
     """Value and gradient of the log-likelihood.
 
-    Inputs are the hyperparameters in the coordinates of the kernel, the arrays of the data, labels, and the labels, the
-    sums of clusters and the result of the last call.  Outputs are the value and a derivative for each hyperparameter.
+    Inputs are the hyperparameters in the coordinates of the kernel, the arrays of the data, labels, and the cache: the
+    labels, cluster sums and result of the last call.  Outputs are the value and a derivative for each hyperparameter.
     """
 
     __props__ = ("family_class", "data_class")
     kernel = likelihood_and_gradient
-    # Number of inputs behind the arrays of the data.
+    # Number of inputs after the arrays of the data.
     n_rest = 4
 
     def __init__(self, family_class, data_class):
@@ -196,7 +196,7 @@ class MarginalLikelihood(Op):
             output[0] = value
 
     def numba_source(self, node):
-        """Source and globals of the function ``call``, which Python calls too."""
+        """Source and globals of the function ``call``, which Python calls as well."""
         names, fields = self.family_class._fields, node.inputs[: self.n_fields]
         n_arrays, rest = len(node.inputs) - self.n_fields - self.n_rest, [f"rest_{i}" for i in range(self.n_rest)]
         arrays = [f"data_{i}" for i in range(n_arrays)]
@@ -230,7 +230,7 @@ class MarginalLikelihood(Op):
         if not isinstance(of_value.type, DisconnectedType):
             found = [of_value * derivative for derivative in outputs[1:]]
         if any(not isinstance(cotangent.type, DisconnectedType) for cotangent in of_gradient):
-            # Second derivatives are those of the symbolic log-likelihood.
+            # Second derivatives are taken from the symbolic log-likelihood.
             def gradient(*fields):
                 X = self.filled(rest)
                 value = log_likelihood_on_scale(self.family_class(*fields), X, inputs[-self.n_rest])
@@ -241,13 +241,13 @@ class MarginalLikelihood(Op):
         return [*found, *[disconnected_type() for _ in rest]]
 
     def filled(self, rest):
-        """The data matrix, given the inputs behind the hyperparameters."""
+        """The data matrix, from the inputs after the hyperparameters."""
         return rest[0]
 
 
 @kernel
 def likelihood_of_filled(family, data, labels, entries, rows, columns, remembered, sums, last, given, gradient):
-    """:func:`likelihood_and_gradient` of the data, into which missing entries are written first."""
+    """:func:`likelihood_and_gradient` of the data, after writing missing entries into them."""
     for j in range(entries.shape[0]):
         if data.values[rows[j], columns[j]] != entries[j]:
             data.values[rows[j], columns[j]] = entries[j]
@@ -256,7 +256,7 @@ def likelihood_of_filled(family, data, labels, entries, rows, columns, remembere
 
 
 class LikelihoodWithGaps(MarginalLikelihood):
-    """Value and gradient for data with missing entries, which are an input behind the labels."""
+    """Value and gradient for data with missing entries, which are an input after the labels."""
 
     kernel = likelihood_of_filled
     n_rest = 7
@@ -298,7 +298,7 @@ def likelihood_of_clusters(family, data, counts, quantum, sums, given, gradient)
 
 
 class LikelihoodOfSums(MarginalLikelihood):
-    """Value and gradient for sums that are an input, as :func:`likelihood_of_sums` has them."""
+    """Value and gradient for sums that are an input, as in :func:`likelihood_of_sums`."""
 
     kernel = likelihood_of_clusters
     n_rest = 3

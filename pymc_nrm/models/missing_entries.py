@@ -1,4 +1,4 @@
-"""The missing entries of an observed mixture: a free variable, which the value of the mixture holds at their places."""
+"""Missing entries of an observed mixture: a free variable, which also fills the gaps in the value of the mixture."""
 
 from typing import Any, NamedTuple
 
@@ -14,15 +14,15 @@ from pymc_nrm.models.values import computed_by, constant_value
 
 
 class MissingEntriesRV(pm.SymbolicRandomVariable):
-    """Entries of a mixture at given places; the log-probability of the mixture is that of all of its entries."""
+    """Entries of a mixture at fixed positions; the log-probability of the mixture covers all of its entries."""
 
     _print_name = ("Missing", "\\operatorname{Missing}")
 
 
 def add_missing_entries(model, mixture, values):
-    """Add the entries that are NaN in the data of a mixture to the model, and to the value of the mixture.
+    """Add the NaN entries in the data of a mixture to the model, and to the value of the mixture.
 
-    Forward draws take them from the mixture, so that both have one joint law.  Shapes: ``values`` (n, d) or (n,).
+    Forward draws take them from the mixture, so the two are jointly distributed.  Shapes: ``values`` (n, d) or (n,).
     """
     places = np.nonzero(np.isnan(values))
     known, family = ~np.isnan(values), mixture.owner.op.family(mixture.owner)
@@ -47,7 +47,7 @@ def missing_variables(model):
 
 
 def _names_of_entries(model, mixture, places):
-    """Item and feature of each entry, by their coordinates if they have any."""
+    """Item and feature of each entry, by coordinates if there are any."""
     dims = model.named_vars_to_dims.get(mixture.name) or (None,) * len(places)
     known = [model.coords.get(dim) for dim in dims]
     columns = [
@@ -57,7 +57,7 @@ def _names_of_entries(model, mixture, places):
 
 
 class Gaps(NamedTuple):
-    """Data with NaN, the symbolic vector of its missing entries, and their places, an index for each axis."""
+    """Data with NaN, the symbolic vector of missing entries, and their positions, an index for each axis."""
 
     values: Any
     entries: Any
@@ -67,13 +67,13 @@ class Gaps(NamedTuple):
 
     @property
     def rows_and_columns(self):
-        """Places in the data as a matrix (n, d)."""
+        """Positions in the data as a matrix (n, d)."""
         rows, *columns = self.places
         return rows, columns[0] if columns else np.zeros_like(rows)
 
 
 def gaps_of(value):
-    """The gaps in the value of a mixture, or None if it has none that are drawn."""
+    """Gaps in the value of a mixture, or None if no gaps are drawn."""
     if value is None or not computed_by(value, AdvancedIncSubtensor):
         return None
     observed, entries, *places = value.owner.inputs
@@ -83,7 +83,7 @@ def gaps_of(value):
 
 
 def check_gaps(mixture, value):
-    """Check that new data of a mixture have gaps where they were when it was made."""
+    """Check that new data of a mixture have NaN at the original positions."""
     gaps = gaps_of(value)
     if gaps is None:
         return
@@ -94,13 +94,13 @@ def check_gaps(mixture, value):
     if differs.any():
         place = np.argwhere(differs)[0].tolist()
         raise ValueError(
-            f"data of Mixture {mixture!r} must have NaN where they had it when the model was made, since missing "
-            f"values are variables of the model; they differ at {place}. Make the model again"
+            f"data of Mixture {mixture!r} must have NaN where they had NaN when the model was created, since missing "
+            f"values are variables of the model; they differ at {place}. Create the model again"
         )
 
 
 def continuous_values(model):
-    """The continuous value variables of a model that a gradient moves: all but missing entries."""
+    """Continuous value variables of a model that a gradient moves: all but missing entries."""
     return [
         value
         for value in model.continuous_value_vars

@@ -48,10 +48,10 @@ from pymc_nrm.partitions.flat import Flat
 
 
 class MixtureRV(RandomVariable):
-    """Data given a partition; its inputs are the labels and the hyperparameters of the family in their full shape.
+    """Data given a partition; inputs are the labels and the hyperparameters of the family in their full shape.
 
-    If items have several rows of data or none, the second input is the item of each row.  The parameters of the
-    clusters, or the means of the nodes of a tree, are integrated out.
+    If items have several rows of data or none, the second input is the item of each row.  The parameters of clusters,
+    or the means of the nodes of a tree, are integrated out.
     """
 
     __props__ = ("name", "signature", "dtype", "inplace", "family_class", "univariate", "kind", "has_rows")
@@ -66,24 +66,24 @@ class MixtureRV(RandomVariable):
         inputs = [labels, *[f"({','.join(core)})" for core in self._cores]]
         kwargs["signature"] = f"{','.join(inputs)}->{'(n)' if univariate else '(n,d)'}"
         super().__init__(**kwargs)
-        # None for a family of a single number for each item.
+        # None for a family with a single number for each item.
         self._feature_axis = next(((i, core.index("d")) for i, core in enumerate(cores) if "d" in core), None)
 
     def partition(self, node):
-        """Return the partition of a variable, given its node; for components of a nested partition the latter."""
+        """Return the partition of a variable, from its node; for components of a nested partition, the latter."""
         labels = self.dist_params(node)[0]
         return labels.owner.inputs[0] if computed_by(labels, Subtensor) else labels
 
     def family(self, node):
-        """Return the family of a variable, given its node; the fields are tensors in their full shape."""
+        """Return the family of a variable, from its node; the fields are tensors in their full shape."""
         return self.family_class(*self.dist_params(node)[1 + self.has_rows :])
 
     def rows(self, node):
-        """Return the item of each row as an index of labels, given the node of a variable."""
+        """Return the item of each row as an index of labels, from the node of a variable."""
         return self.dist_params(node)[1].data if self.has_rows else slice(None)
 
     def n_features(self, hyperparameters):
-        """Return the number of features, given the values of all hyperparameters in their full shape."""
+        """Return the number of features, from the values of all hyperparameters in their full shape."""
         if self._feature_axis is None:
             return 1
         i, axis = self._feature_axis
@@ -96,7 +96,7 @@ class MixtureRV(RandomVariable):
     def rng_fn(self, rng, *inputs_and_size):
         *inputs, size = inputs_and_size
         if size:
-            raise NotImplementedError("batches of data are drawn by the numba backend only")
+            raise NotImplementedError("batches of data can only be drawn with the numba backend")
         self.check_draws()
         places, fields = inputs[: 1 + self.has_rows], kernel_family(self.family_class, inputs[1 + self.has_rows :])
         source, environment, _ = self.draw_source()
@@ -107,7 +107,7 @@ class MixtureRV(RandomVariable):
         try:
             self.check_draws()
         except NotImplementedError as error:
-            # On a NotImplementedError, PyTensor would run Python code instead.
+            # After a NotImplementedError, PyTensor would run Python code instead.
             raise TypeError(str(error)) from None
         names = list(self.family_class._fields)
         arguments = [name if core else f"float({name})" for name, core in zip(names, self._cores, strict=True)]
@@ -133,37 +133,37 @@ class Mixture(Distribution):
     ----------
     name : str
     partition : Partition or NestedPartition
-        The random partition of the items; several mixtures may share one.  Of a nested partition, which needs weights,
-        it is the partition into components; without weights, the family must be a tree family.
+        Random partition of the items; several mixtures may share one.  A nested partition with weights is used as the
+        partition into components; without weights, the family must be a tree family.
     family : NormalWishart, NormalGamma, NormalRegression, BernoulliBeta, PoissonGamma, ...
-        Any family of the package or of your own.  Its hyperparameters are numbers, arrays, tensors or random variables.
+        Any family, including your own.  Its hyperparameters are numbers, arrays, tensors or random variables.
     observed : array_like, sparse matrix or Chunks, shape (n, d) or (n,), optional
-        Data; a vector stands for one feature.  NaN means missing, if the family allows it: it is left out of the
-        likelihood, but with ``NormalWishart`` it is an entry of the free variable ``{name}_missing``, which
+        Data; a vector has one feature.  NaN means missing, if the family allows it: it is excluded from the likelihood,
+        or, with ``NormalWishart``, it is an entry of the free variable ``{name}_missing``, which
         :class:`~pymc_nrm.MissingGibbs` draws.  Without data the mixture is a latent variable, sampled given the
         partition.
     dims : str or tuple of str, optional
         Names of the dimensions, one for a vector and two for a matrix.
     shape : tuple of int, optional
-        Shape of a latent mixture; needed if neither ``dims`` nor the hyperparameters tell the number of features.
+        Shape of a latent mixture; required if neither ``dims`` nor hyperparameters determine the number of features.
     rows : array_like of int, shape (n_rows,), optional
-        Item of each row, from 0 to n - 1, where items have several rows of data, such as visits of patients, or none.
+        Item of each row, from 0 to n - 1, if items have several rows of data, such as visits of patients, or none.
         Rows of an item are independent given the parameters of its cluster; data, and covariates if the family has
-        any, have the shape (n_rows, d) or (n_rows,).  The partition must be flat.  By default every item has one row.
+        them, have the shape (n_rows, d) or (n_rows,).  The partition must be flat.  By default every item has one row.
 
     Raises
     ------
     TypeError
-        If ``partition`` is not a Partition, or ``family`` not a family.
+        If ``partition`` is not a Partition, or ``family`` is not a family.
     ValueError
-        If the data are outside the support of the family or do not have one row for each item, or each entry of
-        ``rows``, ``dims`` do not fit the data, or a hyperparameter or item is outside its range.
+        If the data are outside the support of the family or do not have one row for each item, or for each entry of
+        ``rows``, ``dims`` do not fit the data, or a hyperparameter or item is out of range.
 
     Notes
     -----
     Forward draws, as in ``pm.sample_prior_predictive``, draw new parameters of each cluster from the base measure.
-    That is right for the prior predictive.  ``pm.sample_posterior_predictive`` does the same, so its draws are data for
-    the same partition from *new* clusters, not replications of the clusters found.
+    This is correct for the prior predictive.  ``pm.sample_posterior_predictive`` does the same, so its draws are data
+    for the same partition from *new* clusters, not replicated data from the posterior clusters.
 
     Examples
     --------
@@ -217,8 +217,8 @@ class Mixture(Distribution):
             draws_missing = missing and draws_gaps(type(family))
             if draws_missing and rows is not None:
                 raise ValueError(
-                    f"{title} must have no NaN if rows is given; {type(family).__name__} draws missing values for "
-                    "items of one row only. Leave out these rows, or take NormalGamma"
+                    f"{title} must have no NaN if rows is given; {type(family).__name__} draws missing values only for "
+                    "items with one row. Omit these rows, or use NormalGamma"
                 )
             kwargs["dtype"] = "float64" if missing or family.continuous else "int64"
             observed, shape = as_observed(observed, values), values.shape
@@ -257,7 +257,7 @@ class Mixture(Distribution):
         n_features = _n_features(family, shape)
         if any(value is None for value in canonical(family)):
             missing = [name for name, value in canonical(family)._asdict().items() if value is None]
-            raise ValueError(f"{type(family).__name__} without observed data needs {', '.join(missing)}; got None")
+            raise ValueError(f"{type(family).__name__} without observed data requires {', '.join(missing)}; got None")
         univariate = n_features is None or (shape is not None and len(shape) == 1)
         if not univariate and not any("d" in spec.core for spec in family.hyperparameters.values()):
             raise ValueError(f"data of {type(family).__name__} must be a vector, one number for each item; got {shape}")
@@ -285,8 +285,8 @@ def _check_kinds(partition, family):
     if op.kind.takes_trees and not for_trees:
         raise TypeError(
             f"family must be a tree family such as NormalDiffusion(...), or {op.kind.title} {partition.name!r} needs "
-            f"weights=HierarchicalDirichletProcess(...), since {type(family).__name__} is for components; got "
-            "a NestedPartition without weights"
+            f"weights=HierarchicalDirichletProcess(...), since {type(family).__name__} is for components; got a "
+            "NestedPartition without weights"
         )
     if for_trees and not op.kind.takes_trees:
         raise TypeError(
@@ -299,13 +299,13 @@ def _check_kinds(partition, family):
 
 
 def _checked_rows(title, rows, partition):
-    """The item of each row, int64 of shape (n_rows,), or None."""
+    """Item of each row, int64 of shape (n_rows,), or None."""
     if rows is None:
         return None
     if not isinstance(partition.owner.op.kind, Flat):
-        raise ValueError(f"{title} must be None, since {partition.name!r} is no flat Partition of items in memory")
+        raise ValueError(f"{title} must be None, since {partition.name!r} is not a flat Partition of items in memory")
     if isinstance(rows, Variable):
-        raise TypeError(f"{title} must be an array, the item of each row; got {rows} of type {rows.type}")
+        raise TypeError(f"{title} must be an array with the item of each row; got {rows} of type {rows.type}")
     items, n = numeric_array(title, rows), count_value(partition.owner.op.n_items(partition.owner))
     if items.ndim != 1 or not len(items):
         raise ValueError(f"{title} must have shape (n_rows,), with at least one row; got shape {items.shape}")
@@ -313,14 +313,14 @@ def _checked_rows(title, rows, partition):
     if wrong.any():
         row = int(wrong.argmax())
         raise ValueError(
-            f"{title} must be items of partition {partition.name!r}, whole numbers from 0 to {n - 1}; got "
+                f"{title} must be items of partition {partition.name!r}, whole numbers from 0 to {n - 1}; got "
             f"{items[row]} in row {row}"
         )
     return items.astype("int64")
 
 
 def _n_rows(partition, rows):
-    """Number of rows of data, and what they are in words."""
+    """Number of rows of data, and its description."""
     if rows is not None:
         return len(rows), f"{len(rows)} entries of rows"
     n = count_value(partition.owner.op.n_items(partition.owner))
@@ -336,7 +336,7 @@ def _full_shape(partition, family, n, d):
 
 
 def _checked_dims(name, dims, shape, model):
-    """Check the names of the dimensions: they have the lengths of the shape or, without a shape, are in the model."""
+    """Check the names of the dimensions against the shape or, without a shape, against the model."""
     if dims is None:
         return None
     names = (dims,) if isinstance(dims, str) else dims
@@ -360,7 +360,7 @@ def _checked_dims(name, dims, shape, model):
 
 
 def _checked_shape(partition, shape, rows):
-    """Return the number of rows and, if the shape tells it, of features; check the shape."""
+    """Check the shape; return the number of rows and, if the shape determines it, of features."""
     n, counted = _n_rows(partition, rows)
     if shape is None:
         return n, None
@@ -375,7 +375,7 @@ def _checked_shape(partition, shape, rows):
 
 
 def _n_features(family, shape):
-    """Number of features, or None if neither the shape nor a hyperparameter tells it."""
+    """Number of features, or None if neither the shape nor a hyperparameter determines it."""
     if shape is not None:
         return shape[1] if len(shape) == 2 else 1
     for name, value in canonical(family)._asdict().items():
@@ -387,7 +387,7 @@ def _n_features(family, shape):
 
 
 def _without_gaps(labels, n):
-    """Number labels below n from 0 in a graph, without those that no row has."""
+    """Number labels below n from 0 in a graph, omitting labels that no row has."""
     is_used = pt.zeros(n, dtype="int64")[labels].set(1)
     return (pt.cumsum(is_used) - 1)[labels]
 

@@ -27,61 +27,62 @@ from pymc_nrm.partitions.nested_levels import (
 class NestedPartition(pm.Discrete):
     """Tree of fixed depth over n items, random or known, with mixing weights at its nodes.
 
-    Every item has a path from the root to a leaf.  The items of a node are shared among its children as by the
-    measure: with a :class:`DirichletProcess` this is the nested Chinese restaurant process.  With ``weights`` the nodes
-    also have mixing weights over components that the whole tree shares, and every item draws its component from its
-    leaf.  With ``weights`` and ``paths`` the tree is known: this is the hierarchical Dirichlet process over groups
-    of items, such as patients in hospitals, or over groups within groups.
+    Every item has a path from the root to a leaf.  The measure divides the items of a node among its children: with a
+    :class:`DirichletProcess` this is the nested Chinese restaurant process.  With ``weights`` the nodes also have
+    mixing weights over components that the whole tree shares, and every item draws its component from its leaf.  With
+    ``weights`` and ``paths`` the tree is known: this is the hierarchical Dirichlet process over groups of items, such
+    as patients in hospitals, or over groups within groups.
 
-    The value is a matrix of labels, shape (n, depth), with the node of each item at levels 1 to ``depth``; with
-    ``weights`` further columns follow, shape (n, 2 depth + 1): the tables of the item at levels ``depth`` to 0, of
-    which the last one is its component.  Each column is numbered from 0 in order of appearance.  The model also
-    gets the deterministic ``<name>_n_nodes``, shape (depth,), and with weights ``<name>_n_components``.
+    The value is a matrix of labels, shape (n, depth), with the node of each item at levels 1 to ``depth``.  With
+    ``weights`` the shape is (n, 2 depth + 1), and the further columns are the tables of the item at levels ``depth`` to
+    0; the last table is its component.  Each column is numbered from 0 in order of appearance.  The model also gets
+    the deterministic ``<name>_n_nodes``, shape (depth,), and with weights ``<name>_n_components``.
 
     Parameters
     ----------
     name : str
     measure : DirichletProcess or PitmanYorProcess, optional
-        Law of a random tree.  Its hyperparameters are numbers, tensors or random variables, scalars or with one entry
-        for each level, that of the root first.
+        Prior of a random tree.  Its hyperparameters are numbers, tensors or random variables, scalars or with one entry
+        for each level, starting from the root.
     depth : int, optional
         Number of levels of a random tree below the root.
     weights : HierarchicalDirichletProcess, optional
-        Mixing weights of the nodes, for a :class:`Mixture` whose components do not know where they are in the tree.
-        Without weights a :class:`Mixture` needs a family of data that is made for trees.
+        Mixing weights of the nodes, for a :class:`Mixture` whose components do not depend on their position in the
+        tree.  Without weights a :class:`Mixture` needs a tree family.
     paths : array_like of int or str, shape (n,) or (n, depth), optional
-        The groups of the items, in the place of ``measure`` and ``depth``: one column for each level, level 1 first.
+        The groups of the items, instead of ``measure`` and ``depth``: one column for each level, level 1 first.
         Labels of groups with different parents may be equal.
     n : int or integer tensor, optional
-        Number of items; needed unless ``dims`` or ``paths`` is given.
+        Number of items; required unless ``dims`` or ``paths`` is given.
     dims : str, optional
         Name of the dimension of the items.
-    initval : array_like of int, shape (n, depth) or that of the value, optional
-        Start of the sampler; any integer labels, which are renamed.  By default :class:`NestedGibbs` finds one.
+    initval : array_like of int, shape (n, depth) or the shape of the value, optional
+        Initial point; any integer labels, which are renamed.  By default :class:`NestedGibbs` finds one.
     observed : array_like of int, as ``initval``, optional
-        A known tree with known tables; where only the tree is known, give ``paths``.
+        A known tree with known tables; if only the tree is known, use ``paths``.
 
     Raises
     ------
     TypeError
-        If ``measure`` or ``weights`` is something else, or ``paths`` has labels other than whole numbers and strings.
+        If ``measure`` or ``weights`` has a wrong type, or ``paths`` has labels other than whole numbers and strings.
     ValueError
         If both ``paths`` and ``measure`` or ``depth`` are given, ``paths`` lack labels or have no weights, ``depth``
-        is no whole number of at least 1, neither ``n``, ``dims`` nor ``paths`` tells the number of items or they
-        disagree, a hyperparameter has a wrong shape or is outside its range, or labels have a wrong shape or are not
+        is not a whole number of at least 1, neither ``n``, ``dims`` nor ``paths`` determines the number of items or
+        they disagree, a hyperparameter has a wrong shape or is out of range, or labels have a wrong shape or are not
         nested.
 
     Notes
     -----
     With weights, a table of level l is a customer in the parent of its node, as in the Chinese restaurant franchise of
-    Teh, Jordan, Beal & Blei (2006); weights and components are integrated out.  The log-probability is that of paths
-    and tables; it is minus infinity for labels that are not nested, or not in order of appearance, so that the
-    probabilities of all values sum to one.  With known ``paths`` it is that of the tables given the paths, and minus
-    infinity for other paths.  Values keep their columns of paths, so that everything that reads trees works.
+    Teh, Jordan, Beal & Blei (2006); weights and components are integrated out.  The value has the joint log-probability
+    of paths and tables.  It is minus infinity for labels that are not nested, or not in order of appearance, so that
+    the probabilities of all values sum to one.  With known ``paths`` it is the log-probability of the tables given the
+    paths, and minus infinity for other paths.  Values keep their columns of paths, so that functions of trees read
+    them.
 
-    With weights a random tree is independent of the data given the components, since each item shows one component once
-    and components do not depend on where they are in the tree: which components are near each other in the data says
-    nothing about the tree.
+    With weights a random tree is independent of the data given the components, since each item has one component and
+    components do not depend on their position in the tree.  Similar components are therefore no evidence of nearby
+    positions in the tree.
 
     References
     ----------
@@ -176,15 +177,15 @@ class NestedPartition(pm.Discrete):
 
 
 def _kind(title, measure, depth, weights, paths):
-    """The kind of a nested partition, after a check that its arguments go together."""
+    """The kind of a nested partition, after checking that its arguments fit together."""
     if paths is None:
         return (Nested if weights is None else WeightedNested)(depth, f"depth of {title}")
     for argument, value in {"measure": measure, "depth": depth}.items():
         if value is not None:
-            raise ValueError(f"{argument} of {title} must be left out where paths say what the tree is; got {value!r}")
+            raise ValueError(f"{argument} of {title} must be omitted if paths define the tree; got {value!r}")
     if weights is None:
         raise ValueError(
-            f"weights of {title} must be HierarchicalDirichletProcess(...) with known paths, since nothing else is "
-            "random; got None"
+            f"weights of {title} must be HierarchicalDirichletProcess(...) with known paths, since nothing else would "
+            "be random; got None"
         )
     return KnownTree(paths, f"paths of {title}")

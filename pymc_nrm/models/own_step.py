@@ -10,7 +10,7 @@ from pymc_nrm.kernels.kernel_op import register_numba as register_op
 
 
 class OfOwnStep(Op):
-    """Labels of a partition, as they are; refuses graphs that generic steps compile, which join what they sample."""
+    """Return labels unchanged; refuse graphs that generic steps compile, which join their variables to one vector."""
 
     __props__ = ("name",)
     view_map = {0: [0]}
@@ -40,10 +40,10 @@ class OfOwnStep(Op):
         return source_fingerprint("models")
 
     def refuse_generic_steps(self, node):
-        """Raise an error if the labels are a part of the vector that PyMC's generic steps propose."""
+        """Raise an error if the labels are part of the vector that PyMC's generic steps propose."""
         if any(one.owner is None and one.name == JOINED_INPUTS for one in ancestors(node.inputs[:1])):
             raise ValueError(
-                f"step must not sample {self.name!r}: steps of PyMC such as Metropolis cannot move a partition. Leave "
-                "it out, or take one of this package: TreeGuided, SplitMerge, MarginalGibbs or SliceSampler, SlotGibbs "
+                f"step must not sample {self.name!r}: PyMC's steps such as Metropolis cannot update a partition. Omit "
+                "step, or use a step of this package: TreeGuided, SplitMerge, MarginalGibbs or SliceSampler, SlotGibbs "
                 "with max_clusters, NestedGibbs for nested partitions"
             )

@@ -30,7 +30,7 @@ _KINDS = {"max_clusters": Slots, "together": Together, "known": KnownLabels, "ro
 
 
 class PartitionRV(RandomVariable):
-    """Labels of a random partition of some kind; its inputs are the number of items and the parameters of its law."""
+    """Labels of a random partition of some kind; inputs are the number of items and the parameters of its prior."""
 
     dtype = "int64"
     __props__ = ("name", "signature", "dtype", "inplace", "measure_class", "kind")
@@ -45,20 +45,20 @@ class PartitionRV(RandomVariable):
         super().__init__(**kwargs)
 
     def n_items(self, node):
-        """Return the symbolic number of items of a variable, given its node."""
+        """Return the symbolic number of items of a variable, from its node."""
         return self.dist_params(node)[0]
 
     def prior_inputs(self, node):
-        """Return the tensors that the law of a variable depends on besides its number of items."""
+        """Return the tensors that the prior of a variable depends on, except its number of items."""
         return self.dist_params(node)[1:]
 
     def priors(self, parameters):
-        """Return the measure and what else the law needs, from :meth:`prior_inputs` or their values."""
+        """Return the measure and all further priors, from :meth:`prior_inputs` or their values."""
         remaining = iter(parameters)
         return [one(*[next(remaining) for _ in one._fields]) for one in self._prior_classes]
 
     def kernel_prior(self, values):
-        """Return the law as kernels of steps read it, from values of :meth:`prior_inputs`."""
+        """Return the prior in the form that kernels of steps read, from values of :meth:`prior_inputs`."""
         return self.kind.kernel_prior(self.priors(kernel_values(values)))
 
     def draw_source(self):
@@ -80,13 +80,13 @@ class PartitionRV(RandomVariable):
     def rng_fn(self, rng, n, *parameters_and_size):
         *parameters, size = parameters_and_size
         if size:
-            raise NotImplementedError("batches of partitions are drawn by the numba backend only")
+            raise NotImplementedError("batches of partitions can only be drawn with the numba backend")
         source, environment, _ = self.draw_source()
         return compile_function_src(source, "draw", environment)(rng, int(n), *kernel_values(parameters))
 
     @classmethod
     def make(cls, measure_class, n, kind, fields, rng, return_next_rng):
-        """Make a variable, from fields of measure and further priors that have been checked."""
+        """Make a variable, from checked fields of the measure and of further priors."""
         register_numba(cls, cls.draw_source)
         n = kind.n_items if n is None else n
         check_number(f"a {kind.title}", kind, n)
@@ -99,40 +99,41 @@ class PartitionRV(RandomVariable):
 class Partition(pm.Discrete):
     """Random partition of n items, with the Dirichlet process or another measure as its prior.
 
-    The value is a vector of labels, shape (n,).  Labels are only names: what matters is which items share one.  They
-    are numbered from 0 in order of appearance; with ``max_clusters`` they are slots instead, which index the parameters
-    of a likelihood of your own, as in ``slope[z]``.  The model also gets the deterministic ``<name>_n_clusters``.
+    The value is a vector of labels, shape (n,).  Only the partition matters, that is, which items share a label.
+    Labels are numbered from 0 in order of appearance.  With ``max_clusters`` they are slots instead, which index the
+    parameters of your own likelihood, as in ``slope[z]``.  The model also gets the deterministic
+    ``<name>_n_clusters``.
 
     Parameters
     ----------
     name : str
     measure : Measure or ElicitedPrior
-        One of ``pymc_nrm.measures``, such as ``DirichletProcess(alpha)``.  Its hyperparameters are numbers, tensors or
-        random variables.
+        A measure of ``pymc_nrm.measures``, such as ``DirichletProcess(alpha)``.  Its hyperparameters are numbers,
+        tensors or random variables.
     n : int or integer tensor, optional
-        Number of items; needed unless ``dims`` is given.  It follows ``pm.set_data`` if it is ``X.shape[0]`` for a
-        ``pm.Data`` X, or if ``dims`` is a dimension of one.
+        Number of items; required unless ``dims`` is given.  It follows ``pm.set_data`` if it is ``X.shape[0]`` for a
+        ``pm.Data`` X, or if ``dims`` is a dimension of X.
     dims : str, optional
         Name of the dimension of the items.
     max_clusters : int or str, optional
-        Number of slots K, or the name of the dimension of the model that has this length: labels are then from 0 to
-        K - 1, and variables of length K hold the parameters of clusters.  Choose more than you expect, for example with
+        Number of slots K, or the name of the dimension of the model with this length: labels are then from 0 to K - 1,
+        and variables of length K hold the parameters of clusters.  Choose more than you expect, for example with
         :func:`suggest_max_clusters`; the cost of sampling hardly depends on K.
     together : array_like of int or str, shape (n,), optional
-        Groups of items that always share a cluster, such as twins or repeated measurements of a person, and for other
-        items a label of their own.  The measure is then the law of the partition of the groups, of which each counts
+        Groups of items that always share a cluster, such as twins or repeated measurements of a person, and unique
+        labels for other items.  The measure is then the prior of the partition of the groups, each of which counts
         once.
     known : array_like of int or str, shape (n,), optional
         Labels of the items whose cluster is known; -1, NaN or None for all others.  Items with equal known labels share
-        a cluster, items with different ones never do.  Clusters without a known item may appear.
+        a cluster, items with different known labels never do.  Clusters without a known item may appear.
     only_known : bool
-        Whether all items are in the clusters of known labels: the posterior given that there is no further cluster.
+        Whether all items are in the clusters of known labels: the posterior given that there are no other clusters.
     rows : Chunks, optional
         Rows of data that are too many for ordinary steps.  The value is then the sizes of the clusters, and results
         hold the labels of the followed rows.  A model may have one such partition, without ``dims``.
     initval : array_like of int, shape (n,), optional
-        Start of the sampler; any integer labels, which are renamed in order of appearance, or slots, which stay as they
-        are.  One cluster by default, except that :class:`TreeGuided` then starts from a clustering of the data.
+        Initial labels; any integers, which are renamed in order of appearance, or slots, which are kept.  By default
+        one cluster, except that :class:`TreeGuided` then starts from a clustering of the data.
     observed : array_like of int, shape (n,), optional
         A known partition; labels as for ``initval``.
 
@@ -142,40 +143,41 @@ class Partition(pm.Discrete):
         If ``measure`` is not a measure.
     ValueError
         If neither ``n`` nor ``dims`` is given, they disagree, n is not a whole number from 1 to 1e9, a hyperparameter
-        is outside its range, there is not one label for each item, labels put items of a group in several clusters or
-        disagree with those known, ``max_clusters`` is neither a positive whole number nor a dimension of the model, or
-        two of ``max_clusters``, ``together`` and ``known`` are given.
+        is out of range, there is not one label for each item, labels put items of a group in several clusters or
+        disagree with known labels, ``max_clusters`` is neither a positive whole number nor a dimension of the model, or
+        more than one of ``max_clusters``, ``together`` and ``known`` is given.
 
     Notes
     -----
     The log-probability of labels in order of appearance is the log exchangeable partition probability function of the
-    measure, with its auxiliary variable integrated out.  It is minus infinity for any other labels, so
-    that the probabilities of all values sum to one.
+    measure, with its auxiliary variable integrated out.  It is minus infinity for any other labels, so that the
+    probabilities of all values sum to one.
 
-    With ``max_clusters`` the clusters of a partition own different slots, and all ``K! / (K - k)!`` ways to give k
-    clusters their slots have the same share of the probability of the partition.  If the parameters of the slots are
+    With ``max_clusters`` the clusters of a partition occupy different slots, and all ``K! / (K - k)!`` assignments of k
+    clusters to slots have the same share of the probability of the partition.  If the parameters of the slots are
     independent and identically distributed given hyperparameters, this is the mixture with infinitely many components,
-    conditioned on at most K clusters: the same posterior if K is at least the number of items, and one that differs
-    from it by the posterior probability of more than K clusters otherwise.  ``nrm.sample`` warns if draws use all
-    slots.  Priors that differ between slots are allowed; labels then carry meaning.  Forward draws are repeated until
-    there are at most K clusters, so that with random hyperparameters their law is not quite that of the model if K is
+    conditioned on at most K clusters.  The posterior is the same if K is at least the number of items; otherwise it
+    differs by the posterior probability of more than K clusters.  ``nrm.sample`` warns if draws use all slots.  Priors
+    that differ between slots are allowed; labels then carry meaning.  Forward draws are repeated until there are at
+    most K clusters, so that with random hyperparameters their distribution differs slightly from the model if K is
     small.
 
-    With ``together``, labels that separate items of a group have probability zero.  The law of the partition of the
-    groups is that of the measure: items of a group are one decision, which says once how clusters grow.  New items are
-    groups of their own.  All steps for partitions without slots take such a partition.
+    With ``together``, labels that separate items of a group have probability zero.  The partition of the groups has the
+    distribution of the measure: items of a group are assigned as one, and count once in how clusters grow.  New items
+    are groups of their own.  All steps for partitions without slots support such a partition.
 
-    With ``known``, labels are data: the log-probability of a value that agrees with them is that of the partition of
-    all items, and minus infinity otherwise, so that hyperparameters learn from known labels.  Probabilities of all
-    values sum to that of the known labels.  Forward draws are exact given known labels and hyperparameters, but
-    ``pm.sample_prior_predictive`` draws hyperparameters from their prior alone.  The same steps take such a partition.
-    With ``only_known``, values with a cluster that has no known item have probability zero, and nothing else changes.
-    Forward draws are then exact for measures of Gibbs type, as all of this package are.  New items may still be in new
-    clusters: probabilities divided by that of not being in one are those given that the new item is not.
+    With ``known``, labels are data: the log-probability of a value that agrees with them is the log-probability of the
+    partition of all items, and minus infinity otherwise, so that hyperparameters learn from known labels.
+    Probabilities of all values sum to the probability of the known labels.  Forward draws are exact given known labels
+    and hyperparameters, but ``pm.sample_prior_predictive`` draws hyperparameters from their prior alone.  The same
+    steps support such a partition.  With ``only_known``, values with a cluster that has no known item have probability
+    zero, and nothing else changes.  Forward draws are then exact for measures of Gibbs type, as all measures of this
+    package are.  New items may still be in new clusters: divide probabilities by the probability of a known cluster to
+    condition on there being no new cluster.
 
-    ``pm.sample`` and :func:`pymc_nrm.sample` sample the partition.  ``pm.find_MAP`` leaves it at its start without a
-    warning.  Generic steps such as ``pm.Metropolis``, ``pm.sample_smc``, ``pm.fit`` and samplers other than those of
-    PyMC refuse it.
+    ``pm.sample`` and :func:`pymc_nrm.sample` sample the partition.  ``pm.find_MAP`` leaves it at its initial point
+    without a warning.  Generic steps such as ``pm.Metropolis``, ``pm.sample_smc``, ``pm.fit`` and samplers outside PyMC
+    refuse it.
 
     Examples
     --------
@@ -251,25 +253,25 @@ class Partition(pm.Discrete):
 
 
 def _check_rows(name, dims, model):
-    """Check that a partition of rows in chunks has no dims, and is the only one of the model."""
+    """Check that a partition of rows in chunks has no dims, and is the only one in the model."""
     if dims is not None:
         raise ValueError(
-            f"dims of Partition {name!r} must be None with rows, of which results number those that are followed; got "
+                f"dims of Partition {name!r} must be None with rows, since results hold only the followed rows; got "
             f"{dims}"
         )
     for other in model.free_RVs:
         if other.owner is not None and isinstance(getattr(other.owner.op, "kind", None), Chunked):
             raise ValueError(
-                f"rows of Partition {name!r} must be None, since {other.name!r} is a partition of rows in chunks: a "
-                "model may have one"
+                f"rows of Partition {name!r} must be None, since a model may have one partition of rows in chunks, and "
+                f"has {other.name!r}"
             )
 
 
 def _kind(title, only_known, **options):
-    """The kind of a flat partition, from the option that is given."""
+    """The kind of a flat partition, from the option in use."""
     check_flag(f"only_known of {title}", only_known)
     if only_known and options["known"] is None:
-        raise ValueError(f"only_known of {title} must be False without known, the labels that are known")
+        raise ValueError(f"only_known of {title} must be False unless known, the known labels, is given")
     given = {option: value for option, value in options.items() if value is not None}
     if len(given) > 1:
         raise ValueError(f"{' and '.join(given)} of {title} must not both be given; got {given}")
@@ -281,7 +283,7 @@ def _kind(title, only_known, **options):
 
 
 def check_number(title, kind, n):
-    """Check that a variable has as many items as its kind, if that knows the number."""
+    """Check that a variable has as many items as its kind, if the kind has a fixed number."""
     if kind.n_items is not None and n is not None and count_value(n) != kind.n_items:
         raise ValueError(
             f"{kind.argument} of {title} must have one row for each of the {count_value(n)} items; got {kind.n_items} "
@@ -290,7 +292,7 @@ def check_number(title, kind, n):
 
 
 def measure_in_model(measure):
-    """The measure of an argument: itself, or that of an elicited prior, whose hyperprior becomes a variable."""
+    """The measure of an argument: itself, or the measure of an elicited prior, whose hyperprior becomes a variable."""
     if isinstance(measure, type) and hasattr(measure, "hyperparameters"):
         arguments = ", ".join(f"{name}=..." for name in measure._fields)
         raise TypeError(f"measure must have its hyperparameters, as in {measure.__name__}({arguments}); got the class")
@@ -298,14 +300,14 @@ def measure_in_model(measure):
 
 
 def check_options(kind, kwargs):
-    """Check that options of PyMC that have no meaning for a kind of partition are not given."""
+    """Check that options of PyMC without meaning for a kind of partition are not given."""
     for option in ("shape", "size", "total_size", "transform"):
         if kwargs.get(option) is not None:
             raise ValueError(f"{kind} does not take {option}; got {kwargs[option]!r}. Use n or dims")
 
 
 def number_of_items(kind, name, n, dims, model, observed):
-    """Number of items of a variable, from ``n``, the one name in ``dims``, its kind, or what is observed."""
+    """Number of items of a variable, from ``n``, the single name in ``dims``, its kind, or observed labels."""
     if dims is not None and (not isinstance(dims, tuple | list) or len(dims) != 1):
         raise ValueError(f"dims of a {kind.title} must be one name; got {dims}")
     known = dims is not None and dims[0] in model.dim_lengths
@@ -330,7 +332,7 @@ def number_of_items(kind, name, n, dims, model, observed):
 
 
 def add_deterministics(name, kind, labels):
-    """Add to a model what results always have of a partition."""
+    """Add the deterministics that every result has for a partition to a model."""
     for ending, graph in kind.deterministics(labels).items():
         pm.Deterministic(f"{name}_{ending}", graph)
 
@@ -347,7 +349,7 @@ def _number_of_slots(name, max_clusters, model):
 
 
 def renamed(labels, n, argument, kind):
-    """Labels from a user in canonical form; None and names of starts stay as they are."""
+    """User labels in canonical form; None and names of initial points are returned unchanged."""
     if labels is None or isinstance(labels, str):
         return labels
     return kind.renamed(labels, count_value(n), argument)
@@ -366,7 +368,7 @@ def _partition_logp(op, values, rng, size, n, *parameters, **kwargs):
 @support_point.register(PartitionRV)
 def _partition_support_point(op, rv, *inputs):
     node = rv.owner
-    # PyMC evaluates starts without rewriting them, so that the shape of `rv` itself would take a draw.
+    # PyMC evaluates initial points without rewriting them, so the shape of `rv` itself would cost a draw.
     shapes = [tuple(one.shape) for one in op.dist_params(node)]
     zeros = pt.zeros(op.infer_shape(node, [None, None, *shapes])[1], dtype=rv.dtype)
     return DefaultStart()(op.kind.default_start(zeros, op.priors(op.prior_inputs(node))))

@@ -16,8 +16,8 @@ from pymc_nrm.partitions.grouped import Grouped, grouped_rows
 class PartitionParts:
     """The part of a model's log-probability that depends on one partition.
 
-    Parts that do not vary are prepared for kernels only once.  ``families`` may have other hyperparameters than the
-    mixtures, and the measure is None without ``has_measure``: a step does not compute what its kernel does not read.
+    Constant parts are prepared for kernels only once.  ``families`` may have other hyperparameters than the mixtures,
+    and the measure is None without ``has_measure``: a step skips what its kernel does not read.
     """
 
     def __init__(self, partition, mixtures, evaluate, families=None, has_measure=True):
@@ -55,7 +55,7 @@ class PartitionParts:
         self._forget()
 
     def at(self, given):
-        """Return measure, families and data before they are prepared for kernels. A measure of a nested partition is
+        """Return measure, families and data before they are prepared for kernels. The measure of a nested partition is
         its levels and the concentrations of its weights; a mixture is its name, family, data and item of each row.
         """
         hyperparameters, *parts = self._split(self._values(given))
@@ -68,7 +68,7 @@ class PartitionParts:
         return self._measure(hyperparameters), mixtures
 
     def prepared(self, given):
-        """Return measure, families and data in the form that kernels read. A measure of a nested partition is its
+        """Return measure, families and data in the form that kernels read. The measure of a nested partition is its
         levels and the concentrations of its weights; families are localised.
         """
         hyperparameters, *parts = self._split(self._values(given))
@@ -96,9 +96,9 @@ class PartitionParts:
 
 
 class ChunkedParts:
-    """The same part for a partition of rows in chunks, whose data are not in the model.
+    """The corresponding part for a partition of rows in chunks, whose data are not in the model.
 
-    ``data`` has one prepared row of each mixture, which says what form and centre the data have.
+    ``data`` has one prepared row of each mixture, with the form and centre of the data.
     """
 
     def __init__(self, partition, mixtures, evaluate):

@@ -9,7 +9,7 @@ from pymc_nrm.kernels.kernel_cache import class_fingerprint, source_fingerprint
 
 
 def printed_names(name, kind):
-    """Names of a random variable that show its measure or family: that in graphs, and those in text and LaTeX."""
+    """Names of a random variable that show its measure or family: for graphs, and for text and LaTeX."""
     title, subtitle = name.capitalize(), kind.__name__
     return f"{name}[{subtitle}]", (
         f"{title}[{subtitle}]",
@@ -18,8 +18,8 @@ def printed_names(name, kind):
 
 
 def with_conditions(log_probability, parameters, d=None):
-    """Attach checks of the ranges of hyperparameters that are no constants to a log-probability. Outside of the ranges
-    it raises ``ParameterValueError``, or is minus infinity if PyMC asks for that.
+    """Attach checks of the ranges of non-constant hyperparameters to a log-probability. Out of range it raises
+    ``ParameterValueError``, or is minus infinity if PyMC requests that.
     """
     conditions, messages = [], []
     for name, specification in getattr(parameters, "hyperparameters", {}).items():
@@ -33,7 +33,7 @@ def with_conditions(log_probability, parameters, d=None):
 
 @functools.cache
 def register_numba(op_class, describe):
-    """Register the draw of a random variable with PyTensor's numba backend, which else falls back to Python code."""
+    """Register the draw of a random variable with PyTensor's numba backend, which otherwise runs Python code."""
     # Importing PyTensor's numba backend takes as long as importing PyMC, so wait until a model needs it.
     from pytensor.link.numba.dispatch.basic import numba_njit
     from pytensor.link.numba.dispatch.random import numba_core_rv_funcify

@@ -1,4 +1,4 @@
-"""The partitions and mixtures of a PyMC model: how they are found, their families, and what depends on labels."""
+"""Find the partitions and mixtures of a PyMC model, their families, and the variables that depend on labels."""
 
 from pymc.model import Model, modelcontext
 from pytensor.graph.traversal import ancestors
@@ -19,7 +19,7 @@ def checked_model(model):
     context = modelcontext(None) if model is None and Model.get_context(error_if_none=False) else model
     if not isinstance(context, Model):
         raise TypeError(
-            "model must be a pymc.Model: pass it as model=, or call inside of `with model:`; got "
+            "model must be a pymc.Model: pass model=, or call inside `with model:`; got "
             f"{'none and no context' if model is None else repr(model)}"
         )
     return context
@@ -31,7 +31,7 @@ def kind_of(variable):
 
 
 def partitions_of(model, kinds=Kind):
-    """Return the free partitions of a model that are of some kinds, each with its kind."""
+    """Return the free partitions of a model that have one of these kinds, each with its kind."""
     found = {rv: kind_of(rv) for rv in model.free_RVs}
     return {rv: kind for rv, kind in found.items() if isinstance(kind, kinds)}
 
@@ -48,15 +48,15 @@ def names_in_chunks(model):
 
 
 def find_partition(model, name=None, *, nested=False, chunked=False):
-    """Find the partition of a model, by its name if there are several; only flat ones unless ``nested``, or of rows in
-    chunks if ``chunked``.
+    """Find the partition of a model, by name if there are several; only flat partitions unless ``nested``, or
+    partitions of rows in chunks if ``chunked``.
     """
     kinds = Kind if nested else (Flat, Chunked) if chunked else Flat
     return _find(model, "Partition or NestedPartition" if nested else "Partition", kind_of, name, kinds)
 
 
 def find_mixture(model, name=None, *, nested=False):
-    """Find the mixture of a partition of a model, by its name if there are several; see :func:`find_partition`."""
+    """Find the mixture of a partition of a model, by name if there are several; see :func:`find_partition`."""
     kinds = Kind if nested else Flat
     return _find(model, "Mixture", lambda rv: kind_of(partition_of(rv)) if is_mixture(rv) else None, name, kinds)
 
@@ -69,7 +69,7 @@ def _find(model, title, kind_behind, name, kinds):
     if others and (not found or name in others):
         other = next(iter(others))
         if isinstance(others[other], Chunked):
-            raise ValueError(f"model must have a {title} with an item for each row; {other!r} is of rows in chunks")
+            raise ValueError(f"model must have a {title} with an item for each row; {other!r} has rows in chunks")
         raise ValueError(f"model must have a {title} that is flat; got the {others[other].title} {other!r}")
     if not found:
         raise ValueError(f"model must have a {title}; got one with the variables {sorted(model.named_vars)}")
@@ -78,12 +78,12 @@ def _find(model, title, kind_behind, name, kinds):
     if name is None:
         raise ValueError(f"var_name must be given, one of {sorted(found)}: the model has several of kind {title}")
     if name not in found:
-        raise ValueError(f"var_name must be that of a {title} of the model, one of {sorted(found)}; got {name!r}")
+        raise ValueError(f"var_name must name a {title} of the model, one of {sorted(found)}; got {name!r}")
     return found[name]
 
 
 def n_items(partition):
-    """Return the present number of items of a partition, which may follow ``pm.set_data``."""
+    """Return the current number of items of a partition, which may follow ``pm.set_data``."""
     return count_value(partition.owner.op.n_items(partition.owner))
 
 
@@ -93,7 +93,7 @@ def partition_of(mixture):
 
 
 def rows_of(mixture):
-    """Return the item of each row of a mixture as an index of labels: all of them, if every item has one row."""
+    """Return the item of each row of a mixture as an index of labels: a full slice if every item has one row."""
     op = mixture.owner.op
     return op.rows(mixture.owner) if isinstance(op, MixtureRV) else slice(None)
 
@@ -115,9 +115,9 @@ def mixtures_of(model, partition):
 
 
 def other_uses(model, partition):
-    """List the random variables and potentials that use the labels of a partition, except as mixtures do. They depend
-    on the labels directly, not through another random variable.  A mixture is among them if its hyperparameters depend
-    on the labels.
+    """List the random variables and potentials that use the labels of a partition other than as mixtures do. They
+    depend on the labels directly, not through another random variable.  A mixture is among them if its hyperparameters
+    depend on the labels.
     """
     return [
         variable
@@ -127,17 +127,17 @@ def other_uses(model, partition):
 
 
 def check_uses(model, partition):
-    """Check that nothing except the data of mixtures depends on a partition, if its kind says so."""
+    """Check that only the data of mixtures depend on a partition, if its kind requires it."""
     remedy = kind_of(partition).only_mixtures
     for variable in other_uses(model, partition) if remedy else []:
         raise ValueError(
-            f"{variable.name!r} depends on the labels of {remedy.format(name=partition.name)}. Deterministics may use "
-            "the labels"
+            f"{variable.name!r} must not depend on the labels of {remedy.format(name=partition.name)}. Deterministics "
+            "may use the labels"
         )
 
 
 def _parameters(model, variable, partition):
-    """What a variable depends on, except the labels that a mixture may use."""
+    """Parents of a variable, except the labels that a mixture may use."""
     if variable in model.potentials:
         return [variable]
     if is_mixture(variable) and partition_of(variable) is partition:

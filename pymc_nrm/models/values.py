@@ -25,7 +25,7 @@ def as_observed(observed, values):
 
         # Log-probabilities and samplers read the sparse constant; PyMC computes its dense form only to store it.
         return dense_from_sparse(as_sparse_variable(values.astype("float64")))
-    # PyMC would mask missing values and impute them, and cut off whole numbers at 32 bits.
+    # PyMC would mask missing values and impute them, and truncate whole numbers to 32 bits.
     return pt.constant(np.asarray(values).astype("float64"))
 
 
@@ -35,7 +35,7 @@ def computed_by(variable, op_class):
 
 
 def without_casts(value):
-    """Return what a value is before casts, by which PyMC gives whole numbers their type."""
+    """Return a value before the casts by which PyMC sets the type of whole numbers."""
     while computed_by(value, Elemwise) and isinstance(value.owner.op.scalar_op, Cast):
         [value] = value.owner.inputs
     return value
@@ -53,7 +53,7 @@ def sparse_origin(value):
 
 
 def constant_value(graph):
-    """Compute a graph without inputs at the present values of its shared variables."""
+    """Compute a graph without inputs at the current values of its shared variables."""
     data = getattr(sparse_origin(graph), "data", None)
     if data is not None:
         return data
@@ -64,8 +64,8 @@ def constant_value(graph):
 
 
 def with_present_shape(value):
-    """Return a tensor of the present shape of a value, in its place where checks look at shapes alone. A value is
-    returned as it is if it is no tensor, has a fixed shape, or a shape that does not follow from data.
+    """Return a tensor of the current shape of a value, to replace it where checks use shapes alone. A value is returned
+    unchanged if it is not a tensor, has a fixed shape, or a shape that does not follow from data.
     """
     if not isinstance(value, Variable) or None not in value.type.shape:
         return value
@@ -90,7 +90,7 @@ def kernel_family(family_class, hyperparameters):
 
 
 class Values:
-    """Values of graphs as a function of some inputs; graphs that depend on none of them are evaluated once.
+    """Values of graphs as a function of inputs; graphs that depend on no input are evaluated once.
 
     Make an instance with :meth:`at_points` or :meth:`at_draws`, and call it with a dict of the values of the inputs.
     """
@@ -155,5 +155,5 @@ def in_value_space(model, rv):
 
 def _with_data(model, variables):
     """Replace observed variables by their data."""
-    # The data may have a new shape from pm.set_data, but in graphs PyTensor insists on the shape of the variable.
+    # pm.set_data may change the shape of the data, but PyTensor requires the shape of the variable in graphs.
     return [model.rvs_to_values[variable] if variable in model.observed_RVs else variable for variable in variables]

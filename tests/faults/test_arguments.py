@@ -76,7 +76,7 @@ def test_results(function, idata, kind, message, model):
 @pytest.mark.parametrize("function", OF_MODELS)
 @pytest.mark.parametrize("bad", [None, "model"])
 def test_models(function, bad):
-    with pytest.raises(TypeError, match="model must be a pymc.Model: pass it as model=, or call inside .*; got"):
+    with pytest.raises(TypeError, match="model must be a pymc.Model: pass model=, or call inside .*; got"):
         function(IDATA, bad)
 
 

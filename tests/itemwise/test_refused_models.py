@@ -54,70 +54,70 @@ SIX = np.arange(6.0)
 # Functions of labels that add variables to a model, what the error says, and which variable it names, by default y.
 REFUSED = {
     "covariance": (lambda z: pm.MvNormal("y", np.zeros(N), cov=together(z), observed=Y), "Eq combines labels"),
-    "mean of all items": (lambda z: of_y(normal("mean")[z].mean()), "Sum runs over items before the log-probability"),
+    "mean of all items": (lambda z: of_y(normal("mean")[z].mean()), "Sum combines items before the log-probability"),
     "counts": (
         lambda z: of_y(normal("mean")[z], sigma=1 / pt.sqrt(pt.eq(z[:, None], pt.arange(K)).sum(0)[z])),
-        "Sum runs over items before the log-probability",
+        "Sum combines items before the log-probability",
     ),
     "counts by increments": (
         lambda z: pm.Potential("balance", -(pt.zeros(K)[z].inc(1.0) ** 2).sum()),
-        "labels say which entries of a tensor are changed",
+        "labels determine which entries of a tensor are set",
         "balance",
     ),
-    "largest label": (lambda z: pm.Potential("few", -z.max().astype("float64")), "Max runs over items", "few"),
+    "largest label": (lambda z: pm.Potential("few", -z.max().astype("float64")), "Max combines items", "few"),
     "differences": (differences, "Sub combines labels of different items"),
     "lagged": (lagged, "combines labels of different items"),
     "one item and all": (one_item_and_all, "combines labels of different items"),
-    "sampled index": (sampled_index, "picked by an index that depends on 'subject', which is sampled"),
-    "labels of labels": (lambda z: of_y(normal("mean")[z][z]), "picked by an index that depends on labels as well"),
-    "running sums": (lambda z: of_y(pt.cumsum(normal("mean")[z])), "CumOp runs over items|Cumsum runs over items"),
+    "sampled index": (sampled_index, "an index that depends on 'subject', which is sampled, selects"),
+    "labels of labels": (lambda z: of_y(normal("mean")[z][z]), "an index that depends on labels selects among values that depend on labels"),
+    "running sums": (lambda z: of_y(pt.cumsum(normal("mean")[z])), "CumOp combines items|Cumsum combines items"),
     "covariance between items": (
         lambda z: pm.MvNormal("y", normal("mean")[z], chol=FACTOR, observed=Y),
         "combines labels of different items",
     ),
-    "autoregression by scan": (scanned, "Scan runs over items"),
+    "autoregression by scan": (scanned, "Scan combines items"),
     "mixture with labels": (
         lambda z: nrm.Mixture("y", z, nrm.PoissonGamma(1.0, pt.exp(normal("rate")[z[0]])), observed=COUNTS),
         "the hyperparameters of a Mixture are the same for all of its clusters",
     ),
     "bounds of a latent variable": (
         lambda z: pm.Uniform("effect", 0, pm.HalfNormal("upper", 1, shape=K)[z]),
-        "the bounds of 'effect' depend on the labels of partition 'z'",
+        "the bounds of 'effect' must not depend on the labels of partition 'z'",
         "effect",
     ),
     "operation of the user": (
         lambda z: pm.Potential("y", blind(normal("mean")[z])),
-        "is an operation of which nothing shows that it keeps the labels of items apart",
+        "may combine labels of different items",
     ),
     "too short": (
         lambda z: of_y(pt.exp(normal("mean", 3))[z]),
-        "indexes 'mean' with the labels of partition 'z', which has 4 slots, but axis 0 has length 3",
+        "axis 0 of 'mean' must have the length of max_clusters, 4, .* partition 'z'; got 3",
     ),
     "constant too short": (
         lambda z: of_y(pt.as_tensor(np.eye(3))[normal("row", ()).astype("int64") * 0, z]),
-        "indexes an array with the labels of partition 'z', which has 4 slots, but axis 1 has length 3",
+        "axis 1 of an array must have the length of max_clusters, 4, .* partition 'z'; got 3",
     ),
     "too long": (
         lambda z: of_y(normal("shift", ()) + pt.exp(normal("mean", 6))[z]),
-        "indexes 'mean' with the labels of partition 'z', which has 4 slots, but axis 0 has length 6",
+        "axis 0 of 'mean' must have the length of max_clusters, 4, .* partition 'z'; got 6",
     ),
     "transformed parameter too long": (
         lambda z: of_y(0, sigma=pm.HalfNormal("scale", 1, shape=(2, 5))[0, z]),
-        "indexes 'scale' with the labels of partition 'z', which has 4 slots, but axis 1 has length 5",
+        "axis 1 of 'scale' must have the length of max_clusters, 4, .* partition 'z'; got 5",
     ),
     "item out of bounds": (
         lambda z: of_y(normal("slope")[z][SUBJECT + 1] * TIME, LONG),
-        "an index that 'y' depends on is out of bounds",
+        "an index on which 'y' depends is out of bounds",
     ),
     "covariate that is missing": (
         lambda z: of_y(normal("slope")[z] * np.where(np.arange(N) == 2, np.nan, X)),
-        "is NaN in every cluster for item 2 of partition 'z' where sampling starts",
+        "is NaN in every cluster for item 2 of partition 'z' at the initial point",
     ),
     "total size": (
         lambda z: of_y(normal("mean")[z], total_size=100),
         "total_size of 'y' must be None, since it depends on the labels of partition 'z'",
     ),
-    "minibatch": (lambda z: of_y(normal("mean")[z] * pm.Minibatch(X, batch_size=N)), "'y' uses pm.Minibatch"),
+    "minibatch": (lambda z: of_y(normal("mean")[z] * pm.Minibatch(X, batch_size=N)), "'y' must not use pm.Minibatch"),
 }
 LONGER = {
     "given values": lambda z: pm.Data("values", SIX)[z] + normal("mean")[z] * pt.as_tensor(SIX)[z],

@@ -158,8 +158,8 @@ test_errors = refused(
     ({"measure": None}, TypeError, "measure of a NestedPartition must be DirichletProcess"),
     ({"depth": None}, ValueError, "depth of NestedPartition 'h' must be a whole number"),
     # With a known tree.
-    (PATHS | {"measure": nrm.DirichletProcess(1.0)}, ValueError, "measure of NestedPartition 'h' must be left out"),
-    (PATHS | {"depth": 1}, ValueError, "depth of NestedPartition 'h' must be left out where paths .*; got 1"),
+    (PATHS | {"measure": nrm.DirichletProcess(1.0)}, ValueError, "measure of NestedPartition 'h' must be omitted"),
+    (PATHS | {"depth": 1}, ValueError, "depth of NestedPartition 'h' must be omitted if paths .*; got 1"),
     (PATHS | {"weights": None}, ValueError, r"weights of NestedPartition 'h' must be HierarchicalDirichletProcess"),
     (PATHS | {"weights": 2.0}, TypeError, "weights .* must be HierarchicalDirichletProcess"),
     (PATHS | {"weights": HDP([1.0, 1.0], 1.0)}, ValueError, r"shape \(1,\); got shape \(2,\)"),

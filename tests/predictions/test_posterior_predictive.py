@@ -229,7 +229,7 @@ def test_data_are_those_of_the_model_now(model, posterior):
         assert first.data[1].values.ravel().tolist() == [7.0] * 4
         with model:
             pm.set_data({"counts_data": np.array([7, 7])})
-        with pytest.raises(ValueError, match="'counts' has 2 rows of data, partition 'w' has 4 items"):
+        with pytest.raises(ValueError, match="'counts' must have one row for each of the 4 items of partition 'w'; got 2"):
             next(iter(posterior_draws(posterior, model, "w")))
     finally:
         with model:
@@ -291,7 +291,7 @@ def test_wrong_arguments(model, posterior):
     few = posterior.z.isel(item=[0, 1]).drop_vars("item", errors="ignore").rename(item="i")
     for data, name, message in (
         (posterior, None, r"var_name must be given, one of \['w', 'z'\]: the model has several"),
-        (posterior, "q", "var_name must be that of a Partition .* got 'q'"),
+        (posterior, "q", "var_name must name a Partition .* got 'q'"),
         (posterior.isel(draw=0), "z", "dimensions chain and draw"),
         (posterior.assign(z=few), "z", r"draws of .z. must be .* of shape \(3,\) for the 3 items of .*Set the data"),
         (posterior.assign(z=posterior.z + 0.5), "z", "whole numbers"),

@@ -204,7 +204,7 @@ def test_a_cap_on_atoms_is_reported():
 def test_bad_arguments():
     words, of_words = few_measures("MultinomialDirichlet, sparse")
     model, draws = few_measures("PoissonGamma")
-    of_y = "var_name must be that of a Mixture of the model, one of .'x'.; got 'y'"
+    of_y = "var_name must name a Mixture of the model, one of .'x'.; got 'y'"
     for function, error, message in [
         (lambda: sample_random_measure(draws_of([LABELS]), model, tail_mass=0.0), ValueError, "tail_mass .*; got 0.0"),
         (lambda: sample_random_measure(draws_of([LABELS]), model, tail_mass=np.nan), ValueError, "0 and 1; got nan"),

@@ -144,7 +144,7 @@ def model_of(kind):
 def test_generic_steps_are_refused(kind, step, mode):
     with model_of(kind) as model:
         for variables in ([model["z"]], [model["x"], model["z"]]):
-            with pytest.raises(ValueError, match=r"step must not sample 'z': steps of PyMC such as Metropolis"):
+            with pytest.raises(ValueError, match=r"step must not sample 'z': PyMC's steps such as Metropolis"):
                 step(variables, blocked=True, compile_kwargs={"mode": mode})
 
 
@@ -188,7 +188,7 @@ def test_other_steps_are_found_out_in_results(function):
 
 
 def test_sequential_monte_carlo_is_refused():
-    with model_of("flat"), pytest.raises(ValueError, match="cannot move a partition"):
+    with model_of("flat"), pytest.raises(ValueError, match="cannot update a partition"):
         pm.sample_smc(10, chains=1, cores=1, progressbar=False)
 
 

@@ -1,1 +1,1 @@
-"""Labels as an index of parameters: which rows of a likelihood depend on the label of which item, and their table."""
+"""Labels as an index of parameters: which rows of a likelihood depend on each item's label, and their table."""

@@ -1,4 +1,4 @@
-"""Following the labels of a partition through a graph: walks, present values, and the items of each entry."""
+"""Tracing the labels of a partition through a graph: walks, current values, and the item of each entry."""
 
 from typing import NamedTuple
 
@@ -84,12 +84,12 @@ def _perform(node, values):
 
 
 class LabelFlow:
-    """Finds for each entry of a variable the one item on whose label it depends.
+    """Finds for each entry of a variable the single item on whose label it depends.
 
-    ``sources`` has the variables to begin with, for each an array of numbers of items: usually the labels, with the
-    numbers of all items.  By induction over the graph: if entry e of a variable is a function of entries of inputs that
-    depend on the label of item i or on none, then so does e.  Conditions of checks, and inputs whose shape alone
-    matters, are not followed, unless the shape itself may depend on labels.
+    ``sources`` maps initial variables to arrays of item numbers: usually the labels to the numbers of all items.  By
+    induction over the graph: if entry e of a variable is a function of input entries that depend on the label of item
+    i or on no label, then so does e.  Conditions of checks are not traced, nor inputs of which only the shape matters,
+    unless the shape itself may depend on labels.
     """
 
     def __init__(self, sources, present):
@@ -97,26 +97,26 @@ class LabelFlow:
         self._items, self._varying_shapes = dict(sources), {}
 
     def within(self, sources, given):
-        """The flow through an inner graph, given values of its inputs."""
+        """The flow through an inner graph, given the values of its inputs."""
         return LabelFlow(sources, PresentValues(given))
 
     def __call__(self, variable):
-        """Numbers of the items whose labels entries depend on, or None; ``NotItemwise`` if labels may mix."""
+        """Numbers of the items on whose labels entries depend, or None; ``NotItemwise`` if labels may mix."""
         for one in postorder(variable, self._followed, self._items):
             self._items[one] = self._find(one)
         return self._items[variable]
 
     def static(self, variable):
-        """Return the value of an index that picks among entries that depend on different labels.
+        """Return the value of an index that selects among entries that depend on different labels.
 
-        Raises ``NotItemwise`` if the index is not the same at all points.
+        Raises ``NotItemwise`` if the index varies between points.
         """
         read = self.present.read_input(variable)
         if read in self._sources:
-            raise NotItemwise("values that depend on labels are picked by an index that depends on labels as well")
+            raise NotItemwise("an index that depends on labels selects among values that depend on labels")
         if read is not None:
             raise NotItemwise(
-                f"values that depend on labels are picked by an index that depends on {read.name!r}, which is sampled"
+                f"an index that depends on {read.name!r}, which is sampled, selects among values that depend on labels"
             )
         return self.present(variable)
 
@@ -144,7 +144,7 @@ class LabelFlow:
         return items_of_outputs(variable.owner.op, variable.owner, items, self)[variable.index]
 
     def _shape_varies(self, node):
-        """Whether the shape of the first input may depend on values of labels, as that of their unique values."""
+        """Whether the shape of the first input may depend on values of labels, as for their unique values."""
         first = node.inputs[0]
         if None not in first.type.shape:
             return False
@@ -155,7 +155,7 @@ class LabelFlow:
 
 
 def _inputs_of_lengths(variable):
-    """What lengths are computed from; that of a variable that nothing computes depends on no value."""
+    """Inputs from which lengths are computed; the length of a variable without inputs depends on no value."""
     node = variable.owner
     if node is None or (isinstance(node.op, Shape | Shape_i) and node.inputs[0].owner is None):
         return ()
@@ -172,18 +172,17 @@ class Term(NamedTuple):
 
 
 def not_itemwise(name, partition, reason):
-    """The error for a variable that uses labels in a way that has no table."""
+    """Return the error for a variable whose use of labels has no table."""
     return ValueError(
-        f"{name!r} is no sum of terms with the label of one item of partition {partition!r} each: {reason}. Each row "
-        "of its log-probability may depend on the label of one item only, as with "
-        f"parameter[{partition}] or parameter[{partition}][item_of_row]"
+        f"{name!r} must be a sum of terms that each depend on the label of one item of partition {partition!r}: "
+        f"{reason}. Index parameters by labels, as in parameter[{partition}] or parameter[{partition}][item_of_row]"
     )
 
 
 def terms_of(model, partition):
     """List the terms that depend on labels, except the data of mixtures, whose parameters are integrated out.
 
-    Jacobians of transforms are left out: they do not depend on labels.
+    Jacobians of transforms are omitted, since they do not depend on labels.
     """
     uses = other_uses(model, partition)
     for variable in uses:
@@ -194,9 +193,9 @@ def terms_of(model, partition):
             )
         if variable in model.free_RVs and _transform_depends(model, variable, partition):
             raise ValueError(
-                f"the bounds of {variable.name!r} depend on the labels of partition {partition.name!r}, so that its "
-                "value is not the same in another cluster: use a variable with fixed bounds, such as Uniform(0, 1), "
-                f"and let a deterministic scale it by the parameters of the cluster; or give {variable.name!r} "
+                f"the bounds of {variable.name!r} must not depend on the labels of partition {partition.name!r}, since "
+                "its value would change with the cluster: use a variable with fixed bounds, such as Uniform(0, 1), and "
+                f"scale it by the parameters of the cluster in a deterministic; or give {variable.name!r} "
                 "default_transform=None"
             )
     labels = model.rvs_to_values[partition]
@@ -209,17 +208,17 @@ def terms_of(model, partition):
 
 
 def _check_all_rows(model, variable, partition):
-    """Refuse what multiplies the log-probability of some rows: the partition would not have its posterior law."""
+    """Refuse factors on the log-probability of some rows, which would change the posterior of the partition."""
     if any(isinstance(one.owner.op, MinibatchOp) for one in _computed(model, variable)):
         raise ValueError(
-            f"{variable.name!r} uses pm.Minibatch and the labels of partition {partition.name!r}, whose step needs all "
-            "rows. Give it the data themselves; see the page about large data"
+            f"{variable.name!r} must not use pm.Minibatch, since it depends on the labels of partition "
+            f"{partition.name!r}, whose step needs all rows. Pass all data; see the page about large data"
         )
     if isinstance(variable.owner.op, MinibatchRandomVariable):
         raise ValueError(
             f"total_size of {variable.name!r} must be None, since it depends on the labels of partition "
-            f"{partition.name!r}: it would multiply the log-probability of the rows, and labels would not have their "
-            "posterior law"
+            f"{partition.name!r}: it would multiply the log-probability of the rows and change the posterior of the "
+            "labels"
         )
 
 
@@ -237,7 +236,7 @@ def _transform_depends(model, variable, partition):
 
 
 def _summands(graph, labels):
-    """Graphs that depend on labels and whose entries add up to those of a graph, but for a constant."""
+    """Graphs that depend on labels and whose entries sum to the entries of a graph, up to a constant."""
     node = graph.owner
     if labels not in set(ancestors([graph])):
         return []
@@ -248,7 +247,7 @@ def _summands(graph, labels):
         return _summands(first, labels)
     if isinstance(node.op, CheckAndRaise):
         return [node.op(part, *node.inputs[1:]) for part in _summands(first, labels)]
-    # An array may be broadcast by what it is added to or multiplied by, so that its entries count several times.
+    # Adding or multiplying may broadcast an array, so that its entries count several times.
     if not isinstance(node.op, Elemwise) or graph.type.ndim > 0:
         return [graph]
     operation = node.op.scalar_op
@@ -264,7 +263,7 @@ def _summands(graph, labels):
 
 
 def _multiples(node, labels):
-    """Multiples of the summands of the only factor that depends on labels, or nothing if there are several."""
+    """Multiples of the summands of the only factor that depends on labels; empty if there are several such factors."""
     dependent = [place for place, one in enumerate(node.inputs) if labels in set(ancestors([one]))]
     if len(dependent) > 1 or (dependent == [1] and isinstance(node.op.scalar_op, TrueDiv)):
         return []

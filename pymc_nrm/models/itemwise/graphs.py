@@ -1,4 +1,4 @@
-"""Graphs: walks through them, and graphs in which operations are replaced."""
+"""Walks through graphs, and graphs in which operations are replaced."""
 
 from pytensor.compile.builders import OpFromGraph
 from pytensor.graph.replace import clone_replace
@@ -6,7 +6,7 @@ from pytensor.graph.traversal import toposort
 
 
 def postorder(variable, inputs_of, done):
-    """Yield a variable and what it is computed from, inputs first, without those that are done."""
+    """Yield a variable and its ancestors, inputs first, without those that are done."""
     stack = [variable]
     while stack:
         last = stack[-1]
@@ -20,8 +20,8 @@ def postorder(variable, inputs_of, done):
 
 
 def rebuilt(graphs, replaced):
-    """Graphs in which some operations are replaced, given for each the new outputs of its node with new inputs, or None
-    to keep it.
+    """Graphs with operations replaced: ``replaced`` maps a node with new inputs to its new outputs, or None to keep
+    it.
     """
     changed = {}
     for node in toposort(graphs):
@@ -35,7 +35,7 @@ def rebuilt(graphs, replaced):
 
 
 def expanded(graphs):
-    """Graphs in which operations that are graphs themselves are replaced by these."""
+    """Graphs in which operations that contain a graph are replaced by it."""
 
     def inner(node, inputs):
         if not isinstance(node.op, OpFromGraph):
@@ -44,10 +44,10 @@ def expanded(graphs):
         replacements = dict(zip(graph.inputs, inputs, strict=True))
         if hasattr(graph, "bind"):
             return graph.bind(replacements)
-        # Graphs of operations can be changed in older releases of PyTensor.
+        # Older releases of PyTensor allow changes to graphs of operations.
         return clone_replace(list(graph.outputs), replacements, rebuild_strict=False)
 
-    # Such an operation may hold others.
+    # Such an operation may contain others.
     while any(isinstance(node.op, OpFromGraph) for node in toposort(graphs)):
         graphs = rebuilt(graphs, inner)
     return graphs

@@ -1,4 +1,4 @@
-"""Log-probabilities of the rows of each item in each slot, for likelihoods whose parameters are indexed by labels."""
+"""Log-probabilities of the rows of each item in each slot, for likelihoods that index parameters by labels."""
 
 from functools import partial
 from itertools import pairwise
@@ -23,11 +23,11 @@ _RELATIVE, _ABSOLUTE = 1e-8, 1e-8
 
 
 def check_lengths(model, partition, parts, given, max_clusters):
-    """Check that whatever labels index is long enough for the largest label; machine code need not find out.
+    """Check that arrays indexed by labels are long enough for the largest label, since machine code may not check.
 
-    Variables that the model samples must not be longer either: no label would reach their last entries.  Arrays that
-    are given may be longer, and so may what is indexed by something else than the labels alone.  With as many items as
-    slots, lengths say nothing: names of dimensions must differ, and variables without one are returned.
+    Variables that the model samples must not be longer either: no label would reach their last entries.  Data may be
+    longer, and so may arrays indexed by more than labels.  If there are as many items as slots, lengths cannot
+    distinguish them: names of dimensions must differ, and variables without a dimension are returned.
     """
     labels, unnamed = model.rvs_to_values[partition], set()
     dim_of_items = (model.named_vars_to_dims.get(partition.name) or (None,))[0]
@@ -63,14 +63,14 @@ def check_lengths(model, partition, parts, given, max_clusters):
                     continue
                 if wrong is not None:
                     raise ValueError(
-                        f"{part.name!r} indexes {wrong} with the labels of partition {partition.name!r}, which has "
-                        f"{max_clusters} slots, but axis {axis} has length {length}: give it the length of max_clusters"
+                        f"axis {axis} of {wrong} must have the length of max_clusters, {max_clusters}, since "
+                        f"{part.name!r} indexes it with the labels of partition {partition.name!r}; got {length}"
                     )
     return sorted(unnamed)
 
 
 def _sources(base, axis, length, model, present):
-    """Names of the sampled variables, and of the data, of this length along an axis that an array is computed from."""
+    """Names of the sampled variables and of the data that an array depends on and that have this length on an axis."""
     used = set(ancestors([base]))
     graphs = zip(model.free_RVs, model.replace_rvs_by_values(model.free_RVs), strict=True)
     sampled = [(rv.name, graph) for rv, graph in graphs if model.rvs_to_values[rv] in used]
@@ -89,7 +89,7 @@ def _described(base, model, present):
 
 
 def random_points(point, count):
-    """Add standard normal noise to a point, in the scale of value variables; discrete variables keep their values."""
+    """Add standard normal noise to a point, on the scale of value variables; discrete variables keep their values."""
     rng = np.random.default_rng(_SEED_OF_POINTS)
     return [{name: with_noise(value, rng) for name, value in point.items()} for _ in range(count)]
 
@@ -103,7 +103,7 @@ def with_noise(value, rng):
 
 
 def wrong_row(rows, items, n, slots, rng):
-    """Find a row whose value at random labels is not that of the label of its item alone."""
+    """Find a row whose value at random labels differs from its value if all items have the label of its own item."""
     labels = rng.choice(slots, n)
     values = rows(labels)
     with np.errstate(invalid="ignore"):
@@ -115,14 +115,14 @@ def wrong_row(rows, items, n, slots, rng):
     return None if right.all() else int(np.argmin(right))
 
 
-# Numbers of random points, and of labels at each, at which rows are checked.
+# Numbers of random points, and of labels at each point, at which rows are checked.
 _RANDOM_POINTS = 3
 _LABELS_AT_A_CHECK = 8
 _SEED = 20261122
 
 
 class Part(NamedTuple):
-    """Whose label the rows of a term depend on."""
+    """The items on whose labels the rows of a term depend."""
 
     # Name of the variable or potential.
     name: str
@@ -132,7 +132,7 @@ class Part(NamedTuple):
 
 
 def kept_axes(part):
-    """Which axes of a part remain in its rows."""
+    """Axes of a part that remain in its rows."""
     return tuple(length > 1 for length in part.items.shape)
 
 
@@ -146,7 +146,7 @@ def summed(graph, part):
 
 @kernel
 def add_rows(values, items, columns, table):
-    """Write sums of the rows of items, given values (m, n_rows), into m columns of a table; NaN is impossible."""
+    """Write sums of the rows of items, given values (m, n_rows), into m columns of a table; NaN becomes -inf."""
     m, n_rows = values.shape
     for i in range(table.shape[0]):
         for j in range(m):
@@ -170,7 +170,7 @@ def computed_by_slot(graphs):
 
 
 def _lifted(op, inputs):
-    """An elementwise function of entries that one index picks, as entries of a function, if it has this form."""
+    """Rewrite an elementwise function of entries with a common index as entries of a function, if it has this form."""
     indexed = [one for one in inputs if computed_by(one, AdvancedSubtensor)]
     if not indexed or any(one not in indexed and not all(one.type.broadcastable) for one in inputs):
         return None
@@ -196,12 +196,12 @@ def _same(one, other):
 class ItemTable:
     """Log-probabilities of the rows of items given labels, for one partition of a model.
 
-    The terms of the log-probability that use labels as an index must be sums of rows with the label of one item each;
-    this is shown from the graph when the table is made.
+    Terms of the log-probability that use labels as an index must be sums of rows that each depend on the label of one
+    item; the constructor proves this from the graph.
     """
 
-    # The elementwise log-probability is compiled once, without a change, and called with the same label for all items.
-    # A value that is not a number counts as impossible.
+    # The elementwise log-probability is compiled once, unchanged, and called with the same label for all items.
+    # NaN counts as impossible.
 
     def __init__(self, model, partition, max_clusters, point, compile_kwargs=None):
         self._model, self._partition, self._max_clusters = model, partition, max_clusters
@@ -211,7 +211,7 @@ class ItemTable:
         self.refresh(point)
 
     def refresh(self, point=None):
-        """Read data and indices again, since ``pm.set_data`` may have changed them, and check all again."""
+        """Read data and indices again, since ``pm.set_data`` may have changed them, and repeat all checks."""
         self._fresh = False
         if point is not None:
             self._read(point)
@@ -227,7 +227,7 @@ class ItemTable:
         add_rows(self._in_slots(point, slots), self._items, columns, table)
 
     def values(self, point, labels, by_term=False):
-        """Return the log-probability of the rows of each item at given labels, without rows that depend on none."""
+        """Return the log-probability of the rows of each item at the labels, omitting rows that depend on no label."""
         if not self._fresh:
             self._read(point)
         rows = self._rows(self._arguments(point), labels)
@@ -258,7 +258,7 @@ class ItemTable:
         except NotItemwise as error:
             raise not_itemwise(term.name, self._partition.name, str(error)) from None
         except IndexError as error:
-            raise ValueError(f"an index that {term.name!r} depends on is out of bounds: {error}") from error
+            raise ValueError(f"an index on which {term.name!r} depends is out of bounds: {error}") from error
 
     def _compile(self, parts, flow):
         graphs = with_conditions_by_row([part.graph for part in parts], flow)
@@ -271,7 +271,7 @@ class ItemTable:
             self._function.trust_input = True
 
     def _find_rows(self, point):
-        """Find the places of the rows of all parts, and their items."""
+        """Find the positions of the rows of all parts, and their items."""
         self._labels.fill(self._max_clusters - 1)
         try:
             rows = self._evaluate(self._arguments(point))
@@ -292,8 +292,8 @@ class ItemTable:
             row = int(np.argmax(never))
             raise ValueError(
                 f"the log-probability of {self._name(row)!r} is NaN in every cluster for item {self._items[row]} of "
-                f"partition {self._partition.name!r} where sampling starts: look for NaN in its data and covariates, "
-                "or start elsewhere"
+                f"partition {self._partition.name!r} at the initial point: check its data and covariates for NaN, or "
+                "change the initial point"
             )
         rng = np.random.default_rng(_SEED)
         for nearby in random_points(point, _RANDOM_POINTS):
@@ -325,7 +325,7 @@ class ItemTable:
         return np.concatenate([np.zeros(0), *self._evaluate(arguments)])
 
     def _in_slots(self, point, slots):
-        """The values of all rows in some slots. Shapes: ``slots`` (m,); returns (m, n_rows)."""
+        """Values of all rows in the slots. Shapes: ``slots`` (m,); returns (m, n_rows)."""
         if self._buffer.shape[0] < len(slots):
             self._buffer = np.empty((len(slots), self._n_rows))
         values, arguments = self._buffer[: len(slots)], self._arguments(point)

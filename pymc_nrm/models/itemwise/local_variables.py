@@ -1,4 +1,4 @@
-"""The variables of a model that hold parameters of single slots, found by following slots through the graph."""
+"""Free variables that hold the parameters of single slots, found by tracing slots through the graph."""
 
 import functools
 import math
@@ -33,7 +33,7 @@ from pymc_nrm.models.values import in_value_space
 
 
 class Bounds(NamedTuple):
-    """A number is above ``low``, or equal to it if that is attained, and so for ``high``."""
+    """Bounds of a number: above ``low``, or equal to it if attained; likewise for ``high``."""
 
     low: float
     high: float
@@ -46,7 +46,7 @@ _POSITIVE = Bounds(0.0, math.inf)
 
 
 def always_holds(condition):
-    """Whether a condition on entries holds wherever its inputs are finite, shown from the operations in it."""
+    """Whether a condition on entries holds wherever its inputs are finite, proved from its operations."""
     node = condition.owner
     if node is None:
         return isinstance(condition, Constant) and bool(np.all(condition.data))
@@ -125,7 +125,7 @@ def _negative(one):
     return Bounds(-one.high, -one.low, one.high_attained, one.low_attained)
 
 
-# Bounds of an elementwise function, given those of its arguments.
+# Bounds of an elementwise function, from the bounds of its arguments.
 _RULES = {
     (basic.Exp, scalar_math.Softplus): lambda one: _POSITIVE,
     (scalar_math.Sigmoid,): lambda one: Bounds(0.0, 1.0),
@@ -143,14 +143,14 @@ _RULES = {
 }
 
 
-# Flat variables have no prior to draw from, and nothing shows that draws of a CustomDist have its density.
+# Flat variables have no prior to draw from, and draws of a CustomDist need not follow its density.
 _WITHOUT_PRIOR = (type(pm.Flat.rv_op), type(pm.HalfFlat.rv_op), CustomDistRV)
 
 _MIXED = "labels of several items"
 
 
 def with_conditions_by_row(graphs, flow):
-    """Let conditions on parameters make only their own row impossible. Conditions whose rows cannot be told apart make
+    """Let conditions on parameters make only their own row impossible. Conditions whose rows cannot be separated make
     all rows impossible, as in PyMC.
     """
 
@@ -173,7 +173,7 @@ def _by_row(node, value, flow):
 
 
 def _known(variable, flow):
-    """Whose labels entries depend on, None if on none, ``_MIXED`` where those of several items may meet."""
+    """Items on whose labels entries depend: None for no label, ``_MIXED`` where labels of several items may mix."""
     try:
         items = flow(variable)
     except NotItemwise:
@@ -182,7 +182,7 @@ def _known(variable, flow):
 
 
 def leaves(condition):
-    """The conditions that must all hold, before any reduction over all of their entries."""
+    """Conditions that must all hold, before any reduction over all of their entries."""
     node = condition.owner
     op = None if node is None else node.op
     reduced = isinstance(op, All) and condition.type.ndim == 0
@@ -192,7 +192,7 @@ def leaves(condition):
 
 
 def _aligned(leaf, items, rows):
-    """Whether a condition holds in each row, along the axes of the value; in all rows, if they cannot be told apart."""
+    """Condition of each row, along the axes of the value; of all rows jointly if they cannot be separated."""
     known = isinstance(items, np.ndarray) and isinstance(rows, np.ndarray)
     if not known or not np.array_equal(items.squeeze(), rows.squeeze()):
         return pt.all(leaf)
@@ -203,12 +203,12 @@ def _aligned(leaf, items, rows):
 
 
 def local_variables(model, partition, max_clusters, point):
-    """The free variables whose entries for empty slots depend on nothing but their prior, in the order of the model.
+    """Free variables whose entries for empty slots depend only on their prior, in the order of the model.
 
     A variable of K entries along its first axis is *local* if entry s of its log-probability depends on entry s of
     local variables only and not on labels, and if everything else reads it at indices that are labels.  Then entries of
-    empty slots, given all other variables, have their prior as full conditional.  Both are shown from the graph: what
-    nothing shows makes a variable not local, which costs speed and is as exact.
+    empty slots, given all other variables, have their prior as full conditional.  Both are proved from the graph: a
+    variable without a proof is not local, which costs speed but not exactness.
     """
     terms = [*model.free_RVs, *model.observed_RVs, *model.potentials]
     graphs = dict(zip(terms, expanded(model.logp(vars=terms, sum=False)), strict=True))
@@ -236,8 +236,8 @@ def _may_be_local(model, rv, value, max_clusters):
 
 
 def _reaches_all_values(rv, transform):
-    """Whether a transform is the default one. Another may not reach all values, which then have no density; draws would
-    still have them.
+    """Whether a transform is the default one. Another transform may not reach all values; unreached values would have
+    no density, but draws could take them.
     """
     usual = default_transform(rv.owner.op, rv)
     if transform is None or usual is None:
@@ -251,7 +251,7 @@ def _reaches_all_values(rv, transform):
 
 
 def _uses(value, labels, max_clusters, graphs, given):
-    """The terms that depend on slots that may be empty, and whether each entry of them depends on its own slot only."""
+    """Terms that depend on slots that may be empty, and whether each of their entries depends on its own slot only."""
     flow = SlotFlow(value, labels, max_clusters, PresentValues(given))
     found = {}
     for term, graph in graphs.items():
@@ -278,7 +278,7 @@ class SlotFlow(LabelFlow):
     def static(self, variable):
         """Return the value of a constant index; data may change."""
         if any(isinstance(one, SharedVariable) for one in ancestors([variable])):
-            raise NotItemwise("slots are picked by an index that may change")
+            raise NotItemwise("slots are selected by an index that may change")
         return super().static(variable)
 
     def _find(self, variable):
@@ -296,7 +296,7 @@ class SlotFlow(LabelFlow):
                 raise NotItemwise("a condition on a parameter may fail in an empty slot")
 
     def _reads_labels(self, node):
-        """Whether entries of slots are read at labels, and so of occupied slots."""
+        """Whether entries of slots are read at labels, and so only in occupied slots."""
         slots = self._items.get(node.inputs[0])
         if slots is None:
             return False
@@ -331,7 +331,7 @@ class SlotFlow(LabelFlow):
 class EmptySlots:
     """Draws entries of local variables for empty slots from their prior given all other variables.
 
-    That is their full conditional, see `local_variables`, so that a draw leaves the posterior invariant.
+    The prior is their full conditional, see `local_variables`, so a draw leaves the posterior invariant.
     """
 
     def __init__(self, model, variables, compile_kwargs=None):
@@ -343,7 +343,7 @@ class EmptySlots:
         others = [rv for rv in model.free_RVs if rv not in variables]
         given = dict(zip(others, model.replace_rvs_by_values(others), strict=True))
         graphs = graph_replace(graphs, given, strict=False)
-        # Generators of this object, which draws of nobody else change.
+        # Generators of this object, which no other code advances.
         shared = [variable for variable in graph_inputs(graphs) if isinstance(variable.type, RandomType)]
         own = {generator: pytensor.shared(np.random.default_rng(0)) for generator in shared}
         self._generators = list(own.values())
@@ -355,7 +355,7 @@ class EmptySlots:
         self._function.trust_input = True
 
     def reseed(self, rng):
-        """Seed the draws by one number of a generator."""
+        """Seed the draws from one draw of a generator."""
         reseed_rngs(self._generators, int(rng.integers(2**63)))
 
     @property

@@ -1,8 +1,8 @@
-"""Rules of operations: from the items whose labels the inputs depend on to those of the outputs.
+"""Rules of operations: which items' labels the outputs depend on, given the items of the inputs.
 
-Arrays say on whose label each entry of a tensor depends.  Such an array has the number of dimensions of the tensor, and
-broadcasts to its shape: along an axis of length one all entries depend on the same label.  An entry is the number of an
-item, or ``FREE`` if no label matters.
+Arrays hold the item on whose label each entry of a tensor depends.  Such an array has the number of dimensions of the
+tensor, and broadcasts to its shape: along an axis of length one all entries depend on the same label.  An entry is the
+number of an item, or ``FREE`` if it depends on no label.
 """
 
 from functools import singledispatch
@@ -28,17 +28,17 @@ from pytensor.tensor.subtensor import (
 
 from pymc_nrm.models.itemwise.graphs import expanded
 
-_MASKED = "a mask picks entries along axes that are not told apart"
+_MASKED = "a mask selects entries along axes on which all entries depend on the same label"
 
 FREE = -1
 
 
 class NotItemwise(Exception):
-    """Nothing shows that a value depends on the label of one item only; the message is the reason."""
+    """A value may depend on the labels of several items; the message is the reason."""
 
 
 def combine(arrays, operation):
-    """Whose label an entry depends on that is computed from one entry of each of several tensors."""
+    """Items for entries that are each computed from one entry of each tensor."""
     first, *others = arrays
     for other in others:
         if other is first:
@@ -50,7 +50,7 @@ def combine(arrays, operation):
 
 
 def uniform_along(items, axes, reason):
-    """Reduce axes along which all entries depend on the same item, or on none, to length one."""
+    """Reduce axes to length one; all entries along each must depend on the same item, or on none."""
     axes = tuple(axis for axis in axes if items.shape[axis] > 1)
     if not axes:
         return items
@@ -61,13 +61,13 @@ def uniform_along(items, axes, reason):
 
 
 def only_item(arrays):
-    """The one item that all entries of all arrays depend on, or None if there are several."""
+    """The single item that all entries of all arrays depend on, or None if there are several."""
     found = {int(item) for array in arrays for item in np.unique(array[array >= 0])}
     return found.pop() if len(found) == 1 else None
 
 
 def grouped(items):
-    """Let entries that depend on no label join others along an axis, if these all depend on the same one."""
+    """Let entries that depend on no label join others along an axis, if all others depend on the same label."""
     for axis in range(items.ndim):
         try:
             shorter = uniform_along(items, [axis], "")
@@ -79,10 +79,10 @@ def grouped(items):
 
 
 def picked(base, items, index, known, flow):
-    """Whose labels the entries of ``base[index]`` depend on."""
-    # Along an axis where all entries of the base depend on the same label, it does not matter which one is picked.
+    """Items on whose labels the entries of ``base[index]`` depend."""
+    # Along an axis where all entries of the base depend on the same label, any index gives the same item.
     if any(known.get(part) is not None for one in index if isinstance(one, slice) for part in _parts(one)):
-        raise NotItemwise("labels say where a slice begins or ends")
+        raise NotItemwise("the bounds of a slice depend on labels")
     arrays = [one for one in index if not isinstance(one, slice)]
     if any(one.type.dtype == "bool" for one in arrays):
         return _picked_by_mask(items, index, known, flow)
@@ -102,7 +102,7 @@ def _parts(one):
 
 
 def _place(one, length, group, flow):
-    """The numpy index of one axis, of which all entries are alike if the length is one."""
+    """The numpy index of one axis; for an axis of length one, all entries have the same item."""
     if isinstance(one, slice):
         if length == 1:
             return slice(None)
@@ -114,7 +114,7 @@ def _place(one, length, group, flow):
 
 
 def _at_group(items, index, group, ndim):
-    """Put axes of the index where numpy puts them: at the first array if all arrays are adjacent, else in front."""
+    """Place axes of the index as numpy does: at the first array if all arrays are adjacent, else in front."""
     places = [axis for axis, one in enumerate(index) if not isinstance(one, slice)]
     adjacent = places == list(range(places[0], places[0] + len(places)))
     before = places[0] if adjacent else 0
@@ -151,11 +151,11 @@ def _picked_by_mask(items, index, known, flow):
 
 
 def written(inputs, items, index, known, replaces, flow):
-    """Whose labels the entries of a tensor depend on after some were set or increased."""
+    """Items on whose labels the entries of a tensor depend after some entries were set or increased."""
     if any(one is not None for one in known.values()):
         if all(isinstance(one, slice) or known.get(one) is not None for one in index):
-            raise NotItemwise("labels say which entries of a tensor are changed, so that these depend on all labels")
-        raise NotItemwise("labels are a part of an index that says which entries of a tensor are changed")
+            raise NotItemwise("labels determine which entries of a tensor are set, so these depend on all labels")
+        raise NotItemwise("labels are part of an index that determines which entries of a tensor are set")
     places = []
     for one in index:
         parts = _parts(one) if isinstance(one, slice) else [one]
@@ -177,21 +177,21 @@ def written(inputs, items, index, known, replaces, flow):
 
 @singledispatch
 def items_of_outputs(op, node, items, flow):
-    """Whose labels the entries of the outputs depend on; ``items`` has None for inputs that depend on no label."""
-    # An operation without a rule may mix all entries of all inputs: this is no harm if all depend on the same item.
+    """Items on whose labels the entries of outputs depend; ``items`` has None for inputs that depend on no label."""
+    # An operation without a rule may mix all entries of all inputs, which is harmless if all depend on the same item.
     item = only_item([one for one in items if one is not None])
     if item is None:
         raise _without_rule(op)
     return [np.full((1,) * getattr(output.type, "ndim", 0), item) for output in node.outputs]
 
 
-# Operations whose result has entries of the first input only.
+# Operations whose outputs only have entries of the first input.
 _PICKING = (Alloc, Reshape, JoinDims, SplitDims, SpecifyShape, Repeat, Split, Subtensor, AdvancedSubtensor)
 _PICKING += (DimShuffle, ScalarFromTensor, TensorFromScalar)
 
 
 def entry_sources(variable):
-    """Variables that have all entries of a variable, unchanged; None if an operation computes them."""
+    """Variables that have all entries of a variable, unchanged; None if an operation computes the entries."""
     node = variable.owner
     op = None if node is None else node.op
     if isinstance(op, _PICKING):
@@ -206,18 +206,18 @@ def _name(op):
 
 
 def _without_rule(op):
-    return NotItemwise(f"{_name(op)} is an operation of which nothing shows that it keeps the labels of items apart")
+    return NotItemwise(f"{_name(op)} may combine labels of different items")
 
 
 def _first_only(op, items):
-    """Whose labels the entries of the first input depend on, if no other input depends on labels."""
+    """Items on whose labels the entries of the first input depend, if no other input depends on labels."""
     if items[0] is None or any(one is not None for one in items[1:]):
         raise _without_rule(op)
     return items[0]
 
 
 def _runs_over_items(op):
-    return f"{_name(op)} runs over items before the log-probability"
+    return f"{_name(op)} combines items before the log-probability"
 
 
 def _padded(items, ndim):
@@ -324,7 +324,7 @@ def _dot(op, node, items, flow):
 
 
 def _product(op, items):
-    """Whose labels the entries of a product of matrices, the last two axes, depend on."""
+    """Items on whose labels the entries of a product of matrices, the last two axes, depend."""
     summed = zip(items, (-1, -2), strict=True)
     sides = [uniform_along(one, [one.ndim + axis], _runs_over_items(op)) for one, axis in summed if one is not None]
     return combine(sides, _name(op))
@@ -348,7 +348,7 @@ def _blockwise(op, node, items, flow):
 
 
 def _split_index(op, node, items, start):
-    """The entries of an index, as variables or slices of them, and whose labels they depend on."""
+    """Entries of an index, as variables or slices of variables, and the items on whose labels they depend."""
     known = dict(zip(node.inputs[start:], items[start:], strict=True))
     return unflatten_index_variables(node.inputs[start:], op.idx_list), known
 
@@ -367,7 +367,7 @@ def _inc_subtensor(op, node, items, flow):
 
 @items_of_outputs.register(Scan)
 def _scan(op, node, items, flow):
-    """Find whose labels the outputs of a scan depend on, by following the inner graph until nothing changes."""
+    """Trace labels through a scan: follow the inner graph until nothing changes."""
     info, inputs, outputs = op.info, op.inner_inputs, expanded(op.inner_outputs)
     states = [
         *zip(op.inner_mitsot_grouped(inputs), op.outer_mitsot(node.inputs), op.inner_mitsot_outs(outputs), strict=True),
@@ -381,7 +381,7 @@ def _scan(op, node, items, flow):
     new = op.inner_nitsot_outs(outputs)
     of = dict(zip(node.inputs, items, strict=True))
     if info.n_mit_mot or info.as_while or of[node.inputs[0]] is not None or len(states) + len(new) < len(node.outputs):
-        raise NotItemwise("a scan has states or a number of steps that labels cannot be followed through")
+        raise NotItemwise("labels cannot be traced through the states or the number of steps of a scan")
     found, given = {}, {}
     stepwise = [*zip(op.inner_seqs(inputs), op.outer_seqs(node.inputs), strict=True)]
     stepwise += [(one, outer) for inner, outer, _ in states for one in inner]
