@@ -387,7 +387,7 @@ def _scan(op, node, items, flow):
     stepwise += [(one, outer) for inner, outer, _ in states for one in inner]
     for inner, outer in stepwise:
         given[inner] = flow.present(outer)[0]
-        found[inner] = None if of[outer] is None else uniform_along(of[outer], [0], "Scan runs over items")[0]
+        found[inner] = None if of[outer] is None else uniform_along(of[outer], [0], "Scan combines items")[0]
     for inner, outer in zip(op.inner_non_seqs(inputs), op.outer_non_seqs(node.inputs), strict=True):
         given[inner], found[inner] = flow.present(outer), of[outer]
     before = None
