@@ -313,7 +313,7 @@ def _checked_rows(title, rows, partition):
     if wrong.any():
         row = int(wrong.argmax())
         raise ValueError(
-                f"{title} must be items of partition {partition.name!r}, whole numbers from 0 to {n - 1}; got "
+            f"{title} must be items of partition {partition.name!r}, whole numbers from 0 to {n - 1}; got "
             f"{items[row]} in row {row}"
         )
     return items.astype("int64")

@@ -256,8 +256,7 @@ def _check_rows(name, dims, model):
     """Check that a partition of rows in chunks has no dims, and is the only one in the model."""
     if dims is not None:
         raise ValueError(
-                f"dims of Partition {name!r} must be None with rows, since results hold only the followed rows; got "
-            f"{dims}"
+            f"dims of Partition {name!r} must be None with rows, since results hold only the followed rows; got {dims}"
         )
     for other in model.free_RVs:
         if other.owner is not None and isinstance(getattr(other.owner.op, "kind", None), Chunked):

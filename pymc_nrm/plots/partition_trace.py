@@ -105,7 +105,7 @@ def plot_partition_trace(
 def trace_quantities(idata, var_name):
     """Dataset of the scalar quantities of each draw, dims (chain, draw), in the order of rows."""
     quantities = partition_quantities(idata, var_name)
-        # The diagnostics of a result have the log joint density, if they belong to these draws.
+    # The diagnostics of a result have the log joint density, if they belong to these draws.
     group = f"/{GROUP}/{quantities.attrs['partition']}"
     if isinstance(idata, xr.DataTree) and "log_joint" not in quantities and group in idata.groups:
         stored = idata[group]

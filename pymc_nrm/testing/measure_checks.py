@@ -67,9 +67,9 @@ def check_measure(measure: Any, *, compiled: bool = True, random_seed: int = 0) 
         Seed of all draws; for a correct measure the check fails for about one seed in ten thousand.
 
     Raises
-        If two values disagree; the message names the function and shows both values.
+    ------
     CheckError
-        If figures disagree; the message names the function and has both figures.
+        If two values disagree; the message names the function and shows both values.
     NotImplementedError
         If the measure lacks a function.
 

@@ -69,7 +69,10 @@ REFUSED = {
     "lagged": (lagged, "combines labels of different items"),
     "one item and all": (one_item_and_all, "combines labels of different items"),
     "sampled index": (sampled_index, "an index that depends on 'subject', which is sampled, selects"),
-    "labels of labels": (lambda z: of_y(normal("mean")[z][z]), "an index that depends on labels selects among values that depend on labels"),
+    "labels of labels": (
+        lambda z: of_y(normal("mean")[z][z]),
+        "an index that depends on labels selects among values that depend on labels",
+    ),
     "running sums": (lambda z: of_y(pt.cumsum(normal("mean")[z])), "CumOp combines items|Cumsum combines items"),
     "covariance between items": (
         lambda z: pm.MvNormal("y", normal("mean")[z], chol=FACTOR, observed=Y),

@@ -35,7 +35,11 @@ def without_gradient(value, measure, counts):
 # What is done to the result of a function, and the message.  Sizes in falling order have the right probability in the
 # second row, and only few items are wrong.
 WRONG = [
-    (base.log_eppf, lambda value, m, counts: value + 1e-3 * len(counts), "the sum of the probabilities of all partitions of 1 items"),
+    (
+        base.log_eppf,
+        lambda value, m, counts: value + 1e-3 * len(counts),
+        "the sum of the probabilities of all partitions of 1 items",
+    ),
     (
         base.log_eppf,
         lambda value, m, counts: value + (1e-3 if counts[0] < counts[-1] and counts.sum() > 6 else 0.0),
@@ -62,7 +66,11 @@ WRONG = [(generic, change, f"^{generic.__name__} of Wrong is wrong: .*{message}"
 # Another function is blamed, together with the wrong one or instead of it.
 WRONG += [
     (base.log_eppf, of_other_measure(base.log_eppf, by=1e-3), "^symbolic_log_eppf of Wrong is wrong"),
-    (base.log_joint_term, lambda value, m, n, log_u: value + 1e-3 * n, "log_joint_term of Wrong is wrong: the integral"),
+    (
+        base.log_joint_term,
+        lambda value, m, n, log_u: value + 1e-3 * n,
+        "log_joint_term of Wrong is wrong: the integral",
+    ),
     (base.weights, of_other_measure(base.weights, 1.01), "^weights or log_joint_term of Wrong is wrong: the integral"),
 ]
 

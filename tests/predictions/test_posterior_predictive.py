@@ -229,7 +229,9 @@ def test_data_are_those_of_the_model_now(model, posterior):
         assert first.data[1].values.ravel().tolist() == [7.0] * 4
         with model:
             pm.set_data({"counts_data": np.array([7, 7])})
-        with pytest.raises(ValueError, match="'counts' must have one row for each of the 4 items of partition 'w'; got 2"):
+        with pytest.raises(
+            ValueError, match="'counts' must have one row for each of the 4 items of partition 'w'; got 2"
+        ):
             next(iter(posterior_draws(posterior, model, "w")))
     finally:
         with model:

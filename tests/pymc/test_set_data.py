@@ -131,7 +131,12 @@ def test_effects_follow_the_outcome():
 @pytest.mark.parametrize(
     ("n", "before", "after", "message"),
     [
-        (lambda X: 4, COUNTS, LONGER, r"data of Mixture 'x' must .* 4 items .*got 6 rows\. The number of items is fixed.*n=X\.shape\[0\]"),
+        (
+            lambda X: 4,
+            COUNTS,
+            LONGER,
+            r"data of Mixture 'x' must .* 4 items .*got 6 rows\. The number of items is fixed.*n=X\.shape\[0\]",
+        ),
         (lambda X: pm.Data("other", np.zeros(4)).shape[0], COUNTS, LONGER, r"6 .* The number of items follows 'other'"),
         (lambda X: 4, np.zeros((4, 2)), np.zeros((4, 3)), "data of Mixture 'x' must have 2 columns, .* got 3"),
     ],
@@ -153,7 +158,13 @@ def test_the_log_probability_names_data_and_partition(counts):
 def test_a_start_of_another_length_is_an_error_unless_initvals_replace_it():
     model = by_shape(COUNTS, initval=[0, 0, 1, 1])
     set_counts(model, SHORTER)
-    with model, pytest.raises(ValueError, match=r"initval of partition 'z' must have one label for each of its 2 items; got 4.*initvals=\{'z'"):
+    with (
+        model,
+        pytest.raises(
+            ValueError,
+            match=r"initval of partition 'z' must have one label for each of its 2 items; got 4.*initvals=\{'z'",
+        ),
+    ):
         nrm.MarginalGibbs([model["z"]])
     with model:
         step = nrm.MarginalGibbs([model["z"]], initial_point={"z": np.array([0, 1])})
