@@ -1,0 +1,1 @@
+"""Draws of fixed seeds: whether a change of the code altered them."""
