@@ -4,6 +4,7 @@ import numpy as np
 from helpers import mixture_of
 
 import pymc_nrm as nrm
+from pymc_nrm.families.definitions.principal_normal_wishart import PrincipalNormalWishart
 from pymc_nrm.moves.chunks.chain import Block, Chain, Clusters, Preparation, no_changes, rounded_rows, sum_clusters
 from pymc_nrm.moves.chunks.engine import Engine
 from pymc_nrm.moves.chunks.sweep import draw_law
@@ -13,6 +14,9 @@ from pymc_nrm.testing import exact_posterior, kernel_inputs
 FOLLOWED = {"n_followed": 50, "n_sampled": 150}
 LINE = np.array([[-1.5], [-1.2], [0.2], [1.3], [1.6]])
 PLANE = np.array([[-1.0, 0.3], [-0.8, -0.2], [0.1, 1.4], [0.9, 0.2], [1.2, -0.3]])
+PRINCIPAL = PrincipalNormalWishart(
+    [0.0, 0.0], [1.0, 2.0], np.array([[0.6, -0.8], [0.8, 0.6]]), [0.0], 0.5, [[1.0]], 3.0, [0.5]
+)
 FAMILIES = {
     "wishart": (nrm.NormalWishart(mu=[0.0, 0.0], kappa=0.5, Psi=np.eye(2), nu=4.0), PLANE),
     "gamma": (nrm.NormalGamma(0.0, 0.5, 2.0, 0.5), np.array([[-1.5], [-1.2], [np.nan], [1.3], [1.6]])),
@@ -41,7 +45,7 @@ def blocks_of(X, n_chunks, **options):
 
 def make_chain(family, X, n_chunks=1, n_threads=1, sample=None, **options):
     family, data = kernel_inputs(family, X)
-    centre = (data.center, data.grid) if hasattr(data, "center") else (None, None)
+    centre = getattr(data, "center", None), getattr(data, "grid", None)
     sample = np.arange(len(X)) if sample is None else sample
     engine = Engine(blocks_of(X, n_chunks, **options), n_threads)
     return Chain(engine, Preparation(family, *centre), sample, X[sample])

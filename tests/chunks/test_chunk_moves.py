@@ -4,7 +4,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from chunk_cases import FAMILIES, MEASURES, NEAR_ROWS, make_chain, posterior, run, set_labels
+from chunk_cases import FAMILIES, MEASURES, NEAR_ROWS, PLANE, PRINCIPAL, make_chain, posterior, run, set_labels
 from helpers import assert_law
 
 import pymc_nrm as nrm
@@ -259,10 +259,10 @@ def densities(family, statistics, data, items, rng, one_by_one, together):
     add_densities_of_items(family, panel, data, items, n, together)
 
 
-@pytest.mark.quick("wishart")
-@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.quick("wishart", "principal")
+@pytest.mark.parametrize("family", [*FAMILIES, "principal"])
 def test_densities_of_rows_in_lanes_are_those_of_each(family):
-    chain, rng = make_chain(*FAMILIES[family]), np.random.default_rng(1)
+    chain, rng = make_chain(*(FAMILIES | {"principal": (PRINCIPAL, PLANE)})[family]), np.random.default_rng(1)
     items, one, other = rng.integers(0, 5, LANES), np.empty((3, LANES)), np.empty((3, LANES))
     family = chain.preparation.family
     densities(family, chain.statistics()[0], chain.sample_data, items, rng, one, other)

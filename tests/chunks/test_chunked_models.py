@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pymc as pm
 import pytest
-from chunk_cases import FAMILIES, FOLLOWED, MEASURES, PLANE, in_four_places, sampled
+from chunk_cases import FAMILIES, FOLLOWED, MEASURES, PLANE, PRINCIPAL, in_four_places, sampled
 from helpers import assert_law, learned_dirichlet_process, mixture_of, refused
 from scipy.spatial import cKDTree
 
@@ -60,11 +60,6 @@ def test_density_and_gradient_are_those_of_items(name):
         logp, gradient = model.compile_logp(), model.compile_dlogp()
         scores.append([float(logp(at)), *gradient(at)])
     assert np.allclose(*scores, rtol=1e-8)
-
-
-PRINCIPAL = PrincipalNormalWishart(
-    [0.0, 0.0], [1.0, 2.0], np.array([[0.6, -0.8], [0.8, 0.6]]), [0.0], 0.5, [[1.0]], 3.0, [0.5]
-)
 
 
 @pytest.mark.slow

@@ -274,6 +274,13 @@ class PrincipalNormalWishart(NamedTuple):
         components.add_component_densities(leading(self), panel, data, item, width, values)
         add_shared_density(self, data, item, width, values)
 
+    def add_densities_of_items(self, panel, data, items, n_components, values):
+        components.add_densities_of_items(leading(self), panel, data, items, n_components, values)
+        for lane in range(LANES):
+            shared = log_shared_density(self, data, items[lane])
+            for k in range(n_components):
+                values[k, lane] += shared
+
     draw_item = NormalWishart.draw_item
     component_mean = NormalWishart.component_mean
     component_cdf = NormalWishart.component_cdf

@@ -209,6 +209,8 @@ class SphericalPrincipalNormalWishart(NamedTuple):
         components.add_component_densities(leading(self), panel, data, item, width, values)
         add_shared_density(self, data, item, width, values)
 
+    add_densities_of_items = PrincipalNormalWishart.add_densities_of_items
+
     component_mean = NormalGamma.component_mean
     component_cdf = NormalGamma.component_cdf
 

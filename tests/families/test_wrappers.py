@@ -1,0 +1,118 @@
+"""A wrapper of families defines what the families define, or a table says why it does not."""
+
+import inspect
+
+import pytest
+
+from pymc_nrm.families import (
+    BernoulliBeta,
+    CategoricalDirichlet,
+    MultinomialDirichlet,
+    NormalGamma,
+    NormalRegression,
+    NormalWishart,
+    PoissonGamma,
+)
+from pymc_nrm.families.definitions.hurdle import HurdleLogNormal, HurdlePoisson
+from pymc_nrm.families.definitions.log_normal_gamma import LogNormalGamma
+from pymc_nrm.families.definitions.log_normal_wishart import LogNormalWishart
+from pymc_nrm.families.definitions.principal_normal_wishart import PrincipalNormalWishart
+from pymc_nrm.families.definitions.shifted_poisson_gamma import ShiftedPoissonGamma
+from pymc_nrm.families.definitions.spherical_principal_normal_wishart import SphericalPrincipalNormalWishart
+from pymc_nrm.families.product import NoData, Product
+from pymc_nrm.kernels.generic import lacking
+from pymc_nrm.kernels.kernel_cache import dispatchers
+from pymc_nrm.partitions.grouped import Grouped
+from pymc_nrm.partitions.known_labels import KnownGrouped
+
+
+def is_function_of_families(function):
+    module, (first, *_) = function.__module__, inspect.signature(function.__wrapped__).parameters
+    is_own = any(part in module for part in (".definitions.", ".diffusion."))
+    return module.startswith("pymc_nrm.families.") and not is_own and first == "family"
+
+
+# What a family may define; functions of a single definition or of tree families are left out.
+FUNCTIONS = {function.__name__: function for function in dispatchers if is_function_of_families(function)}
+
+
+def because(reason, names):
+    return dict.fromkeys(names.split(), reason)
+
+
+# Why a wrapper does not define a function.
+BY_ITSELF = because(
+    "models and readers of draws take each family by itself, before it is wrapped",
+    "canonical complete log_likelihood log_marginals_with_gradient to_scale from_scale log_likelihood_on_scale "
+    "component_cdf component_mean draw_item log_affinities log_marginals_of_feature",
+)
+ROWS = because("rows are prepared before they are grouped", "prepare_data localise")
+ONE_ROW = because(
+    "only partitions of rows in chunks use it, whose items are single rows",
+    "log_parameter_density split_parameters join_parameters add_densities_of_items",
+)
+MISSING = because("missing entries are drawn given the cluster of their row", "draw_missing")
+SEVERAL_ROWS = because(
+    "the predictive density of several rows is a chain: it has no column of a panel, and no formula for a removal",
+    "log_predictive_without panel_shape write_panel update_panel add_log_predictives",
+)
+UNITS = because(
+    "only the moves of a partition see units, all others see items",
+    "check_resolution prepare_alike restore_parameters student_predictive",
+)
+WITHOUT_GAPS = because("it takes no missing entries", "draw_missing student_predictive")
+TWO_PARTS = because("a value of a mixture of zero and a positive variable is no Student t", "student_predictive")
+NO_SLICE = because("NUTS draws its concentrations", "log_marginals_of_feature")
+ONE_SCALE = because("mixtures of rows in chunks refuse families of logarithms", "add_densities_of_items")
+NO_PARTS = because(
+    "clusters of rows in chunks are split and merged by other moves",
+    "log_parameter_density split_parameters join_parameters",
+)
+
+# The families that each wrapper holds, or None for any of them, and what it need not define.
+WRAPPERS = {
+    Product: (
+        None,
+        BY_ITSELF
+        | because("checks and predictions take each by itself", "check_resolution prepare_alike student_predictive"),
+    ),
+    Grouped: (None, BY_ITSELF | ROWS | ONE_ROW | MISSING | SEVERAL_ROWS),
+    KnownGrouped: (None, BY_ITSELF | ROWS | ONE_ROW | MISSING | UNITS),
+    PrincipalNormalWishart: ([NormalWishart], WITHOUT_GAPS | NO_PARTS),
+    SphericalPrincipalNormalWishart: ([NormalWishart], WITHOUT_GAPS | NO_PARTS),
+    LogNormalWishart: ([NormalWishart], ONE_SCALE),
+    LogNormalGamma: ([NormalGamma], {}),
+    HurdleLogNormal: ([BernoulliBeta, NormalGamma], TWO_PARTS | NO_SLICE),
+    HurdlePoisson: ([BernoulliBeta, ShiftedPoissonGamma], NO_SLICE),
+}
+# Families that hold no other; a product with no data is one.
+PLAIN = {
+    BernoulliBeta,
+    CategoricalDirichlet,
+    MultinomialDirichlet,
+    NoData,
+    NormalGamma,
+    NormalRegression,
+    NormalWishart,
+    PoissonGamma,
+    ShiftedPoissonGamma,
+}
+
+
+def defined(cls):
+    return {name for name, function in FUNCTIONS.items() if not lacking(cls, [function])}
+
+
+def test_every_class_with_statistics_is_a_wrapper_or_holds_no_family():
+    with_rows = {cls for cls in tuple.__subclasses__() if cls.__module__.startswith("pymc_nrm.")}
+    assert {cls for cls in with_rows if hasattr(cls, "add_item")} == PLAIN | set(WRAPPERS)
+
+
+@pytest.mark.parametrize("wrapper", WRAPPERS)
+def test_a_wrapper_defines_what_its_families_define(wrapper):
+    held, reasons = WRAPPERS[wrapper]
+    wanted = set(FUNCTIONS) if held is None else set.union(*map(defined, held))
+    missing = wanted - defined(wrapper) - set(reasons)
+    assert not missing, f"{wrapper.__name__} must define {sorted(missing)}, or the table must say why not"
+    settled = set(reasons) - (wanted - defined(wrapper))
+    assert not settled, f"the table says why {wrapper.__name__} does not define {sorted(settled)}, which it need not"
