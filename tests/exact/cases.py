@@ -99,6 +99,9 @@ FAMILIES = {
         np.array([[0, 1, 1, 0], [0, 1, _nan, 1], [1, 0, 1, 0], [1, _nan, 0, 0], [0, 1, 0, 0]]),
     ),
     "PoissonGamma": Data(nrm.PoissonGamma([1.2, 0.8], 0.4), np.array([[1, 4], [3, 2], [5, 4], [2, 0]])),
+    "PoissonGamma, missing": Data(
+        nrm.PoissonGamma([1.2, 0.8], [0.4, 0.7]), np.array([[1, 4], [3, _nan], [_nan, 6], [2, 0], [_nan, _nan]])
+    ),
     "HurdlePoisson, missing": Data(
         HurdlePoisson(0.6, [0.5, 0.8], [1.2, 0.8], 0.4), np.array([[0, 4], [3, _nan], [5, 0], [2, 0], [0, 7]])
     ),

@@ -123,7 +123,8 @@ normal_regression = Row(
     ],
 )
 simulate_counts = lambda rng: rng.poisson([0.7, 8.0], size=(12, 2))  # noqa: E731
-poisson = Row("PoissonGamma", nrm.PoissonGamma(np.array([1.5, 4.0]), 0.8), simulate_counts, BAD_COUNTS)
+BAD_COUNTS_WITH_GAPS = [row for row in BAD_COUNTS if row[1] != "NaN"]
+poisson = Row("PoissonGamma", nrm.PoissonGamma(np.array([1.5, 4.0]), 0.8), simulate_counts, BAD_COUNTS_WITH_GAPS)
 shifted_poisson = Row(
     name="ShiftedPoissonGamma, missing",
     family=ShiftedPoissonGamma(np.array([1.5, 4.0]), 0.8),
@@ -134,7 +135,7 @@ hurdle_poisson = Row(
     name="HurdlePoisson, missing",
     family=HurdlePoisson([1.0, 2.0], [0.8, 1.2], np.array([1.5, 4.0]), 0.8),
     simulate=lambda rng: with_missing(simulate_counts(rng) * simulate_presence(rng)),
-    bad=[row for row in BAD_COUNTS if row[1] != "NaN"],
+    bad=BAD_COUNTS_WITH_GAPS,
 )
 hurdle_log_normal = Row(
     name="HurdleLogNormal, missing",
@@ -183,6 +184,7 @@ FAMILIES = [
     log_normal_wishart,
     normal_regression,
     poisson,
+    poisson._replace(name="PoissonGamma, missing", simulate=lambda rng: with_missing(simulate_counts(rng))),
     shifted_poisson,
     hurdle_poisson,
     hurdle_log_normal,

@@ -33,12 +33,13 @@ _LARGEST_RATE = 9e18
     hyperparameters={"alpha": Hyperparameter(("d",), "positive"), "beta": Hyperparameter(("d",), "positive")},
     parameters={"rate": ("d",)},
     continuous=False,
-    missing_allowed=False,
+    missing_allowed=True,
 )
 class PoissonGamma(NamedTuple):
     """Counts up to 1e9; each feature has its own Gamma distributed rate in every cluster.
 
-    ``x[i, j] ~ Poisson(rate[c, j])``, ``rate[c, j] ~ Gamma(alpha[j], rate beta[j])``.
+    ``x[i, j] ~ Poisson(rate[c, j])``, ``rate[c, j] ~ Gamma(alpha[j], rate beta[j])``.  Missing values (NaN) are left out
+    of the likelihood.
 
     Parameters
     ----------
@@ -47,7 +48,7 @@ class PoissonGamma(NamedTuple):
 
     Notes
     -----
-    The log marginal of n items with sums s is
+    The log marginal of a cluster with n values of sum s in each feature is
     ``sum_j log Gamma(alpha + s) / Gamma(alpha) + alpha log beta - (alpha + s) log(beta + n)`` minus the sum of all
     ``log x!``.  The predictive is negative binomial.
 
@@ -86,7 +87,7 @@ class PoissonGamma(NamedTuple):
         prior = Hyperpriors(name, X)
         values = prior.prepared(cls()).values
         # Half a count in each feature keeps means above 0.
-        means = (values.sum(axis=0) + 0.5) / len(values)
+        means = (np.nansum(values, axis=0) + 0.5) / np.maximum((~np.isnan(values)).sum(axis=0), 1)
         return cls(**cls.learned_fields(prior.concentrations(), means=means))
 
     @staticmethod
@@ -96,35 +97,39 @@ class PoissonGamma(NamedTuple):
 
     def prepare_data(self, X):
         values = check_matrix(self, X, integer=True, lower=0, upper=LARGEST_COUNT)
-        return Counts(values, scipy.special.gammaln(values + 1).sum(axis=1))
+        return Counts(values, np.nansum(scipy.special.gammaln(values + 1), axis=1))
 
-    # A row of statistics: sums (d), count, sum of log x!.
-    # A row of the cache: constant, alpha_n (d), log(beta_n + 1) (d), with the constant
-    # sum_j alpha_n log(beta_n / (beta_n + 1)).
+    # A row of statistics: sums (d), numbers of values (d), sum of log x!.
+    # A row of the cache: constant, alpha_n (d), log(beta_n + 1) (d), alpha_n log(beta_n / (beta_n + 1)) (d), of which
+    # the constant is the sum.
     def statistics_size(self):
-        return self.alpha.shape[0] + 2
+        return 2 * self.alpha.shape[0] + 1
 
     def add_item(self, statistics, data, item, sign):
         d = data.values.shape[1]
         for j in range(d):
-            statistics[j] += sign * data.values[item, j]
-        statistics[d] += sign
-        statistics[d + 1] += sign * data.log_factorials[item]
+            x = data.values[item, j]
+            if not math.isnan(x):
+                statistics[j] += sign * x
+                statistics[d + j] += sign
+        statistics[2 * d] += sign * data.log_factorials[item]
 
     def cache_size(self):
-        return 1 + 2 * self.alpha.shape[0]
+        return 1 + 3 * self.alpha.shape[0]
 
     def refresh_cache(self, statistics, cache):
         d = self.alpha.shape[0]
-        n = statistics[d]
-        constant = last_beta = log_odds = log_next = 0.0
+        constant = log_odds = log_next = 0.0
+        n = beta = math.nan
         for j in range(d):
-            if self.beta[j] != last_beta:
-                last_beta = self.beta[j]
-                log_next = math.log(last_beta + n + 1.0)
-                log_odds = -math.log1p(1.0 / (last_beta + n))
+            # Without missing values, features with equal beta share logarithms.
+            if statistics[d + j] != n or self.beta[j] != beta:
+                n, beta = statistics[d + j], self.beta[j]
+                log_next = math.log(beta + n + 1.0)
+                log_odds = -math.log1p(1.0 / (beta + n))
             cache[1 + j] = self.alpha[j] + statistics[j]
             cache[1 + d + j] = log_next
+            cache[1 + 2 * d + j] = cache[1 + j] * log_odds
             constant += cache[1 + j] * log_odds
         cache[0] = constant
 
@@ -134,6 +139,9 @@ class PoissonGamma(NamedTuple):
         total, product = cache[0] - data.log_factorials[item], 1.0
         for j in range(d):
             x = data.values[item, j]
+            if math.isnan(x):
+                total -= cache[1 + 2 * d + j]
+                continue
             total -= x * cache[1 + d + j]
             total, product = multiply_rising_factorial(total, product, cache[1 + j], x)
         return total + math.log(product)
@@ -141,23 +149,25 @@ class PoissonGamma(NamedTuple):
     def log_predictive_without(self, statistics, cache, data, item):
         # Gamma(alpha_n) / Gamma(alpha_n - x) is a product of x factors.
         d = data.values.shape[1]
-        n = statistics[d]
         total = -data.log_factorials[item]
-        product, last_beta, log_odds, log_rate = 1.0, math.nan, 0.0, 0.0
+        product, log_odds, log_rate = 1.0, 0.0, 0.0
+        n = beta = math.nan
         for j in range(d):
-            if self.beta[j] != last_beta:
-                last_beta = self.beta[j]
-                log_rate = math.log(last_beta + n)
-                log_odds = -math.log1p(1.0 / (last_beta + (n - 1.0)))
             x = data.values[item, j]
+            if math.isnan(x):
+                continue
+            if statistics[d + j] != n or self.beta[j] != beta:
+                n, beta = statistics[d + j], self.beta[j]
+                log_rate = math.log(beta + n)
+                log_odds = -math.log1p(1.0 / (beta + (n - 1.0)))
             others = self.alpha[j] + (statistics[j] - x)
             total += others * log_odds - x * log_rate
             total, product = multiply_rising_factorial(total, product, others, x)
         return total + math.log(product)
 
-    # Rows of a panel: constant, log alpha_n (d), alpha_n (d), log(beta_n + 1) (d), and memory.
+    # Rows of a panel: constant, log alpha_n (d), the other rows of the cache (3 d), and memory.
     def panel_shape(self):
-        return 2 + 3 * self.alpha.shape[0], 0, 0
+        return 2 + 4 * self.alpha.shape[0], 0, 0
 
     def write_panel(self, cache, rows, lanes, column):
         d = self.alpha.shape[0]
@@ -166,10 +176,11 @@ class PoissonGamma(NamedTuple):
             rows[1 + j, column] = math.log(cache[1 + j])
             rows[1 + d + j, column] = cache[1 + j]
             rows[1 + 2 * d + j, column] = cache[1 + d + j]
+            rows[1 + 3 * d + j, column] = cache[1 + 2 * d + j]
 
     def add_log_predictives(self, rows, lanes, data, item, width, values):
         d = data.values.shape[1]
-        product = rows[1 + 3 * d]
+        product = rows[1 + 4 * d]
         for k in range(width // LANES * LANES):
             values[k] += rows[0, k] - data.log_factorials[item]
             product[k] = 1.0
@@ -183,13 +194,21 @@ class PoissonGamma(NamedTuple):
                 n_factors = add_log_rising_factorials(
                     rows[1 + j], rows[1 + d + j], x, n_factors, product, width, values
                 )
+            elif math.isnan(x):
+                of_feature = rows[1 + 3 * d + j]
+                for k in range(width // LANES * LANES):
+                    values[k] -= of_feature[k]
         add_logarithms(product, width, values)
 
     def log_likelihood(self, X, labels):
         alpha, beta = self
         n_clusters = labels.max() + 1
-        X = X.astype("float64")
-        counts = segment_sum(pt.ones_like(labels, dtype="float64"), labels, n_clusters)[:, None]
+        if X.dtype.startswith("float"):
+            known = pt.invert(pt.isnan(X))
+            counts, X = segment_sum(known.astype("float64"), labels, n_clusters), pt.switch(known, X, 0.0)
+        else:
+            counts = segment_sum(pt.ones_like(labels, dtype="float64"), labels, n_clusters)[:, None]
+            X = X.astype("float64")
         sums = segment_sum(X, labels, n_clusters)
         terms = symbolic_log_rising_factorial(alpha, sums) - sums * pt.log(beta + counts)
         terms -= alpha * symbolic_log_growth(beta, counts)
@@ -197,13 +216,11 @@ class PoissonGamma(NamedTuple):
 
     def log_marginal(self, statistics):
         d = self.alpha.shape[0]
-        n = statistics[d]
-        if n <= 0.0:
-            return 0.0
-        total = -statistics[d + 1]
+        total = -statistics[2 * d]
         for j in range(d):
-            alpha, beta, count = self.alpha[j], self.beta[j], statistics[j]
-            total += log_rising_factorial(alpha, count) - count * math.log(beta + n) - alpha * math.log1p(n / beta)
+            alpha, beta, count, n = self.alpha[j], self.beta[j], statistics[j], statistics[d + j]
+            if n > 0.0:
+                total += log_rising_factorial(alpha, count) - count * math.log(beta + n) - alpha * math.log1p(n / beta)
         return total
 
     def log_marginals_with_gradient(self, statistics, gradient):
@@ -211,9 +228,8 @@ class PoissonGamma(NamedTuple):
         total = 0.0
         for k in range(statistics.shape[0]):
             total += log_marginal(self, statistics[k])
-            n = statistics[k, d]
             for j in range(d):
-                alpha, beta, count = self.alpha[j], self.beta[j], statistics[k, j]
+                alpha, beta, count, n = self.alpha[j], self.beta[j], statistics[k, j], statistics[k, d + j]
                 gradient[j] += digamma(alpha + count) - digamma(alpha) - math.log1p(n / beta)
                 gradient[d + j] += alpha / beta - (alpha + count) / (beta + n)
         return total
@@ -223,7 +239,7 @@ class PoissonGamma(NamedTuple):
         a, b = factor * self.alpha[feature], factor * self.beta[feature]
         of_a, total = math.lgamma(a), 0.0
         for k in range(rows.shape[0]):
-            count, n = rows[k, feature], rows[k, d]
+            count, n = rows[k, feature], rows[k, d + feature]
             total += log_gamma_ratio(a, count, of_a) if count > 0.0 else 0.0
             total -= a * math.log1p(n / b) + count * math.log(b + n)
         return total
@@ -234,13 +250,13 @@ class PoissonGamma(NamedTuple):
     def draw_parameters(self, statistics, rng, parameters):
         d = self.alpha.shape[0]
         for j in range(d):
-            parameters[j] = draw_gamma(rng, self.alpha[j] + statistics[j]) / (self.beta[j] + statistics[d])
+            parameters[j] = draw_gamma(rng, self.alpha[j] + statistics[j]) / (self.beta[j] + statistics[d + j])
 
     def log_parameter_density(self, statistics, parameters):
         d = self.alpha.shape[0]
         total = 0.0
         for j in range(d):
-            alpha, beta = self.alpha[j] + statistics[j], self.beta[j] + statistics[d]
+            alpha, beta = self.alpha[j] + statistics[j], self.beta[j] + statistics[d + j]
             total += alpha * math.log(beta) - math.lgamma(alpha)
             total += (alpha - 1.0) * math.log(parameters[j]) - beta * parameters[j]
         return total
@@ -269,12 +285,15 @@ class PoissonGamma(NamedTuple):
             values[j] = rng.poisson(parameters[j])
 
     def component_panel(self, n_columns):
-        return np.empty((self.alpha.shape[0] + 1, n_columns))
+        return np.empty((2 * self.alpha.shape[0] + 1, n_columns))
 
     def write_component(self, parameters, panel, column):
-        # Logarithms of the rates, then the sum of the rates.
+        # Logarithms of the rates, the sum of the rates, then the rates.
+        d = parameters.shape[0]
         write_logarithms(parameters, panel, column)
-        panel[parameters.shape[0], column] = parameters.sum()
+        panel[d, column] = parameters.sum()
+        for j in range(d):
+            panel[d + 1 + j, column] = parameters[j]
 
     def add_component_densities(self, panel, data, item, width, values):
         d = data.values.shape[1]
@@ -286,6 +305,10 @@ class PoissonGamma(NamedTuple):
                 log_rate = panel[j]
                 for k in range(width // LANES * LANES):
                     values[k] += x * log_rate[k]
+            elif math.isnan(x):
+                rate = panel[d + 1 + j]
+                for k in range(width // LANES * LANES):
+                    values[k] += rate[k]
 
     def component_mean(self, parameters):
         return parameters["rate"]
@@ -303,13 +326,16 @@ class PoissonGamma(NamedTuple):
 
 
 class Counts(NamedTuple):
-    """Data of a kernel: counts, shape (n, d), and the sum of log x! over the features of an item, shape (n,)."""
+    """Data of a kernel: counts (n, d), NaN where they are missing, and the sum of log x! of an item, shape (n,)."""
 
     values: Any
     log_factorials: Any
 
     def features(self, rng):
-        return np.sqrt(self.values)
+        roots = np.sqrt(self.values)
+        known = ~np.isnan(roots)
+        means = np.where(known, roots, 0.0).sum(axis=0) / np.maximum(known.sum(axis=0), 1)
+        return np.where(known, roots, means)
 
     def take_items(self, items):
         return Counts(self.values[items], self.log_factorials[items])

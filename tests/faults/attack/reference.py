@@ -135,11 +135,13 @@ def _determinant(matrix):
 
 
 def poisson_gamma(family, X):
-    n = len(X)
     with localcontext() as context:
         context.prec = 40
-        total = -log_factorials(X)
-        for s, alpha, beta in zip(X.sum(axis=0), *family, strict=True):
+        total = Decimal(0)
+        for values, alpha, beta in zip(X.T, *family, strict=True):
+            values = values[~np.isnan(values)]
+            n, s = len(values), values.sum()
+            total -= log_factorials(values)
             total += decimal_log_gamma_ratio(alpha, s) - Decimal(float(alpha) * log1p(n / Fraction(float(beta))))
             total -= Decimal(float(s)) * (Decimal(float(beta)) + n).ln()
         return float(total)
@@ -194,9 +196,7 @@ def hurdle_log_normal(family, X):
 
 
 def shifted_poisson_gamma(family, X):
-    columns = [values[~np.isnan(values), None] - 1 for values in X.T]
-    features = zip(*family, strict=True)
-    return sum(poisson_gamma(([a], [b]), y) for y, (a, b) in zip(columns, features, strict=True) if len(y))
+    return poisson_gamma(family, X - 1)
 
 
 def hurdle_poisson(family, X):
