@@ -28,9 +28,8 @@ from pymc_nrm.recipes.estimator_inputs import (
     named_clusters,
     not_fitted,
 )
-from pymc_nrm.recipes.gathered_messages import gathered_messages, one_text
 from pymc_nrm.recipes.gaussian_mixture import few_known, gaussian_mixture
-from pymc_nrm.recipes.messages import warn_user
+from pymc_nrm.recipes.messages import AllMessages, warn_user
 from pymc_nrm.recipes.reading.kinds import NUMERIC
 from pymc_nrm.recipes.table_models import mixture_model, table_data
 from pymc_nrm.run.sampling import sample
@@ -193,11 +192,10 @@ class MixtureEstimator(Parameters):
         check_flag("verbose", self.verbose)
         if self.verbose:
             return self._fit(X, y)
-        with gathered_messages() as texts:
+        # Recipes name their own argument.
+        title, renamed = "messages of this fit (verbose=True shows them as they come)", ("n_components", "n_directions")
+        with AllMessages(title, renamed):
             self._fit(X, y)
-        if text := one_text(texts, "verbose=True shows them as they come"):
-            # Recipes name their own argument.
-            warn_user(text.replace("n_components", "n_directions"))
         return self
 
     def _fit(self, X, y):

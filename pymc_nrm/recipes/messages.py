@@ -1,17 +1,27 @@
-"""What recipes tell users: one warning and one block of the log for a table, whatever parts of it had to say."""
+"""What recipes tell users: one warning, and one block of the log, of everything that parts of a recipe have to say."""
 
 import contextvars
+import logging
 import os
+import threading
 import warnings
 
 _gathered = contextvars.ContextVar("gathered", default=None)
 
+# Parents of the loggers of PyMC and of this package.
+_PARENTS = ("pymc", "pymc_nrm")
+
 
 class GatheredMessages:
-    """Gather what is told inside a ``with`` statement, and warn once at its end."""
+    """Gather what recipes tell inside a ``with`` statement, and warn once at its end.
 
-    def __init__(self):
-        # Notes by names of columns, lines of the log, and warnings.
+    What is gathered inside another one is part of the warning of the outer one.  ``renamed`` is an argument of recipes
+    and its name elsewhere.
+    """
+
+    def __init__(self, title="remarks on the columns", renamed=None):
+        self._title, self._renamed = title, renamed
+        # Notes by names of columns, lines of the log, and texts of warnings.
         self.notes, self.lines, self.warnings = {}, [], []
 
     def __enter__(self):
@@ -20,11 +30,63 @@ class GatheredMessages:
 
     def __exit__(self, *error):
         _gathered.reset(self._token)
-        if len(self.warnings) > 1:
-            numbered = [f"{k}. {text}" for k, text in enumerate(self.warnings, 1)]
-            warn_user("\n".join([f"{len(numbered)} remarks on the columns:", *numbered]))
-        elif self.warnings:
-            warn_user(self.warnings[0])
+        outer, texts = _gathered.get(), list(dict.fromkeys(self.warnings))
+        if self._renamed is not None:
+            texts = [text.replace(*self._renamed) for text in texts]
+        if outer is not None:
+            outer.warnings += texts
+        elif len(texts) > 1:
+            numbered = [f"{k}. {text}" for k, text in enumerate(texts, 1)]
+            warn_user("\n".join([f"{len(texts)} {self._title}:", *numbered]))
+        elif texts:
+            warn_user(texts[0])
+
+
+class AllMessages(GatheredMessages):
+    """Gather the warnings of all of PyMC and this package as well, logged or not, and log nothing.
+
+    Warnings that are no UserWarning are shown as they would have been.
+    """
+
+    def __enter__(self):
+        self._loggers = [logging.getLogger(name) for name in _names_of_loggers()]
+        self._filter = _Gather(self.warnings)
+        for logger in self._loggers:
+            logger.addFilter(self._filter)
+        self._catch = warnings.catch_warnings(record=True)
+        self._caught = self._catch.__enter__()
+        warnings.simplefilter("always")
+        return super().__enter__()
+
+    def __exit__(self, *error):
+        self._catch.__exit__(*error)
+        for logger in self._loggers:
+            logger.removeFilter(self._filter)
+        for warning in self._caught:
+            if warning.category is UserWarning:
+                self.warnings.append(str(warning.message))
+            else:
+                warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
+        super().__exit__(*error)
+
+
+class _Gather(logging.Filter):
+    """Drop the lines of the thread that made it, and keep the texts of warnings and errors."""
+
+    def __init__(self, texts):
+        super().__init__()
+        self._texts, self._thread = texts, threading.get_ident()
+
+    def filter(self, record):
+        if record.thread != self._thread:
+            return True
+        if record.levelno >= logging.WARNING:
+            self._texts.append(record.getMessage())
+        return False
+
+
+def _names_of_loggers():
+    return [name for name in logging.root.manager.loggerDict if name.split(".")[0] in _PARENTS]
 
 
 def warn_user(text):

@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 
 import pymc_nrm as nrm
+from pymc_nrm.recipes.messages import AllMessages
 
 N = 60
 RNG = np.random.default_rng(3)
@@ -170,6 +171,19 @@ def test_one_block_and_at_most_one_warning(caplog):
     assert block[1].split() == ["column", "kind", "different", "missing", "why"]
     assert block[3].split()[:2] == ["rounded", "numeric"] and block[3].endswith("measurements; jittered by up to 0.05")
     assert block[9].startswith("Missing values are drawn with the clusters")
+
+
+def test_remarks_on_columns_are_part_of_one_list():
+    df = table(twice=2 * LENGTH + 1e-3 * RNG.normal(size=N), text=np.where(np.arange(N) == 7, "?", NUMBERS))
+    with pytest.warns(UserWarning) as caught, AllMessages("messages", ("Leave out", "Drop")):
+        nrm.mixture_model(df)
+        logging.getLogger("pymc_nrm.run").warning("Chains disagree")
+        warnings.warn("of PyMC", stacklevel=2)
+    (warning,) = caught
+    assert warning.filename == __file__
+    lines = str(warning.message).splitlines()
+    assert lines[0] == "4 messages:" and lines[3:] == ["3. Chains disagree", "4. of PyMC"]
+    assert "no finite numbers" in lines[1] and "Drop" in lines[2]
 
 
 FEW = {(10, 40): True, (10, 39): False, (11, 219): False, (11, 220): True, (20, 400): True, (20, 399): False}
