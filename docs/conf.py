@@ -28,6 +28,7 @@ extensions = [
     "gallery_pages",
     "coverage_check",
     "written_outputs",
+    "first_page",
 ]
 exclude_patterns = ["_build", "_templates", "**.ipynb_checkpoints"]
 templates_path = ["_templates"]

@@ -74,6 +74,21 @@ def test_files_that_pages_name_exist(page):
         assert any((root / folder).rglob(name) for folder in ("pymc_nrm", "tests", "benchmarks")), name
 
 
+def test_readme_is_a_first_page(monkeypatch):
+    """Short, with links that lead somewhere, in the repository as in the documentation."""
+    monkeypatch.syspath_prepend(DOCS / "_extensions")
+    text = (DOCS.parent / "README.md").read_text()
+    prose = re.sub(r"```.*?```|^\|.*?$|!\[[^\]]*\]\([^)]*\)", "", text, flags=re.DOTALL | re.MULTILINE)
+    assert len(re.findall(r"\w\S*", re.sub(r"\]\([^)]*\)", "]", prose))) <= 500
+    assert len(re.findall(r"^\|", text, re.MULTILINE)) <= 12  # ten rows
+    links = re.findall(r"\]\((?!https?:)([^)\s#]+)", text)
+    assert len(links) > 15
+    assert not [link for link in links if not (DOCS.parent / link).exists()]
+    page = importlib.import_module("first_page").links_of_pages(text, "https://host/repository")
+    assert "](how-to/cluster-a-table.md)" in page and "](https://host/repository/blob/main/LICENSE)" in page
+    assert "](docs/" not in page
+
+
 def test_pages_agree_about_versions_and_families():
     root = DOCS.parent
     needed = re.search(r'"pymc>=([\d.]+),', (root / "pyproject.toml").read_text()).group(1)
