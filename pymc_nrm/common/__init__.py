@@ -1,1 +1,1 @@
-"""What every part shares: checks of arguments, supports, marks of results, progress bars, and PyMC's internals."""
+"""Shared parts: checks of arguments, supports, marks of results, progress bars, and PyMC's internals."""

@@ -1,4 +1,4 @@
-"""Argument checks that every part of the package shares, and those of hyperparameters."""
+"""Argument checks that every part of the package shares, and checks of hyperparameters."""
 
 import contextlib
 import decimal
@@ -15,7 +15,7 @@ _LARGEST_COUNT = 2**62
 
 
 def check_count(name, value, least, most=None, *, optional=False):
-    """Check an argument that counts something; it may be None if it is optional."""
+    """Check an argument that is a count; it may be None if it is optional."""
     if optional and value is None:
         return
     whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
@@ -33,7 +33,7 @@ def check_flag(name, value):
 
 
 def check_number(name, value, allowed, description):
-    """Check an argument that is one number."""
+    """Check an argument that is a single number."""
     real = isinstance(value, numbers.Real) or (isinstance(value, np.ndarray) and value.shape == ())
     try:
         number = float(value) if real and not isinstance(value, bool | np.bool_) else None
@@ -45,7 +45,7 @@ def check_number(name, value, allowed, description):
 
 
 def check_name(argument, value, what):
-    """Check that an argument is one name."""
+    """Check that an argument is a single name."""
     if not isinstance(value, str):
         raise TypeError(f"{argument} must be a string, the name of {what}; got {value!r}")
 
@@ -57,11 +57,11 @@ def check_path(name, value):
 
 
 def new_folder(name, value):
-    """Check an argument that is the path of a folder to be made; return it as text."""
+    """Check an argument that is the path of a folder to create; return it as text."""
     check_path(name, value)
     path = os.fspath(value)
     if os.path.exists(path):
-        raise ValueError(f"{name} must be a new folder; got {path!r}, which exists")
+        raise ValueError(f"{name} must be a new folder; got {path!r}, which already exists")
     return path
 
 
@@ -71,7 +71,7 @@ def check_probability(value, least=0.0, name="probability"):
 
 
 def interval_probability(ci_prob, least=0.0):
-    """The argument ``ci_prob``, the probability of an interval; None is the setting of ArviZ."""
+    """Check the argument ``ci_prob``, the probability of an interval; None means ArviZ's setting."""
     if ci_prob is None:
         from arviz_base import rcParams
 
@@ -81,7 +81,7 @@ def interval_probability(ci_prob, least=0.0):
 
 
 def random_generator(random_seed, argument="random_seed"):
-    """Make a random generator from an argument ``random_seed``. A Generator is returned as it is."""
+    """Make a random generator from an argument ``random_seed``; a Generator is returned unchanged."""
     try:
         if isinstance(random_seed, bool):
             raise TypeError
@@ -89,7 +89,7 @@ def random_generator(random_seed, argument="random_seed"):
     except (TypeError, ValueError) as error:
         kind = ValueError if isinstance(error, ValueError) else TypeError
         raise kind(
-            f"{argument} must be None, a whole number of at least 0, a sequence of them or a Generator; "
+            f"{argument} must be None, a whole number of at least 0, a sequence of such numbers or a Generator; "
             f"got {random_seed!r}"
         ) from None
 
@@ -102,10 +102,10 @@ def numeric_array(name, value):
     try:
         array = value.to_numpy() if hasattr(value, "to_numpy") else np.asarray(value)
     except OverflowError:
-        raise ValueError(f"{name} must be within 1.8e308 of zero; got a larger number") from None
+        raise ValueError(f"{name} must be at most 1.8e308 in absolute value; got a larger number") from None
     except (TypeError, ValueError) as error:
         if "inhomogeneous" in str(error):
-            raise ValueError(f"{name} must have rows of one length; got rows of different lengths") from None
+            raise ValueError(f"{name} must have rows of equal length; got rows of different lengths") from None
         raise TypeError(f"{name} must be real numbers; got an object of type {type(value).__name__}") from error
     if value is None:
         raise TypeError(f"{name} must be real numbers; got None")
@@ -130,7 +130,7 @@ def _numbers_of_objects(name, array):
             try:
                 floats[place] = float(entry)
             except OverflowError:
-                raise ValueError(f"{name} must be within 1.8e308 of zero; got a larger number") from None
+                raise ValueError(f"{name} must be at most 1.8e308 in absolute value; got a larger number") from None
         else:
             where = f" at position {place}" if place else ""
             raise TypeError(f"{name} must be real numbers; got {entry!r} of type {type(entry).__name__}{where}")
@@ -151,7 +151,7 @@ _COUNTED = {"n": "items", "d": "features"}
 
 
 def plain_values(parameters):
-    """Convert hyperparameters as users write them to floats and arrays; tensors and None stay as they are."""
+    """Convert hyperparameters from users to floats and arrays; tensors and None are returned unchanged."""
     return type(parameters)(*[_plain_value(parameters, name) for name in parameters._fields])
 
 
@@ -200,7 +200,7 @@ def check_values(parameters, n=None, d=None, where=""):
 
 
 def known_value(value):
-    """A number or an array, also where it is a constant of the graph; None if it is symbolic."""
+    """Return a number or an array, including constants of a graph; None if the value is symbolic."""
     if not isinstance(value, Variable):
         return value
     if not isinstance(value, Constant):
@@ -209,7 +209,7 @@ def known_value(value):
 
 
 def known_size(size):
-    """A number of items or features as an integer, or None if it is symbolic."""
+    """Return a number of items or features as an integer, or None if it is symbolic."""
     if isinstance(size, Constant):
         return int(size.data)
     return None if size is None or isinstance(size, Variable) else int(size)
@@ -221,7 +221,7 @@ def static_shape(value):
 
 
 def broadcast_tensor(tensor, shape):
-    """A tensor of full shape: a constant or the tensor itself where that is possible, since PyMC prints these."""
+    """A tensor of full shape: a constant or the tensor itself if possible, since PyMC prints these."""
     lengths = [int(length.data) if isinstance(length, Constant) else length for length in shape]
     if not any(isinstance(length, Variable) for length in lengths):
         if isinstance(tensor, Constant):
@@ -244,7 +244,7 @@ def _check_shape(title, name, value, core, sizes):
         for axis, size in zip(axes, shape, strict=True):
             needed = sizes.get(axis, (None, ""))[0]
             needed = given.get(axis) if needed is None else needed
-            # No axis may be empty, except that of items where there are none.
+            # No axis may be empty, except the axis of items if there are none.
             fits &= size is None or (size != 0 if needed is None else size == needed)
             if size is not None and needed is None:
                 given[axis] = size
@@ -255,7 +255,7 @@ def _check_shape(title, name, value, core, sizes):
         got = f"{value!r}" if not isinstance(value, Variable) else got
     remedy = ""
     if square and (len(shape) != len(core) or set(shape) == {1}):
-        remedy = f". Write {name} * np.eye(d) for one variance, np.diag({name}) for one of each feature"
+        remedy = f". Write {name} * np.eye(d) for equal variances, np.diag({name}) for one variance per feature"
     raise ValueError(f"{title} must be {_shape_words(core, sizes, square)}; got {got}{remedy}")
 
 

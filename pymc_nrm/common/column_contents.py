@@ -1,4 +1,4 @@
-"""Values of a column as floats or levels, whatever type pandas stores them in, and how new rows are read alike."""
+"""Values of a column as floats or levels, whatever type pandas stores them in; new rows are read in the same way."""
 
 import datetime
 import decimal
@@ -12,31 +12,31 @@ from pymc_nrm.common.numbers_in_text import are_dates, numbers_in_text
 
 NUMBERS, BOOLEANS, DATES, LEVELS, OTHER = "numbers", "booleans", "dates", "levels", "other"
 
-# Dates that cover less are in seconds.
+# Dates that cover a shorter span are in seconds.
 _LEAST_DAYS = 3
 
 
 class Rule(NamedTuple):
-    """What reading a column has settled, for new rows."""
+    """Decisions made when a column was read, to apply to new rows."""
 
     form: str | None = None
-    # The decimal sign of numbers in text.
+    # Decimal sign of numbers in text.
     decimal: str | None = None
-    # Dates are numbers of units since a first one, spans of time numbers of units.
+    # Dates are numbers of units since the first date; durations are numbers of units.
     start: Any = None
     unit: str | None = None
 
 
 class Content(NamedTuple):
-    """Values of a column: floats, NaN where they are missing, or objects, None where they are missing."""
+    """Values of a column: floats, NaN where missing, or objects, None where missing."""
 
     values: np.ndarray
     rule: Rule
-    # How values were read, in words; empty where they are what they seem.
+    # Description of how values were read; empty if they were read as they are.
     note: str = ""
-    # All levels of a pandas category in their order.
+    # All levels of a pandas category, in its order.
     order: tuple = ()
-    # Texts or numbers that became missing.
+    # Texts or numbers that became missing values.
     lost: tuple = ()
 
     @property
@@ -45,7 +45,7 @@ class Content(NamedTuple):
 
     @property
     def is_number(self):
-        """Whether values are numbers, dates and truth values among them."""
+        """Whether values are numbers, including dates and truth values."""
         return self.form not in (LEVELS, OTHER)
 
     @property
@@ -65,7 +65,7 @@ class Content(NamedTuple):
         return tuple((different.astype("int64") if (different == np.floor(different)).all() else different).tolist())
 
     def codes(self, levels):
-        """Numbers 0, 1, ... of levels; NaN where a value is missing, and -1 where it is not among them."""
+        """Codes 0, 1, ... of levels; NaN where a value is missing, and -1 where it is not among the levels."""
         numbered = {level: float(k) for k, level in enumerate(levels)}
         pairs = zip(self.values.tolist(), self.missing, strict=True)
         return np.array([np.nan if missing else numbered.get(value, -1.0) for value, missing in pairs])
@@ -75,7 +75,7 @@ _NO_RULE = Rule()
 
 
 def read_content(column, rule=_NO_RULE):
-    """Read a column, as a rule says if there is one."""
+    """Read a column, by a rule if there is one."""
     dtype = column.dtype
     if isinstance(dtype, pd.CategoricalDtype):
         return _categories(column)
@@ -147,7 +147,7 @@ def _text(values, missing, kinds, rule):
 
 
 def _categories(column):
-    """Levels of a pandas category; an ordered one has a note."""
+    """Levels of a pandas category, with a note if it is ordered."""
     order = tuple(_plain(level) for level in column.cat.categories.tolist())
     codes = column.cat.codes.to_numpy()
     values = np.array([*order, None], dtype=object)[codes]
@@ -159,7 +159,7 @@ def _plain(level):
 
 
 def _dates(column, rule, prefix=""):
-    """Dates as numbers of days or seconds since the first, and spans of time as numbers of them."""
+    """Dates as numbers of days or seconds since the first date, and durations as numbers of days or seconds."""
     if column.isna().all():
         return Content(np.full(len(column), np.nan), Rule(NUMBERS))
     if column.dtype == object or isinstance(column.dtype, pd.ArrowDtype):

@@ -1,6 +1,6 @@
-"""What the docstrings of all functions of draws say of their common arguments, written once.
+"""Documentation of common arguments of functions of draws, written once.
 
-The rooms ``stats``, ``posterior`` and ``trees`` insert these texts for all of their public names, ``plots`` with its
+The rooms ``stats``, ``posterior`` and ``trees`` insert these texts into all of their public names, ``plots`` with its
 options.
 """
 
@@ -35,7 +35,7 @@ a, b : array_like of int, shape (n,) or (S, n)
     Labels, any integers; a vector is paired with every row of the other array.""",
     "labels_and_truth": """
 labels : array_like of int, shape (n,) or (S, n)
-    One clustering, or one in each row.
+    One clustering, or one clustering per row.
 truth : array_like of int, shape (n,)
     Classes.""",
     "errors_of_labels": """
@@ -47,7 +47,7 @@ ValueError
     If the shapes do not match.""",
     "model": """
 model : pymc.Model
-    The model that was sampled.""",
+    The sampled model.""",
     "partition": """
 var_name : str, optional
     Name of the partition, which may be nested; by default the only one of the model.""",
@@ -56,35 +56,35 @@ var_name : str, optional
     Name of the Mixture; by default the only one of the model.""",
     "given": """
 given : dict of array_like, optional
-    What is known of the new items, one row each, by name: data of other mixtures over the partition, and the
+    Known values of the new items, one row each, by name: data of other mixtures over the partition, and the
     ``pm.Data`` on which covariates depend.""",
     "asked_mixture": """
 var_name : str, optional
-    Name of the Mixture; by default the only one of the model, or the only one that is not given.""",
+    Name of the Mixture; by default the only one of the model, or the only one that is not in ``given``.""",
     "measure_draws": """
 measure_draws : Dataset
     Result of :func:`~pymc_nrm.sample_random_measure`; draws may be selected or thinned.""",
     "new_paths": """
 new_paths : array_like of int or str, shape (m,) or (m, depth), optional
-    Groups of the new items, known or new ones, for a nested partition with known paths, which needs them; one row
-    stands for all new items.""",
+    Groups of the new items, known or new, for a nested partition with known paths, which requires them; one row
+    represents all new items.""",
     "tree_inputs": """
 X : array_like or sparse matrix, shape (n, d) or (n,), or list of them
     Data; NaN means missing, where the family allows it.
 family : Family or list of Family
-    Hyperparameters are numbers and arrays; give a list for several data sets on the same items.
+    Hyperparameters are numbers and arrays; pass a list for several data sets on the same items.
 measure : Measure
     Hyperparameters are numbers.""",
     "errors_of_inputs": """
 Raises
 ------
 TypeError, ValueError
-    If arguments are of the wrong kind or outside their support.""",
+    If arguments have a wrong type or are outside their support.""",
     "errors_of_tree": """
 Raises
 ------
 TypeError, ValueError
-    If arguments are of the wrong kind or outside their support, or the tree does not fit the data.""",
+    If arguments have a wrong type or are outside their support, or the tree does not fit the data.""",
     "side_by_side": """
 X : array_like, DataFrame or DataArray, shape (n,) or (n, d), optional
     Data, drawn as points; one feature gives one row of points for each cluster.  Without it, a black and white matrix
@@ -101,7 +101,7 @@ random_seed : int or numpy.random.Generator, optional
     By default draws differ from call to call.""",
     "progressbar": """
 progressbar : bool
-    Whether to show a bar if it takes longer than two seconds.""",
+    Whether to show a progress bar after two seconds.""",
 }
 
 
@@ -112,7 +112,7 @@ def document_all(room):
 
 
 def documented[Function: Callable[..., Any]](function: Function) -> Function:
-    """Replace each line ``%(name)s`` of a docstring by the text on a common argument."""
+    """Replace each line ``%(name)s`` of a docstring by the text about a common argument."""
 
     def text(match):
         return "\n".join(match[1] + line for line in _COMMON[match[2]].strip().split("\n"))

@@ -2,9 +2,9 @@
 
 import zlib
 
-# Attribute of posterior variables that are partitions: their own name, so that variables made from them are none.
+# Attribute of posterior variables that are partitions: their own name, so that derived variables do not count.
 NAME = "partition"
-# Attribute of partitions of rows in chunks, whose labels are those of followed rows: the number of all rows.
+# Attribute of partitions of rows in chunks, whose labels belong to followed rows: the number of all rows.
 ROWS = "n_rows"
 # Attribute of posterior variables that are nested partitions: their depth, the number of levels below the root.
 NESTED = "nested_partition"

@@ -1,4 +1,4 @@
-"""Numbers and dates that are written as text."""
+"""Numbers and dates written as text."""
 
 import re
 
@@ -10,12 +10,12 @@ _CODE = re.compile(r"[+-]?0\d")
 _SIGNS = re.compile(r"(?<![^+-])[$€£¥]\s*|\s*%$")
 _DATE = re.compile(r"\d{4}([-/])\d{2}\1\d{2}([ T]\d{2}:\d{2}(:\d{2}(\.\d+)?)?)?\s*(Z|[+-]\d{2}:?\d{2})?$")
 
-# Digits in groups of three, and the sign before decimals, as (group, decimals).
+# Digits in groups of three, and the decimal sign, as (group, decimals).
 _STYLES = {".": (",", "."), ",": (".", ",")}
 
 
 def numbers_in_text(texts, decimal=None, wanted=False):
-    """Numbers of texts and their decimal sign, NaN for other texts; None if most texts are no numbers, or some are
+    """Numbers in texts and their decimal sign, NaN for other texts; None if most texts are not numbers, or some are
     codes, unless numbers are wanted.
     """
     if not wanted and any(_CODE.match(text.strip()) for text in texts):
@@ -33,12 +33,12 @@ def _numbers(texts, group, decimal):
     grouped = re.compile(rf"[+-]?[1-9]\d{{0,2}}(\{group}\d{{3}})+(\{decimal}\d*)?$")
     plain = [text.replace(group, "") if grouped.match(text) else text for text in texts]
     if decimal == ",":
-        # A point that is no group of digits is no number in this style.
+        # A point that does not separate groups of three digits is invalid in this style.
         plain = ["" if "." in text else text.replace(",", ".") for text in plain]
     values = np.array(pd.to_numeric(pd.Series(plain, dtype=object), errors="coerce"), dtype="float64")
     return np.where(np.isinf(values), np.nan, values)
 
 
 def are_dates(texts):
-    """Whether all texts are dates as ISO 8601 has them, or with slashes for dashes."""
+    """Whether all texts are ISO 8601 dates, or such dates with slashes instead of dashes."""
     return len(texts) > 0 and all(_DATE.match(text.strip()) for text in texts)

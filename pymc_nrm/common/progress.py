@@ -1,4 +1,4 @@
-"""Progress bars for whatever takes longer than two seconds."""
+"""Progress bars for work that takes longer than two seconds."""
 
 import contextlib
 import importlib.util
@@ -6,13 +6,13 @@ import threading
 
 # Shorter work needs no bar.
 SECONDS_BEFORE_BAR = 2.0
-# The line that shows seconds now; two would overwrite each other.
+# The line that currently shows seconds; two lines would overwrite each other.
 _lines = []
 
 
 @contextlib.contextmanager
 def progress(title, total, progressbar=True):
-    """Show a bar like that of ``pm.sample`` after two seconds; yields a function to call after each step."""
+    """Show a bar like the bar of ``pm.sample`` after two seconds; yield a function to call after each step."""
     if not isinstance(progressbar, bool):
         raise TypeError(f"progressbar must be True or False; got {progressbar!r}")
     if not progressbar:
@@ -24,7 +24,7 @@ def progress(title, total, progressbar=True):
 
 
 def tracked(elements, title, progressbar=True):
-    """The elements of a loop, which shows how far it is as :func:`progress` does."""
+    """Iterate over the elements of a loop and show its progress, as :func:`progress` does."""
     with progress(title, len(elements), progressbar) as advance:
         for element in elements:
             yield element
@@ -33,8 +33,8 @@ def tracked(elements, title, progressbar=True):
 
 @contextlib.contextmanager
 def elapsed(title):
-    """Show the seconds that pass, on a terminal or in a notebook, in a line that goes when the context ends or
-    ``end_elapsed`` is called, such as before a bar of PyMC appears.
+    """Show the elapsed seconds on a terminal or in a notebook, in a line that disappears when the context ends or
+    ``end_elapsed`` is called, for example before a bar of PyMC appears.
     """
     from rich.console import Console  # slow to import
     from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
@@ -57,18 +57,18 @@ def elapsed(title):
 
 
 def _would_warn(console):
-    """Whether a line that changes would be a warning at each update: in a notebook, rich needs ipywidgets."""
+    """Whether a changing line would become a warning at each update: in a notebook, rich needs ipywidgets."""
     return console.is_jupyter and importlib.util.find_spec("ipywidgets") is None
 
 
 def end_elapsed():
-    """Take away the line that shows seconds, if there is one."""
+    """Remove the line that shows seconds, if there is one."""
     while _lines:
         _lines.pop().stop()
 
 
 class _LateBar:
-    """A bar that a timer shows: the first step may take long, for example because its kernels are compiled."""
+    """A bar that a timer shows, since the first step may take long, for example because its kernels compile."""
 
     def __init__(self, title, total):
         self._title, self._total, self._done = title, total, 0
@@ -88,7 +88,7 @@ class _LateBar:
             number = TextColumn("{task.completed} of {task.total}")
             times = TimeElapsedColumn(), TextColumn("left:"), TimeRemainingColumn()
             columns = (TextColumn("{task.description}"), BarColumn(), number, *times)
-            # What programs print to standard output stays as it is.
+            # Leave the standard output of programs unchanged.
             self._bar = Progress(*columns, console=console)
             self._task = self._bar.add_task(self._title, total=self._total, completed=self._done)
             self._bar.start()

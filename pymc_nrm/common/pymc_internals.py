@@ -1,7 +1,7 @@
-"""Everything that the package uses of PyMC beyond its public modules, in one place.
+"""Every use of PyMC's private API, in one place.
 
-Public is what ``pymc`` and modules such as ``pymc.util`` offer without an underscore.  Everything that lies deeper, or
-has an underscore, comes from here.
+The public API is what ``pymc`` and modules such as ``pymc.util`` offer without an underscore.  Names that lie deeper,
+or have an underscore, come from here.
 """
 
 import contextlib
@@ -39,16 +39,15 @@ from pymc.step_methods.state import DataClassState, WithSamplingState, dataclass
 from pymc.util import get_random_generator
 from pymc.variational.minibatch_rv import MinibatchRandomVariable
 
-# Name of the vector of all values that a step samples, where PyMC compiles a function of it.
+# Name of the vector of all values that a step samples, in functions that PyMC compiles.
 JOINED_INPUTS = "joined_inputs"
-# What NUTS has counted in a chain so far, and leaves out of its sampling state.
+# Counters of NUTS in a chain, which its sampling state omits.
 _LEFT_OUT = ("divergences",)
-# Its settings, which it leaves out as well.
+# Settings of NUTS, which its sampling state omits as well.
 SETTINGS = ("max_treedepth", "early_max_treedepth")
-# What a state holds besides settings: random numbers, which come from the seed, and what NUTS remembers of the previous
-# chain.
+# State besides settings: random generators, which come from the seed, and what NUTS remembers of the previous chain.
 NOT_SETTINGS = ("rng", "step_size", "_num_divs_sample")
-# What pm.sample says of a run that was interrupted before there were draws to return.
+# Message of pm.sample for a run that was interrupted before there were draws to return.
 NO_DRAWS = "Not enough samples to build a trace."
 _SECONDS_BETWEEN_LOOKS = 0.2
 _ARGUMENTS = frozenset(inspect.signature(pm.sample).parameters) - {"kwargs"}
@@ -65,18 +64,18 @@ def register_steps(*steps):
 
 
 def accept_in_nuts(kwargs):
-    """Return a copy of arguments of ``pm.sample`` with ``target_accept`` among those of ``nuts``."""
+    """Return a copy of the arguments of ``pm.sample`` with ``target_accept`` among the arguments of ``nuts``."""
     kwargs = dict(kwargs)
     if "target_accept" in kwargs:
         accept, options = kwargs.pop("target_accept"), kwargs.get("nuts") or {}
         if "target_accept" in options:
-            raise ValueError("target_accept was given twice: by itself and in nuts")
+            raise ValueError("target_accept must be given once; got it both as an argument and in nuts")
         kwargs["nuts"] = {**options, "target_accept": accept}
     return kwargs
 
 
 def make_step(model, kwargs):
-    """The step that ``pm.sample`` would make, and its arguments with this step, without those for making steps."""
+    """Return the step that ``pm.sample`` would make, and its arguments with this step instead of those for steps."""
     kwargs = dict(kwargs)
     options = accept_in_nuts({name: kwargs.pop(name) for name in set(kwargs) - _ARGUMENTS})
     compile_kwargs = resolve_backend_compile_kwargs(kwargs.get("backend"), kwargs.get("compile_kwargs"))
@@ -98,7 +97,7 @@ def make_step(model, kwargs):
 
 
 def steps_without_state(step):
-    """Names of the steps that do not say what they carry from one draw to the next."""
+    """Names of the steps that do not define their sampling state."""
     methods = [
         method
         for method in flatten_steps(step)
@@ -108,7 +107,7 @@ def steps_without_state(step):
 
 
 def left_out_of_state(step):
-    """What the sampling state of a step leaves out: a dict for each single step."""
+    """Values that the sampling state of a step omits: a dict for each single step."""
     steps = flatten_steps(step)
     return [{name: getattr(method, name) for name in _LEFT_OUT if hasattr(method, name)} for method in steps]
 
@@ -121,7 +120,7 @@ def set_left_out(step, values):
 
 
 def end_with_parent():
-    """End this process, if PyMC made it for a chain, when its parent is gone; it would wait forever otherwise."""
+    """End this process, if PyMC created it for a chain, when its parent has ended; it would wait forever otherwise."""
     if not multiprocessing.current_process().name.startswith("worker_chain_"):
         return
     parent, number = multiprocessing.parent_process(), os.getppid()
@@ -136,7 +135,7 @@ def end_with_parent():
 
 @contextlib.contextmanager
 def naming_dead_chains():
-    """Say which chain it was when a process of ``pm.sample`` has died."""
+    """Name the chain in the error if a process of ``pm.sample`` has died."""
     try:
         yield
     except (EOFError, ConnectionError) as error:
@@ -149,7 +148,7 @@ def naming_dead_chains():
 
 
 def _adapter_of(error):
-    """Find the adapter whose pipe broke: PyMC does not say, but the frames of the traceback hold it."""
+    """Find the adapter whose pipe broke: PyMC does not name it, but the frames of the traceback hold it."""
     traceback = error.__traceback__
     adapter = None
     while traceback is not None:

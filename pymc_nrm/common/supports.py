@@ -1,6 +1,6 @@
-"""Supports of hyperparameters: which values are allowed, how messages describe them, and unconstrained coordinates.
+"""Supports of hyperparameters: allowed values, their description in messages, and unconstrained coordinates.
 
-A support defines all of this in one place, for numbers and for tensors.  To add one, write a subclass of
+A support defines all of these in one place, for numbers and for tensors.  To add one, write a subclass of
 :class:`Support` and an entry of :data:`SUPPORTS`.
 """
 
@@ -12,7 +12,7 @@ import pytensor.tensor as pt
 # Smaller doubles lose digits, and their reciprocals overflow.
 LEAST_NORMAL = float(np.finfo("float64").tiny)
 
-# What rounding may change in a matrix, relative to its diagonal.
+# Changes that rounding may make in a matrix, relative to its diagonal.
 _ASYMMETRY = 1e-8
 _LEAST_PIVOT = 4.0 * float(np.finfo("float64").eps)
 
@@ -29,12 +29,12 @@ class Support:
     def given(self, parameters):
         """The support given the other hyperparameters of a measure or family: itself, unless it depends on them.
 
-        Fields that are not known are None.
+        Fields that are unknown are None.
         """
         return self
 
     def inside(self, x, d):
-        """Which entries are allowed."""
+        """Mask of the allowed entries."""
         return abs(x) < np.inf
 
     def condition(self, x, d):
@@ -42,13 +42,13 @@ class Support:
         return pt.all(self.inside(x, d))
 
     def complaint(self, array, d):
-        """What is wrong with an array of numbers, for the end of a message; None if nothing is."""
+        """What is wrong with an array of numbers, for the end of a message; None if it is allowed."""
         with np.errstate(invalid="ignore"):
             inside = np.asarray(self.inside(array, d))
         return _first_outside(array, inside)
 
     def to_line(self, value, d):
-        """Unconstrained coordinate of each entry, and which entries have one; the others stay 0."""
+        """Unconstrained coordinate of each entry, and a mask of the entries that have one; the others stay 0."""
         return value, np.ones(value.shape, dtype=bool)
 
     def from_line(self, module, x, moves, d):
@@ -56,7 +56,7 @@ class Support:
         return x
 
     def is_log_scale(self, shape):
-        """Which entries have a logarithm or log odds as their coordinate."""
+        """Mask of the entries whose coordinate is a logarithm or log odds."""
         return np.zeros(shape, dtype=bool)
 
 
@@ -134,7 +134,7 @@ class UnitInterval(Positive):
 
 
 class ZeroOrOne(Support):
-    """Zeros and ones, which say of each feature whether something holds; they are not meant to vary."""
+    """Zeros and ones, a property of each feature; they cannot vary."""
 
     name = "zero or one"
     description = "0 or 1"
@@ -150,7 +150,7 @@ class ZeroOrOne(Support):
 
 
 class WholeNumber(Positive):
-    """Whole numbers that are at least ``least``; they describe data, and are not meant to vary."""
+    """Whole numbers that are at least ``least``; they describe data, and cannot vary."""
 
     def __init__(self, name, description, least):
         self.name, self.description, self.least = name, description, least
@@ -210,7 +210,7 @@ class PositiveDefinite(Support):
     description = "a finite, symmetric, positive definite matrix"
 
     def inside(self, x, d):
-        """Which entries are finite and equal to their mirror image."""
+        """Mask of the entries that are finite and equal to their mirror image."""
         scale = abs(x.diagonal()) ** 0.5
         # Comparisons with NaN are false.
         return abs(x - x.T) <= _ASYMMETRY * scale[:, None] * scale[None, :]
@@ -236,7 +236,7 @@ class PositiveDefinite(Support):
             definite = False
         if definite:
             return _first_outside(np.diag(array), np.diag(array) >= LEAST_NORMAL)
-        return f"got one with the smallest eigenvalue {np.linalg.eigvalsh(array)[0]:.3g}"
+        return f"got a matrix with smallest eigenvalue {np.linalg.eigvalsh(array)[0]:.3g}"
 
     def to_line(self, value, d):
         factor = np.linalg.cholesky(value)
@@ -245,7 +245,7 @@ class PositiveDefinite(Support):
 
     def from_line(self, module, x, moves, d):
         eye = np.eye(len(moves))
-        # `exp` sees the diagonal only: the others are not used, but might overflow.
+        # `exp` sees only the diagonal: other entries are unused, but might overflow.
         factor = module.exp(x * eye) * eye + x * (moves & (eye == 0.0))
         return factor @ factor.T
 

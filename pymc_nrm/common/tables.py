@@ -8,24 +8,24 @@ import xarray as xr
 
 
 def as_pandas(argument, X):
-    """Convert a table or column of another library to pandas; arrays and what is no table stay as they are."""
+    """Convert a table or column of another library to pandas; arrays and other objects are returned unchanged."""
     if isinstance(X, pd.DataFrame | pd.Series | np.ndarray | xr.DataArray):
         return X
     kind = type(X)
     is_table = hasattr(X, "__arrow_c_stream__") or hasattr(X, "to_pandas")
-    # Polars warns where names of columns of a lazy table are asked for.
+    # Polars warns when code asks a lazy table for its column names.
     for method in ("collect", "compute"):
         if hasattr(X, method) and hasattr(kind, "columns") and not is_table:
             raise TypeError(
                 f"{argument} must be a table in memory; got {kind.__name__} of {kind.__module__.partition('.')[0]}. "
-                f"Call its method {method}() first, or take rows in chunks by nrm.Chunks"
+                f"Call its method {method}() first, or use rows in chunks with nrm.Chunks"
             )
     if isinstance(X, Mapping) and not is_table:
         try:
             return pd.DataFrame(dict(X))
         except ValueError as error:
-            raise ValueError(f"{argument} must have columns of one length if it is a mapping; got {error}") from error
+            raise ValueError(f"{argument} must have columns of equal length if it is a mapping; got {error}") from error
     if not is_table:
         return X
-    # Methods of the libraries know more types than the protocol, such as dates without a time.
+    # Methods of the libraries support more types than the protocol, such as dates without a time.
     return X.to_pandas() if hasattr(X, "to_pandas") else pd.DataFrame.from_arrow(X)

@@ -34,7 +34,7 @@ def galaxies() -> np.ndarray:
 
 
 def old_faithful() -> np.ndarray:
-    """Eruptions of the geyser Old Faithful: duration and waiting time to the next one, both in minutes.
+    """Eruptions of the geyser Old Faithful: duration, and waiting time to the next eruption, both in minutes.
 
     Short eruptions are followed by short waits, long ones by long waits.
 
@@ -47,7 +47,7 @@ def old_faithful() -> np.ndarray:
     -----
     This is the series of Härdle (1991), "Smoothing Techniques with Implementation in S", as distributed with R, in the
     order of observation.  Azzalini & Bowman (1990), "A look at some data on the Old Faithful geyser", describe a
-    similar one.  Durations were rounded to seconds or coarser before they were converted to minutes.
+    similar series.  Durations were rounded to seconds or coarser before they were converted to minutes.
 
     Examples
     --------
@@ -59,7 +59,7 @@ def old_faithful() -> np.ndarray:
 
 
 def penguins() -> pd.DataFrame:
-    """Penguins of three species on three islands of the Palmer Archipelago, Antarctica: a table of mixed columns.
+    """Penguins of three species on three islands of the Palmer Archipelago, Antarctica, as a table of mixed columns.
 
     Returns
     -------
@@ -71,7 +71,7 @@ def penguins() -> pd.DataFrame:
     -----
     Gorman, Williams & Fraser (2014), "Ecological sexual dimorphism and environmental variability within a community of
     Antarctic penguins (genus Pygoscelis)", measured them at Palmer Station LTER; Horst, Hill & Gorman (2020),
-    "palmerpenguins", made this table of them, which is in the public domain (CC0).
+    "palmerpenguins", compiled this table, which is in the public domain (CC0).
 
     Examples
     --------
@@ -84,6 +84,6 @@ def penguins() -> pd.DataFrame:
 
 
 def _read(name):
-    """Numbers in a file below a line of names, shape (n, d)."""
+    """Numbers in a file below a header line, shape (n, d)."""
     lines = files(__package__).joinpath(name).read_text(encoding="utf-8").splitlines()
     return np.array([[float(value) for value in line.split(",")] for line in lines[1:]])

@@ -38,6 +38,7 @@ def plot_cluster_sizes(
     ci_prob
     log : bool
         Whether sizes are on a log scale, with 0 below 1.
+    max_rank : int, optional
         Last rank to show, if any interval extends that far; by default the last rank that at least half of the draws
         have.  The axis label says how many ranks are omitted and what share of the items they hold.
 

@@ -58,8 +58,8 @@ def plot_distance(
 
     Raises
     ------
+    ValueError
         If there is no such partition, the estimate has other items, or an argument is not one of those listed.
-        If there is no such partition, the estimate is of other items, or an argument is not one of those above.
 
     Notes
     -----

@@ -408,7 +408,7 @@ def test_labels_of_all_rows_on_disk(tmp_path, monkeypatch, caplog):
     monkeypatch.setattr(zarr.Array, "__setitem__", lambda *a: write(*a, until=0))
     with pytest.raises(OSError, match="labels of draw 0 of chain 0 .* No space left on device"):
         run("fuller")
-    with pytest.raises(ValueError, match="labels must be a new folder; got .*whole', which exists"):
+    with pytest.raises(ValueError, match="labels must be a new folder; got .*whole', which already exists"):
         run("whole")
     with pm.Model() as model, pytest.raises(ValueError, match="labels must be None for a model without rows in chunks"):
         nrm.Partition("z", measure, n=3)

@@ -96,7 +96,7 @@ def test_copies_that_cannot_be_made(tmp_path, monkeypatch):
         ValueError, match="copy must be None with a client, whose workers keep what they have read; got"
     ):
         nrm.Chunks(X, copy=folder, client=client)
-    with pytest.raises(ValueError, match=f"copy must be a new folder; got '{tmp_path}', which exists"):
+    with pytest.raises(ValueError, match=f"copy must be a new folder; got '{tmp_path}', which already exists"):
         nrm.Chunks(X, copy=tmp_path)
     with pytest.raises(TypeError, match="copy must be the path of a folder; got True"):
         nrm.Chunks(X, copy=True)

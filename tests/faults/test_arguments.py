@@ -113,7 +113,7 @@ SEEDED = [
 @pytest.mark.parametrize(("function", "arguments"), SEEDED)
 @pytest.mark.parametrize("seed", ["auto", -1, True])
 def test_seed(function, arguments, seed, model):
-    message = "random_seed must be None, a whole number of at least 0, a sequence of them or a Generator; got"
+    message = "random_seed must be None, a whole number of at least 0, a sequence of such numbers or a Generator; got"
     with pytest.raises((TypeError, ValueError), match=message):
         function(*(model if isinstance(one, str) else one for one in arguments), random_seed=seed)
 
@@ -243,7 +243,7 @@ test_dimensions_of_a_mixture = refused(
 def test_whole_numbers_beyond_doubles():
     assert plain_values(nrm.PoissonGamma([2**70], 1.0)).alpha == plain_values(nrm.PoissonGamma(2**70, 1.0)).alpha
     for alpha in (2**1025, [2**1025], [2**1025, 1.0]):
-        with pytest.raises(ValueError, match="alpha of PoissonGamma must be within 1.8e308 of zero; got a larger"):
+        with pytest.raises(ValueError, match="alpha of PoissonGamma must be at most 1.8e308 in absolute value; got a larger"):
             plain_values(nrm.PoissonGamma(alpha, 1.0))
 
 

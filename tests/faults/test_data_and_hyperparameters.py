@@ -41,7 +41,7 @@ BAD = [
     (np.full((3, 2), np.timedelta64(1, "D")), TypeError, "must be real numbers; got durations"),
     (pd.DataFrame({"a": [1, 2, 3], "b": ["x", "y", "z"]}), TypeError, r"got 'x' of type str at position \(0, 1\)"),
     (xr.Dataset({"a": ("i", [1.0, 2.0, 3.0])}), TypeError, "must be real numbers; got an object of type Dataset"),
-    (RAGGED, ValueError, "must have rows of one length; got rows of different lengths"),
+    (RAGGED, ValueError, "must have rows of equal length; got rows of different lengths"),
     (np.empty((3, 0)), ValueError, r"must have at least one column; got shape \(3, 0\)"),
     (np.where(X > 1, np.inf, X), ValueError, "must be finite, without infinite values; got inf in row 1, column 0"),
     ({"a": 1}, TypeError, "must be real numbers; got .* of type dict"),
@@ -118,7 +118,7 @@ test_labels = refused(
 
 
 MATRIX = r"Psi of NormalWishart must be a matrix of shape \(d, d\) with d = 2 features; got "
-REMEDY = r"\. Write Psi \* np\.eye\(d\) for one variance, np\.diag\(Psi\) for one of each feature"
+REMEDY = r"\. Write Psi \* np\.eye\(d\) for equal variances, np\.diag\(Psi\) for one variance per feature"
 
 
 test_Psi_is_a_matrix = refused(
@@ -130,7 +130,7 @@ test_Psi_is_a_matrix = refused(
     (pt.dvector("Psi"), f"{MATRIX}Psi of type .*{REMEDY}"),
     ([[1.0, 0.5], [0.0, 1.0]], r"symmetric, .*; got 0\.5 at position \(0, 1\) and 0\.0 at \(1, 0\)"),
     (pt.as_tensor([[1.0, 0.5], [0.0, 1.0]]), "Psi of NormalWishart must be .*symmetric, .*; got 0.5"),
-    (np.ones((2, 2)), "positive definite matrix; got one with the smallest eigenvalue"),
+    (np.ones((2, 2)), "positive definite matrix; got a matrix with smallest eigenvalue"),
     ([[1.0, np.nan], [np.nan, 1.0]], r"Psi of NormalWishart must be a finite, .*; got nan at position \(0, 1\)"),
     (np.eye(2) * 5e-324, "Psi of NormalWishart .* got 5e-324 .* below the smallest normal double"),
     (np.eye(2) * 1j, "Psi of NormalWishart must be .* got complex numbers"),
@@ -148,7 +148,7 @@ test_kappa = refused(
     (np.datetime64("2020"), "must be finite and above 0; got dates"),
     (object(), "must be finite and above 0; got <object object .*> of type object"),
     (MASKED, "must have no masked entries; got 1"),
-    ([[1.0], [1.0, 2.0]], "must have rows of one length"),
+    ([[1.0], [1.0, 2.0]], "must have rows of equal length"),
     ([1.0, 2.0, 3.0], r"must be a scalar or an array of shape \(d,\) with d = 2 features; got shape \(3,\)"),
     ([], r"must be a scalar or an array of shape \(d,\) with d = 2 features; got shape \(0,\)"),
     (np.ones((2, 2)), r"must be .* with d = 2 features; got shape \(2, 2\)"),

@@ -337,7 +337,7 @@ def test_a_run_that_was_stopped_goes_on(reference, tmp_path):
 def test_options_of_nuts_reach_its_step():
     idata = nrm.sample(3, model=make_subjects(), cores=1, target_accept=0.95, nuts={"max_treedepth": 2}, **OPTIONS)
     assert int(idata.sample_stats["tree_depth"].max()) <= 2
-    with pytest.raises(ValueError, match="target_accept was given twice"):
+    with pytest.raises(ValueError, match="target_accept must be given once"):
         nrm.sample(3, model=make_subjects(), target_accept=0.95, nuts={"target_accept": 0.9}, **OPTIONS)
 
 

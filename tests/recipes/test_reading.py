@@ -305,7 +305,7 @@ def test_tables_of_other_packages(monkeypatch):
     for recipe in (nrm.mixture_model, nrm.gaussian_mixture, nrm.column_kinds):
         with pytest.raises(TypeError, match=r"a table in memory; got LazyTable of .* collect\(\) first"):
             recipe(LazyTable())
-        with pytest.raises(ValueError, match="columns of one length"):
+        with pytest.raises(ValueError, match="columns of equal length"):
             recipe({"a": [1, 2], "b": [1]})
 
 
