@@ -243,7 +243,9 @@ test_dimensions_of_a_mixture = refused(
 def test_whole_numbers_beyond_doubles():
     assert plain_values(nrm.PoissonGamma([2**70], 1.0)).alpha == plain_values(nrm.PoissonGamma(2**70, 1.0)).alpha
     for alpha in (2**1025, [2**1025], [2**1025, 1.0]):
-        with pytest.raises(ValueError, match="alpha of PoissonGamma must be at most 1.8e308 in absolute value; got a larger"):
+        with pytest.raises(
+            ValueError, match="alpha of PoissonGamma must be at most 1.8e308 in absolute value; got a larger"
+        ):
             plain_values(nrm.PoissonGamma(alpha, 1.0))
 
 

@@ -38,8 +38,8 @@ _LARGEST_RATE = 9e18
 class PoissonGamma(NamedTuple):
     """Counts up to 1e9; each feature has its own Gamma distributed rate in every cluster.
 
-    ``x[i, j] ~ Poisson(rate[c, j])``, ``rate[c, j] ~ Gamma(alpha[j], rate beta[j])``.  Missing values (NaN) are left out
-    of the likelihood.
+    ``x[i, j] ~ Poisson(rate[c, j])``, ``rate[c, j] ~ Gamma(alpha[j], rate beta[j])``.  The likelihood leaves out
+    missing values (NaN).
 
     Parameters
     ----------
