@@ -34,7 +34,8 @@ from pymc_nrm.published.lee_choi_moves import (
     remove_root,
     take_apart,
 )
-from pymc_nrm.steps.base import PartitionStep, PartitionStepState
+from pymc_nrm.steps.base import PartitionStep
+from pymc_nrm.steps.step import StepState
 
 _WARNING = (
     "PublishedTreeGuided does not leave the posterior invariant: on 4 and 5 items the total variation distance between "
@@ -44,7 +45,7 @@ _WARNING = (
 
 
 @dataclass_state
-class PublishedTreeGuidedState(PartitionStepState):
+class PublishedTreeGuidedState(StepState):
     """State needed to resume a chain: options, and the trees of clusters or the guide tree."""
 
     forest: Any = None

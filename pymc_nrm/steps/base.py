@@ -1,37 +1,35 @@
-"""The base class of the steps that sample partitions: everything that PyMC needs, except the moves."""
+"""The base classes of the steps that sample partitions: everything except the moves."""
 
-from dataclasses import field
+from typing import Any, NamedTuple
 
 import numpy as np
-from pymc.step_methods import STEP_METHODS, BlockedStep
-from pymc.util import get_random_generator, get_value_vars_from_user_vars
+from pymc.step_methods import STEP_METHODS
+from pymc.util import get_value_vars_from_user_vars
 from pytensor.graph.basic import Variable
 from rich.progress import TextColumn
 from rich.table import Column
 
-from pymc_nrm.common.checks import random_generator
 from pymc_nrm.common.marks import NUMBER, partition_number
-from pymc_nrm.common.progress import elapsed, end_elapsed
-from pymc_nrm.common.pymc_internals import Competence, StepMethodState, dataclass_state
+from pymc_nrm.common.pymc_internals import Competence
 from pymc_nrm.families.base import take_items
 from pymc_nrm.families.conjugate import log_marginal
 from pymc_nrm.families.needs import PREDICTIVE, check_needs
-from pymc_nrm.kernels.compilation import announced_compilation
 from pymc_nrm.kernels.generic import lacking, precompile
-from pymc_nrm.kernels.interrupts import Interrupted
 from pymc_nrm.measures.base import Weights
 from pymc_nrm.models.default_start import is_default_start
 from pymc_nrm.models.missing_entries import continuous_values
-from pymc_nrm.models.rvs import checked_model, family_of, kind_of, mixtures_of
+from pymc_nrm.models.rvs import family_of, kind_of, mixtures_of
 from pymc_nrm.moves.gibbs import draw_weights, join_in_turn, weights_of_two
 from pymc_nrm.moves.sampled_start import climb, is_many
 from pymc_nrm.partitions.clusters import build_state, log_target, log_target_by_items
 from pymc_nrm.partitions.flat import Flat, Ordered
+from pymc_nrm.steps.step import Draw, Step
 from pymc_nrm.steps.target import Target, check_against_graph, log_densities_by_graph, not_finite
 
 
 def common_statistics(counts, log_u, log_joint, number):
     """Statistics that every step reports."""
+    counts = counts[counts > 0]
     proportions = counts / counts.sum()
     # For small alpha, u itself may overflow; kernels only use its logarithm.
     with np.errstate(over="ignore"):
@@ -55,18 +53,9 @@ def first_values(model, point):
 _STARTS_FROM_UNITS = 5
 
 
-@dataclass_state
-class PartitionStepState(StepMethodState):
-    """What a chain needs, besides its point, to continue where it stopped."""
+class LabelStep(Step):
+    """Base of the steps that sample the labels of one variable."""
 
-    options: dict = field(metadata={"frozen": True})
-
-
-class LabelStep(BlockedStep):
-    """Base of the steps that sample the labels of one variable: its arguments and its state."""
-
-    default_blocked = False
-    _state_class = PartitionStepState
     # What the step samples, and the kind of all of these.
     samples, samples_words = "Partition", "partitions"
     general_kind = Flat
@@ -78,44 +67,39 @@ class LabelStep(BlockedStep):
     # What the step reads of the model.
     target_class = Target
 
-    def __new__(cls, *args, **kwargs):
-        # Check before PyMC does, whose errors do not name the arguments.
-        kwargs["model"] = model = checked_model(kwargs.get("model"))
-        vars = args[0] if args else kwargs.get("vars")
+    def __init__(self, vars, *, options, needs=(), **kwargs):
+        self._needs = needs
+        super().__init__(vars, options=options, **kwargs)
+
+    @classmethod
+    def value_variables(cls, vars, model):
         several = vars if isinstance(vars, list | tuple) else [vars]
         known = {*model.value_vars, *model.free_RVs}
         if not several or not all(isinstance(variable, Variable) and variable in known for variable in several):
             raise TypeError(f"vars must be a free {cls.samples} of the model, or a list of them; got {vars!r}")
-        random_generator(kwargs.get("rng"), "rng")
-        return super().__new__(cls, *args, **kwargs)
+        return get_value_vars_from_user_vars(vars, model)
 
-    def __init__(
-        self, vars, *, options, needs=(), model=None, rng=None, initial_point=None, compile_kwargs=None, blocked=False
-    ):
-        model = checked_model(model)
-        partition = self.variable_of(vars, model)
+    def variable_in(self, model):
+        """The random partition of the model that the step samples."""
+        return model.values_to_rvs[self.vars[0]]
+
+    def read_model(self, model):
+        partition = self.variable_in(model)
         self.partition = kind_of(partition)
         if not isinstance(self.partition, self.general_kind):
             raise TypeError(
                 f"vars must be {self.samples_words}; {partition.name!r} is not a {self.samples}, which "
                 f"{type(self).__name__} samples"
             )
-        self.options = options
         self.check_variable(model, partition)
         mixtures = mixtures_of(model, partition)
         for mixture in mixtures:
             if not mixture.owner.op.kind.takes_trees:
                 family_class = type(family_of(mixture))
                 others = self._steps_without(family_class)
-                check_needs(family_class, (*self.needs, *needs), type(self).__name__, others)
+                check_needs(family_class, (*self.needs, *self._needs), type(self).__name__, others)
         self._number = partition_number(partition.name)
-        self._n_draws = 0
-        self.rng = get_random_generator(random_generator(rng, "rng"))
-        end_elapsed()
-        with announced_compilation(type(self).__name__, [type(family_of(mixture)) for mixture in mixtures], elapsed):
-            point = model.initial_point() if initial_point is None else initial_point
-            self.target = self.target_class(model, partition, point, compile_kwargs)
-            self._compile(model, partition, point, compile_kwargs)
+        return [type(family_of(mixture)) for mixture in mixtures]
 
     def check_variable(self, model, partition):
         """Accept every partition of the general kind."""
@@ -125,21 +109,14 @@ class LabelStep(BlockedStep):
         """Names of other steps for such partitions whose needs a family meets."""
         return []
 
+    def compile(self, model, point, compile_kwargs):
+        partition = self.variable_in(model)
+        self.target = self.target_class(model, partition, point, compile_kwargs)
+        self.compile_kernels(model, partition, point, compile_kwargs)
+
     def setup_chain(self, rng, tune, draws):
-        if Interrupted.came:
-            raise KeyboardInterrupt
         super().setup_chain(rng, tune, draws)
         self.target.refresh()
-        self._n_draws = 0
-
-    def variable_of(self, vars, model):
-        """Set ``vars`` to the one value variable of the step, and return its random variable."""
-        self.vars = get_value_vars_from_user_vars(vars, model)
-        if len(self.vars) != 1:
-            raise ValueError(
-                f"vars must be one {self.samples} for a step that is blocked; got {len(self.vars)} variables"
-            )
-        return model.values_to_rvs[self.vars[0]]
 
     @classmethod
     def competence(cls, var, has_grad):
@@ -156,6 +133,19 @@ class LabelStep(BlockedStep):
         return (lambda step_stats: {name: step_stats[name]},)
 
 
+class Inputs(NamedTuple):
+    """What the moves of a draw read: labels, and the target of the partition given u."""
+
+    labels: Any
+    weights: Any
+    family: Any
+    data: Any
+    log_u: float
+    # Terms of the log joint density: of u, and of the partition given u.
+    u_term: float
+    log_prior: float
+
+
 class PartitionStep(LabelStep):
     """Base of the steps that sample one partition.
 
@@ -168,7 +158,7 @@ class PartitionStep(LabelStep):
     returns the new state and its statistics: a named tuple, whose fields are summed over the calls of a draw, or the
     number of items that it moved.  What is compiled in advance follows from these calls.  If kernels call functions
     that not every family implements, the subclass adds them to ``needs``.  It may also replace ``check_options(n)``,
-    ``check_weights(measure, table, at_start)``, ``labels_of_tree(rng, table, family, data)``, ``for_start()`` and
+    ``check_weights(measure, table, at_start)``, ``start(rng, table, family, data)``, ``for_start()`` and
     ``statistics(totals)``.
     """
 
@@ -191,8 +181,8 @@ class PartitionStep(LabelStep):
         families = [type(family_of(mixture)) for mixture in mixtures_of(model, partition)]
         self._has_marginals = not any(lacking(family_class, [log_marginal]) for family_class in families)
 
-    def _compile(self, model, partition, point, compile_kwargs):
-        # Chains run in forked processes, which inherit what is compiled here.
+    def compile_kernels(self, model, partition, point, compile_kwargs):
+        """Compile the kernels of a draw and of a start, for the types of their arguments."""
         labels = self.partition.read(point)
         measure, family, data = self.target.at(point)
         self.check_options(len(labels))
@@ -289,45 +279,41 @@ class PartitionStep(LabelStep):
     def _draw_weights(self, rng, measure, labels):
         return draw_weights(rng, measure, int(self._sizes(labels).sum()), int(self.partition.n_clusters(labels)))
 
-    def step(self, point):
+    def read_point(self, point):
         labels = self.partition.read(point)
         measure, family, data = self.target.at(point)
-        table, log_u, u_term = self._draw_weights(self.rng, measure, labels)
-        log_prior = table.moment[self._sizes(labels)].sum()
-        family, table = self.partition.with_weights(family, table)
-        at_start = self._n_draws == 0
-        self.check_weights(measure, table, at_start)
-        state = build_state(labels, family, data)
-        if at_start:
-            # pm.set_data may have changed the data since the step was made.
-            self.check_options(len(labels))
-            self._check_start(point, log_prior, u_term, self._log_target(state, table, family, data))
-        try:
-            if at_start and self._starts_from_data(point):
-                state = build_state(self._own_start(point, labels, table, family, data), family, data)
-            state, stats = self.moves(state, table, family, data)
-        except ValueError as error:
-            # Kernels raise this if the weights of clusters define no probabilities.
-            raise self._not_finite(point, str(error)) from error
-        point = self.partition.write(point, state)
-        log_joint = u_term + self._log_target(state, table, family, data)
-        if not np.isfinite(log_joint):
-            raise self._not_finite(point, log_joint)
-        self._n_draws += 1
-        counts = np.bincount(point[self.partition.name])
-        return point, [stats | common_statistics(counts, log_u, log_joint, self._number)]
+        weights, log_u, u_term = self._draw_weights(self.rng, measure, labels)
+        log_prior = weights.moment[self._sizes(labels)].sum()
+        family, weights = self.partition.with_weights(family, weights)
+        self.check_weights(measure, weights, at_start=self._n_draws == 0)
+        return Inputs(labels, weights, family, data, log_u, u_term, log_prior)
 
-    def _check_start(self, point, log_prior, u_term, value):
-        if not np.isfinite(u_term + value):
-            raise self._not_finite(point, u_term + value)
-        labels = self.partition.read(point)
+    def check_start(self, point, inputs):
+        labels, weights, family, data = inputs[:4]
+        self.check_options(len(labels))
+        value = self._log_target(build_state(labels, family, data), weights, family, data)
+        if not np.isfinite(inputs.u_term + value):
+            raise self.not_finite_error(point, inputs.u_term + value)
         _, mixtures = self.target.parts(point)
-        check_against_graph(self.partition.name, mixtures, self.partition.of_items(labels), value - log_prior)
+        check_against_graph(self.partition.name, mixtures, self.partition.of_items(labels), value - inputs.log_prior)
 
-    def _not_finite(self, point, value):
-        when = f"in draw {self._n_draws + 1}" if self._n_draws else "where a chain starts"
+    def draw(self, point, inputs):
+        labels, weights, family, data = inputs[:4]
+        if self._n_draws == 0 and self._starts_from_data(point):
+            labels = self._own_start(point, labels, weights, family, data)
+        state, stats = self.moves(build_state(labels, family, data), weights, family, data)
+        log_target = self._log_target(state, weights, family, data)
+        return self.make_draw(self.partition.write(point, state), inputs, log_target, stats)
+
+    def make_draw(self, point, inputs, log_target, stats):
+        """A draw with the statistics that every step reports, besides those of its moves."""
+        log_joint = inputs.u_term + log_target
+        counts = np.bincount(point[self.partition.name])
+        return Draw(point, log_joint, stats | common_statistics(counts, inputs.log_u, log_joint, self._number))
+
+    def not_finite_error(self, point, value):
         labels = self.partition.read(point)
-        return not_finite(self.partition, *self.target.parts(point), labels, value, when)
+        return not_finite(self.partition, *self.target.parts(point), labels, value, self.when)
 
     @classmethod
     def _steps_without(cls, family_class):

@@ -7,23 +7,19 @@ from typing import Any
 
 import numpy as np
 from pymc.exceptions import SamplingError
-from pymc.step_methods import BlockedStep
-from pymc.util import get_random_generator, get_value_vars_from_user_vars
+from pymc.util import get_value_vars_from_user_vars
 
-from pymc_nrm.common.checks import check_count, random_generator
+from pymc_nrm.common.checks import check_count
 from pymc_nrm.common.marks import partition_number
-from pymc_nrm.common.progress import elapsed, end_elapsed
 from pymc_nrm.common.pymc_internals import Competence, dataclass_state
 from pymc_nrm.families.base import check_resolution
 from pymc_nrm.families.conjugate import draw_parameters, log_marginal, parameters_size
 from pymc_nrm.families.needs import COMPONENT_PANEL, PREDICTIVE, check_needs
 from pymc_nrm.families.product import product
-from pymc_nrm.kernels.compilation import announced_compilation
-from pymc_nrm.kernels.interrupts import Interrupted
 from pymc_nrm.measures.base import weights
 from pymc_nrm.models.chunked_mixture import ChunkedMixtureRV
 from pymc_nrm.models.parts import ChunkedParts
-from pymc_nrm.models.rvs import checked_model, kind_of, mixtures_of, names_in_chunks
+from pymc_nrm.models.rvs import kind_of, mixtures_of, names_in_chunks
 from pymc_nrm.models.values import Values
 from pymc_nrm.moves.chunks.chain import Block, Chain, Preparations
 from pymc_nrm.moves.chunks.engine import Engine
@@ -33,7 +29,8 @@ from pymc_nrm.moves.chunks.sweep import draw_law, log_joint, start, sweep
 from pymc_nrm.moves.slice_labels import check_gibbs_type, expected_proposals
 from pymc_nrm.partitions.chunked import CLUSTER_COUNTS, CLUSTER_SUMS, FOLLOWED_LABELS, Chunked, given_labels
 from pymc_nrm.partitions.labels import canonical_labels, smallest_type
-from pymc_nrm.steps.base import PartitionStep, PartitionStepState, common_statistics, first_values
+from pymc_nrm.steps.base import PartitionStep, common_statistics, first_values
+from pymc_nrm.steps.step import Draw, Step, StepState
 
 # A child of PyMC's logger, which shows messages of level INFO.
 _information = logging.getLogger("pymc.nrm_chunks")
@@ -45,8 +42,8 @@ _MOST_JUMPS = 100_000
 
 
 @dataclass_state
-class ChunkedSamplerState(PartitionStepState):
-    """What a chain needs, besides its point, to continue: the labels of all rows, None before it has begun."""
+class ChunkedSamplerState(StepState):
+    """Sampler state needed to resume a chain: also the labels of all rows, None before the chain has begun."""
 
     labels: Any
 
@@ -58,7 +55,7 @@ def _first_places(labels, n_clusters):
     return first
 
 
-class ChunkedSampler(BlockedStep):
+class ChunkedSampler(Step):
     """All labels of rows in chunks at once, splits and merges of clusters, and Gibbs updates of random rows.
 
     It leaves the posterior invariant and is irreducible.  Passes over the rows run on several threads; draws do not
@@ -127,56 +124,36 @@ class ChunkedSampler(BlockedStep):
     }
     _state_class = ChunkedSamplerState
 
-    def __init__(
-        self,
-        vars: Any = None,
-        *,
-        n_pairs: int = 10,
-        n_redrawn: int = 1000,
-        model: Any = None,
-        rng: Any = None,
-        initial_point: Any = None,
-        compile_kwargs: Any = None,
-        blocked: bool = True,
-    ) -> None:
+    default_blocked = True
+    # The user's source of rows may raise a ValueError of its own.
+    kernel_errors = ()
+
+    def __init__(self, vars: Any = None, *, n_pairs: int = 10, n_redrawn: int = 1000, **kwargs: Any) -> None:
         check_count("n_pairs of ChunkedSampler", n_pairs, 0)
         check_count("n_redrawn of ChunkedSampler", n_redrawn, 0)
-        model = checked_model(model)
-        self.options = {"n_pairs": n_pairs, "n_redrawn": n_redrawn}
-        partition, mixtures = self._read(vars, model)
+        self._chain = self._restored = None
+        super().__init__(vars, options={"n_pairs": n_pairs, "n_redrawn": n_redrawn}, **kwargs)
+
+    @classmethod
+    def value_variables(cls, vars, model):
+        vars = [model[name] for name in names_in_chunks(model)] if vars is None else vars
+        values = get_value_vars_from_user_vars(vars, model)
+        _partition_and_mixtures(values, model)
+        return values
+
+    def read_model(self, model):
+        partition, mixtures = _partition_and_mixtures(self.vars, model)
         self._partition, self._mixtures = partition.name, [rv.name for rv in mixtures]
-        self._number, self._n_draws, self._chain, self._restored = partition_number(partition.name), 0, None, None
-        self.rng = get_random_generator(random_generator(rng, "rng"))
+        self._number, self._rows = partition_number(partition.name), kind_of(partition).rows
         family_classes = [rv.owner.op.family_class for rv in mixtures]
         for family_class in family_classes:
             check_needs(family_class, self.needs, type(self).__name__)
-        self._rows = kind_of(partition).rows
-        evaluate = partial(Values.at_points, model, compile_kwargs=compile_kwargs)
-        self._laws = ChunkedParts(partition, mixtures, evaluate)
         measured = [rv.owner.op.measured for rv in mixtures]
         self._parts = tuple(one.preparation for one in measured)
         self._widths = np.cumsum([len(one.sums) for one in measured])[:-1]
         self._quanta = Quanta(*map(np.concatenate, zip(*(one.quanta for one in measured), strict=True)))
         self._followed = np.searchsorted(self._rows.sample, self._rows.followed)
-        end_elapsed()
-        with announced_compilation(type(self).__name__, family_classes, elapsed):
-            point = model.initial_point() if initial_point is None else initial_point
-            self._first_values = first_values(model, point)
-            self._compile(point)
-
-    def _read(self, vars, model):
-        """Set ``vars`` to the value variables of the step; return the partition and its mixtures."""
-        vars = [model[name] for name in names_in_chunks(model)] if vars is None else vars
-        self.vars = get_value_vars_from_user_vars(vars, model)
-        variables = [model.values_to_rvs[value] for value in self.vars]
-        partitions = [rv for rv in variables if isinstance(kind_of(rv), Chunked)]
-        mixtures = mixtures_of(model, partitions[0]) if len(partitions) == 1 else []
-        if not mixtures or {*partitions, *mixtures} != set(variables):
-            raise ValueError(
-                "vars must be one Partition of rows in chunks and all its mixtures, at least one; got "
-                f"{[rv.name for rv in variables]}"
-            )
-        return partitions[0], mixtures
+        return family_classes
 
     @classmethod
     def competence(cls, var, has_grad):
@@ -190,8 +167,11 @@ class ChunkedSampler(BlockedStep):
     def _chain_of(self, engine, family, sample, values):
         return Chain(engine, Preparations(family, self._parts), sample, values, self._quanta)
 
-    def _compile(self, point):
+    def compile(self, model, point, compile_kwargs):
         """Compile all kernels, by a chain on eight sampled rows; check that the measure is of Gibbs type."""
+        evaluate = partial(Values.at_points, model, compile_kwargs=compile_kwargs)
+        self._laws = ChunkedParts(*_partition_and_mixtures(self.vars, model), evaluate)
+        self._first_values = first_values(model, point)
         measure, families = self._laws.at(point)
         family, rng = product(families), np.random.default_rng(0)
         check_gibbs_type(measure, weights(measure, min(self._rows.n, 1000), 0.0), "ChunkedSampler needs")
@@ -203,11 +183,6 @@ class ChunkedSampler(BlockedStep):
         sweep(chain, rng, law, self.options["n_pairs"], self.options["n_redrawn"])
         log_joint(chain, law, u_term)
 
-    def _check_resolution(self, families):
-        """Check that doubles resolve clusters among the least and largest values of the columns."""
-        for name, one, part in zip(self._mixtures, families, self._parts, strict=True):
-            check_resolution(one, part(self._rows.extremes), f"data of {name!r}")
-
     def setup_chain(self, rng, tune, draws):
         keeper = keeper_of_clusters.get()
         if keeper is None:
@@ -215,11 +190,11 @@ class ChunkedSampler(BlockedStep):
                 f"draws of {self._partition!r}, a partition of rows in chunks, are kept by nrm.sample, without trace "
                 "and return_inferencedata; pm.sample would keep the sizes of clusters alone"
             )
-        if Interrupted.came or keeper.is_full:
+        if keeper.is_full:
             raise KeyboardInterrupt
         super().setup_chain(rng, tune, draws)
         self._laws.values.refresh()
-        self._n_draws, self._restored, self._tunes = 0, None, tune > 0
+        self._restored, self._tunes = None, tune > 0
         keeper.labels_of_rows = self._labels_of_draw
 
     def _labels_of_draw(self):
@@ -238,9 +213,18 @@ class ChunkedSampler(BlockedStep):
     def labels(self, labels):
         self._n_draws, self._restored = 0, labels
 
-    def step(self, point):
+    def read_point(self, point):
         measure, families = self._laws.at(point)
-        family = product(families)
+        return measure, product(families)
+
+    def check_start(self, point, inputs):
+        if self._restored is None:
+            _, families = self._laws.at(point)
+            for name, family, part in zip(self._mixtures, families, self._parts, strict=True):
+                check_resolution(family, part(self._rows.extremes), f"data of {name!r}")
+
+    def draw(self, point, inputs):
+        measure, family = inputs
         if self._chain is None:
             self._chain = self._chain_of(self._rows.engine, family, self._rows.sample, self._rows.sample_values)
         chain = self._chain
@@ -249,7 +233,6 @@ class ChunkedSampler(BlockedStep):
             chain.restore(self._restored)
             self._restored = None
         elif self._n_draws == 0:
-            self._check_resolution(families)
             self._start(chain, point, given_labels(point[self._partition]))
             chain.preparation = Preparations(family, self._parts)
         chain.begin_sweep(self.rng)
@@ -262,26 +245,26 @@ class ChunkedSampler(BlockedStep):
             )
         moves = sweep(chain, self.rng, law, **self.options)
         counts, sums = chain.clusters
-        log_density = log_joint(chain, law, u_term)
-        if not np.isfinite(log_density):
-            raise SamplingError(
-                f"the log joint density of partition {self._partition!r} and its data is not finite in draw "
-                f"{self._n_draws + 1}: {log_density}, given {measure} and {family}. Rescale the data, or change "
-                "hyperparameters, or priors that allow such values of them"
-            )
-        value = self._padded(counts)
-        self._n_draws += 1
+        value = log_joint(chain, law, u_term)
         of_mixtures = np.split(sums, self._widths, axis=1)
-        values = dict(zip(self._mixtures, map(self._padded, of_mixtures), strict=True))
-        point = {**point, self._partition: value, **values}
+        drawn = dict(zip(self._mixtures, map(self._padded, of_mixtures), strict=True))
         # Clusters are kept in the order of their labels, those without followed rows last.
         labels = chain.sample_labels()[self._followed]
         followed = canonical_labels(labels).astype(smallest_type(len(counts)))
         order = np.argsort(_first_places(labels, len(counts)), kind="stable")
         self._names = np.argsort(order)
         stats = dict(zip(("n_splits", "n_merges", "n_moved"), moves, strict=True))
-        kept = {CLUSTER_COUNTS: counts[order], CLUSTER_SUMS: sums[order], FOLLOWED_LABELS: followed}
-        return point, [stats | kept | common_statistics(counts, log_u, log_density, self._number)]
+        stats |= {CLUSTER_COUNTS: counts[order], CLUSTER_SUMS: sums[order], FOLLOWED_LABELS: followed}
+        stats |= common_statistics(counts, log_u, value, self._number)
+        return Draw({**point, self._partition: self._padded(counts), **drawn}, value, stats)
+
+    def not_finite_error(self, point, value):
+        measure, family = self.read_point(point)
+        return SamplingError(
+            f"the log joint density of partition {self._partition!r} and its data is not finite {self.when}: {value}, "
+            f"given {measure} and {family}. Rescale the data, or change hyperparameters, or priors that allow such "
+            "values of them"
+        )
 
     def _start(self, chain, point, given):
         """Bring a chain to where its draws begin: labels that are given are only kept if it does not tune."""
@@ -305,3 +288,16 @@ class ChunkedSampler(BlockedStep):
                 "of its Chunks: raise it, or take a prior with fewer clusters"
             )
         return np.concatenate([clusters, np.zeros((most - len(clusters), *clusters.shape[1:]), dtype=np.int64)])
+
+
+def _partition_and_mixtures(values, model):
+    """The partition of rows in chunks and the mixtures that the value variables belong to; an error for others."""
+    variables = [model.values_to_rvs[value] for value in values]
+    partitions = [rv for rv in variables if isinstance(kind_of(rv), Chunked)]
+    mixtures = mixtures_of(model, partitions[0]) if len(partitions) == 1 else []
+    if not mixtures or {*partitions, *mixtures} != set(variables):
+        raise ValueError(
+            "vars must be one Partition of rows in chunks and all its mixtures, at least one; got "
+            f"{[rv.name for rv in variables]}"
+        )
+    return partitions[0], mixtures

@@ -5,17 +5,12 @@ from typing import Any
 
 import numpy as np
 from pymc.exceptions import SamplingError
-from pymc.step_methods import BlockedStep
-from pymc.util import get_random_generator
 from pytensor.graph.basic import Variable
 
-from pymc_nrm.common.checks import check_count, random_generator
-from pymc_nrm.common.progress import elapsed
-from pymc_nrm.common.pymc_internals import StepMethodState
+from pymc_nrm.common.checks import check_count
 from pymc_nrm.families.definitions.normal_wishart import NormalWishart
 from pymc_nrm.families.learned.draws import draw_concentrations, draw_wishart_hyperparameters
 from pymc_nrm.families.learned.gammas import draw_gamma_hyperparameters
-from pymc_nrm.kernels.compilation import announced_compilation
 from pymc_nrm.kernels.generic import precompile
 from pymc_nrm.models.learned_priors import (
     LearnedConcentrations,
@@ -24,13 +19,14 @@ from pymc_nrm.models.learned_priors import (
     LearnedWishart,
     learned_priors,
 )
-from pymc_nrm.models.rvs import checked_model, kind_of, partition_of
+from pymc_nrm.models.rvs import kind_of, partition_of
 from pymc_nrm.partitions.clusters import build_state
 from pymc_nrm.partitions.grouped import Grouped
+from pymc_nrm.steps.step import Draw, Step
 from pymc_nrm.steps.target import GivenPartition
 
 
-class LearnedGibbs(BlockedStep):
+class LearnedGibbs(Step):
     """Gibbs sampling of the hyperparameters of recipes, from sizes and statistics of clusters alone.
 
     *Counts and categories* (``BernoulliBeta``, ``CategoricalDirichlet``, ``PoissonGamma``): given the partition, with
@@ -84,49 +80,43 @@ class LearnedGibbs(BlockedStep):
     """
 
     name = "learned_gibbs"
-    _state_class = StepMethodState
+    default_blocked = True
 
-    def __new__(cls, *args, **kwargs):
-        kwargs["model"] = model = checked_model(kwargs.get("model"))
-        vars = args[0] if args else kwargs.pop("vars", None)
-        random_generator(kwargs.get("rng"), "rng")
-        return super().__new__(cls, _value_variables(_chosen(vars, model), model), *args[1:], **kwargs)
-
-    def __init__(
-        self,
-        vars: Any = None,
-        *,
-        n_sweeps: int = 5,
-        model: Any = None,
-        rng: Any = None,
-        initial_point: Any = None,
-        compile_kwargs: Any = None,
-        blocked: bool = True,
-    ) -> None:
-        model = checked_model(model)
+    def __init__(self, vars: Any = None, *, n_sweeps: int = 5, **kwargs: Any) -> None:
         check_count("n_sweeps", n_sweeps, 1)
-        self.n_sweeps = n_sweeps
-        chosen = _chosen(vars, model)
-        self.vars = _value_variables(chosen, model)
-        self.rng = get_random_generator(random_generator(rng, "rng"))
-        of_mixtures = [one for one in chosen if not isinstance(one, LearnedProcess)]
-        families = [type(one.family) for one in of_mixtures]
-        with announced_compilation(type(self).__name__, families, elapsed):
-            point = model.initial_point() if initial_point is None else initial_point
-            self._priors = [_PRIORS[type(one)](model, one, compile_kwargs) for one in of_mixtures]
-            for prior in self._priors:
-                precompile(prior.kernel, *prior.arguments(self.rng, point, n_sweeps))
+        super().__init__(vars, options={"n_sweeps": n_sweeps}, **kwargs)
+
+    @classmethod
+    def value_variables(cls, vars, model):
+        return [model.rvs_to_values[rv] for one in _chosen(vars, model) for rv in one.variables]
+
+    def read_model(self, model):
+        chosen = _chosen(self.vars, model)
+        self._learned = [one for one in chosen if not isinstance(one, LearnedProcess)]
         self._processes = [_Process(model, one) for one in chosen if isinstance(one, LearnedProcess)]
+        return [type(one.family) for one in self._learned]
+
+    def compile(self, model, point, compile_kwargs):
+        self._priors = [_PRIORS[type(one)](model, one, compile_kwargs) for one in self._learned]
+        for prior in self._priors:
+            precompile(prior.kernel, *prior.arguments(self.rng, point, self.options["n_sweeps"]))
 
     def setup_chain(self, rng, tune, draws):
         super().setup_chain(rng, tune, draws)
         for prior in self._priors:
             prior.refresh()
 
-    def step(self, point):
+    def draw(self, point, inputs):
         for prior in (*self._priors, *self._processes):
-            point = prior.draw(self.rng, point, self.n_sweeps)
-        return point, [{}]
+            point = prior.draw(self.rng, point, self.options["n_sweeps"])
+        return Draw(point, np.concatenate([np.ravel(point[value.name]) for value in self.vars]), {})
+
+    def not_finite_error(self, point, value):
+        names = [value.name for value in self.vars if not np.isfinite(point[value.name]).all()]
+        names = names or [value.name for value in self.vars]
+        return SamplingError(
+            f"{', '.join(names)} cannot be drawn {self.when}: given the clusters, the distribution is not finite"
+        )
 
 
 class _Prior:
@@ -134,7 +124,7 @@ class _Prior:
 
     def __init__(self, model, learned, compile_kwargs):
         mixture = learned.mixture
-        self._name, self._learned = mixture.name, learned
+        self._learned = learned
         self._variables = [model.rvs_to_values[one].name for one in learned.variables]
         # Kernels compute the learned hyperparameters themselves, and do not read the measure.
         self._given = GivenPartition(
@@ -155,12 +145,7 @@ class _Prior:
         """The point with new hyperparameters."""
         arguments = self.arguments(rng, point, n_sweeps)
         self.kernel(*arguments)
-        values = self.values(arguments)
-        if not all(np.isfinite(one).all() for one in values):
-            raise SamplingError(
-                f"hyperparameters of {self._name!r} cannot be drawn: given the clusters, their law is not finite"
-            )
-        return point | dict(zip(self._variables, values, strict=False))
+        return point | dict(zip(self._variables, self.values(arguments), strict=False))
 
 
 class _Wishart(_Prior):
@@ -251,7 +236,3 @@ def _chosen(vars, model):
             f"the model has {names or 'none'}. Got {got}"
         )
     return chosen
-
-
-def _value_variables(chosen, model):
-    return [model.rvs_to_values[rv] for one in chosen for rv in one.variables]

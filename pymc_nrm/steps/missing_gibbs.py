@@ -1,30 +1,28 @@
 """The step for the missing entries of a mixture."""
 
+from typing import Any
+
 import numpy as np
 from pymc.exceptions import SamplingError
-from pymc.step_methods import BlockedStep
-from pymc.util import get_random_generator
 from pytensor.graph.basic import Variable
 
-from pymc_nrm.common.checks import random_generator
-from pymc_nrm.common.progress import elapsed
-from pymc_nrm.common.pymc_internals import Competence, StepMethodState
+from pymc_nrm.common.pymc_internals import Competence
 from pymc_nrm.families.shared.scale import from_scale
-from pymc_nrm.kernels.compilation import announced_compilation
 from pymc_nrm.kernels.generic import precompile
 from pymc_nrm.measures.base import Weights
 from pymc_nrm.models.default_start import is_default_start
 from pymc_nrm.models.missing_entries import MissingEntriesRV, check_gaps, gaps_of
 from pymc_nrm.models.parts import joint_data, joint_family
-from pymc_nrm.models.rvs import checked_model, depends_on, family_of, kind_of, mixtures_of, partition_of
+from pymc_nrm.models.rvs import depends_on, family_of, kind_of, mixtures_of, partition_of
 from pymc_nrm.models.values import computed_by
 from pymc_nrm.moves.gibbs import ItemsWithGaps, draw_weights, missing_entries_sweep
 from pymc_nrm.partitions.clusters import build_state
 from pymc_nrm.partitions.flat import Ordered
+from pymc_nrm.steps.step import Draw, Step
 from pymc_nrm.steps.target import GivenPartition
 
 
-class MissingGibbs(BlockedStep):
+class MissingGibbs(Step):
     """Gibbs sampling of the missing entries of a mixture: the default step for them.
 
     A draw visits every item with gaps, in random order.  It draws the label of the item given its observed entries,
@@ -60,40 +58,42 @@ class MissingGibbs(BlockedStep):
     """
 
     name = "missing_gibbs"
-    default_blocked = False
     stats_dtypes_shapes = {"n_moved_with_gaps": (np.int64, [])}
-    _state_class = StepMethodState
 
-    def __new__(cls, *args, **kwargs):
-        kwargs["model"] = model = checked_model(kwargs.get("model"))
-        vars = args[0] if args else kwargs.pop("vars", None)
-        random_generator(kwargs.get("rng"), "rng")
-        return super().__new__(cls, _value_variables(vars, model), *args[1:], **kwargs)
+    def __init__(self, vars: Any = None, **kwargs: Any) -> None:
+        super().__init__(vars, options={}, **kwargs)
 
-    def __init__(self, vars=None, *, model=None, rng=None, initial_point=None, compile_kwargs=None, blocked=False):
-        model = checked_model(model)
-        self.vars = _value_variables(vars, model)
-        if len(self.vars) != 1:
-            raise ValueError(f"vars must be one variable for a step that is blocked; got {len(self.vars)} variables")
-        self.rng = get_random_generator(random_generator(rng, "rng"))
+    @classmethod
+    def value_variables(cls, vars, model):
+        known = [rv for rv in model.free_RVs if isinstance(rv.owner.op, MissingEntriesRV)]
+        asked = known if vars is None else list(vars) if isinstance(vars, list | tuple) else [vars]
+        found = [model.values_to_rvs.get(one, one) if isinstance(one, Variable) else one for one in asked]
+        if not found or not all(any(one is rv for rv in known) for one in found):
+            names = [rv.name for rv in known]
+            raise TypeError(f"vars must be variables of missing entries, of which the model has {names}; got {vars!r}")
+        return [model.rvs_to_values[rv] for rv in found]
+
+    def read_model(self, model):
         entries = model.values_to_rvs[self.vars[0]]
         mixture = entries.owner.inputs[0]
         _check_uses(model, mixture, entries)
-        partition = partition_of(mixture)
+        self._partition = partition = partition_of(mixture)
         self._names = partition.name, mixture.name, entries.name
         self._draws_labels = type(kind_of(partition)) is Ordered and partition in model.free_RVs
-        mixtures = mixtures_of(model, partition) if self._draws_labels else [mixture]
-        self._place, self._value = mixtures.index(mixture), model.rvs_to_values[mixture]
+        self._mixtures = mixtures_of(model, partition) if self._draws_labels else [mixture]
+        self._place, self._value = self._mixtures.index(mixture), model.rvs_to_values[mixture]
         # Items with gaps, and where the columns of each begin among those of all.
         self._rows, self._columns = gaps_of(self._value).rows_and_columns
         self._items, starts = np.unique(self._rows, return_index=True)
         self._starts = np.append(starts, len(self._rows))
-        with announced_compilation(type(self).__name__, [type(family_of(one)) for one in mixtures], elapsed):
-            self._given = GivenPartition(model, partition, mixtures, compile_kwargs)
-            arguments, *_ = self._arguments(model.initial_point() if initial_point is None else initial_point)
-            precompile(missing_entries_sweep, *arguments)
+        return [type(family_of(one)) for one in self._mixtures]
 
-    def _arguments(self, point):
+    def compile(self, model, point, compile_kwargs):
+        self._given = GivenPartition(model, self._partition, self._mixtures, compile_kwargs)
+        arguments, *_ = self.read_point(point)
+        precompile(missing_entries_sweep, *arguments)
+
+    def read_point(self, point):
         """Arguments of the kernel at a point, the centre of the data of the mixture, and its family."""
         labels, measure, families, data = self._given.at(point)
         family, rows, own, n = joint_family(families), joint_data(data), data[self._place], len(labels)
@@ -112,34 +112,25 @@ class MissingGibbs(BlockedStep):
         check_gaps(self._names[1], self._value)
         self._given.refresh()
 
-    def step(self, point):
-        arguments, center, family = self._arguments(point)
+    def draw(self, point, inputs):
+        arguments, center, family = inputs
         state, n_moved = missing_entries_sweep(*arguments)
-        gaps, name = arguments[-1], self._names[2]
+        gaps = arguments[-1]
         drawn = gaps.values[self._rows, self._columns] + center[self._columns]
         drawn = from_scale(family, self._columns, drawn)
-        if not np.isfinite(drawn).all():
-            raise SamplingError(f"{name} cannot be drawn: at these hyperparameters the law of an entry is not finite")
-        point = {**point, name: drawn}
+        point = {**point, self._names[2]: drawn}
         if gaps.draws_labels:
             point = self._given.kind.write(point, state)
-        return point, [{"n_moved_with_gaps": n_moved}]
+        return Draw(point, drawn, {"n_moved_with_gaps": n_moved})
+
+    def not_finite_error(self, point, value):
+        return SamplingError(
+            f"{self._names[2]} cannot be drawn: at these hyperparameters the distribution of an entry is not finite"
+        )
 
     @classmethod
     def competence(cls, var, has_grad):
         return Competence.IDEAL if computed_by(var, MissingEntriesRV) else Competence.INCOMPATIBLE
-
-
-def _value_variables(vars, model):
-    """The value variables of missing entries that a user asks for, by default all."""
-    own = [rv for rv in model.free_RVs if isinstance(rv.owner.op, MissingEntriesRV)]
-    given = own if vars is None else list(vars) if isinstance(vars, list | tuple) else [vars]
-    found = [model.values_to_rvs.get(one, one) if isinstance(one, Variable) else one for one in given]
-    if not found or not all(any(one is rv for rv in own) for one in found):
-        raise TypeError(
-            f"vars must be variables of missing entries, of which the model has {[rv.name for rv in own]}; got {vars!r}"
-        )
-    return [model.rvs_to_values[rv] for rv in found]
 
 
 def _check_uses(model, mixture, entries):

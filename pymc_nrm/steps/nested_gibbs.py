@@ -18,6 +18,7 @@ from pymc_nrm.partitions.nested import Nested
 from pymc_nrm.partitions.nested_draws import draw_nested, draw_paths, draw_value
 from pymc_nrm.partitions.nested_levels import KnownPaths, log_nested_prior, log_path_prior
 from pymc_nrm.steps.base import LabelStep
+from pymc_nrm.steps.step import Draw
 from pymc_nrm.steps.target import Target, check_against_graph, error_of_parts, graph_log_likelihoods
 
 
@@ -79,8 +80,8 @@ class NestedStep(LabelStep):
             # PyMC has made this of the statistics of the class.
             self.stats_dtypes = [{name: dtype for name, (dtype, _) in self.stats_dtypes_shapes.items()}]
 
-    def _compile(self, model, partition, point, compile_kwargs):
-        # Chains run in forked processes, which inherit what is compiled here.
+    def compile_kernels(self, model, partition, point, compile_kwargs):
+        """Compile the kernels of a draw and of a start, for the types of their arguments."""
         values = self.partition.read(point)
         prior, family, data = self.target.at(point)
         levels, gammas = prior
@@ -93,33 +94,19 @@ class NestedStep(LabelStep):
             precompile(sequential_start, self.rng, len(values), levels, gammas, family, data)
         self.precompile_moves(values, prior, family, data)
 
-    def step(self, point):
-        """Make the moves of a draw; return the new point and its statistics."""
-        values = self.partition.read(point)
-        prior, family, data = self.target.at(point)
-        if self._n_draws == 0:
-            self._check_start(point, values)
-        try:
-            if self._n_draws == 0 and is_default_start(point[self.partition.name]):
-                values = self.start(values, prior, family, data)
-            values, log_likelihood, own_stats = self.moves(values, prior, family, data)
-        except (ValueError, np.linalg.LinAlgError) as error:
-            # Kernels raise this if weights define no probabilities.
-            raise self._not_finite(point, str(error)) from error
-        point = self.partition.write(point, values)
-        log_joint = self._log_prior(prior, values) + log_likelihood
-        if not np.isfinite(log_joint):
-            raise self._not_finite(point, log_joint)
-        self._n_draws += 1
-        stats = {
-            "n_nodes": int(self.partition.n_nodes(values).sum()),
-            "log_joint": float(log_joint),
-            NUMBER: self._number,
-            **own_stats,
-        }
+    def read_point(self, point):
+        return self.partition.read(point), *self.target.at(point)
+
+    def draw(self, point, inputs):
+        values, prior, family, data = inputs
+        if self._n_draws == 0 and is_default_start(point[self.partition.name]):
+            values = self.start(values, prior, family, data)
+        values, log_likelihood, stats = self.moves(values, prior, family, data)
+        log_joint = float(self._log_prior(prior, values) + log_likelihood)
+        stats |= {"n_nodes": int(self.partition.n_nodes(values).sum()), "log_joint": log_joint, NUMBER: self._number}
         if self.partition.further_priors:
             stats["n_components"] = int(self.partition.n_components(values))
-        return point, [stats]
+        return Draw(self.partition.write(point, values), log_joint, stats)
 
     def start(self, values, prior, family, data):
         """Replace the default start by items that come one by one, if there are data of components."""
@@ -132,18 +119,17 @@ class NestedStep(LabelStep):
         levels, gammas = prior
         return log_path_prior(levels, values) if gammas is None else log_nested_prior(levels, gammas, values)
 
-    def _check_start(self, point, values):
-        prior, mixtures = self.target.parts(point)
+    def check_start(self, point, inputs):
+        values, prior, family, data = inputs
         log_prior = self._log_prior(prior, values)
         if not np.isfinite(log_prior):
-            raise self._not_finite(point, log_prior)
+            raise self.not_finite_error(point, log_prior)
+        _, mixtures = self.target.parts(point)
         if mixtures and not self.target.has_tree_family:
-            _, family, data = self.target.at(point)
             components = np.ascontiguousarray(values[:, -1])
             check_against_graph(self.partition.name, mixtures, components, log_density(components, family, data))
 
-    def _not_finite(self, point, value):
-        when = f"in draw {self._n_draws + 1}" if self._n_draws else "where a chain starts"
+    def not_finite_error(self, point, value):
         prior, mixtures = self.target.parts(point)
         values = self.partition.read(point)
         parts = [float("nan")] * len(mixtures)
@@ -154,7 +140,7 @@ class NestedStep(LabelStep):
             "" if prior[1] is None else f" and concentrations {prior[1]} of weights"
         )
         title = f"nested partition {self.partition.name!r}"
-        return error_of_parts(title, words, self._log_prior(prior, values), mixtures, parts, value, when)
+        return error_of_parts(title, words, self._log_prior(prior, values), mixtures, parts, value, self.when)
 
 
 class NestedGibbs(NestedStep):

@@ -21,8 +21,9 @@ from pymc_nrm.moves.slot_pool import build_pool, draw_pool, log_truncation, pool
 from pymc_nrm.partitions.clusters import build_state
 from pymc_nrm.partitions.labels import canonical_labels, label_counts
 from pymc_nrm.partitions.slots import Slots
-from pymc_nrm.steps.base import PartitionStep, PartitionStepState, common_statistics
+from pymc_nrm.steps.base import PartitionStep
 from pymc_nrm.steps.slot_nuts import MODELS_WITH_SLOT_NUTS
+from pymc_nrm.steps.step import StepState
 
 _log = logging.getLogger(__name__)
 # A child of PyMC's logger, which shows messages of level INFO.
@@ -30,8 +31,8 @@ _information = logging.getLogger("pymc.nrm_slots")
 
 
 @dataclass_state
-class SlotGibbsState(PartitionStepState):
-    """What a chain needs, besides its point, to continue where it stopped."""
+class SlotGibbsState(StepState):
+    """Sampler state needed to resume a chain: also the generators of parameters of empty slots."""
 
     generators: list = field(default_factory=list)
 
@@ -106,7 +107,8 @@ class SlotGibbs(PartitionStep):
     def generators(self, states):
         self.empty_slots.state = states
 
-    def _compile(self, model, partition, point, compile_kwargs):
+    def compile_kernels(self, model, partition, point, compile_kwargs):
+        """Read how the model uses the labels, and compile the kernels of a draw."""
         self.max_clusters = kind_of(partition).max_clusters
         self.check_options(len(point[self.partition.name]))
         self._log_truncation = log_truncation(self.max_clusters, self.options["mean_empty"])
@@ -136,16 +138,16 @@ class SlotGibbs(PartitionStep):
         self.table.refresh()
         self.empty_slots.reseed(self.rng)
 
-    def step(self, point):
-        labels = self.partition.read(point)
-        measure, family, data = self.target.at(point)
-        weights, log_u, u_term = self._draw_weights(self.rng, measure, labels)
-        if self._n_draws == 0:
-            self.check_options(len(labels))
-            density = self.table.values(point, labels).sum()
-            value = density + self._log_prior_and_mixtures(labels, weights, family, data)
-            if not math.isfinite(u_term + value):
-                raise self._not_finite(point, u_term + value)
+    def check_start(self, point, inputs):
+        labels, weights, family, data = inputs[:4]
+        self.check_options(len(labels))
+        log_density = self.table.values(point, labels).sum()
+        value = inputs.u_term + log_density + self._log_prior_and_mixtures(labels, weights, family, data)
+        if not math.isfinite(value):
+            raise self.not_finite_error(point, value)
+
+    def draw(self, point, inputs):
+        labels, weights, family, data = inputs[:4]
         log_empty = weights.join[0] - math.log(self.options["mean_empty"]) + self._log_truncation
         items = scan_order(self.rng, len(labels), len(labels))
         table = slots = None
@@ -159,23 +161,13 @@ class SlotGibbs(PartitionStep):
             place = np.zeros(self.max_clusters, dtype=np.int64)
             place[slots] = np.arange(len(slots))
             pool = build_pool(place[labels], len(slots), family, data)
-            try:
-                n_moved += pool_sweep(self.rng, pool, weights, family, data, table, log_empty, items)
-            except ValueError as error:
-                raise self._not_finite(point, str(error)) from error
+            n_moved += pool_sweep(self.rng, pool, weights, family, data, table, log_empty, items)
             labels = slots[pool.columns]
-        log_density = sum_of_items(table, pool.columns) + self._log_prior_and_mixtures(labels, weights, family, data)
-        if not math.isfinite(u_term + log_density):
-            raise self._not_finite(self.partition.write(point, labels), u_term + log_density)
-        self._n_draws += 1
-        counts = np.bincount(labels)
-        stats = {"n_moved": n_moved, ALL_SLOTS_USED: bool((counts > 0).sum() == self.max_clusters)}
-        return self.partition.write(point, labels), [
-            stats | common_statistics(counts[counts > 0], log_u, u_term + log_density, self._number)
-        ]
+        log_target = sum_of_items(table, pool.columns) + self._log_prior_and_mixtures(labels, weights, family, data)
+        stats = {"n_moved": n_moved, ALL_SLOTS_USED: len(np.unique(labels)) == self.max_clusters}
+        return self.make_draw(self.partition.write(point, labels), inputs, log_target, stats)
 
-    def _not_finite(self, point, value):
-        when = f"in draw {self._n_draws + 1}" if self._n_draws else "where a chain starts"
+    def not_finite_error(self, point, value):
         labels = self.partition.read(point)
         sentences = []
         for name, values in self.table.values(point, labels, by_term=True).items():
@@ -188,7 +180,7 @@ class SlotGibbs(PartitionStep):
             sentences.append(f"Those of the rows of all items are finite; the partition has {measure}.")
         return SamplingError(
             f"the log joint density of partition {self.partition.name!r} and of what its labels index is not finite "
-            f"{when}: {value}. {' '.join(sentences)} Check data and covariates, or priors that allow such values"
+            f"{self.when}: {value}. {' '.join(sentences)} Check data and covariates, or priors that allow such values"
         )
 
     def _fill(self, point, slots, n_occupied, kept, kept_table, n):

@@ -23,7 +23,8 @@ from pymc_nrm.moves.split_merge import SPLIT_MERGE_STATS, split_merge_statistics
 from pymc_nrm.moves.tree_guided import Cycles, MovesPerCycle, tree_guided_cycles
 from pymc_nrm.moves.ward_start import better_start, should_try_ward_start
 from pymc_nrm.partitions.labels import canonical_labels
-from pymc_nrm.steps.base import PartitionStep, PartitionStepState
+from pymc_nrm.steps.base import PartitionStep
+from pymc_nrm.steps.step import StepState
 
 # Fractions of tuning after which guide trees are regrown, at the hyperparameters of that time; those of many items take
 # as long as fifty draws.
@@ -80,8 +81,8 @@ class Move:
 
 
 @dataclass_state
-class TreeGuidedState(PartitionStepState):
-    """What a chain needs to continue: options, guide trees, the items to visit next, and the progress of tuning."""
+class TreeGuidedState(StepState):
+    """Sampler state needed to resume a chain: also guide trees, the items to visit next, and the progress of tuning."""
 
     guides: list = field(default_factory=list)
     n_steps: int = 0
@@ -202,9 +203,10 @@ class TreeGuided(PartitionStep):
     def stop_tuning(self):
         self.tuning = False
 
-    def _compile(self, model, partition, point, compile_kwargs):
+    def compile_kernels(self, model, partition, point, compile_kwargs):
+        """Count the values that families learn, on which the number of cycles depends, then compile."""
         self.n_learned = count_learned(model, self.target.mixtures, point)
-        super()._compile(model, partition, point, compile_kwargs)
+        super().compile_kernels(model, partition, point, compile_kwargs)
 
     def check_options(self, n):
         """Check the options against the number of items."""

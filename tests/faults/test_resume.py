@@ -9,6 +9,7 @@ import signal
 import threading
 
 import numpy as np
+import pymc as pm
 import pytest
 from helpers import learned_dirichlet_process, mixture_of
 from pymc.sampling.parallel import ParallelSamplingError
@@ -187,6 +188,16 @@ def test_another_model(half_done, fixed):
         resume(make_model(fixed=True), n_items=3)
     # Or else the next pm.sample would seem to be that of this run.
     assert keeper_of_clusters.get() is None
+
+
+def test_other_options_of_a_step_for_hyperparameters(tmp_path):
+    def steps(n_sweeps):
+        return {"step": [nrm.MarginalGibbs([model["z"]]), nrm.LearnedGibbs(n_sweeps=n_sweeps)], **AGAIN}
+
+    with mixture_of(nrm.PoissonGamma(1.0, 1.0), COUNTS, lambda: nrm.DirichletProcess(pm.Gamma("alpha", 2, 1))) as model:
+        nrm.sample(5, checkpoint=tmp_path / "run", callback=stop_at(0, 3), **OPTIONS, **EVERY_DRAW, **steps(5))
+        with pytest.raises(ValueError, match="options of LearnedGibbs of alpha_log__ was .*5.* and is .*6.* now"):
+            nrm.resume(tmp_path / "run", **steps(6))
 
 
 def test_other_versions(half_done, fixed, monkeypatch):

@@ -120,6 +120,20 @@ def test_several_partitions_each_get_a_step():
     assert posterior["z0"].shape == posterior["z1"].shape == (1, 30, 6)
 
 
+def test_variables_whose_draws_are_not_finite_are_named():
+    X = np.array([[0.1, 0.4], [1.1, np.nan], [np.nan, 0.6], [2.3, 2.9]])
+    with pm.Model() as model:
+        z = nrm.Partition("z", nrm.DirichletProcess(pm.Gamma("alpha", 2, 1)), n=4)
+        nrm.Mixture("x", z, nrm.NormalWishart([1.0, 1.5], pm.LogNormal("kappa"), np.eye(2), 4.5), observed=X)
+        steps = {"alpha_log__": nrm.LearnedGibbs(), "x_missing": nrm.MissingGibbs()}
+    point = model.initial_point()
+    for name, step in steps.items():
+        with pytest.raises(pm.exceptions.SamplingError, match=f"{name} cannot be drawn"):
+            step.step(point | {"alpha_log__": np.array(np.nan), "kappa_log__": np.array(np.nan)})
+        drawn, _ = step.step(point)
+        assert np.isfinite(drawn[name]).all()
+
+
 def test_progress_bar_is_drawn(capfd, monkeypatch):
     monkeypatch.setenv("COLUMNS", "200")
     sample_counts(model_of_counts(), progressbar=True, quiet=False)
