@@ -1,4 +1,17 @@
-"""The step that samples a partition of rows in chunks."""
+"""The step that samples a partition of rows in chunks, whose labels never leave the chunks.
+
+The chain keeps the counts and exact sums of statistics of its clusters; passes over blocks of rows, on several threads,
+return sums.  Given the auxiliary variable u, a draw makes four moves:
+
+1. labels of all rows given the jumps of the random measure above a fixed level and the parameters of their atoms;
+2. splits and merges of disjoint pairs of clusters, launched from a sample of rows;
+3. splits and merges of disjoint sets of clusters with labels summed out, by parameters with the same moments;
+4. Gibbs updates of random rows.
+
+Read next ``moves/chunks/sweep.py``, the moves of a draw and the start; ``moves/chunks/chain.py``, the state;
+``moves/chunks/relabel.py``, moves 1 and 4; ``moves/chunks/splits.py``, moves 2 and 3; ``moves/chunks/engine.py``, the
+passes over blocks.
+"""
 
 import contextvars
 import logging

@@ -1,4 +1,14 @@
-"""The step for hyperparameters whose law given the partition is known."""
+"""The step for hyperparameters whose distribution given the partition is known.
+
+Given the partition, what ``learned`` of families learns depends on the sizes and statistics of clusters alone.  A draw
+
+1. sums the statistics of the clusters of each mixture, and draws its learned variables by the kernel of its family:
+   slice sampling of numbers with parameters of clusters summed out, and conjugate draws of scatter matrices;
+2. draws the concentration of each Dirichlet process with a gamma prior, by an auxiliary beta variable.
+
+Read next ``models/learned_priors.py``, which priors of a model qualify; ``families/learned/draws.py`` and
+``families/learned/gammas.py``, the kernels; ``steps/step.py``, the course of a draw.
+"""
 
 import math
 from typing import Any

@@ -1,4 +1,11 @@
-"""The step of marginal Gibbs sampling."""
+"""Gibbs sampling of a partition, one item at a time, with parameters of components integrated out.
+
+Given the auxiliary variable u, a draw redraws the cluster of each item in random order: cluster c with probability
+proportional to L(c + item) / L(c), a new one in proportion to L(item), with L the weight of the size times the marginal
+density of the data.
+
+Read next ``moves/gibbs.py``, the sweep; ``steps/base.py``, the course of a draw.
+"""
 
 from typing import Any
 

@@ -1,4 +1,12 @@
-"""The step for the missing entries of a mixture."""
+"""The step for the missing entries of a mixture.
+
+A draw visits each item with gaps in random order.  It takes the item out of its cluster, draws its label given the
+observed entries, with the missing ones integrated out, and then the missing entries given the label and the observed
+ones.  Labels stay as they are where the step of the partition alone may move them.
+
+Read next ``moves/gibbs.py``, the kernel ``missing_entries_sweep``; ``models/missing_entries.py``, the variable that
+holds the entries; ``steps/step.py``, the course of a draw.
+"""
 
 from typing import Any
 

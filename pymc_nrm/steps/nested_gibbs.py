@@ -1,4 +1,17 @@
-"""The base class and the step of nested partitions."""
+"""The base class and the step of nested partitions, whose items have a path in a tree and perhaps a component.
+
+A draw makes sweeps given the hyperparameters; no auxiliary variable is needed.  With weights, a sweep redraws
+
+1. the path, tables and component of each item, then of each leaf table as a whole;
+2. the seats of tables in the parents of their nodes, and each level of the tree given the others;
+3. splits and merges of components, with the tree fixed.
+
+Without weights, a sweep draws a covariance, redraws the path of each item, moves nodes with everything below them, and
+splits and merges nodes.  Without data, a draw comes from the prior.
+
+Read next ``partitions/nested.py``, the value; ``moves/nested/sweep.py`` and ``moves/nested/franchise.py``, sweeps with
+weights and their state; ``moves/nested/diffusion_sweep.py``, sweeps without; ``steps/step.py``, the course of a draw.
+"""
 
 from typing import Any
 

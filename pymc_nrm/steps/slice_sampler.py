@@ -1,4 +1,15 @@
-"""The step of slice sampling."""
+"""Slice sampling of a partition, given the jumps of the random measure and the parameters of components.
+
+Given the auxiliary variable u, a draw is one call of a kernel:
+
+1. draw the jump of each cluster, a gamma variable, and its parameters given its data;
+2. draw a slice for each item, uniform below the jump of its cluster;
+3. draw the other jumps above the lowest slice, a Poisson process, and their parameters from the base measure;
+4. draw the label of each item among the jumps above its slice, by the density of its data.
+
+Read next ``moves/slice_labels.py``, these four parts and the limit on the number of jumps; ``steps/base.py``, the
+course of a draw.
+"""
 
 from typing import Any
 

@@ -1,4 +1,16 @@
-"""Gibbs sampling of labels that index parameters, for any likelihood."""
+"""Gibbs sampling of labels that index parameters, for any likelihood.
+
+Labels are slots from 0 to ``max_clusters`` - 1.  Given the auxiliary variable u, a draw makes sweeps of these parts:
+
+1. draw the parameters of empty slots from their prior;
+2. draw a pool: all occupied slots and a random few of the empty ones;
+3. compute the table of the log densities of all items in each slot of the pool, from the graph of the model;
+4. redraw the slot of each item within the pool, from its exact conditional distribution.
+
+Read next ``moves/slot_pool.py``, the pool and the proof that it is exact; ``models/itemwise/item_table.py``, the table;
+``models/itemwise/local_variables.py``, which parameters empty slots may redraw; ``steps/slot_nuts.py``, the step that
+moves parameters of occupied slots.
+"""
 
 import logging
 import math

@@ -1,4 +1,12 @@
-"""NUTS for models whose parameters are indexed by labels of a partition."""
+"""NUTS for models whose parameters are indexed by labels of a partition.
+
+Given the labels, a draw makes one transition of NUTS for everything continuous but parameters of empty slots, whose
+prior is integrated out of the target, and then draws these from their prior.  The metric scales the parameters of a
+slot by its number of items.
+
+Read next ``models/itemwise/local_variables.py``, which parameters belong to one slot; ``steps/slot_gibbs.py``, the step
+that moves the labels.
+"""
 
 from dataclasses import field
 from typing import Any

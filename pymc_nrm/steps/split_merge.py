@@ -1,4 +1,15 @@
-"""The step of split-merge moves with random anchors."""
+"""Split-merge moves with random anchor items, then Gibbs updates.
+
+Given the auxiliary variable u, a draw makes ``n_moves`` split-merge moves and then Gibbs updates of single items:
+
+1. draw two items, the anchors; if they share a cluster A, propose to split it into a and b, else to merge their
+   clusters a and b into A;
+2. allocate all other items of A to the two anchors, item by item in random order or by restricted Gibbs scans: at
+   random for a split; for a merge to the present sides, to find the probability q that a split makes them;
+3. accept a split with probability min(1, L(a) L(b) / (L(A) q)), a merge with the inverse ratio.
+
+Read next ``moves/split_merge.py``, the moves; ``moves/gibbs.py``, the updates; ``steps/base.py``, the course of a draw.
+"""
 
 from typing import Any
 

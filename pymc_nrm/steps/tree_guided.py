@@ -1,4 +1,20 @@
-"""Tree-guided sampling of a partition: exact moves of whole blocks of a guide tree."""
+"""Tree-guided sampling of a partition: exact moves of whole blocks of a guide tree.
+
+The target of a partition given the auxiliary variable u is the product over its clusters c of L(c), the weight of their
+size times the marginal density of their data.  A chain grows guide trees from the data by incremental Bayesian
+hierarchical clustering, in a random order of the items; no tree depends on the partition.  A draw
+
+1. draws u from its exact conditional distribution given the partition, and chooses one of the guide trees at random;
+2. repeats a cycle of four moves, each of which leaves the target given u invariant:
+   a. informed split-merge moves, only during tuning: the clusters to merge are drawn by how well they fit together;
+   b. tree split-merge moves, whose two anchor items lie below the two children of a node of the tree; both allocate
+      units (the items that a cluster has in a block of the tree) and accept by Metropolis-Hastings;
+   c. Gibbs updates of blocks: the items that a cluster has below a node move to another cluster together;
+   d. Gibbs updates of single items, which make the chain irreducible, in random orders of all items.
+
+Read next ``steps/base.py``, the course of a draw around these moves; ``moves/tree_guided.py``, the cycle and move c;
+``moves/tree_split_merge.py``, moves a and b; ``moves/guide_trees/guide_tree.py``, how the trees are grown.
+"""
 
 import copy
 from collections.abc import Mapping, Sequence
