@@ -3,9 +3,12 @@
 A family is a ``NamedTuple`` of hyperparameters, described by :func:`conjugate_family`, whose methods have the names of
 functions of these files:
 
-- ``base.py``: data, rows, the predictive density and the symbolic log-likelihood, which every family must define;
-- ``conjugate.py``: the log marginal of a cluster and draws of its parameters, which most moves and predictions need;
-- ``components.py``: laws of items given the parameters of their component, for draws of the random measure;
+- ``base.py``: data, statistics, the log marginal of a cluster, and the symbolic log-likelihood: five functions that
+  every family must define, ``prepare_data``, ``statistics_size``, ``add_item``, ``log_marginal``, ``log_likelihood``;
+- ``conjugate.py``: the parameters of a cluster, ``parameters_size``, ``draw_parameters``, ``log_density`` and
+  ``draw_item``, which some samplers and most predictions need;
+- ``components.py``: many components side by side, which follow from ``log_density``, and their means and distribution
+  functions;
 - ``shared/two_components.py``: two components in the place of one, for splits and merges of clusters of many items;
 - ``fast.py``: what makes sampling faster and has a default.
 
@@ -14,7 +17,8 @@ shape (see :func:`~pymc_nrm.families.arguments.broadcast_hyperparameters`) and f
 
 Sufficient statistics of a cluster are one row of floats and are additive: the row of a union is the sum of the rows.
 They are functions of the data alone, never of hyperparameters.  The cache is one row of floats computed from the
-statistics and the hyperparameters; it holds whatever makes the predictive density fast.
+statistics and the hyperparameters; it holds whatever makes the predictive density fast.  A family without a closed form
+of its log marginal defines ``cache_size``, ``refresh_cache`` and ``log_predictive`` instead.
 """
 
 from collections.abc import Callable
@@ -122,27 +126,41 @@ def statistics_size(family):
 
 
 @generic
-def cache_size(family):
-    """Length of a row of the cache."""
-    raise NotImplementedError
-
-
-@generic
 def add_item(family, statistics, data, item, sign):
     """Add (``sign=1.0``) or subtract (``sign=-1.0``) one item to or from a row of statistics, in place."""
     raise NotImplementedError
 
 
 @generic
+def log_marginal(family, statistics):
+    """Log density of the data of a cluster with these statistics, parameters integrated out; 0 for no data."""
+    raise NotImplementedError
+
+
+# By default the cache is the row of statistics, then its log marginal, and the predictive density of x is
+# p(x, data) / p(data).
+@generic(derived_from=log_marginal)
+def cache_size(family):
+    """Length of a row of the cache."""
+    return statistics_size(family) + 1
+
+
+@generic(derived_from=log_marginal, reads=[cache_size])
 def refresh_cache(family, statistics, cache):
     """Compute the cache row of a cluster from its statistics, in place."""
-    raise NotImplementedError
+    size = statistics.shape[0]
+    for k in range(size):
+        cache[k] = statistics[k]
+    cache[size] = log_marginal(family, statistics)
 
 
-@generic
+@generic(derived_from=log_marginal, reads=[cache_size, refresh_cache])
 def log_predictive(family, cache, data, item):
     """Log density of one item given the items of a cluster, parameters integrated out."""
-    raise NotImplementedError
+    size = cache.shape[0] - 1
+    together = cache[:size].copy()
+    add_item(family, together, data, item, 1.0)
+    return log_marginal(family, together) - cache[size]
 
 
 def segment_sum(x, labels, n_clusters):

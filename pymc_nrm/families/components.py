@@ -8,29 +8,33 @@ import math
 
 import numpy as np
 
+from pymc_nrm.families.conjugate import log_density, parameters_size
 from pymc_nrm.kernels.generic import generic, kernel
 from pymc_nrm.kernels.lanes import LANES, whole_lanes
 
 
-@generic
+# By default a panel has the parameters of each component in a row.
+@generic(derived_from=log_density)
 def component_panel(family, n_columns):
     """Memory for ``n_columns`` components, a multiple of LANES, in a form that only the family itself reads."""
-    raise NotImplementedError
+    return np.full((n_columns, parameters_size(family)), math.nan)
 
 
-@generic
+@generic(derived_from=log_density, reads=[component_panel])
 def write_component(family, parameters, panel, column):
     """Write what densities need of the parameters of a component, from ``draw_parameters``, into a column."""
-    raise NotImplementedError
+    for i in range(parameters.shape[0]):
+        panel[column, i] = parameters[i]
 
 
-@generic
+@generic(derived_from=log_density, reads=[component_panel, write_component])
 def add_component_densities(family, panel, data, item, width, values):
     """Add the log densities of one item under the first ``width`` components, a multiple of LANES, to ``values``.
 
     Data are in the coordinates of the parameters; some columns may never have been written.
     """
-    raise NotImplementedError
+    for k in range(width):
+        values[k] += log_density(family, panel[k], data, item)
 
 
 @generic

@@ -1,18 +1,13 @@
-"""What a conjugate family has besides its predictive density: the marginal of a cluster and draws of its parameters."""
+"""The parameters of a cluster, which a conjugate family integrates out: their draws, and items given them."""
 
 import math
 
 import numpy as np
 
 from pymc_nrm.families.base import Centred
+from pymc_nrm.families.base import log_marginal as log_marginal
 from pymc_nrm.kernels.generic import generic, kernel
 from pymc_nrm.kernels.special import draw_log_gamma
-
-
-@generic
-def log_marginal(family, statistics):
-    """Log density of the data of a cluster with these statistics, parameters integrated out; 0 for no data."""
-    raise NotImplementedError
 
 
 def parameter_shapes(family):
@@ -48,6 +43,12 @@ def draw_parameters(family, statistics, rng, parameters):
 @generic
 def log_parameter_density(family, statistics, parameters):
     """Log density of the parameters of a cluster, a row of :func:`draw_parameters`, given its statistics."""
+    raise NotImplementedError
+
+
+@generic
+def log_density(family, parameters, data, item):
+    """Log density of one item given the parameters of its cluster, a row in the coordinates of the data."""
     raise NotImplementedError
 
 

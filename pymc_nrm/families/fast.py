@@ -1,11 +1,26 @@
 """What makes sampling faster, never different: functions that a family may override, and their defaults."""
 
 import math
+import types
 
 from pymc_nrm.families.base import add_item, refresh_cache
 from pymc_nrm.kernels.generic import generic, kernel
 from pymc_nrm.kernels.lanes import LANES, log_above_one
 from pymc_nrm.kernels.special import log_rising_factorial
+
+
+def fast_paths(family_class):
+    """Decorator that gives a family the methods of a class: fast forms of functions that follow from its definition."""
+
+    def add(paths):
+        for name, method in vars(paths).items():
+            if isinstance(method, types.FunctionType):
+                if name in vars(family_class):
+                    raise TypeError(f"{family_class.__name__} has a method {name} already")
+                setattr(family_class, name, method)
+        return paths
+
+    return add
 
 
 @generic

@@ -4,7 +4,7 @@ from pymc_nrm.families import base, components, conjugate
 from pymc_nrm.families.shared import two_components
 from pymc_nrm.kernels.generic import lacking
 
-# What every family must define.
+# What every family has, by a definition or by a default.
 PREDICTIVE = (
     base.prepare_data,
     base.statistics_size,

@@ -28,8 +28,11 @@ _part_options = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 class Generic:
     """A function that dispatches on the type of its first argument, see :func:`generic`."""
 
-    def __init__(self, function: Callable[..., Any], inline: bool) -> None:
+    def __init__(
+        self, function: Callable[..., Any], inline: bool, derived_from: Any = None, reads: Iterable[Any] = ()
+    ) -> None:
         functools.update_wrapper(self, function)
+        self.derived_from, self.reads = derived_from, tuple(reads)
         self.options = _jit_options | {"forceinline": True} if inline else _jit_options
         self.registry: dict[type, Callable[..., Any]] = {object: function}
         self._found: dict[type, Callable[..., Any]] = {}
@@ -60,7 +63,13 @@ class Generic:
         return add
 
 
-def generic(function: Callable[..., Any] | None = None, *, inline: bool = False) -> Any:
+def generic(
+    function: Callable[..., Any] | None = None,
+    *,
+    inline: bool = False,
+    derived_from: Any = None,
+    reads: Iterable[Any] = (),
+) -> Any:
     """Make a function that dispatches on the ``NamedTuple`` type of its first argument.
 
     The implementation for a type is its method of the same name, or what ``@name.register(SomeType)`` adds from
@@ -74,6 +83,10 @@ def generic(function: Callable[..., Any] | None = None, *, inline: bool = False)
     inline : bool
         Whether to inline the implementation into kernels, however long it is; a call that passes arrays costs about
         ten nanoseconds.
+    derived_from : generic function, optional
+        Function that the default implementation calls: a type that has it does not lack this one.
+    reads : iterable of generic functions, optional
+        Functions whose default implementations write what this one reads: a type with its own has its own here too.
 
     Returns
     -------
@@ -94,8 +107,8 @@ def generic(function: Callable[..., Any] | None = None, *, inline: bool = False)
     12.0
     """
     if function is None:
-        return functools.partial(generic, inline=inline)
-    dispatcher = Generic(function, inline)
+        return functools.partial(generic, inline=inline, derived_from=derived_from, reads=reads)
+    dispatcher = Generic(function, inline, derived_from, reads)
     dispatchers.append(dispatcher)
     if _numba_is_ready:
         _overload(dispatcher)
@@ -103,8 +116,26 @@ def generic(function: Callable[..., Any] | None = None, *, inline: bool = False)
 
 
 def lacking(parameters_type: type, functions: Iterable[Any]) -> list[str]:
-    """Names of the generic functions that neither a type nor its bases implement."""
-    return [f.__name__ for f in functions if f.dispatch(parameters_type) is f.dispatch(object)]
+    """Names of the generic functions that a type must still define.
+
+    A function that neither the type nor its bases implement is left out if it follows from another one; if that one is
+    missing, its name stands in the list.
+    """
+    names = (_missing_name(parameters_type, function) for function in functions)
+    return list(dict.fromkeys(name for name in names if name is not None))
+
+
+def _missing_name(cls, function):
+    """The name of what a type must define to have a function; None if it has it."""
+    if _implements(cls, function):
+        return None
+    if function.derived_from is None or any(_implements(cls, one) for one in function.reads):
+        return function.__name__
+    return _missing_name(cls, function.derived_from)
+
+
+def _implements(cls, function):
+    return function.dispatch(cls) is not function.dispatch(object)
 
 
 def describe_fields[T](hyperparameters: Mapping[str, Any], **attributes: Any) -> Callable[[type[T]], type[T]]:

@@ -4,7 +4,7 @@ import numpy as np
 
 from pymc_nrm.families.base import add_item, cache_size, log_predictive, refresh_cache, statistics_size
 from pymc_nrm.families.components import add_component_densities, component_panel, write_component
-from pymc_nrm.families.conjugate import draw_item, draw_parameters, log_marginal
+from pymc_nrm.families.conjugate import draw_item, draw_parameters, log_density, log_marginal
 from pymc_nrm.families.fast import (
     add_log_predictives,
     log_predictive_without,
@@ -151,4 +151,14 @@ def panel_log_densities(family, rows, data, n):
         item_values[:] = 0.0
         add_component_densities(family, panel, data, item, width, item_values)
         values[:, item] = item_values
+    return values
+
+
+@kernel
+def row_log_densities(family, rows, data, n):
+    """The same by ``log_density``."""
+    values = np.empty((rows.shape[0], n))
+    for k in range(rows.shape[0]):
+        for item in range(n):
+            values[k, item] = log_density(family, rows[k], data, item)
     return values
