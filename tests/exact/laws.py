@@ -3,7 +3,7 @@
 import functools
 
 import numpy as np
-from cases import FAMILIES, MEASURES
+from cases import MEASURES, SMALL
 from scipy.special import multigammaln
 
 from pymc_nrm.kernels.generic import kernel, lacking
@@ -31,13 +31,13 @@ def draw_tables(rng, measure, n, n_tables):
 @functools.cache
 def inputs(family):
     """Family and data of kernels, by name."""
-    return kernel_inputs(*FAMILIES[family])
+    return kernel_inputs(*SMALL[family])
 
 
 @functools.cache
 def posterior(measure, family):
     """All partitions and their exact probabilities, by names."""
-    return exact_posterior(MEASURES[measure], *FAMILIES[family])
+    return exact_posterior(MEASURES[measure], *SMALL[family])
 
 
 @functools.cache

@@ -4,7 +4,7 @@ import functools
 
 import numpy as np
 import pymc as pm
-from cases import FAMILIES, MEASURES
+from cases import MEASURES, SMALL
 from helpers import assert_law, seeded
 from laws import posterior
 
@@ -18,7 +18,7 @@ CHAINS, DRAWS = 2, 2_500
 
 def make_model(measure, family):
     """Model of a case; two mixtures where there are two families."""
-    families, data = FAMILIES[family]
+    families, data = SMALL[family]
     if not isinstance(families, list):
         families, data = [families], [data]
     with pm.Model() as model:

@@ -6,7 +6,7 @@ import numpy as np
 import pymc as pm
 import pytest
 import xarray as xr
-from cases import FAMILIES, QUIET
+from cases import QUIET, SMALL
 from helpers import mixture_of, refused
 from models import check_step, make_model, run
 
@@ -117,7 +117,7 @@ class Predictive(PoissonGamma):
 for generic in (conjugate.log_marginal, conjugate.draw_parameters, conjugate.draw_item):
     generic.register(Predictive)(generic.dispatch(object))
 
-X = FAMILIES["PoissonGamma"].X
+X = SMALL["PoissonGamma"].X
 
 
 def model_of(family):
@@ -128,7 +128,7 @@ def model_of(family):
 def test_gibbs_without_log_marginals_makes_the_same_draws():
     chains = []
     for family_class in (Predictive, PoissonGamma):
-        with model_of(family_class(*FAMILIES["PoissonGamma"].family)) as model:
+        with model_of(family_class(*SMALL["PoissonGamma"].family)) as model:
             step = nrm.MarginalGibbs([model["z"]], rng=1)
         point, draws = {"z": np.arange(4)}, []
         for _ in range(200):
@@ -139,7 +139,7 @@ def test_gibbs_without_log_marginals_makes_the_same_draws():
 
 
 def test_log_target_by_items_is_that_of_log_marginals():
-    family, data = kernel_inputs(*FAMILIES["PoissonGamma"])
+    family, data = kernel_inputs(*SMALL["PoissonGamma"])
     for labels in ([0, 0, 0, 0], [0, 1, 0, 2], [0, 1, 2, 3]):
         state = build_state(np.array(labels), family, data)
         table = weights(nrm.NormalizedInverseGaussian(0.6), 4, 0.3)

@@ -5,7 +5,7 @@ import warnings
 
 import numpy as np
 import pytest
-from cases import FAMILIES, MEASURES, Data
+from cases import MEASURES, SMALL, Data
 from helpers import assert_law, distance_to_law, mixture_of, random_merges, refused, seeded
 from laws import CHAINS, draw_tables
 from models import make_model, run
@@ -20,9 +20,9 @@ from pymc_nrm.testing import exact_posterior, kernel_inputs
 
 # Kernels compile for half a minute per family, so test two sizes of one family, and another one.
 CASES = {
-    "4 items": FAMILIES["PoissonGamma"],
+    "4 items": SMALL["PoissonGamma"],
     "5 items": Data(PoissonGamma([1.2, 0.8], 0.4), np.array([[1, 4], [3, 2], [5, 4], [2, 0], [0, 1]])),
-    "NormalWishart": FAMILIES["NormalWishart"],
+    "NormalWishart": SMALL["NormalWishart"],
 }
 DRAWS, N_TREES = 5_000, 12
 

@@ -6,7 +6,7 @@ from itertools import pairwise
 import numpy as np
 import pymc as pm
 import pytest
-from cases import FAMILIES, MEASURES
+from cases import MEASURES, SMALL
 from helpers import assert_law, seeded
 from laws import CHAINS, inputs, posterior
 from scipy.integrate import quad
@@ -164,6 +164,6 @@ def test_a_family_without_component_densities_is_refused():
     add_component_densities.register(Mute)(add_component_densities.dispatch(object))
     with pm.Model():
         z = nrm.Partition("z", nrm.DirichletProcess(1.0), n=4)
-        nrm.Mixture("x", z, Mute(*FAMILIES["PoissonGamma"].family), observed=FAMILIES["PoissonGamma"].X)
+        nrm.Mixture("x", z, Mute(*SMALL["PoissonGamma"].family), observed=SMALL["PoissonGamma"].X)
         with pytest.raises(NotImplementedError, match="Mute has no add_component_densities, which SliceSampler needs"):
             nrm.SliceSampler([z])

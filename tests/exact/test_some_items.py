@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from cases import FAMILIES
+from cases import SMALL
 
 from pymc_nrm.families.base import add_item, statistics_size, take_items
 from pymc_nrm.families.product import ProductData
@@ -24,9 +24,9 @@ def statistics(family, data, items):
     return rows
 
 
-@pytest.mark.parametrize("name", FAMILIES)
+@pytest.mark.parametrize("name", SMALL)
 def test_statistics_are_those_of_the_items(name):
-    family, data, n = family_and_data(*FAMILIES[name])
+    family, data, n = family_and_data(*SMALL[name])
     items = np.array([3, 0, n - 1, 1])
     taken = take_items(data, items)
     assert type(taken) is type(data)

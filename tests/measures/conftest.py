@@ -1,70 +1,43 @@
-"""The table of measures: to test a new one, add a row.
+"""The table of measures as fixtures.
 
-A row is a measure with float fields.  All tests that take ``measure`` run on every row, those that take
-``levy_measure`` on every one with a Levy intensity; rows of ``SLOW`` are slow.
+All tests that take ``measure`` run on every measure of the table, those that take ``levy_measure`` on every one with a
+Levy intensity.
 """
 
 import numpy as np
 import pytest
+from cases import OF_MEASURES
 
 import pymc_nrm as nrm
 from pymc_nrm.kernels.generic import lacking
 from pymc_nrm.measures.base import log_levy_intensity
 
-MEASURES = [
-    nrm.DirichletProcess(0.02),
-    nrm.DirichletProcess(500.0),
-    nrm.NormalizedInverseGaussian(3.0),
-    nrm.NormalizedGeneralizedGamma(1.5, 1e-9),
-    nrm.NormalizedGeneralizedGamma(0.3, 0.25),
-    nrm.NormalizedGeneralizedGamma(0.1, 0.999),
-    nrm.PitmanYorProcess(0.3, 1.0),
-    nrm.PitmanYorProcess(0.5, -0.3),
-    nrm.MixtureOfFiniteMixtures(0.4, 6.0),
-]
-
-SLOW = [
-    nrm.DirichletProcess(1.0),
-    nrm.NormalizedInverseGaussian(0.05),
-    nrm.NormalizedGeneralizedGamma(1.5, 0.0),
-    nrm.NormalizedGeneralizedGamma(40.0, 0.5),
-    nrm.NormalizedGeneralizedGamma(1.0, 0.9),
-    nrm.PitmanYorProcess(0.0, 1.5),
-    nrm.PitmanYorProcess(1e-9, 2.0),
-    nrm.PitmanYorProcess(1e-18, 2.0),
-    nrm.PitmanYorProcess(0.2, 0.0),
-    nrm.PitmanYorProcess(0.7, 5.0),
-    nrm.PitmanYorProcess(0.9, -0.8),
-    nrm.MixtureOfFiniteMixtures(1.0, 3.0),
-    nrm.MixtureOfFiniteMixtures(0.1, 40.0),
-    nrm.MixtureOfFiniteMixtures(30.0, 0.3),
-    nrm.MixtureOfFiniteMixtures(2.0, 3000.0),
-]
+MEASURES = [measure for row in OF_MEASURES.values() for measure in row.others]
+SLOW = [measure for row in OF_MEASURES.values() for measure in row.slow]
+FAST = [nrm.NormalizedGeneralizedGamma(0.3, 0.25), nrm.PitmanYorProcess(0.3, 1.0)]
 
 
-ROWS = [pytest.param(row, id=repr(row)) for row in MEASURES]
-ROWS += [pytest.param(row, id=repr(row), marks=pytest.mark.slow) for row in SLOW]
+def rows(fast):
+    """Measures as parameters of a test, all slow but some."""
+    fast = {repr(row) for row in fast}  # two measures with the same numbers are equal as tuples
+    return [
+        pytest.param(row, id=repr(row), marks=[pytest.mark.slow] * (repr(row) not in fast))
+        for row in [*MEASURES, *SLOW]
+    ]
 
 
-@pytest.fixture(params=ROWS)
+@pytest.fixture(params=rows(MEASURES))
 def measure(request):
     return request.param
 
 
-ALL = [*MEASURES, *SLOW]
-FAST = [repr(nrm.NormalizedGeneralizedGamma(0.3, 0.25)), repr(nrm.PitmanYorProcess(0.3, 1.0))]
-
-
-COMPILED = [pytest.param(row, id=repr(row), marks=[pytest.mark.slow] * (repr(row) not in FAST)) for row in ALL]
-
-
-@pytest.fixture(params=COMPILED)
+@pytest.fixture(params=rows(FAST))
 def compiled_measure(request):
     """Rows for tests that compile all kernels of a measure, which are slow for all measures but two."""
     return request.param
 
 
-@pytest.fixture(params=[row for row in ROWS if not lacking(type(row.values[0]), [log_levy_intensity])])
+@pytest.fixture(params=[row for row in rows(MEASURES) if not lacking(type(row.values[0]), [log_levy_intensity])])
 def levy_measure(request):
     return request.param
 
