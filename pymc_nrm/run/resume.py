@@ -6,15 +6,13 @@ from typing import Any
 
 import numpy as np
 import pymc as pm
-from pymc.util import get_random_generator, get_state_from_generator, random_generator_from_state
 from xarray import DataTree
 
 from pymc_nrm.common.checks import check_count, check_number
-from pymc_nrm.common.pymc_internals import default_chains
 from pymc_nrm.models.rvs import checked_model
-from pymc_nrm.run.chains.client import DEFAULT_CHAINS
+from pymc_nrm.run.arguments import settled, with_generator
 from pymc_nrm.run.checkpoints.run_folder import RunFolder
-from pymc_nrm.run.one_run import Report, run_and_check
+from pymc_nrm.run.one_run import Report, log_report, one_run
 
 _log = logging.getLogger(__name__)
 _information = logging.getLogger("pymc.nrm_chains")
@@ -33,20 +31,6 @@ def begin_run(checkpoint, seconds, model, client, arguments):
     arguments = settled(arguments, client)
     kept = {name: value for name, value in arguments.items() if name not in _FREE}
     return RunFolder.create(checkpoint, model, kept), with_generator(arguments)
-
-
-def settled(arguments, client=None):
-    """Arguments with the number of chains, and with the state of a random generator as seed."""
-    chains = arguments.get("chains")
-    if chains is None:
-        chains = default_chains(arguments.get("cores")) if client is None else DEFAULT_CHAINS
-    state = get_state_from_generator(get_random_generator(arguments.get("random_seed")))
-    return arguments | {"chains": chains, "random_seed": state}
-
-
-def with_generator(arguments):
-    """Settled arguments with the random generator of this state."""
-    return arguments | {"random_seed": random_generator_from_state(arguments["random_seed"])}
 
 
 def resume(
@@ -149,9 +133,8 @@ def resume(
             )
     _report(folder, folder.recover(arguments["chains"]), quiet)
     arguments = with_generator(arguments) | kwargs
-    return run_and_check(
-        model, arguments, client=client, folder=folder, seconds=seconds_between_checkpoints, report=report
-    )
+    result = one_run(model, arguments, report, client=client, folder=folder, seconds=seconds_between_checkpoints)
+    return log_report(result, report)
 
 
 def _report(folder, chains, quiet):

@@ -6,14 +6,13 @@ from typing import Any
 import pymc as pm
 from xarray import DataTree
 
-from pymc_nrm.common.checks import check_count, random_generator
-from pymc_nrm.models.rvs import checked_model, n_items, names_in_chunks, partitions_of
+from pymc_nrm.common.checks import check_count
+from pymc_nrm.models.rvs import checked_model, names_in_chunks
+from pymc_nrm.run.arguments import check_sampling, with_canonical_labels, with_numbers_of_draws
 from pymc_nrm.run.chains.label_file import check_labels_path
-from pymc_nrm.run.chains.progress_log import with_numbers_of_draws
-from pymc_nrm.run.chains.trace import LABEL_STORAGE
 from pymc_nrm.run.checkpoints.run_folder import removed_if_nothing_was_drawn
-from pymc_nrm.run.extend import can_go_on, run_until_enough
-from pymc_nrm.run.one_run import Report, run_and_check
+from pymc_nrm.run.extend import can_extend, extended_run
+from pymc_nrm.run.one_run import Report, log_report, one_run
 from pymc_nrm.run.resume import begin_run
 
 
@@ -152,64 +151,18 @@ def sample(
     ('uint8', (2, 50, 4))
     """
     model = checked_model(model)
-    partitions = [partition.name for partition in partitions_of(model)]
-    if not isinstance(label_storage, str) or label_storage not in LABEL_STORAGE:
-        raise ValueError(f"label_storage must be one of {', '.join(map(repr, LABEL_STORAGE))}; got {label_storage!r}")
     report = Report(compute_convergence_checks, partition_diagnostics, quiet).checked()
-    is_default = draws is None
+    may_extend = draws is None and compute_convergence_checks and checkpoint is None and client is None
     draws, kwargs = with_numbers_of_draws(model, draws, kwargs, quiet)
-    _check_arguments(draws, initvals, kwargs)
+    check_sampling(model, label_storage, kwargs)
     check_count("thin", thin, 1, max(draws, 1))
-    nuts_sampler = kwargs.get("nuts_sampler")
-    if partitions and nuts_sampler not in (None, "pymc"):
-        raise ValueError(
-            f"nuts_sampler={nuts_sampler!r} cannot sample the partition {partitions[0]!r}; "
-            "allowed is 'pymc', the default"
-        )
-    if initvals is not None:
-        is_one = isinstance(initvals, dict)
-        renamed = [_with_canonical_labels(values, model) for values in ([initvals] if is_one else initvals)]
-        initvals = renamed[0] if is_one else renamed
+    initvals = with_canonical_labels(initvals, model)
     labels = check_labels_path(labels, names_in_chunks(model))
     arguments = {"draws": draws, "label_storage": label_storage, "thin": thin, "initvals": initvals, **kwargs}
     arguments |= {} if labels is None else {"labels": labels}
-    goes_on = is_default and compute_convergence_checks and checkpoint is None and client is None
-    if goes_on and seconds_between_checkpoints is None and can_go_on(model, kwargs):
-        return run_until_enough(model, arguments, report)
+    if may_extend and seconds_between_checkpoints is None and can_extend(model, kwargs):
+        return log_report(extended_run(model, arguments, report), report)
     folder, arguments = begin_run(checkpoint, seconds_between_checkpoints, model, client, arguments)
     with removed_if_nothing_was_drawn(folder):
-        return run_and_check(
-            model, arguments, client=client, folder=folder, seconds=seconds_between_checkpoints, report=report
-        )
-
-
-def _check_arguments(draws, initvals, kwargs):
-    """Check what PyMC would complain about late, or without the name of the argument."""
-    check_count("draws", draws, 0)
-    for name, least in (("tune", 0), ("chains", 1), ("cores", 1)):
-        if kwargs.get(name) is not None:
-            check_count(name, kwargs[name], least)
-    random_generator(kwargs.get("random_seed"))
-    starts = initvals if isinstance(initvals, list | tuple) else [initvals]
-    if not all(start is None or isinstance(start, dict) for start in starts):
-        raise TypeError(f"initvals must be a dict of values, or a list of one for each chain; got {initvals!r}")
-
-
-def _with_canonical_labels(values, model):
-    """Initial values of one chain, with labels of partitions renamed in order of appearance."""
-    if values is None:
-        return None
-    known = {variable.name for variable in (*model.free_RVs, *model.value_vars)}
-    renamed, kinds, in_chunks = {}, partitions_of(model), names_in_chunks(model)
-    for name, value in values.items():
-        if isinstance(name, str) and name not in known:
-            raise ValueError(f"initvals must be of free variables of the model, {sorted(known)}; got {name!r}")
-        variable = model.named_vars.get(name) if isinstance(name, str) else name
-        if variable not in kinds and getattr(variable, "name", None) in in_chunks:
-            raise ValueError(
-                f"initvals[{name!r}] must be None: its sums follow from labels of all rows, initvals[{in_chunks[0]!r}]"
-            )
-        if variable in kinds and not isinstance(value, str):
-            value = kinds[variable].renamed(value, n_items(variable), f"initvals[{name!r}]")
-        renamed[name] = value
-    return renamed
+        result = one_run(model, arguments, report, client=client, folder=folder, seconds=seconds_between_checkpoints)
+    return log_report(result, report)

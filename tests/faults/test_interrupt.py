@@ -22,7 +22,7 @@ from pymc_nrm.kernels import interrupts
 from pymc_nrm.kernels.generic import kernel
 from pymc_nrm.kernels.interrupts import call_with_late_interrupts, check_signals
 from pymc_nrm.partitions.labels import canonical_labels
-from pymc_nrm.run.chains.local import interrupts_outside_of_conversions
+from pymc_nrm.run.chains.interrupts import interrupts_outside_of_conversions
 from pymc_nrm.stats.similarity import similarity_matrix
 
 

@@ -15,7 +15,7 @@ from helpers import mixture_of
 
 import pymc_nrm as nrm
 from pymc_nrm.kernels.compilation import same_bits_in_every_process
-from pymc_nrm.run.chains import local
+from pymc_nrm.run import arguments
 
 X = np.array([[0.0, 0.4], [1.1, 1.9], [0.7, 0.6], [-1.6, 1.2], [2.2, 2.4]])
 
@@ -142,5 +142,5 @@ def test_sampling_state_continues_a_chain(method):
     ids=str,
 )
 def test_as_many_chains_at_a_time_as_processors(monkeypatch, given, cores):
-    monkeypatch.setattr(local, "usable_cores", lambda: 3)
-    assert local.on_usable_cores(given) == given | {"cores": cores}
+    monkeypatch.setattr(arguments, "usable_cores", lambda: 3)
+    assert arguments.on_usable_cores(given) == given | {"cores": cores}

@@ -12,6 +12,7 @@ from helpers import mixture_of
 import pymc_nrm as nrm
 import pymc_nrm.common.progress as module
 from pymc_nrm.common.progress import elapsed, end_elapsed, progress, tracked
+from pymc_nrm.run import arguments
 from pymc_nrm.run.chains import progress_log
 from pymc_nrm.run.chains.progress_log import Watch, watched
 
@@ -114,14 +115,14 @@ def test_a_run_over_many_items_is_watched(monkeypatch, caplog):
 
 @pytest.mark.parametrize(("most", "expected"), [(3, (250, 250)), (4, (1000, 1000))])
 def test_many_items_get_fewer_draws_by_default(monkeypatch, caplog, most, expected):
-    monkeypatch.setattr(progress_log, "MANY_ITEMS", most)
+    monkeypatch.setattr(arguments, "MANY_ITEMS", most)
     caplog.set_level(logging.INFO)
     with pm.Model() as model:
         nrm.Partition("z", nrm.DirichletProcess(1.0), n=4)
-    draws, kwargs = progress_log.with_numbers_of_draws(model, None, {}, quiet=False)
+    draws, kwargs = arguments.with_numbers_of_draws(model, None, {}, quiet=False)
     assert (draws, kwargs.get("tune")) == expected
     assert len(lines_of(caplog)) == (most == 3)
-    assert progress_log.with_numbers_of_draws(model, 7, {"tune": 8}, quiet=False) == (7, {"tune": 8})
+    assert arguments.with_numbers_of_draws(model, 7, {"tune": 8}, quiet=False) == (7, {"tune": 8})
     assert len(lines_of(caplog)) == (most == 3)
 
 

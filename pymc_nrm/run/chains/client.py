@@ -10,8 +10,8 @@ from pymc.util import get_random_generator, get_state_from_generator, random_gen
 
 from pymc_nrm.common.pymc_internals import ParallelSamplingError
 from pymc_nrm.kernels.compilation import same_bits_in_every_process
-from pymc_nrm.run.chains.local import run_chains
-from pymc_nrm.run.chains.trace import Storage
+from pymc_nrm.run.arguments import CHAINS_OF_CLIENT
+from pymc_nrm.run.chains import local
 from pymc_nrm.run.checkpoints.atomic_files import pickled
 from pymc_nrm.run.result.to_datatree import join_chains
 
@@ -19,8 +19,6 @@ from pymc_nrm.run.result.to_datatree import join_chains
 _log = logging.getLogger("pymc.nrm_chains")
 
 _SECONDS_BETWEEN_LOOKS = 0.05
-# The default of pm.sample on a machine with at least four processors.
-DEFAULT_CHAINS = 4
 
 
 def _check_client(client):
@@ -36,14 +34,14 @@ def _check_client(client):
         raise ValueError("client must be open; got a closed one")
 
 
-def sample_remotely(
-    client, model, storage_options, *, initvals, quiet, chains=None, random_seed=None, progressbar=True, **kwargs
+def run_on_client(
+    client, storage, checkpoints=None, *, initvals, quiet, chains=None, random_seed=None, progressbar=True, **kwargs
 ):
-    """Sample every chain as a separate task, with the same draws as on this machine."""
+    """Run each chain as a separate task, with the same draws as on this machine, and return the record of all."""
     # `pm.sample` spawns one random generator per chain from the generator of the seed.  A worker gets this generator
     # after it has spawned those of all earlier chains, so that it spawns that of the worker's chain next.
     _check_client(client)
-    chains = DEFAULT_CHAINS if chains is None else chains
+    chains = CHAINS_OF_CLIENT if chains is None else chains
     if initvals is not None and not isinstance(initvals, dict) and len(initvals) != chains:
         raise ValueError(f"initvals must be one dict or one for each of the {chains} chains; got {len(initvals)}")
     rng = get_random_generator(random_seed)
@@ -52,7 +50,7 @@ def sample_remotely(
         states.append(get_state_from_generator(rng))
         rng.spawn(1)
     what = "the model and the arguments of a run with a client must be picklable, to be sent to workers"
-    payload = pickled((model, storage_options, initvals, kwargs), what)
+    payload = pickled((storage, checkpoints, initvals, kwargs), what)
     futures = {}
     try:
         _submit(client, payload, states, futures)
@@ -82,12 +80,13 @@ def _submit(client, payload, states, futures):
 
 def sample_chain(payload, chain, state):
     """Sample one chain on a worker; a generator in ``state`` spawns the generator of the chain next."""
-    model, storage_options, initvals, kwargs = cloudpickle.loads(payload)
+    storage, checkpoints, initvals, kwargs = cloudpickle.loads(payload)
     if initvals is not None and not isinstance(initvals, dict):
         initvals = initvals[chain]
     with same_bits_in_every_process():
-        return run_chains(
-            Storage(model, **storage_options),
+        return local.run(
+            storage,
+            checkpoints,
             initvals=initvals,
             chains=1,
             cores=1,

@@ -5,6 +5,8 @@ import os
 import numpy as np
 
 from pymc_nrm.common.checks import new_folder
+from pymc_nrm.models.rvs import partitions_of
+from pymc_nrm.partitions.chunked import Chunked
 
 
 def check_labels_path(path, in_chunks):
@@ -16,8 +18,16 @@ def check_labels_path(path, in_chunks):
     return new_folder("labels", path)
 
 
+def label_file(model, path, n_chains, kept):
+    """Open the Zarr group for the labels of all rows in chunks of a model; None without a path."""
+    if path is None:
+        return None
+    [kind] = partitions_of(model, Chunked).values()
+    return LabelFile(path, n_chains, kept.draws // kept.thin, kind.rows.n)
+
+
 class LabelFile:
-    """A Zarr group with ``labels`` (chain, draw, row), -1 where a draw was not made; a resumed run goes on with it."""
+    """A Zarr group with ``labels`` (chain, draw, row), -1 where a draw was not made; a resumed run continues it."""
 
     # Rows of a chunk on disk.
     _ROWS = 2**20

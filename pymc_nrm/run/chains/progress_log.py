@@ -7,13 +7,13 @@ from collections import deque
 from rich.console import Console
 
 from pymc_nrm.common.pymc_internals import default_chains
-from pymc_nrm.models.rvs import n_items, names_in_chunks, partitions_of
+from pymc_nrm.models.rvs import names_in_chunks
+from pymc_nrm.run.arguments import DRAWS, largest_partition
 from pymc_nrm.stats.point_estimate import MANY_ITEMS
 
 # A child of PyMC's logger, which shows messages of level INFO.
 _log = logging.getLogger("pymc.nrm_watch")
 
-_DRAWS, _DRAWS_OF_MANY = 1000, 250
 SECONDS_BETWEEN_LINES = 30.0
 # A run of fewer items is told the expected time if more than this is left.
 SECONDS_WORTH_A_LINE = 30.0
@@ -24,38 +24,16 @@ _LAST_TIMES, _SECONDS_APART = 20, 0.25
 _PAGE = 'With nrm.Chunks a chain uses all cores, see "Large data" in the documentation, docs/how-to/large-data.md.'
 
 
-def with_numbers_of_draws(model, draws, kwargs, quiet):
-    """Numbers of draws and of draws of tuning, where they are not given: fewer if a partition has many items."""
-    name, n = _largest(model)
-    is_many = n > MANY_ITEMS
-    if is_many and draws is None and not quiet:
-        _log.info(
-            f"{name} has {n:,} items: by default chains make {_DRAWS_OF_MANY} draws instead of {_DRAWS}, and as many "
-            "of tuning; draws and tune change that."
-        )
-    default = _DRAWS_OF_MANY if is_many else _DRAWS
-    if kwargs.get("tune") is None:
-        kwargs = {**kwargs, "tune": default}
-    return default if draws is None else draws, kwargs
-
-
-def _largest(model):
-    """Name and number of items of the partition with the most."""
-    items = {partition.name: n_items(partition) for partition in partitions_of(model)}
-    name = max(items, key=items.get, default=None)
-    return name, items.get(name, 0)
-
-
 def watched(model, draws, kwargs):
     """The callback in arguments of ``pm.sample``, wrapped to tell the expected time of a model with a partition."""
     callback = kwargs.get("callback")
-    name, n = _largest(model)
+    name, n = largest_partition(model)
     # With a callback PyMC might choose another sampler for a model without a partition.
     if name is None:
         return callback
     tune, chains = (kwargs.get(name) for name in ("tune", "chains"))
     chains = default_chains(kwargs.get("cores")) if chains is None else chains
-    n_total = chains * (draws + (_DRAWS if tune is None else tune))
+    n_total = chains * (draws + (DRAWS if tune is None else tune))
     subject = f"{name} has {n:,} items"
     if n <= MANY_ITEMS:
         return Watch(callback, subject, n_total, lines=False, least=SECONDS_WORTH_A_LINE)

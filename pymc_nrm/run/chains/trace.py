@@ -6,12 +6,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pymc_nrm.common.pymc_internals import BaseTrace
-from pymc_nrm.models.rvs import names_in_chunks
+from pymc_nrm.models.rvs import names_in_chunks, partitions_of
 from pymc_nrm.partitions.chunked import CLUSTER_COUNTS, CLUSTER_SUMS, FOLLOWED_LABELS
 from pymc_nrm.partitions.labels import smallest_type
-
-# How labels may be kept.
-LABEL_STORAGE = ("full", "compact", "none")
 
 
 class RunRecord(NamedTuple):
@@ -58,18 +55,19 @@ def write_rows(arrays, name, place, values):
 class Storage:
     """What all chains of a run keep, and the arrays that hold it, shape (n_chains, n_rows, ...)."""
 
-    def __init__(self, model, partitions, draws, *, label_storage, thin, keep_warmup, var_names=None):
-        self.model, self.draws, self.thin, self.keep_warmup = model, draws, thin, keep_warmup
-        self.compact = partitions if label_storage == "compact" else ()
+    def __init__(self, model, kept):
+        self.model, self.draws, self.thin, self.keep_warmup = model, kept.draws, kept.thin, kept.keep_warmup
+        partitions = [partition.name for partition in partitions_of(model)]
+        self.compact = partitions if kept.label_storage == "compact" else ()
         # The clusters of rows in chunks, whose number varies, are statistics of their step.
-        in_chunks, variables = names_in_chunks(model), _value_variables(model, var_names)
-        self.left_out = statistics_left_out(in_chunks, label_storage, var_names)
-        left_out = (partitions if label_storage == "none" else []) + in_chunks
+        in_chunks, variables = names_in_chunks(model), _value_variables(model, kept.var_names)
+        self.left_out = statistics_left_out(in_chunks, kept.label_storage, kept.var_names)
+        left_out = (partitions if kept.label_storage == "none" else []) + in_chunks
         self.variables = [value for value in variables if value.name not in left_out]
         if not self.variables and not any(value.name in in_chunks for value in variables):
             raise ValueError(
-                f"label_storage={label_storage!r} leaves none of var_names={list(var_names)} to keep; name another "
-                "variable"
+                f"label_storage={kept.label_storage!r} leaves none of var_names={list(kept.var_names)} to keep; name "
+                "another variable"
             )
         self.traces, self.arrays = {}, {}
         # Where labels of all rows in chunks are written, and what tells them.

@@ -14,6 +14,7 @@ from pymc_nrm.common.pymc_internals import (
     set_left_out,
     steps_without_state,
 )
+from pymc_nrm.models.rvs import partitions_of
 from pymc_nrm.partitions.labels import smallest_type
 from pymc_nrm.run.chains.trace import kept_row
 from pymc_nrm.run.checkpoints.chain_files import ChainFiles
@@ -40,8 +41,15 @@ class Checkpoints(NamedTuple):
     keep_warmup: bool
 
 
+def checkpoints_of(folder, generator, seconds, model, kept):
+    """How the chains of a run keep checkpoints; their generators are spawned from ``generator`` next."""
+    partitions = [partition.name for partition in partitions_of(model)]
+    first_key = generator.bit_generator.seed_seq.n_children_spawned
+    return Checkpoints(folder, first_key, seconds, partitions, kept.thin, kept.keep_warmup)
+
+
 class SavedChain(NamedTuple):
-    """What a chain needs to go on, besides its draws."""
+    """Sampler state needed to resume a chain, besides its draws."""
 
     # Digest of the point from which the chain started.
     start: str

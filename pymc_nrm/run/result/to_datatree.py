@@ -13,12 +13,14 @@ from xarray import DataTree
 
 from pymc_nrm.common.marks import ALL_SLOTS_USED, MISSING_OF, NAME, NUMBER, RENAMED, SLOTS_OF, partition_number
 from pymc_nrm.common.pymc_internals import MultiTrace, NDArray, coords_and_dims_for_inferencedata
+from pymc_nrm.models.missing_entries import missing_variables
 from pymc_nrm.models.rvs import mixtures_of, other_uses, partitions_of
 from pymc_nrm.partitions.chunked import CLUSTER_COUNTS, CLUSTER_SUMS, FOLLOWED_LABELS, Chunked
 from pymc_nrm.partitions.labels import smallest_type
 from pymc_nrm.posterior.layout import padded
 from pymc_nrm.posterior.posterior_predictive import compute_log_likelihood
 from pymc_nrm.run.chains.trace import write_rows
+from pymc_nrm.run.result.label_dependence import changed_by_renaming, slot_parameters
 from pymc_nrm.steps.base import LabelStep
 
 _log = logging.getLogger(__name__)
@@ -46,19 +48,7 @@ class _Statistics(MultiTrace):
         return sorted(super().stat_names)
 
 
-def to_datatree(
-    record,
-    model,
-    *,
-    label_storage,
-    var_names,
-    thin,
-    keep_warning_stat,
-    include_transformed=False,
-    coords=(),
-    dims=(),
-    **kwargs,
-):
+def to_datatree(record, model, kept):
     """Make the result that ``pm.sample`` would return; values keep their types and are not copied."""
     from arviz_base import dict_to_dataset  # slow to import
 
@@ -67,8 +57,11 @@ def to_datatree(
     trace.report._n_tune, trace.report._n_draws = record.n_tune, record.n_draw_rows
     trace.report._t_sampling = record.seconds
     of_model = coords_and_dims_for_inferencedata(model)
-    options = {"coords": of_model[0] | dict(coords), "dims": of_model[1] | dict(dims)}
-    rest = pm.to_inference_data(trace, model=model, save_warmup=True, **options, **kwargs)
+    others = dict(kept.idata_kwargs)
+    of_user = [dict(others.pop(name, ())) for name in ("coords", "dims")]
+    options = {"coords": of_model[0] | of_user[0], "dims": of_model[1] | of_user[1]}
+    include_transformed = others.pop("include_transformed", False)
+    rest = pm.to_inference_data(trace, model=model, save_warmup=True, **options, **others)
     # PyMC's own order varies from process to process.
     order = {variable.name: place for place, variable in enumerate(model.unobserved_RVs)}
     names = get_default_varnames(record.values, include_transformed)
@@ -79,15 +72,15 @@ def to_datatree(
         values = {name: record.values[name][:, rows] for name in names}
         groups[f"{prefix}posterior"] = dict_to_dataset(values, inference_library=pm, attrs=attrs, **options)
     if clusters:
-        add_clusters(groups, clusters, model, record, label_storage, var_names)
+        add_clusters(groups, clusters, model, record, kept)
     groups |= {name: node.to_dataset() for name, node in rest.children.items() if name not in groups}
-    if thin != 1:
+    if kept.thin != 1:
         groups = {
-            name: dataset.assign_attrs(thin=thin) if {"chain", "draw"} <= set(dataset.dims) else dataset
+            name: dataset.assign_attrs(thin=kept.thin) if {"chain", "draw"} <= set(dataset.dims) else dataset
             for name, dataset in groups.items()
         }
     idata = DataTree.from_dict(groups)
-    return idata if keep_warning_stat else drop_warning_stat(idata)
+    return idata if kept.keep_warning_stat else drop_warning_stat(idata)
 
 
 def _trace_of_statistics(record, model, number):
@@ -100,12 +93,17 @@ def _trace_of_statistics(record, model, number):
     return trace
 
 
-def mark_variables(idata, kinds, slots, renamed, missing):
-    """Mark partitions, their slots and missing values in a result, and the partition of each statistic, in place."""
+def mark_variables(idata, model):
+    """Mark partitions, their slots and missing values in a result, and the partition of each statistic, in place.
+
+    Returns the names of the deterministics that may change when clusters are renamed, with their partitions.
+    """
+    kinds, slots = partitions_of(model), slot_parameters(model, idata["posterior"])
+    renamed = changed_by_renaming(model, slots)
     marks = {partition.name: kind.marks() for partition, kind in kinds.items()}
     marks |= {name: {SLOTS_OF: partition} for partition, names in slots.items() for name in names}
     marks |= {name: {RENAMED: partition} for name, partition in renamed.items()}
-    marks |= {name: {MISSING_OF: mixture} for name, mixture in missing.items()}
+    marks |= {name: {MISSING_OF: mixture} for name, mixture in missing_variables(model).items()}
     for group in ("posterior", "warmup_posterior"):
         for name in marks if group in idata.children else ():
             if name in idata[group].data_vars:
@@ -115,6 +113,7 @@ def mark_variables(idata, kinds, slots, renamed, missing):
             if group in idata.children and NUMBER in idata[group].data_vars:
                 names = [partition.name for partition in kinds]
                 idata[group] = DataTree(_with_names(idata[group].to_dataset(), names, slots))
+    return renamed
 
 
 def add_flat_columns(idata, kinds):
@@ -164,20 +163,12 @@ def _reported_by_steps():
     return {name for cls in classes for name in getattr(cls, "stats_dtypes_shapes", {})}
 
 
-def without_log_likelihood(model, kwargs):
-    """Arguments of ``pm.sample`` without ``log_likelihood`` of ``idata_kwargs``, and the names of its data."""
-    options = dict(kwargs.get("idata_kwargs") or {})
-    wanted, observed = options.pop("log_likelihood", False), [rv.name for rv in model.observed_RVs]
-    names = observed if wanted is True else [wanted] if isinstance(wanted, str) else list(wanted or [])
-    unknown = [name for name in names if name not in observed]
-    if unknown:
-        raise ValueError(f"log_likelihood of idata_kwargs must name observed data, {observed}; got {unknown[0]!r}")
-    return (kwargs | {"idata_kwargs": options} if names else kwargs), names
-
-
-def add_log_likelihood(idata, model, names, progressbar):
-    """Add log-likelihoods of the items of each partition, and PyMC's of data without a partition, in place."""
-    rest = list(names)
+def add_densities(idata, model, kept, progressbar):
+    """Add log prior densities, log-likelihoods of the items of each partition, and PyMC's of other data, in place."""
+    if kept.log_prior:
+        names = None if kept.log_prior is True else kept.log_prior
+        pm.stats.compute_log_prior(idata, var_names=names, model=model, progressbar=False)
+    names = rest = list(kept.log_likelihood)
     for partition in partitions_of(model):
         uses = {rv.name for rv in (*mixtures_of(model, partition), *other_uses(model, partition))}
         if uses.isdisjoint(names):
@@ -192,7 +183,7 @@ def add_log_likelihood(idata, model, names, progressbar):
             idata, var_names=rest, extend_inferencedata=False, model=model, progressbar=progressbar
         )
         found = idata["log_likelihood"].to_dataset() if "log_likelihood" in idata.children else xr.Dataset()
-        idata["log_likelihood"] = xr.DataTree(found.merge(own))
+        idata["log_likelihood"] = xr.DataTree(found.merge(own, combine_attrs="drop_conflicts"))
 
 
 _NAMES = (CLUSTER_COUNTS, CLUSTER_SUMS, FOLLOWED_LABELS)
@@ -214,21 +205,21 @@ def _without(rows):
     return {name: values for name, values in rows.items() if name not in _NAMES}
 
 
-def add_clusters(groups, clusters, model, record, label_storage, var_names):
+def add_clusters(groups, clusters, model, record, kept):
     """Put labels of followed rows into the group ``posterior`` and clusters into a group of their own, in place."""
     [(partition, kind)] = partitions_of(model, Chunked).items()
-    kept = [rv for rv in mixtures_of(model, partition) if var_names is None or rv.name in var_names]
+    shown = [rv for rv in mixtures_of(model, partition) if kept.var_names is None or rv.name in kept.var_names]
     for prefix, rows in record.groups.items():
         draws = {name: [list(of_chain[rows]) for of_chain in chains] for name, chains in clusters.items()}
         coords = {"chain": np.arange(len(record.stats)), "draw": np.arange(rows.stop - rows.start)}
         if FOLLOWED_LABELS in draws:
             labels = np.array(draws[FOLLOWED_LABELS])
-            labels = labels.astype(np.int64 if label_storage == "full" else smallest_type(labels.max()))
+            labels = labels.astype(np.int64 if kept.label_storage == "full" else smallest_type(labels.max()))
             dim = f"{partition.name}_row"
             posterior = groups.get(f"{prefix}posterior", xr.Dataset()).assign_coords(coords)
             posterior = posterior.assign({partition.name: (("chain", "draw", dim), labels)})
             groups[f"{prefix}posterior"] = posterior.assign_coords({dim: kind.rows.followed})
-        groups[f"{prefix}clusters"] = _clusters(draws, mixtures_of(model, partition), kept).assign_coords(coords)
+        groups[f"{prefix}clusters"] = _clusters(draws, mixtures_of(model, partition), shown).assign_coords(coords)
 
 
 def _clusters(draws, mixtures, kept):

@@ -1,4 +1,4 @@
-"""Runs of a default number of draws go on while more draws are needed, and have the draws of a long run."""
+"""Runs of a default number of draws are extended while more are needed, and have the draws of a long run."""
 
 import logging
 
@@ -7,8 +7,7 @@ import pytest
 from same_results import assert_same
 
 import pymc_nrm as nrm
-from pymc_nrm.run import extend, one_run
-from pymc_nrm.run.chains import progress_log
+from pymc_nrm.run import arguments, extend
 from pymc_nrm.run.checkpoints.chain_files import ChainFiles
 from pymc_nrm.run.checkpoints.step import CheckpointedStep
 from pymc_nrm.run.convergence_report import Convergence
@@ -20,13 +19,13 @@ OPTIONS = {"tune": 20, "chains": 2, "cores": 1, "random_seed": 3, "progressbar":
 def needs(monkeypatch):
     """Runs of 30 draws by default, and reports that ask for these numbers, one after the other, and then for none."""
     numbers = []
-    monkeypatch.setattr(progress_log, "_DRAWS", 30)
+    monkeypatch.setattr(arguments, "DRAWS", 30)
 
     def convergence(idata, diagnostics, nuts):
         needed = numbers.pop(0) if numbers else None
         return Convergence("too short" if needed else "", needed)
 
-    monkeypatch.setattr(one_run, "convergence", convergence)
+    monkeypatch.setattr("pymc_nrm.run.one_run.convergence", convergence)
     return numbers
 
 
@@ -38,10 +37,10 @@ def test_draws_are_those_of_a_long_run(asked, made, needs, fixed, caplog):
     with caplog.at_level(logging.INFO):
         idata = nrm.sample(**OPTIONS, **fixed)
     assert_same(idata, nrm.sample(made, **OPTIONS, **fixed))
-    assert caplog.text.count("they go on to") == len(asked[:2]) - (asked == [301])
+    assert caplog.text.count("extending them to") == len(asked[:2]) - (asked == [301])
 
 
-def test_what_does_not_go_on(needs, fixed, tmp_path):
+def test_what_is_not_extended(needs, fixed, tmp_path):
     options = OPTIONS | fixed | {"quiet": True}
     for argument in ({"draws": 30}, {"compute_convergence_checks": False}, {"checkpoint": tmp_path / "run"}):
         needs[:] = [60]
@@ -79,7 +78,7 @@ def test_errors_keep_the_draws_before_them(needs, fixed, caplog):
             raise ConnectionError("the callback cannot be reached")
 
     assert nrm.sample(**OPTIONS, **fixed, callback=fail).posterior.sizes["draw"] == 30
-    assert "Chains could not go on, and their first draws are kept: ConnectionError: the callback" in caplog.text
+    assert "could not be extended, and their first draws are kept: ConnectionError: the callback" in caplog.text
 
 
 def without_a_temporary_folder(monkeypatch):
@@ -99,7 +98,7 @@ def with_many_labels(monkeypatch):
 
 
 @pytest.mark.parametrize("change", [without_a_temporary_folder, with_a_step_without_state, with_many_labels])
-def test_runs_that_cannot_go_on(change, needs, fixed, monkeypatch):
+def test_runs_that_cannot_be_extended(change, needs, fixed, monkeypatch):
     needs += [60]
     change(monkeypatch)
     assert nrm.sample(**OPTIONS, **fixed).posterior.sizes["draw"] == 30
@@ -114,8 +113,8 @@ def test_a_full_disk_only_means_that_draws_are_made_again(needs, fixed, monkeypa
     assert_same(nrm.sample(**OPTIONS, **fixed), nrm.sample(46, **OPTIONS, **fixed))
 
 
-def test_many_items_do_not_go_on(fixed, monkeypatch):
-    assert extend.can_go_on(fixed["model"], {})
-    assert not extend.can_go_on(fixed["model"], {"nuts_sampler_kwargs": {}})
+def test_many_items_are_not_extended(fixed, monkeypatch):
+    assert extend.can_extend(fixed["model"], {})
+    assert not extend.can_extend(fixed["model"], {"nuts_sampler_kwargs": {}})
     monkeypatch.setattr(extend, "MANY_ITEMS", 5)
-    assert not extend.can_go_on(fixed["model"], {})
+    assert not extend.can_extend(fixed["model"], {})

@@ -1,0 +1,139 @@
+"""Arguments of a run: checks, and defaults of numbers of draws, chains and cores and of the seed."""
+
+import logging
+
+from pymc.util import get_random_generator, get_state_from_generator, random_generator_from_state
+
+from pymc_nrm.common.checks import check_count, random_generator
+from pymc_nrm.common.pymc_internals import default_chains
+from pymc_nrm.kernels.compilation import usable_cores
+from pymc_nrm.models.rvs import n_items, names_in_chunks, partitions_of
+from pymc_nrm.run.kept_draws import LABEL_STORAGE
+from pymc_nrm.stats.point_estimate import MANY_ITEMS
+
+# A child of PyMC's logger, which shows messages of level INFO.
+_log = logging.getLogger("pymc.nrm_watch")
+
+# Default numbers of draws and of draws of tuning; the second if a partition has more than MANY_ITEMS items.
+DRAWS, DRAWS_OF_MANY = 1000, 250
+# Default number of chains with a client, as that of pm.sample on a machine with at least four processors.
+CHAINS_OF_CLIENT = 4
+
+
+def largest_partition(model):
+    """Name and number of items of the partition with the most items; None and 0 without a partition."""
+    items = {partition.name: n_items(partition) for partition in partitions_of(model)}
+    name = max(items, key=items.get, default=None)
+    return name, items.get(name, 0)
+
+
+def with_numbers_of_draws(model, draws, kwargs, quiet):
+    """Numbers of draws and of draws of tuning, by default fewer if a partition has many items; both are checked."""
+    name, n = largest_partition(model)
+    is_many = n > MANY_ITEMS
+    if is_many and draws is None and not quiet:
+        _log.info(
+            f"{name} has {n:,} items: by default chains make {DRAWS_OF_MANY} draws instead of {DRAWS}, and as many "
+            "of tuning; draws and tune change that."
+        )
+    default = DRAWS_OF_MANY if is_many else DRAWS
+    draws = default if draws is None else draws
+    check_count("draws", draws, 0)
+    if kwargs.get("tune") is None:
+        kwargs = {**kwargs, "tune": default}
+    check_count("tune", kwargs["tune"], 0)
+    return draws, kwargs
+
+
+def check_sampling(model, label_storage, kwargs):
+    """Check arguments that PyMC would refuse late, or without their names, or not at all."""
+    if not isinstance(label_storage, str) or label_storage not in LABEL_STORAGE:
+        raise ValueError(f"label_storage must be one of {', '.join(map(repr, LABEL_STORAGE))}; got {label_storage!r}")
+    for name in ("chains", "cores"):
+        if kwargs.get(name) is not None:
+            check_count(name, kwargs[name], 1)
+    random_generator(kwargs.get("random_seed"))
+    nuts_sampler = kwargs.get("nuts_sampler")
+    if nuts_sampler not in (None, "pymc"):
+        for partition in partitions_of(model):
+            raise ValueError(
+                f"nuts_sampler={nuts_sampler!r} cannot sample the partition {partition.name!r}; "
+                "allowed is 'pymc', the default"
+            )
+
+
+def with_canonical_labels(initvals, model):
+    """Initial values with labels of partitions renamed in order of appearance."""
+    if isinstance(initvals, dict):
+        return _with_canonical_labels(initvals, model)
+    starts = initvals if isinstance(initvals, list | tuple) else [initvals]
+    if not all(start is None or isinstance(start, dict) for start in starts):
+        raise TypeError(f"initvals must be a dict of values, or a list of one for each chain; got {initvals!r}")
+    return None if initvals is None else [start and _with_canonical_labels(start, model) for start in starts]
+
+
+def _with_canonical_labels(values, model):
+    """Initial values of one chain, with labels of partitions renamed in order of appearance."""
+    known = {variable.name for variable in (*model.free_RVs, *model.value_vars)}
+    renamed, kinds, in_chunks = {}, partitions_of(model), names_in_chunks(model)
+    for name, value in values.items():
+        if isinstance(name, str) and name not in known:
+            raise ValueError(f"initvals must be of free variables of the model, {sorted(known)}; got {name!r}")
+        variable = model.named_vars.get(name) if isinstance(name, str) else name
+        if variable not in kinds and getattr(variable, "name", None) in in_chunks:
+            raise ValueError(
+                f"initvals[{name!r}] must be None: its sums follow from labels of all rows, initvals[{in_chunks[0]!r}]"
+            )
+        if variable in kinds and not isinstance(value, str):
+            value = kinds[variable].renamed(value, n_items(variable), f"initvals[{name!r}]")
+        renamed[name] = value
+    return renamed
+
+
+def settled(arguments, client=None):
+    """Arguments with the number of chains, and with the state of a random generator as seed."""
+    chains = arguments.get("chains")
+    if chains is None:
+        chains = default_chains(arguments.get("cores")) if client is None else CHAINS_OF_CLIENT
+    state = get_state_from_generator(get_random_generator(arguments.get("random_seed")))
+    return arguments | {"chains": chains, "random_seed": state}
+
+
+def with_generator(arguments):
+    """Settled arguments with the random generator of this state."""
+    return arguments | {"random_seed": random_generator_from_state(arguments["random_seed"])}
+
+
+def on_usable_cores(kwargs):
+    """Arguments with as many chains at a time as there are usable processors, unless ``cores`` is given."""
+    if kwargs.get("cores") is not None:
+        return kwargs
+    chains = default_chains(None) if kwargs.get("chains") is None else kwargs["chains"]
+    return {**kwargs, "chains": chains, "cores": min(chains, usable_cores())}
+
+
+def in_sequence(kwargs, in_chunks, client):
+    """Arguments for chains over rows in chunks, whose labels are in this process and whose passes run on threads.
+
+    ``in_chunks`` are the names of the partition and of its mixtures.
+    """
+    what = f"{in_chunks[0]!r}, a partition of rows in chunks"
+    if client is not None:
+        raise ValueError(
+            f"client must be None for {what}; Chunks(X, client=client) runs one chain on all workers. Got {client}"
+        )
+    if kwargs.get("cores") not in (None, 1):
+        raise ValueError(
+            f"cores must be 1 for {what}, whose chains run one after the other on n_threads of Chunks; got "
+            f"{kwargs['cores']}"
+        )
+    for name, default in (("trace", None), ("return_inferencedata", True)):
+        if kwargs.get(name, default) is not default:
+            raise ValueError(f"{name} must be {default}, its default, for {what}; got {kwargs[name]!r}")
+    options = kwargs.get("idata_kwargs") or {}
+    for name in ("log_likelihood", "log_prior"):
+        if options.get(name):
+            raise ValueError(f"{name} of idata_kwargs must be False for {what}, since draws do not hold its value")
+    if not set(in_chunks).isdisjoint(options.get("dims") or {}):
+        raise ValueError(f"dims of idata_kwargs must leave out {what}, and its mixtures; got {options['dims']}")
+    return {**kwargs, "cores": 1, "chains": default_chains(None) if kwargs.get("chains") is None else kwargs["chains"]}

@@ -1,0 +1,90 @@
+"""What a run keeps of its draws, and whether PyMC keeps them instead."""
+
+from typing import Any, NamedTuple
+
+from pymc_nrm.models.rvs import partitions_of
+
+# How labels may be kept.
+LABEL_STORAGE = ("full", "compact", "none")
+# Arguments of ``pm.sample`` that have no meaning where a client runs the chains.
+_OF_THIS_MACHINE = ("cores", "mp_ctx", "callback", "progressbar_theme")
+
+
+class Kept(NamedTuple):
+    """What a run keeps of its draws."""
+
+    draws: int
+    label_storage: str
+    thin: int
+    # Observed variables whose log-likelihoods are added to the result.
+    log_likelihood: list
+    keep_warmup: bool = False
+    keep_warning_stat: bool = False
+    var_names: Any = None
+    # True, or names of variables, if their log prior densities are added.
+    log_prior: Any = False
+    # Other options of ``pm.to_inference_data``.
+    idata_kwargs: Any = ()
+
+
+def kept_draws(model, arguments, client, folder):
+    """Split arguments of a run into what it keeps and arguments of ``pm.sample``.
+
+    Also returns whether PyMC keeps the draws itself: those of models without a partition, and those that it returns in
+    another form.
+    """
+    kwargs = dict(arguments)
+    draws, label_storage, thin = (kwargs.pop(name) for name in ("draws", "label_storage", "thin"))
+    kwargs.pop("labels", None)
+    options = dict(kwargs.get("idata_kwargs") or {})
+    for name in ("log_likelihood", "log_prior"):
+        if label_storage == "none" and options.get(name):
+            raise ValueError(f"{name} of idata_kwargs must be False with label_storage='none': it needs labels")
+    partitions = partitions_of(model)
+    by_pymc = _is_kept_by_pymc(partitions, label_storage, thin, client, folder, kwargs)
+    likelihoods = [] if by_pymc and not partitions else _observed_names(model, options.pop("log_likelihood", False))
+    if by_pymc:
+        kwargs |= {"idata_kwargs": options} if likelihoods else {}
+        return Kept(draws, label_storage, thin, likelihoods), kwargs, True
+    for name in ("trace", "return_inferencedata", "idata_kwargs", *(() if client is None else _OF_THIS_MACHINE)):
+        kwargs.pop(name, None)
+    save_warmup, discard = options.pop("save_warmup", True), kwargs.pop("discard_tuned_samples", True)
+    kept = Kept(
+        draws,
+        label_storage,
+        thin,
+        likelihoods,
+        keep_warmup=save_warmup and not discard,
+        keep_warning_stat=kwargs.pop("keep_warning_stat", False),
+        var_names=kwargs.pop("var_names", None),
+        log_prior=options.pop("log_prior", False),
+        idata_kwargs=options,
+    )
+    return kept, kwargs, False
+
+
+def _is_kept_by_pymc(partitions, label_storage, thin, client, folder, kwargs):
+    """Whether PyMC keeps the draws itself."""
+    if not partitions:
+        asked = {f"{label_storage=}": label_storage != "full", "client": client, "checkpoint": folder}
+        for what in (name for name, value in asked.items() if value):
+            raise ValueError(f"{what} is for models with a free partition; this model has none")
+    reason = "a client" if client is not None else "checkpoint" if folder is not None else f"{label_storage=}, {thin=}"
+    changed = client is not None or folder is not None or (label_storage, thin) != ("full", 1)
+    allowed = {"trace": None, "return_inferencedata": True}
+    allowed |= {} if client is None else dict.fromkeys(_OF_THIS_MACHINE)
+    allowed |= {} if folder is None else {"nuts_sampler_kwargs": None}
+    given = [name for name, default in allowed.items() if kwargs.get(name, default) is not default]
+    if given and changed:
+        raise ValueError(f"{given[0]} must be {allowed[given[0]]}, its default, with {reason}")
+    return bool(given) or not (partitions or changed)
+
+
+def _observed_names(model, wanted):
+    """Names of the observed variables for which ``log_likelihood`` of ``idata_kwargs`` asks."""
+    observed = [rv.name for rv in model.observed_RVs]
+    names = observed if wanted is True else [wanted] if isinstance(wanted, str) else list(wanted or [])
+    unknown = [name for name in names if name not in observed]
+    if unknown:
+        raise ValueError(f"log_likelihood of idata_kwargs must name observed data, {observed}; got {unknown[0]!r}")
+    return names
