@@ -4,10 +4,14 @@ from typing import Any, NamedTuple
 
 import xarray as xr
 
-from pymc_nrm.models.rvs import checked_model, find_partition
+from pymc_nrm.common.checks import check_count
+from pymc_nrm.models.rvs import checked_model, find_partition, kind_of
+from pymc_nrm.partitions.nested import Nested, WeightedNested
 from pymc_nrm.posterior.fused_estimate import fused_estimate, why_not_fused
 from pymc_nrm.stats.draws import partition_draws, posterior_of
 from pymc_nrm.stats.losses import read_estimate
+from pymc_nrm.stats.nested.levels import component_draws, levels
+from pymc_nrm.stats.nested.nested_point_estimate import nested_point_estimate
 from pymc_nrm.stats.point_estimate import draws_of_estimate, point_estimate
 
 
@@ -25,13 +29,20 @@ class ShownClusters(NamedTuple):
     n_components: int | None
     # Why the default is not fused, or None.
     why_not_fused: str | None
+    # What the clusters are in a tree, or None.
+    of_tree: str | None = None
 
 
-def clusters_to_show(idata, model, rv, estimate=None, components=False):
+def clusters_to_show(idata, model, rv, estimate=None, components=False, level=None):
     """Return :class:`ShownClusters` of a partition: of an estimate, or else fused components where they may be fused.
 
-    With ``components``, or where components are not fused, the default is the point estimate.  Seeds are fixed.
+    With ``components``, or where components are not fused, the default is the point estimate.  Seeds are fixed.  Of a
+    nested partition, clusters are the nodes of a level, or else its components, or the nodes of the deepest level.
     """
+    if isinstance(kind_of(rv), Nested):
+        return _clusters_of_tree(posterior_of(idata), rv, estimate, components, level)
+    if level is not None:
+        raise ValueError(f"level must be None, since {rv.name!r} is not nested; got {level!r}")
     draws = partition_draws(posterior_of(idata), rv.name)
     reason = None
     if estimate is None:
@@ -46,6 +57,29 @@ def clusters_to_show(idata, model, rv, estimate=None, components=False):
     return ShownClusters(estimate, labels, names, draws_of_estimate(draws, estimate), n_components, reason)
 
 
+def _clusters_of_tree(posterior, rv, estimate, components, level):
+    kind, has_components = kind_of(rv), isinstance(kind_of(rv), WeightedNested)
+    check_count("level", level, 1, kind.depth, optional=True)
+    if components and (level is not None or not has_components):
+        reason = f"with level={level}" if has_components else f"for {rv.name!r}, a nested partition without weights"
+        raise ValueError(f"components must be False {reason}")
+    if has_components and level is None:
+        draws, of_tree = component_draws(posterior, rv.name), "the components of the tree"
+        default = None if estimate is not None else point_estimate(draws, random_seed=0)
+    else:
+        level = kind.depth if level is None else int(level)
+        draws, of_tree = (
+            levels(posterior, rv.name).sel(level=level, drop=True),
+            f"the nodes of level {level} of {kind.depth}",
+        )
+        default = None
+        if estimate is None:
+            default = nested_point_estimate(posterior, var_name=rv.name, random_seed=0).labels(level)
+    estimate = default if estimate is None else estimate
+    labels, names = read_estimate(estimate, draws)
+    return ShownClusters(estimate, labels, names, draws, None, None, of_tree)
+
+
 def _why_not_compared(idata, model):
     """Why components cannot be compared by their parameters, in a few words, or None."""
     absent = [rv.name for rv in model.free_RVs if rv.name not in posterior_of(idata)]
@@ -55,4 +89,13 @@ def _why_not_compared(idata, model):
 def default_clusters(idata, model, var_name=None):
     """:func:`clusters_to_show` by default, of the partition of a name."""
     model = checked_model(model)
-    return clusters_to_show(idata, model, find_partition(model, var_name, chunked=True))
+    return clusters_to_show(idata, model, find_shown_partition(model, var_name))
+
+
+def find_shown_partition(model, var_name):
+    """Find the partition of a model whose clusters are shown: the flat one if there are others, or a nested one."""
+    flat = any(not isinstance(kind_of(rv), Nested) for rv in model.basic_RVs if kind_of(rv) is not None)
+    is_nested = var_name in model.named_vars and isinstance(kind_of(model[var_name]), Nested)
+    if is_nested or not flat:
+        return find_partition(model, var_name, nested=True)
+    return find_partition(model, var_name, chunked=True)

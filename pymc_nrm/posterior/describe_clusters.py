@@ -8,10 +8,10 @@ import xarray as xr
 from pymc.model import Model
 
 from pymc_nrm.common.checks import check_flag, interval_probability
-from pymc_nrm.models.rvs import checked_model, find_partition
+from pymc_nrm.models.rvs import checked_model
 from pymc_nrm.partitions.chunked import Chunked
 from pymc_nrm.posterior.cluster_description import ClusterDescription
-from pymc_nrm.posterior.default_clusters import clusters_to_show
+from pymc_nrm.posterior.default_clusters import clusters_to_show, find_shown_partition
 from pymc_nrm.posterior.describe_values import describe_column
 from pymc_nrm.posterior.described_columns import columns_of_model, columns_of_table, rules_of_model
 from pymc_nrm.posterior.described_parameters import described_parameters
@@ -32,6 +32,7 @@ def describe_clusters(
     estimate: Any = None,
     *,
     components: bool = False,
+    level: int | None = None,
     data: pd.DataFrame | None = None,
     var_name: str | None = None,
     ci_prob: float | None = None,
@@ -46,10 +47,14 @@ def describe_clusters(
         By default that of :func:`~pymc_nrm.fused_estimate` with seed 0, whose clusters are components of the mixture
         that are joined where they overlap.  :func:`~pymc_nrm.plots.plot_clusters` shows the same clusters if it is
         given the model, with the same labels.  Where labels index parameters or are known, or a family has no affinity,
-        it is that of :func:`~pymc_nrm.point_estimate`, and the title says so.
+        it is that of :func:`~pymc_nrm.point_estimate`, and the title says so.  Of a nested partition, it is that of
+        :func:`~pymc_nrm.nested_point_estimate`, or of the components if there are weights.
     components : bool
         Whether to describe the components of :func:`~pymc_nrm.point_estimate` with seed 0 instead; only without an
         estimate.
+    level : int, optional
+        Of a nested partition, the level whose nodes are described, from 1.  By default the deepest; or, with weights,
+        no level but the components of the items.
     data : DataFrame, shape (n, d), optional
         Columns to describe in place of those of the model, with a row for each item, such as columns that the model
         leaves out.  Text, categories and columns that the model takes as categories have shares; columns of the model
@@ -71,8 +76,8 @@ def describe_clusters(
         If the model is not a model, the estimate does not hold integers, ``data`` is not a DataFrame, or ``components``
         is not a bool.
     ValueError
-        If there is no such partition, the estimate has a different number of items, the draws are not those of the
-        model, ``data`` has other rows, ``ci_prob`` is not between 0 and 1, or there are both ``components`` and an
+        If there is no such partition or level, the estimate has a different number of items, the draws are not those of
+        the model, ``data`` has other rows, ``ci_prob`` is not between 0 and 1, or there are both ``components`` and an
         estimate.
 
     Notes
@@ -125,9 +130,9 @@ def describe_clusters(
     if components and estimate is not None:
         raise ValueError("give either components=True or an estimate, not both")
     model = checked_model(model)
-    partition = find_partition(model, var_name, chunked=True)
+    partition = find_shown_partition(model, var_name)
     check_same_model(idata, model, partition.name)
-    clusters = clusters_to_show(idata, model, partition, estimate, components)
+    clusters = clusters_to_show(idata, model, partition, estimate, components, level)
     labels, draws = clusters.labels, clusters.draws
     counts, tails = np.bincount(labels), [(1 - ci_prob) / 2, (1 + ci_prob) / 2]
     partitions = stack_draws(draws)
@@ -175,6 +180,8 @@ def _title(clusters, partition, word, components):
     n, n_clusters, kind = len(clusters.labels), len(clusters.names), partition.owner.op.kind
     text = f"{n:,} followed rows of {kind.rows.n:,}" if isinstance(kind, Chunked) else f"{n:,} {word}"
     text += f" in {n_clusters:,} cluster{'s' * (n_clusters > 1)}"
+    if clusters.of_tree is not None:
+        return f"{text}, {clusters.of_tree}"
     if clusters.why_not_fused is not None:
         return f"{text} of the point estimate (not joined: {clusters.why_not_fused})"
     if components:
