@@ -1,6 +1,7 @@
 """Mixtures over random partitions in PyMC, with exact samplers of the partition."""
 
 import importlib
+import importlib.metadata
 from typing import TYPE_CHECKING
 
 from pymc_nrm import datasets, recipes, stats, steps
@@ -189,9 +190,13 @@ _RENAMED = {
 
 if TYPE_CHECKING:
     from pymc_nrm import plots, published, trees
+
+    __version__: str
 else:  # to type checkers, a module with this function has every attribute
 
     def __getattr__(name):
+        if name == "__version__":
+            return importlib.metadata.version("pymc-nrm")
         if name in _ON_DEMAND:
             return importlib.import_module(f"{__name__}.{name}")
         if name in _RENAMED:

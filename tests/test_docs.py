@@ -91,10 +91,19 @@ def test_readme_is_a_first_page(monkeypatch):
 
 def test_pages_agree_about_versions_and_families():
     root = DOCS.parent
-    needed = re.search(r'"pymc>=([\d.]+),', (root / "pyproject.toml").read_text()).group(1)
+    project = (root / "pyproject.toml").read_text()
+    needed = re.search(r'"pymc>=([\d.]+),', project).group(1)
     pages = [root / "README.md", *DOCS.rglob("*.md")]
     told = {version for page in pages for version in re.findall(r"PyMC ([\d.]*\d) or later", page.read_text())}
     assert told == {needed}
+    version = re.search(r'^version = "(.*?)"', project, re.MULTILINE).group(1)
+    for file, line in (
+        ("CITATION.cff", f"\nversion: {version}\n"),
+        ("README.md", f"version = {{{version}}}"),
+        ("packaging/conda-forge/recipe.yaml", f'version: "{version}"'),
+        ("CHANGELOG.md", f"\n## {version}"),
+    ):
+        assert line in (root / file).read_text(), file
     # A page that says how many families there are is wrong after the next.
     assert not [page for page in pages if re.search(r"\b(six|seven|eight|nine) families", page.read_text())]
     # What the table of families marks is what they take.
