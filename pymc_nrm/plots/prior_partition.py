@@ -90,11 +90,11 @@ def plot_prior_partition(
     rng = random_generator(random_seed)
     measures = _named(measures, n)
     canvas = Canvas(plot_prior_partition, options)
-    laws, sizes = {}, {}
+    pmfs, sizes = {}, {}
     for name, prior in measures.items():
         elicited = isinstance(prior, ElicitedPrior)
         drawn = drawn_measures(prior.measure if elicited else prior, n_draws, rng)
-        laws[name] = prior.pmf if elicited else mean_pmf(drawn, n)
+        pmfs[name] = prior.pmf if elicited else mean_pmf(drawn, n)
         sizes[name] = sorted_sizes(drawn, n, max_rank, rng)
 
     coords = {"measure": list(measures), "law": ["number", "sizes"]}
@@ -106,7 +106,7 @@ def plot_prior_partition(
         cols=["measure"],
         figure_kwargs={"sharex": "row", "sharey": "row"},
     )
-    _draw_numbers(canvas, laws, n)
+    _draw_numbers(canvas, pmfs, n)
     _draw_sizes(canvas, sizes, n)
     canvas.align_labels()
     return canvas.collection
@@ -130,15 +130,15 @@ def _named(measures, n):
     return dict(measures)
 
 
-def _draw_numbers(canvas, laws, n):
+def _draw_numbers(canvas, pmfs, n):
     """Draw the upper row: distributions of the number of clusters."""
-    ends = [equal_tailed_interval(law, 1.0 - 2.0 * TAIL) for law in laws.values()]
+    ends = [equal_tailed_interval(pmf, 1.0 - 2.0 * TAIL) for pmf in pmfs.values()]
     numbers = np.arange(min(low for low, _ in ends), max(high for _, high in ends) + 1)
-    shown = np.stack([np.pad(law, (0, max(numbers[-1] - len(law), 0)))[numbers - 1] for law in laws.values()])
-    names = list(laws)
+    shown = np.stack([np.pad(pmf, (0, max(numbers[-1] - len(pmf), 0)))[numbers - 1] for pmf in pmfs.values()])
+    names = list(pmfs)
     data = xr.Dataset({"prior": (("measure", "n_clusters"), shown)}, {"measure": names, "n_clusters": numbers})
     canvas.draw(bars, "bars", data, coords=NUMBER, artist_dims={"bar": len(numbers)}, color=CLUSTER_COLORS[3])
-    moments = {name: mean_and_sd(law) for name, law in laws.items()}
+    moments = {name: mean_and_sd(pmf) for name, pmf in pmfs.items()}
     means = xr.Dataset({"prior": ("measure", [mean for mean, _ in moments.values()])}, {"measure": names})
     style = {
         "color": CLUSTER_COLORS[0],

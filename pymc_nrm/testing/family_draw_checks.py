@@ -33,7 +33,7 @@ def check_draws(case, rng, n_draws):
     assert_close("parameters_size", case.owner, "it is", parameters_size(case.local), sum(sizes), 0.0, 0.0)
     clusters = [np.arange(size) for size in (0, 1, (case.n + 1) // 2, case.n)]
     draws = [_Draws(case, items, rng, n_draws) for items in clusters]
-    messages = [_law_differences(one, other) for one, other in itertools.pairwise(draws)]
+    messages = [_distribution_differences(one, other) for one, other in itertools.pairwise(draws)]
     message = next(filter(None, messages), None)
     blamed = "draw_parameters or draw_item"
     if not lacking(case.owner, COMPONENT_PANEL):
@@ -84,7 +84,7 @@ def _at_origin(data):
     return data._replace(center=np.zeros_like(data.center)) if isinstance(data, Centred) else data
 
 
-def _law_differences(one, other):
+def _distribution_differences(one, other):
     """Return what is wrong with the draws of two clusters; None if nothing is.
 
     For densities p and q of pairs, the mean of ``q / (p + q)`` under p equals the mean of ``p / (p + q)`` under q,

@@ -171,22 +171,22 @@ class TreeBound:
         family, measure = self.at(x)
         kernel_family, data, n = family_and_data(family, self.X)
         log_p = tree_log_marginals(tree, kernel_family, data)
-        law = u_given_tree(measure, tree, log_p, log_u)
+        quadrature = u_given_tree(measure, tree, log_p, log_u)
         first, *rest = np.split(x, self._ends)
         node_weights, size_weights = np.zeros(2 * n - 1), []
-        for probability, s in zip(law.probabilities, law.log_u, strict=True):
+        for probability, s in zip(quadrature.probabilities, quadrature.log_u, strict=True):
             potentials = potentials_from_marginals(tree, weights(measure, n, s).moment, log_p)
             _, log_cluster = node_log_probabilities(tree, potentials.log_dissimilarity)
             share = probability * np.exp(log_cluster)
             node_weights += share
             size_weights.append(np.bincount(tree.size, share, n + 1))
         with np.errstate(invalid="ignore"):
-            parts = [self._measure_gradient(first, law, size_weights)]
+            parts = [self._measure_gradient(first, quadrature, size_weights)]
         for part, values in zip(self.families, rest, strict=True):
             parts.append(part(values, tree, node_weights))
-        return law.log_integral, np.concatenate(parts)
+        return quadrature.log_integral, np.concatenate(parts)
 
-    def _measure_gradient(self, x, law, size_weights):
+    def _measure_gradient(self, x, quadrature, size_weights):
         """Five-point differences of the log weights of u and of clusters, averaged over u given the tree.
 
         The distribution of u may be narrow, as for the Pitman-Yor process with a small discount, so its third
@@ -194,11 +194,13 @@ class TreeBound:
         """
         n = len(size_weights[0]) - 1
         gradient = np.zeros(len(x))
-        log_term = log_joint_term if len(law.log_u) > 1 else log_integrated_term
+        log_term = log_joint_term if len(quadrature.log_u) > 1 else log_integrated_term
         for k in range(len(x)):
             for steps, share in ((1.0, 8.0), (-1.0, -8.0), (2.0, -1.0), (-2.0, 1.0)):
                 measure = self.measure.at(x + steps * _STEP * (np.arange(len(x)) == k))
-                for probability, s, by_size in zip(law.probabilities, law.log_u, size_weights, strict=True):
+                for probability, s, by_size in zip(
+                    quadrature.probabilities, quadrature.log_u, size_weights, strict=True
+                ):
                     value = probability * log_term(measure, n, s) + by_size @ weights(measure, n, s).moment
                     gradient[k] += share * value / (12.0 * _STEP)
         return gradient

@@ -181,15 +181,15 @@ def alternative_trees(
 
     if u is not None:
         log_u = checked_log_u(u)
-        law = Quadrature(log_u, np.array([log_u]), np.array([at(log_u)[0]]))
+        quadrature = Quadrature(log_u, np.array([log_u]), np.array([at(log_u)[0]]))
     else:
-        law = u_given_tree(measure, tree, log_p, first_u)
-    if len(law.log_u) == 1:  # u is given, or nothing depends on it
-        log_bound = law.log_integral + at(law.mode)[1]
+        quadrature = u_given_tree(measure, tree, log_p, first_u)
+    if len(quadrature.log_u) == 1:  # u is given, or nothing depends on it
+        log_bound = quadrature.log_integral + at(quadrature.mode)[1]
     else:
-        log_bound = integrate_log_u(lambda s: s + sum(at(s)[:2]), law.mode).log_integral
-    gain = max(log_bound - law.log_integral, 0.0)
-    shares = sum(p * np.exp(at(s)[2]) for p, s in zip(law.probabilities, law.log_u, strict=True))
+        log_bound = integrate_log_u(lambda s: s + sum(at(s)[:2]), quadrature.mode).log_integral
+    gain = max(log_bound - quadrature.log_integral, 0.0)
+    shares = sum(p * np.exp(at(s)[2]) for p, s in zip(quadrature.probabilities, quadrature.log_u, strict=True))
     return AlternativeTrees(float(log_bound), float(gain), np.log1p(shares))
 
 

@@ -117,11 +117,11 @@ class Dendrogram:
 def make_dendrogram(tree, measure, log_u, family, data, *, fixed_u):
     """Compute the potentials of a tree from the data, and its clusters."""
     log_p = tree_log_marginals(tree, family, data)
-    law = u_given_tree(measure, tree, log_p, log_u)
-    log_u = log_u if fixed_u else law.mode
+    quadrature = u_given_tree(measure, tree, log_p, log_u)
+    log_u = log_u if fixed_u else quadrature.mode
     potentials = potentials_from_marginals(tree, weights(measure, len(tree.order), log_u).moment, log_p)
     tree = tree._replace(log_dissimilarity=potentials.log_dissimilarity)
-    return Dendrogram(tree, cut_tree(tree), log_p, potentials.log_potential, log_u, law.log_integral)
+    return Dendrogram(tree, cut_tree(tree), log_p, potentials.log_potential, log_u, quadrature.log_integral)
 
 
 def checked_tree(tree, n):
@@ -265,15 +265,17 @@ def _without_values_per_item(family):
 def _log_weights(tree, measure, log_marginal, log_u):
     """Log weights of all nodes, followed by the log weight of a new cluster, shape (2n,)."""
     n = len(tree.order)
-    law = u_given_tree(measure, tree, log_marginal, log_u)
+    quadrature = u_given_tree(measure, tree, log_marginal, log_u)
     rows = []
-    for s in law.log_u:
+    for s in quadrature.log_u:
         join, moment = weights(measure, n, s)
         _, log_cluster = node_log_probabilities(
             tree, potentials_from_marginals(tree, moment, log_marginal).log_dissimilarity
         )
         rows.append(log_joint_increment(measure, n, s) + np.append(log_cluster + join[tree.size], join[0]))
-    log_omega = scipy.special.logsumexp(np.array(rows) + (law.log_terms - law.log_integral)[:, None], axis=0)
+    log_omega = scipy.special.logsumexp(
+        np.array(rows) + (quadrature.log_terms - quadrature.log_integral)[:, None], axis=0
+    )
     # They sum to one up to the error of the quadrature.
     return log_omega - scipy.special.logsumexp(log_omega)
 
