@@ -201,7 +201,7 @@ test_errors_of_models = refused(
     (lambda: partition("z", rows=np.arange(8.0)), r"rows of Partition 'z' must be Chunks\(X\)"),
     (lambda: partition("z", observed=np.zeros(8)), "observed of Partition 'z' must be None with rows"),
     (lambda: partition("z", dims="row"), "dims of Partition 'z' must be None"),
-    (lambda: (over_rows(), partition("y")), "rows of Partition 'y' must be None, since 'z' is"),
+    (lambda: (over_rows(), partition("y")), "rows of Partition 'y' must be None, since .* has 'z'"),
     (lambda: over_rows(np.arange(8.0)), "observed of Mixture 'x' must be Chunks"),
     (lambda: over_rows(ROWS), "must be a Partition with rows= these Chunks"),
     (lambda: (over_rows(), pm.sample(10, chains=1, progressbar=False)), r"kept by nrm\.sample"),

@@ -376,7 +376,7 @@ test_uses_of_labels_other_than_by_a_mixture = refused(
     (lambda z: pm.Normal("effect", z.max(), 1.0), "effect"),
     (lambda z: nrm.Mixture("x", z, FAMILY._replace(beta=1.0 + z.max()), observed=THREE), "x"),
     (lambda z: pm.Poisson("y", pm.Deterministic("k", z.max() + 1.0), observed=2), "y"),
-    match="'{}' depends on the labels of partition 'z'",
+    match="'{}' must not depend on the labels of partition 'z'",
     within=pm.Model,
 )
 

@@ -360,7 +360,7 @@ MIXED = {
     "Cholesky": lambda z: pt.linalg.cholesky(VECTOR[z] * VECTOR[z][:, None]),
     "Mul": lambda z: VECTOR[z] * VECTOR[z][:, None],
     "indexing": lambda z: MATRIX[z, z[::-1] % 3],
-    "picked": lambda z: VECTOR[z][z],
+    "selects among": lambda z: VECTOR[z][z],
     "Add": lambda z: scan(lambda last: last + last[::-1], None, [VECTOR[z]], n_steps=2),
     "Scan": lambda z: scan(lambda x, last: 0.5 * last + x, VECTOR[z], [pt.zeros(())]),
 }

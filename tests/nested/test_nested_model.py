@@ -197,7 +197,7 @@ def test_families_must_fit():
         with pytest.raises(TypeError, match="'h' is not a Partition"):
             nrm.MarginalGibbs([h])
         pm.Normal("other", h[:, 0].sum())
-        with pytest.raises(ValueError, match="'other' depends on the labels of nested partition 'h'"):
+        with pytest.raises(ValueError, match="'other' must not depend on the labels of nested partition 'h'"):
             nrm.NestedGibbs([h])
 
 

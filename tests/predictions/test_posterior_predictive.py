@@ -151,7 +151,7 @@ def test_bad_arguments():
     model, idata = make_model(MEASURES["DP"], CASES["PoissonGamma"]), draws_of([[0, 0, 0, 1]])
     for options, message in [
         *(({"new_items": number}, "new_items must be a whole number of at least 0") for number in (-1, 1.5, True, "2")),
-        ({"var_names": ["x", "q"]}, "of a Mixture of the model.* got 'q'"),
+        ({"var_names": ["x", "q"]}, "name a Mixture of the model.* got 'q'"),
         ({"var_names": []}, "at least one Mixture"),
     ]:
         with pytest.raises(ValueError, match=message):
@@ -229,9 +229,7 @@ def test_data_are_those_of_the_model_now(model, posterior):
         assert first.data[1].values.ravel().tolist() == [7.0] * 4
         with model:
             pm.set_data({"counts_data": np.array([7, 7])})
-        with pytest.raises(
-            ValueError, match="'counts' must have one row for each of the 4 items of partition 'w'; got 2"
-        ):
+        with pytest.raises(ValueError, match="'counts' has 2 rows of data, partition 'w' has 4 items"):
             next(iter(posterior_draws(posterior, model, "w")))
     finally:
         with model:
