@@ -1,5 +1,7 @@
 """Conjugate families: the distribution of a cluster's data, with the component parameters integrated out."""
 
+# First, so that families derived from others find all of their methods.
+from pymc_nrm.families import fast_paths as fast_paths
 from pymc_nrm.families.definitions.bernoulli_beta import BernoulliBeta
 from pymc_nrm.families.definitions.categorical_dirichlet import CategoricalDirichlet
 from pymc_nrm.families.definitions.multinomial_dirichlet import MultinomialDirichlet

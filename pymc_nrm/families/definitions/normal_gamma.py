@@ -10,7 +10,7 @@ from pytensor.gradient import disconnected_grad
 
 from pymc_nrm.families.arguments import check_matrix
 from pymc_nrm.families.base import Hyperparameter, conjugate_family, segment_sum
-from pymc_nrm.families.conjugate import diagonal_gaussian_log_affinities, log_marginal
+from pymc_nrm.families.conjugate import diagonal_gaussian_log_affinities
 from pymc_nrm.families.learned.hyperpriors import Hyperpriors, gamma_fields, shared_text
 from pymc_nrm.families.shared.moments import (
     centred,
@@ -25,14 +25,10 @@ from pymc_nrm.families.shared.moments import (
 from pymc_nrm.families.shared.sample_covariance import feature_moments
 from pymc_nrm.families.shared.two_normals import join_normal, split_normal
 from pymc_nrm.kernels.generic import kernel
-from pymc_nrm.kernels.lanes import LANES, log_above_one
 from pymc_nrm.kernels.pairs import split_at, split_product
-from pymc_nrm.kernels.special import digamma, draw_variance, log_rising_factorial, symbolic_log_rising_factorial
+from pymc_nrm.kernels.special import draw_variance, log_rising_factorial, symbolic_log_rising_factorial
 
 _LOG_2_PI = math.log(2.0 * math.pi)
-
-# If removing an item leaves less than this share of beta_n, fewer than about ten digits are right.
-_LEAST_SHARE_LEFT = 1e-6
 
 
 @conjugate_family(
@@ -148,9 +144,6 @@ class NormalGamma(NamedTuple):
         check_location("mu of NormalGamma", self.mu, data)
 
     # A row of statistics: counts (d), sums (d), sums of squares (d), low parts of the sums (d) and of the squares (d).
-    # A row of the cache, feature by feature: mean m_n, scale kappa_n / (2 beta_n (kappa_n + 1)), power alpha_n + 1/2,
-    # constant.
-    # The log predictive of a feature is  constant - power log(1 + scale (x - m_n)^2).
     def statistics_size(self):
         return 5 * self.mu.shape[0]
 
@@ -166,86 +159,6 @@ class NormalGamma(NamedTuple):
                 statistics[2 * d + j] += sign * square
                 statistics[3 * d + j] += sign * low
                 statistics[4 * d + j] += sign * square_low
-
-    def cache_size(self):
-        return 4 * self.mu.shape[0]
-
-    def refresh_cache(self, statistics, cache):
-        n = kappa = alpha = math.nan
-        inverse_count = shrinkage = ratio = of_powers = math.nan
-        for j in range(self.mu.shape[0]):
-            # Without missing values, features with equal kappa and alpha share all terms that depend on the count.
-            if statistics[j] != n or self.kappa[j] != kappa or self.alpha[j] != alpha:
-                n, kappa, alpha = statistics[j], self.kappa[j], self.alpha[j]
-                inverse_count, shrinkage = pooling_weights(kappa, n)
-                ratio = 0.5 * (kappa + n) / (kappa + n + 1.0)
-                of_powers = log_rising_factorial(alpha + 0.5 * n, 0.5)
-            mean, beta_n = posterior_location_scale(self, statistics, j, inverse_count, shrinkage)
-            scale = ratio / beta_n
-            cache[4 * j] = mean
-            cache[4 * j + 1] = scale
-            cache[4 * j + 2] = alpha + 0.5 * n + 0.5
-            cache[4 * j + 3] = of_powers + 0.5 * math.log(scale / math.pi)
-
-    def log_predictive(self, cache, data, item):
-        # Features with equal powers, usually all of them, share one logarithm of a product.
-        total = 0.0
-        power, product = cache[2], 1.0
-        for j in range(data.values.shape[1]):
-            x = data.values[item, j]
-            if not math.isnan(x):
-                if cache[4 * j + 2] != power or product > 1e100:
-                    total -= power * math.log(product)
-                    power, product = cache[4 * j + 2], 1.0
-                distance = x - cache[4 * j]
-                product *= 1.0 + cache[4 * j + 1] * distance * distance
-                total += cache[4 * j + 3]
-        return total - power * math.log(product)
-
-    def log_predictive_without(self, statistics, cache, data, item):
-        # Without x, beta is beta_n times `left` = 1 - kappa_n/(kappa_n - 1) (x - m_n)^2 / (2 beta_n).
-        total, product, power = 0.0, 1.0, 0.0
-        n = kappa = alpha = constant = ratio = shrinkage = math.nan
-        for j in range(data.values.shape[1]):
-            x = data.values[item, j]
-            if math.isnan(x):
-                continue
-            if statistics[j] != n or self.kappa[j] != kappa or self.alpha[j] != alpha:
-                total += power * math.log(product)
-                n, kappa, alpha = statistics[j], self.kappa[j], self.alpha[j]
-                power, product = alpha + 0.5 * n - 0.5, 1.0
-                shrinkage = (kappa + n - 1.0) / (kappa + n)
-                ratio = 0.5 * (kappa + n) / (kappa + n + 1.0)
-                constant = log_rising_factorial(power, 0.5) + 0.5 * math.log(0.5 * shrinkage / math.pi)
-            inverse_beta = cache[4 * j + 1] / ratio
-            distance = x - cache[4 * j]
-            left = 1.0 - 0.5 * inverse_beta * distance * distance / shrinkage
-            if not left > _LEAST_SHARE_LEFT:
-                return math.nan
-            product *= left
-            total += constant + 0.5 * math.log(inverse_beta)
-            if product < 1e-100:
-                total += power * math.log(product)
-                product = 1.0
-        return total + power * math.log(product)
-
-    def student_predictive(self, cache, data, item, feature, law):
-        law[0] = 2.0 * cache[4 * feature + 2] - 1.0
-        law[1] = cache[4 * feature] + data.center[feature]
-        law[2] = 1.0 / math.sqrt(law[0] * cache[4 * feature + 1])
-
-    def panel_shape(self):
-        return 4 * self.mu.shape[0], 0, 0
-
-    def add_log_predictives(self, rows, lanes, data, item, width, values):
-        for j in range(data.values.shape[1]):
-            x = data.values[item, j]
-            if math.isnan(x):
-                continue
-            mean, scale, power, constant = rows[4 * j], rows[4 * j + 1], rows[4 * j + 2], rows[4 * j + 3]
-            for k in range(width // LANES * LANES):
-                distance = x - mean[k]
-                values[k] += constant[k] - power[k] * log_above_one(1.0 + scale[k] * distance * distance)
 
     def log_likelihood(self, X, labels):
         mu, kappa, alpha, beta = self
@@ -276,35 +189,13 @@ class NormalGamma(NamedTuple):
             total += log_marginal_of_feature(self, statistics, j)
         return total
 
-    def log_marginals_with_gradient(self, statistics, gradient):
-        d = self.mu.shape[0]
-        total = 0.0
-        for k in range(statistics.shape[0]):
-            total += log_marginal(self, statistics[k])
-            for j in range(d):
-                n = statistics[k, j]
-                if n > 0.0:
-                    alpha, beta, kappa = self.alpha[j], self.beta[j], self.kappa[j]
-                    inverse_count, shrinkage = pooling_weights(kappa, n)
-                    mean, beta_n = posterior_location_scale(self, statistics[k], j, inverse_count, shrinkage)
-                    # The posterior mean is mu plus share times the shift s; beta_n has the term kappa share s^2 / 2.
-                    share, precision = n / (kappa + n), (alpha + 0.5 * n) / beta_n
-                    shift = (mean - self.mu[j]) / share
-                    gradient[j] += precision * kappa * share * shift
-                    gradient[d + j] += 0.5 * (share / kappa - precision * (share * shift) ** 2)
-                    gradient[2 * d + j] += digamma(alpha + 0.5 * n) - digamma(alpha) + math.log(beta / beta_n)
-                    gradient[3 * d + j] += alpha / beta - precision
-        return total
-
     def parameters_size(self):
         return 2 * self.mu.shape[0]
 
     def draw_parameters(self, statistics, rng, parameters):
         d = self.mu.shape[0]
         for j in range(d):
-            kappa_n, alpha_n = self.kappa[j] + statistics[j], self.alpha[j] + 0.5 * statistics[j]
-            inverse_count, shrinkage = pooling_weights(self.kappa[j], statistics[j])
-            mean, beta_n = posterior_location_scale(self, statistics, j, inverse_count, shrinkage)
+            kappa_n, alpha_n, mean, beta_n = posterior(self, statistics, j)
             variance = draw_variance(rng, alpha_n, beta_n)
             parameters[j] = mean + math.sqrt(variance / kappa_n) * rng.standard_normal()
             parameters[d + j] = variance
@@ -313,9 +204,7 @@ class NormalGamma(NamedTuple):
         d = self.mu.shape[0]
         total = 0.0
         for j in range(d):
-            kappa_n, alpha_n = self.kappa[j] + statistics[j], self.alpha[j] + 0.5 * statistics[j]
-            inverse_count, shrinkage = pooling_weights(self.kappa[j], statistics[j])
-            mean, beta_n = posterior_location_scale(self, statistics, j, inverse_count, shrinkage)
+            kappa_n, alpha_n, mean, beta_n = posterior(self, statistics, j)
             variance, shift = parameters[d + j], parameters[j] - mean
             total += alpha_n * math.log(beta_n) - math.lgamma(alpha_n) + 0.5 * (math.log(kappa_n) - _LOG_2_PI)
             total -= (alpha_n + 1.5) * math.log(variance) + (beta_n + 0.5 * kappa_n * shift * shift) / variance
@@ -339,33 +228,19 @@ class NormalGamma(NamedTuple):
             parameters[j], parameters[d + j] = whole[0], whole[1]
         return total
 
+    def log_density(self, parameters, data, item):
+        d = data.values.shape[1]
+        total = 0.0
+        for j in range(d):
+            x, variance = data.values[item, j], parameters[d + j]
+            if not math.isnan(x):
+                total -= 0.5 * (_LOG_2_PI + math.log(variance) + (x - parameters[j]) ** 2 / variance)
+        return total
+
     def draw_item(self, parameters, rng, item, values):
         d = values.shape[0]
         for j in range(d):
             values[j] = parameters[j] + math.sqrt(parameters[d + j]) * rng.standard_normal()
-
-    def component_panel(self, n_columns):
-        return np.empty((3 * self.mu.shape[0], n_columns))
-
-    def write_component(self, parameters, panel, column):
-        # Means, factors of squared distances, constants.
-        d = self.mu.shape[0]
-        for j in range(d):
-            variance = parameters[d + j]
-            panel[j, column] = parameters[j]
-            panel[d + j, column] = -0.5 / variance
-            panel[2 * d + j, column] = -0.5 * (_LOG_2_PI + math.log(variance))
-
-    def add_component_densities(self, panel, data, item, width, values):
-        d = data.values.shape[1]
-        for j in range(d):
-            x = data.values[item, j]
-            if math.isnan(x):
-                continue
-            mean, scale, constant = panel[j], panel[d + j], panel[2 * d + j]
-            for k in range(width // LANES * LANES):
-                distance = x - mean[k]
-                values[k] += constant[k] + scale[k] * distance * distance
 
     def component_mean(self, parameters):
         return parameters["mean"]
@@ -376,6 +251,15 @@ class NormalGamma(NamedTuple):
 
     def log_affinities(self, parameters):
         return diagonal_gaussian_log_affinities(parameters["mean"], parameters["variance"])
+
+
+@kernel
+def posterior(family, statistics, j):
+    """kappa_n, alpha_n, the mean m_n and the rate beta_n of a feature."""
+    n = statistics[j]
+    inverse_count, shrinkage = pooling_weights(family.kappa[j], n)
+    mean, beta_n = posterior_location_scale(family, statistics, j, inverse_count, shrinkage)
+    return family.kappa[j] + n, family.alpha[j] + 0.5 * n, mean, beta_n
 
 
 @kernel
