@@ -141,6 +141,7 @@ def test_a_factor_that_all_densities_share_is_noticed(family, X, message):
         conjugate.log_marginal: None,
         fast.log_predictive_without: None,
         fast.panel_shape: None,
+        conjugate.log_density: None,
         components.component_panel: None,
     }
     with pytest.raises(CheckError, match=message):

@@ -9,15 +9,10 @@ import scipy
 
 from pymc_nrm.families.arguments import LARGEST_COUNT, check_matrix
 from pymc_nrm.families.base import Hyperparameter, conjugate_family, segment_sum
-from pymc_nrm.families.components import write_logarithms
-from pymc_nrm.families.conjugate import log_marginal
-from pymc_nrm.families.fast import add_log_rising_factorials, add_logarithms, multiply_rising_factorial
 from pymc_nrm.families.learned.hyperpriors import Hyperpriors, shared_text
 from pymc_nrm.families.shared.moments import symbolic_log_growth
 from pymc_nrm.families.shared.two_components import beta_shapes, log_beta_density
-from pymc_nrm.kernels.lanes import LANES
 from pymc_nrm.kernels.special import (
-    digamma,
     draw_beta,
     draw_gamma,
     log_gamma_ratio,
@@ -100,8 +95,6 @@ class PoissonGamma(NamedTuple):
         return Counts(values, np.nansum(scipy.special.gammaln(values + 1), axis=1))
 
     # A row of statistics: sums (d), numbers of values (d), sum of log x!.
-    # A row of the cache: constant, alpha_n (d), log(beta_n + 1) (d), alpha_n log(beta_n / (beta_n + 1)) (d), of which
-    # the constant is the sum.
     def statistics_size(self):
         return 2 * self.alpha.shape[0] + 1
 
@@ -113,92 +106,6 @@ class PoissonGamma(NamedTuple):
                 statistics[j] += sign * x
                 statistics[d + j] += sign
         statistics[2 * d] += sign * data.log_factorials[item]
-
-    def cache_size(self):
-        return 1 + 3 * self.alpha.shape[0]
-
-    def refresh_cache(self, statistics, cache):
-        d = self.alpha.shape[0]
-        constant = log_odds = log_next = 0.0
-        n = beta = math.nan
-        for j in range(d):
-            # Without missing values, features with equal beta share logarithms.
-            if statistics[d + j] != n or self.beta[j] != beta:
-                n, beta = statistics[d + j], self.beta[j]
-                log_next = math.log(beta + n + 1.0)
-                log_odds = -math.log1p(1.0 / (beta + n))
-            cache[1 + j] = self.alpha[j] + statistics[j]
-            cache[1 + d + j] = log_next
-            cache[1 + 2 * d + j] = cache[1 + j] * log_odds
-            constant += cache[1 + j] * log_odds
-        cache[0] = constant
-
-    def log_predictive(self, cache, data, item):
-        # Gamma(alpha_n + x) / Gamma(alpha_n) is a product of x factors: all small counts of an item share a logarithm.
-        d = data.values.shape[1]
-        total, product = cache[0] - data.log_factorials[item], 1.0
-        for j in range(d):
-            x = data.values[item, j]
-            if math.isnan(x):
-                total -= cache[1 + 2 * d + j]
-                continue
-            total -= x * cache[1 + d + j]
-            total, product = multiply_rising_factorial(total, product, cache[1 + j], x)
-        return total + math.log(product)
-
-    def log_predictive_without(self, statistics, cache, data, item):
-        # Gamma(alpha_n) / Gamma(alpha_n - x) is a product of x factors.
-        d = data.values.shape[1]
-        total = -data.log_factorials[item]
-        product, log_odds, log_rate = 1.0, 0.0, 0.0
-        n = beta = math.nan
-        for j in range(d):
-            x = data.values[item, j]
-            if math.isnan(x):
-                continue
-            if statistics[d + j] != n or self.beta[j] != beta:
-                n, beta = statistics[d + j], self.beta[j]
-                log_rate = math.log(beta + n)
-                log_odds = -math.log1p(1.0 / (beta + (n - 1.0)))
-            others = self.alpha[j] + (statistics[j] - x)
-            total += others * log_odds - x * log_rate
-            total, product = multiply_rising_factorial(total, product, others, x)
-        return total + math.log(product)
-
-    # Rows of a panel: constant, log alpha_n (d), the other rows of the cache (3 d), and memory.
-    def panel_shape(self):
-        return 2 + 4 * self.alpha.shape[0], 0, 0
-
-    def write_panel(self, cache, rows, lanes, column):
-        d = self.alpha.shape[0]
-        rows[0, column] = cache[0]
-        for j in range(d):
-            rows[1 + j, column] = math.log(cache[1 + j])
-            rows[1 + d + j, column] = cache[1 + j]
-            rows[1 + 2 * d + j, column] = cache[1 + d + j]
-            rows[1 + 3 * d + j, column] = cache[1 + 2 * d + j]
-
-    def add_log_predictives(self, rows, lanes, data, item, width, values):
-        d = data.values.shape[1]
-        product = rows[1 + 4 * d]
-        for k in range(width // LANES * LANES):
-            values[k] += rows[0, k] - data.log_factorials[item]
-            product[k] = 1.0
-        n_factors = 0
-        for j in range(d):
-            x = data.values[item, j]
-            if x > 0.0:
-                log_rate = rows[1 + 2 * d + j]
-                for k in range(width // LANES * LANES):
-                    values[k] -= x * log_rate[k]
-                n_factors = add_log_rising_factorials(
-                    rows[1 + j], rows[1 + d + j], x, n_factors, product, width, values
-                )
-            elif math.isnan(x):
-                of_feature = rows[1 + 3 * d + j]
-                for k in range(width // LANES * LANES):
-                    values[k] -= of_feature[k]
-        add_logarithms(product, width, values)
 
     def log_likelihood(self, X, labels):
         alpha, beta = self
@@ -221,17 +128,6 @@ class PoissonGamma(NamedTuple):
             alpha, beta, count, n = self.alpha[j], self.beta[j], statistics[j], statistics[d + j]
             if n > 0.0:
                 total += log_rising_factorial(alpha, count) - count * math.log(beta + n) - alpha * math.log1p(n / beta)
-        return total
-
-    def log_marginals_with_gradient(self, statistics, gradient):
-        d = self.alpha.shape[0]
-        total = 0.0
-        for k in range(statistics.shape[0]):
-            total += log_marginal(self, statistics[k])
-            for j in range(d):
-                alpha, beta, count, n = self.alpha[j], self.beta[j], statistics[k, j], statistics[k, d + j]
-                gradient[j] += digamma(alpha + count) - digamma(alpha) - math.log1p(n / beta)
-                gradient[d + j] += alpha / beta - (alpha + count) / (beta + n)
         return total
 
     def log_marginals_of_feature(self, rows, feature, factor):
@@ -278,37 +174,22 @@ class PoissonGamma(NamedTuple):
             total += math.log(p) + math.log(q) - math.log(parameters[j])
         return total
 
+    def log_density(self, parameters, data, item):
+        total = -data.log_factorials[item]
+        for j in range(parameters.shape[0]):
+            x, rate = data.values[item, j], parameters[j]
+            if math.isnan(x):
+                continue
+            # A rate may be so small that it is 0.
+            log_power = x * math.log(rate) if rate > 0.0 else -math.inf
+            total += (log_power if x > 0.0 else 0.0) - rate
+        return total
+
     def draw_item(self, parameters, rng, item, values):
         for j in range(values.shape[0]):
             if not parameters[j] < _LARGEST_RATE:
                 raise ValueError("a drawn rate of PoissonGamma is above 9e18, beyond whole numbers: lower alpha / beta")
             values[j] = rng.poisson(parameters[j])
-
-    def component_panel(self, n_columns):
-        return np.empty((2 * self.alpha.shape[0] + 1, n_columns))
-
-    def write_component(self, parameters, panel, column):
-        # Logarithms of the rates, the sum of the rates, then the rates.
-        d = parameters.shape[0]
-        write_logarithms(parameters, panel, column)
-        panel[d, column] = parameters.sum()
-        for j in range(d):
-            panel[d + 1 + j, column] = parameters[j]
-
-    def add_component_densities(self, panel, data, item, width, values):
-        d = data.values.shape[1]
-        for k in range(width // LANES * LANES):
-            values[k] -= data.log_factorials[item] + panel[d, k]
-        for j in range(d):
-            x = data.values[item, j]
-            if x > 0.0:
-                log_rate = panel[j]
-                for k in range(width // LANES * LANES):
-                    values[k] += x * log_rate[k]
-            elif math.isnan(x):
-                rate = panel[d + 1 + j]
-                for k in range(width // LANES * LANES):
-                    values[k] += rate[k]
 
     def component_mean(self, parameters):
         return parameters["rate"]
