@@ -11,14 +11,11 @@ from pytensor.graph.utils import MissingInputError
 
 from pymc_nrm.common.checks import check_values, naming
 from pymc_nrm.families.arguments import check_matrix
-from pymc_nrm.families.base import Hyperparameter, add_item, cache_size, conjugate_family
-from pymc_nrm.families.components import write_logarithms
-from pymc_nrm.families.conjugate import categorical_log_affinities, draw_dirichlet, log_dirichlet_density, log_marginal
-from pymc_nrm.families.fast import add_row, multiply_quotient
+from pymc_nrm.families.base import Hyperparameter, conjugate_family
+from pymc_nrm.families.conjugate import categorical_log_affinities, draw_dirichlet, log_dirichlet_density
 from pymc_nrm.families.learned.hyperpriors import Hyperpriors, shared_text
 from pymc_nrm.families.shared.two_components import join_probabilities, split_probabilities
-from pymc_nrm.kernels.lanes import LANES
-from pymc_nrm.kernels.special import digamma, log_gamma_ratio, log_rising_factorial, symbolic_log_rising_factorial
+from pymc_nrm.kernels.special import log_gamma_ratio, log_rising_factorial, symbolic_log_rising_factorial
 
 
 @conjugate_family(
@@ -134,7 +131,6 @@ class CategoricalDirichlet(NamedTuple):
         return Levels(np.where(np.isnan(values), -1, values).astype("int64"))
 
     # A row of statistics: counts (d, L), numbers of values (d).
-    # A row of the cache: sum of log totals, prior totals A (d), log totals log(A + N) (d), log(alpha + counts) (d, L).
     def statistics_size(self):
         return self.alpha.size + self.alpha.shape[0]
 
@@ -145,76 +141,6 @@ class CategoricalDirichlet(NamedTuple):
             if x >= 0:
                 statistics[j * width + x] += sign
                 statistics[d * width + j] += sign
-
-    def cache_size(self):
-        return 1 + 2 * self.alpha.shape[0] + self.alpha.size
-
-    def refresh_cache(self, statistics, cache):
-        d, width = self.alpha.shape
-        cache[0] = 0.0
-        for j in range(d):
-            prior_total = 0.0
-            for x in range(width):
-                k = j * width + x
-                prior_total += self.alpha[j, x]
-                weight = self.alpha[j, x] + statistics[k]
-                cache[1 + 2 * d + k] = math.log(weight) if weight > 0.0 else -math.inf
-            cache[1 + j] = prior_total
-            cache[1 + d + j] = math.log(prior_total + statistics[d * width + j])
-            cache[0] += cache[1 + d + j]
-
-    def update_cache(self, statistics, cache, data, item, sign):
-        # Only one level and one total of each feature change.
-        add_item(self, statistics, data, item, sign)
-        d, width = self.alpha.shape
-        cache[0] = 0.0
-        for j in range(d):
-            x = data.values[item, j]
-            if x >= 0:
-                k = j * width + x
-                cache[1 + 2 * d + k] = math.log(self.alpha[j, x] + statistics[k])
-                cache[1 + d + j] = math.log(cache[1 + j] + statistics[d * width + j])
-            cache[0] += cache[1 + d + j]
-
-    def log_predictive(self, cache, data, item):
-        d, width = self.alpha.shape
-        total = -cache[0]
-        for j in range(d):
-            x = data.values[item, j]
-            total += cache[1 + 2 * d + j * width + x] if x >= 0 else cache[1 + d + j]
-        return total
-
-    def log_predictive_without(self, statistics, cache, data, item):
-        d, width = self.alpha.shape
-        total, above, below = 0.0, 1.0, 1.0
-        for j in range(d):
-            x = data.values[item, j]
-            if x >= 0:
-                others = self.alpha[j, x] + (statistics[j * width + x] - 1.0)
-                of_all = cache[1 + j] + (statistics[d * width + j] - 1.0)
-                total, above, below = multiply_quotient(total, above, below, others, of_all)
-        return total + math.log(above / below)
-
-    # A panel is the transposed cache, a column of which changes only in the levels of an item and their totals.
-    def panel_shape(self):
-        return cache_size(self), 0, 0
-
-    def update_panel(self, cache, rows, lanes, column, data, item):
-        d, width = self.alpha.shape
-        rows[0, column] = cache[0]
-        for j in range(d):
-            x = data.values[item, j]
-            if x >= 0:
-                for k in (1 + d + j, 1 + 2 * d + j * width + x):
-                    rows[k, column] = cache[k]
-
-    def add_log_predictives(self, rows, lanes, data, item, width, values):
-        d, n_levels = self.alpha.shape
-        for k in range(width // LANES * LANES):
-            values[k] -= rows[0, k]
-        for j in range(d):
-            x = data.values[item, j]
-            add_row(rows[1 + 2 * d + j * n_levels + x if x >= 0 else 1 + d + j], width, values)
 
     def log_likelihood(self, X, labels):
         alpha = self.alpha
@@ -245,25 +171,6 @@ class CategoricalDirichlet(NamedTuple):
                         return -math.inf
                     total += log_rising_factorial(alpha, count) if count > 0.0 else 0.0
                 total -= log_rising_factorial(prior_total, n)
-        return total
-
-    def log_marginals_with_gradient(self, statistics, gradient):
-        d, width = self.alpha.shape
-        total = 0.0
-        for k in range(statistics.shape[0]):
-            total += log_marginal(self, statistics[k])
-            for j in range(d):
-                n = statistics[k, d * width + j]
-                if n > 0.0:
-                    prior_total = 0.0
-                    for x in range(width):
-                        prior_total += self.alpha[j, x]
-                    of_total = digamma(prior_total) - digamma(prior_total + n)
-                    for x in range(width):
-                        alpha, count = self.alpha[j, x], statistics[k, j * width + x]
-                        gradient[j * width + x] += of_total
-                        if count > 0.0 and alpha > 0.0:
-                            gradient[j * width + x] += digamma(alpha + count) - digamma(alpha)
         return total
 
     def log_marginals_of_feature(self, rows, feature, factor):
@@ -313,6 +220,16 @@ class CategoricalDirichlet(NamedTuple):
             total += join_probabilities(self.alpha[j], p, q, first[row], second[row], parameters[row])
         return total
 
+    def log_density(self, parameters, data, item):
+        d, width = self.alpha.shape
+        total = 0.0
+        for j in range(d):
+            x = data.values[item, j]
+            if x >= 0:
+                p = parameters[j * width + x]
+                total += math.log(p) if p > 0.0 else -math.inf
+        return total
+
     def draw_item(self, parameters, rng, item, values):
         d, width = self.alpha.shape
         for j in range(d):
@@ -325,19 +242,6 @@ class CategoricalDirichlet(NamedTuple):
                     remaining -= p
                     if remaining < 0.0:
                         break
-
-    def component_panel(self, n_columns):
-        return np.empty((self.alpha.size, n_columns))
-
-    def write_component(self, parameters, panel, column):
-        write_logarithms(parameters, panel, column)
-
-    def add_component_densities(self, panel, data, item, width, values):
-        d, n_levels = self.alpha.shape
-        for j in range(d):
-            x = data.values[item, j]
-            if x >= 0:
-                add_row(panel[j * n_levels + x], width, values)
 
     def log_affinities(self, parameters):
         return categorical_log_affinities(parameters["probability"])
