@@ -1,5 +1,11 @@
 """Fast forms of functions that follow from the definition of a family, one file per family, added on import."""
 
-from pymc_nrm.families.fast_paths import bernoulli_beta, categorical_dirichlet, normal_gamma, poisson_gamma
+from pymc_nrm.families.fast_paths import (
+    bernoulli_beta,
+    categorical_dirichlet,
+    multinomial_dirichlet,
+    normal_gamma,
+    poisson_gamma,
+)
 
-__all__ = ["bernoulli_beta", "categorical_dirichlet", "normal_gamma", "poisson_gamma"]
+__all__ = ["bernoulli_beta", "categorical_dirichlet", "multinomial_dirichlet", "normal_gamma", "poisson_gamma"]
