@@ -5,7 +5,15 @@ from pymc_nrm.families.fast_paths import (
     categorical_dirichlet,
     multinomial_dirichlet,
     normal_gamma,
+    normal_regression,
     poisson_gamma,
 )
 
-__all__ = ["bernoulli_beta", "categorical_dirichlet", "multinomial_dirichlet", "normal_gamma", "poisson_gamma"]
+__all__ = [
+    "bernoulli_beta",
+    "categorical_dirichlet",
+    "multinomial_dirichlet",
+    "normal_gamma",
+    "normal_regression",
+    "poisson_gamma",
+]
