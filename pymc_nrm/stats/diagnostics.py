@@ -6,17 +6,15 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from pymc_nrm.common.marks import ALL_SLOTS_USED
+from pymc_nrm.common.marks import ALL_SLOTS_USED, NAME
 from pymc_nrm.stats.convergence import N_PAIRS, convergence_of, convergence_table
 from pymc_nrm.stats.draws import SAMPLE_DIMS, nested_names, partition_names, posterior_of
 from pymc_nrm.stats.nested.levels import flat_or_nested_draws
 from pymc_nrm.stats.quantities import (
-    n_columns,
-    own_column,
-    own_statistics,
     quantities_of,
     reported_by,
     scalars_of,
+    step_statistics,
     warn_of_foreign_steps,
 )
 
@@ -28,20 +26,21 @@ def acceptance(idata, quantities):
     and ``acceptance_rate`` by kind of move, and means such as ``n_moved_per_draw``.  The attribute ``left_out`` names
     statistics that may belong to another step.
     """
-    stats, own, reason = own_statistics(idata, quantities)
-    if reason:
+    reported, reason = step_statistics(idata, quantities, "n_clusters")
+    if reported is None:
         return xr.Dataset(attrs={"left_out": reason})
-    n_steps = n_columns(stats, "n_clusters")
     pattern = r"n_\w+_(proposed|accepted)|n_(\w+_)?moved"
+    stats = idata["sample_stats"]
     names = sorted(str(name) for name in stats.data_vars if re.fullmatch(pattern, str(name)))
-    # Each step that reports a statistic has a column; with fewer columns than steps, the owners are unknown.
-    known = {name: own_column(stats, name, own) for name in names if n_columns(stats, name) == n_steps}
+    # Beside a step that does not report them, counts are stored as floating-point numbers.
+    known = {name: reported[name].values.astype(np.int64) for name in names if name in reported}
     kinds = [
         name.removeprefix("n_").removesuffix("_proposed")
         for name in known
         if name.endswith("_proposed") and name.removesuffix("proposed") + "accepted" in known
     ]
-    result = xr.Dataset(attrs={"left_out": ", ".join(sorted(set(names) - set(known)))})
+    unknown = [name for name in names if name not in reported and NAME not in stats[name].dims]
+    result = xr.Dataset(attrs={"left_out": ", ".join(unknown)})
     if "chain" in quantities.coords:
         result = result.assign_coords(chain=quantities["chain"].values)
     if kinds:
@@ -81,18 +80,13 @@ def reported_quantities(idata, name):
     """Number of clusters, entropy and log joint density that the step of a partition reported, or None."""
     if "sample_stats" not in idata.children:
         return None
-    stats = idata["sample_stats"].to_dataset()
-    own = reported_by(stats, name, "n_clusters")
-    scalars = ["n_clusters", "entropy", "log_joint"]
-    if own is None or any(n_columns(stats, scalar) != own.shape[2] for scalar in scalars):
+    stats, scalars = idata["sample_stats"].to_dataset(), ["n_clusters", "entropy", "log_joint"]
+    reported = reported_by(stats, name)
+    if reported is None or not set(scalars) <= set(reported):
         return None
-    if n_columns(stats, ALL_SLOTS_USED) == own.shape[2]:
-        scalars.append(ALL_SLOTS_USED)
-    return xr.Dataset(
-        {scalar: (SAMPLE_DIMS, own_column(stats, scalar, own)) for scalar in scalars},
-        coords={dim: stats[dim].values for dim in SAMPLE_DIMS},
-        attrs={"partition": name},
-    )
+    scalars += [ALL_SLOTS_USED] if ALL_SLOTS_USED in reported else []
+    coords = {dim: stats[dim].values for dim in SAMPLE_DIMS}
+    return reported[scalars].assign_coords(coords).assign_attrs(partition=name)
 
 
 def add_diagnostics(

@@ -50,8 +50,7 @@ def partition_quantities(idata: xr.DataTree | xr.Dataset | xr.DataArray, var_nam
     Notes
     -----
     PyMC stores statistics of the same name from several steps side by side.  The steps of this package report in
-    ``partition_number`` which partition they sample.  In results without it, the statistics of this partition are those
-    whose number of clusters and entropy match its labels in every draw; if none or several match, none are used.
+    ``partition_number`` which partition they sample; without it, no statistics are used.
 
     Examples
     --------
@@ -76,13 +75,14 @@ def quantities_of(draws, idata):
     result = label_quantities(draws)
     if draws.ndim == 3:
         if ROWS in draws.attrs:
-            # Labels are those of the followed rows.
-            result = result.assign(_reported(idata, result, ["n_clusters", "entropy"]))
-        return _with_statistics(result, idata)
+            # The labels are labels of the followed rows.
+            reported, _ = step_statistics(idata, result)
+            result = result.assign({} if reported is None else reported[["n_clusters", "entropy"]])
+        return _with_statistics(result, idata, "n_clusters")
     components = components_of(idata, draws.name)
     if components is not None:
         result = result.assign(n_components=(SAMPLE_DIMS, components.values.max(axis=2) + 1))
-    return result.assign(_reported(idata, result, ["log_joint"]))
+    return _with_statistics(result, idata, None)
 
 
 def label_quantities(draws):
@@ -120,89 +120,59 @@ def scalars_of(quantities):
     return scalars
 
 
-def _reported(idata, quantities, names):
-    """What the step of a partition reported under some names at the given draws, as variables; none if unknown."""
-    stats, _ = statistics_at(idata, quantities)
-    own = None if stats is None else reported_by(stats, quantities.attrs["partition"], names[0])
-    return {} if own is None else {name: (SAMPLE_DIMS, own_column(stats, name, own)) for name in names}
-
-
-def _with_statistics(result, idata):
-    """Add what the step of a partition reported to quantities of its labels."""
-    stats, own, reason = own_statistics(idata, result)
-    if stats is not None and n_columns(stats, ALL_SLOTS_USED) == n_columns(stats, "n_clusters"):
-        result = result.assign({ALL_SLOTS_USED: (SAMPLE_DIMS, own_column(stats, ALL_SLOTS_USED, own))})
-    if stats is not None and n_columns(stats, "log_joint") != n_columns(stats, "n_clusters"):
-        # Steps of nested partitions report log_joint as well, but no number of clusters.
-        own = reported_by(stats, result.attrs["partition"], "log_joint")
-        if own is None:
-            reason = "left out: not every step that reports a number of clusters reports it"
-    if reason:
+def _with_statistics(result, idata, checked):
+    """Add what the step of a partition reported to quantities of its labels, if both agree about ``checked``."""
+    stats, reason = step_statistics(idata, result, checked)
+    if stats is None:
         return result.assign_attrs(log_joint=reason)
-    return result.assign(log_joint=(SAMPLE_DIMS, own_column(stats, "log_joint", own)))
+    if "log_joint" not in stats:
+        result = result.assign_attrs(log_joint="left out: not every step of a partition reports it")
+    return result.assign({name: stats[name] for name in ("log_joint", ALL_SLOTS_USED) if name in stats})
 
 
-def own_statistics(idata, quantities):
-    """Statistics of the steps at the given draws, and the step of the partition. ``reason`` says why the step could not
-    be found, and is empty if it was. Shapes: returns ``own`` (n_chains, n_draws, n_steps).
+def step_statistics(idata, quantities, checked=None):
+    """What the step of a partition reported at given draws, (chain, draw) by name; None and the reason if unknown.
+
+    Statistics are unknown if they differ from the quantity ``checked``, as where labels are of a selection of items.
     """
     stats, reason = statistics_at(idata, quantities)
     if stats is None:
-        return None, None, reason
-    if not {"n_clusters", "entropy"} <= set(stats.data_vars):
-        return None, None, "left out: sample_stats has no number of clusters and entropy"
-    own = reported_by(stats, quantities.attrs["partition"], "n_clusters")
-    if own is None:
-        fitting = _fitting_columns(stats, quantities)
-        if len(fitting) > 1:
-            return None, None, "left out: several steps report the same numbers of clusters and entropies"
-        own = np.zeros((*columns_of(stats, "n_clusters").shape,), dtype=bool)
-        own[:, :, fitting] = True
-    # Labels of some of the items, or of other draws, do not match what the step reported.
-    if not own.any() or not np.array_equal(own_column(stats, "n_clusters", own), quantities.n_clusters):
-        return None, None, "left out: the numbers of clusters in sample_stats are not those of the labels"
-    return stats, own, ""
+        return None, reason
+    reported = reported_by(stats, quantities.attrs["partition"])
+    if reported is None:
+        return None, "left out: sample_stats does not say which step sampled the partition"
+    if checked is not None and checked not in reported:
+        return None, f"left out: not every step of a partition reports {checked}"
+    if checked is not None and not np.array_equal(reported[checked], quantities[checked]):
+        return None, f"left out: {checked} in sample_stats differs from the labels"
+    return reported, ""
 
 
-def _fitting_columns(stats, quantities):
-    """Steps whose numbers of clusters and entropies match those of a partition in every draw."""
-    n_clusters, entropy = columns_of(stats, "n_clusters"), columns_of(stats, "entropy")
-    return [
-        column
-        for column in range(min(n_clusters.shape[2], entropy.shape[2]))
-        if np.array_equal(n_clusters[:, :, column], quantities.n_clusters)
-        and np.allclose(entropy[:, :, column], quantities.entropy, rtol=0, atol=1e-9)
-    ]
+def reported_by(stats, name):
+    """What the step of a partition reported, (chain, draw) by name; None if steps do not report what they sample.
 
-
-def n_columns(stats, name):
-    """Number of steps that report a statistic."""
-    if name not in stats:
-        return 0
-    return int(np.prod(stats[name].shape[2:], dtype=int))
-
-
-def columns_of(stats, name):
-    """What each step reports under a name, shape (n_chains, n_draws, n_steps)."""
-    array = stats[name].transpose("chain", "draw", ...).values
-    return array.reshape(*array.shape[:2], -1)
-
-
-def own_column(stats, name, own):
-    """What the step of a partition reports, shape (n_chains, n_draws). Shapes: ``own`` (n_chains, n_draws, n_steps)."""
-    columns = columns_of(stats, name)
-    return columns[own].reshape(columns.shape[:2])
-
-
-def reported_by(stats, name, statistic):
-    """Find the step of a partition among those that report a statistic, by what the steps report. The result is None if
-    steps do not report it, or not all of them the statistic.  Chains from several runs may have their steps in
-    different orders. Shapes: returns (n_chains, n_draws, n_steps).
+    A statistic that other steps of partitions lack is left out if the result does not say who reported it.
     """
-    if NUMBER not in stats or n_columns(stats, NUMBER) != n_columns(stats, statistic):
+    if NUMBER not in stats:
         return None
-    own = columns_of(stats, NUMBER) == partition_number(name)
-    return own if (own.sum(axis=2) == 1).all() else None
+    # Chains from several runs may have their steps in different orders.
+    is_step = _by_step(stats[NUMBER]) == partition_number(name)
+    if not (is_step.sum(axis=2) == 1).all():
+        return None
+    reported = {}
+    for key, array in stats.data_vars.items():
+        values = _by_step(array)
+        if values.shape == is_step.shape:
+            values = values[is_step].reshape(is_step.shape[:2])
+            is_missing = values.dtype.kind == "f" and np.isnan(values).all()
+            reported |= {} if is_missing else {str(key): (SAMPLE_DIMS, values)}
+    return xr.Dataset(reported)
+
+
+def _by_step(array):
+    """What each step reports, shape (n_chains, n_draws, n_steps)."""
+    values = array.transpose(*SAMPLE_DIMS, ...).values
+    return values.reshape(*values.shape[:2], -1)
 
 
 def statistics_at(idata, quantities):

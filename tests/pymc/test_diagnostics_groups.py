@@ -62,6 +62,32 @@ def test_marks_are_in_the_result(idata):
     assert stats["tree_depth"].dims == ("chain", "draw")
 
 
+def test_statistics_of_different_steps_have_the_partitions_of_those_that_report_them():
+    """A step that does not report a statistic has NaN, and acceptance rates are of the step that proposed."""
+    with pm.Model():
+        steps = []
+        for name, cls in (("z", nrm.MarginalGibbs), ("w", nrm.SplitMerge), ("v", nrm.MarginalGibbs)):
+            partition = nrm.Partition(name, nrm.DirichletProcess(ALPHA), n=4)
+            nrm.Mixture(f"data_{name}", partition, nrm.PoissonGamma(SHAPE, RATE), observed=DATA["w"])
+            steps.append(cls([partition]))
+        settings = {"tune": 4, "chains": 2, "cores": 1, "random_seed": 1, "quiet": True}
+        idata = nrm.sample(12, step=steps, discard_tuned_samples=False, **settings)
+    for group in ("sample_stats", "warmup_sample_stats"):
+        stats = idata[group]
+        assert {array.dims for array in stats.data_vars.values()} == {("chain", "draw", "partition")}
+        assert stats["partition"].values.tolist() == ["z", "w", "v"]
+        missing = {name: array.isnull().any(("chain", "draw")).values.tolist() for name, array in stats.items()}
+        assert missing["n_clusters"] == missing["log_joint"] == [False, False, False]
+        assert missing["n_splits_proposed"] == [True, False, True]
+    for name, kinds in (("z", 0), ("w", 2), ("v", 0)):
+        acceptance = idata[f"partition_stats/{name}/acceptance"]
+        assert acceptance.sizes.get("kind", 0) == kinds and acceptance.attrs["left_out"] == ""
+        assert "log_joint" in idata[f"partition_stats/{name}"]
+    expected = idata["sample_stats"]["n_splits_proposed"].sel(partition="w").sum("draw")
+    proposed = idata["partition_stats/w/acceptance"]["n_proposed"].sel(kind="split")
+    assert proposed.dtype == np.int64 and proposed.values.tolist() == expected.values.tolist()
+
+
 @pytest.mark.slow
 def test_plain_pymc_results_tell_whose_statistics_are_whose():
     """A variable that is always zero looks like a partition, but no step of this package has moved it."""

@@ -44,6 +44,8 @@ def step_stats(labels, seed):
 def make_idata(partitions, order=None, lacking=()):
     """A result with some partitions, and statistics of their steps as PyMC stores them."""
     reported = [step_stats(partitions[name], seed) for seed, name in enumerate(order or partitions)]
+    for name, statistics in zip(order or partitions, reported, strict=True):
+        statistics["partition_number"] = np.full(statistics["n_clusters"].shape, partition_number(name))
     for name in lacking:
         del reported[-1][name]
     stats_vars = {}
@@ -149,26 +151,27 @@ def test_statistics_of_all_items_are_not_those_of_some(two):
     stats["partition_number"] = (stats["n_clusters"].dims, np.broadcast_to(numbers, stats["n_clusters"].shape))
     some = idata["posterior"].to_dataset().isel(z_dim_0=[0, 1])
     marked = xr.DataTree.from_dict({"posterior": some, "sample_stats": stats})
-    assert "not those of the labels" in partition_quantities(marked, "z").attrs["log_joint"]
+    assert "n_clusters in sample_stats differs" in partition_quantities(marked, "z").attrs["log_joint"]
 
 
 def test_log_joint_is_never_guessed(two):
     idata, _ = two
     shifted = idata["posterior"].isel(draw=slice(1, 31)).to_dataset().assign_coords(draw=np.arange(30))
     other = xr.DataTree.from_dict({"posterior": shifted, "sample_stats": idata["sample_stats"]})
-    assert "not those of the labels" in partition_quantities(other, "z").attrs["log_joint"]
+    assert "n_clusters in sample_stats differs" in partition_quantities(other, "z").attrs["log_joint"]
     without = shifted.drop_vars("draw")
     other = xr.DataTree.from_dict({"posterior": without, "sample_stats": idata["sample_stats"]})
     assert "different draws" in partition_quantities(other, "z").attrs["log_joint"]
     labels = make_labels(1)
     twins, _ = make_idata({"z": labels, "w": labels})
-    assert "several steps report" in partition_quantities(twins, "z").attrs["log_joint"]
+    twins["sample_stats"] = xr.DataTree(twins["sample_stats"].to_dataset().drop_vars("partition_number"))
+    assert "does not say which step" in partition_quantities(twins, "z").attrs["log_joint"]
     lacking, _ = make_idata({"z": labels, "w": make_labels(2)}, lacking=["log_joint"])
     assert "not every step" in partition_quantities(lacking, "z").attrs["log_joint"]
     bare = xr.DataTree.from_dict(
         {"posterior": idata["posterior"], "sample_stats": idata["sample_stats"].to_dataset()[["n_moved"]]}
     )
-    assert "no number of clusters" in partition_quantities(bare, "z").attrs["log_joint"]
+    assert "does not say which step" in partition_quantities(bare, "z").attrs["log_joint"]
     for tree in (other, twins, lacking, bare):
         assert "log_joint" not in partition_quantities(tree, "z")
         assert "log_joint" not in diagnose(tree, "z")["convergence"]["quantity"].values

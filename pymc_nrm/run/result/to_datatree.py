@@ -11,7 +11,7 @@ import xarray as xr
 from pymc.util import drop_warning_stat, get_default_varnames
 from xarray import DataTree
 
-from pymc_nrm.common.marks import ALL_SLOTS_USED, MISSING_OF, NAME, NUMBER, RENAMED, SLOTS_OF, partition_number
+from pymc_nrm.common.marks import MISSING_OF, NAME, RENAMED, SLOTS_OF
 from pymc_nrm.common.pymc_internals import MultiTrace, NDArray, coords_and_dims_for_inferencedata
 from pymc_nrm.models.missing_entries import missing_variables
 from pymc_nrm.models.rvs import mixtures_of, other_uses, partitions_of
@@ -21,7 +21,7 @@ from pymc_nrm.posterior.layout import padded
 from pymc_nrm.posterior.posterior_predictive import compute_log_likelihood
 from pymc_nrm.run.chains.trace import write_rows
 from pymc_nrm.run.result.label_dependence import changed_by_renaming, slot_parameters
-from pymc_nrm.steps.base import LabelStep
+from pymc_nrm.run.result.partition_statistics import add_statistics, split_statistics
 
 _log = logging.getLogger(__name__)
 
@@ -53,6 +53,7 @@ def to_datatree(record, model, kept):
     from arviz_base import dict_to_dataset  # slow to import
 
     record, clusters = without_clusters(record)
+    record, statistics = split_statistics(record, partitions_of(model))
     trace = _Statistics([_trace_of_statistics(record, model, number) for number in range(len(record.stats))])
     trace.report._n_tune, trace.report._n_draws = record.n_tune, record.n_draw_rows
     trace.report._t_sampling = record.seconds
@@ -74,6 +75,7 @@ def to_datatree(record, model, kept):
     if clusters:
         add_clusters(groups, clusters, model, record, kept)
     groups |= {name: node.to_dataset() for name, node in rest.children.items() if name not in groups}
+    add_statistics(groups, statistics, record)
     if kept.thin != 1:
         groups = {
             name: dataset.assign_attrs(thin=kept.thin) if {"chain", "draw"} <= set(dataset.dims) else dataset
@@ -94,7 +96,7 @@ def _trace_of_statistics(record, model, number):
 
 
 def mark_variables(idata, model):
-    """Mark partitions, their slots and missing values in a result, and the partition of each statistic, in place.
+    """Mark partitions, their slots and missing values in a result, in place.
 
     Returns the names of the deterministics that may change when clusters are renamed, with their partitions.
     """
@@ -108,11 +110,6 @@ def mark_variables(idata, model):
         for name in marks if group in idata.children else ():
             if name in idata[group].data_vars:
                 idata[group][name].attrs |= marks[name]
-    if len(kinds) > 1:
-        for group in ("sample_stats", "warmup_sample_stats"):
-            if group in idata.children and NUMBER in idata[group].data_vars:
-                names = [partition.name for partition in kinds]
-                idata[group] = DataTree(_with_names(idata[group].to_dataset(), names, slots))
     return renamed
 
 
@@ -130,37 +127,6 @@ def add_flat_columns(idata, kinds):
             labels = values.isel({values.dims[-1]: place}, drop=True)
             idata[group][column] = labels.drop_attrs().assign_attrs({NAME: column})
     return [column for _, column, _ in added]
-
-
-def _with_names(stats, partitions, slots):
-    """Put statistics of the steps of several partitions along a dimension with the names of the partitions."""
-    names = {partition_number(name): name for name in partitions}
-    numbers = stats[NUMBER].values
-    if numbers.shape[2:] != (len(partitions),) or not (numbers == numbers[0, 0]).all():
-        return stats
-    columns = [names[number] for number in numbers[0, 0].tolist()]
-    with_slots = [name in slots for name in columns]
-    if ALL_SLOTS_USED in stats and stats[ALL_SLOTS_USED].values[0, 0].size == sum(with_slots):
-        # Steps of partitions without slots do not report it.
-        whole = np.zeros(numbers.shape, dtype=bool)
-        whole[:, :, with_slots] = stats[ALL_SLOTS_USED].values.reshape(*numbers.shape[:2], -1)
-        stats = stats.drop_vars([ALL_SLOTS_USED, *stats[ALL_SLOTS_USED].dims[2:]], errors="ignore")
-        stats = stats.assign({ALL_SLOTS_USED: (("chain", "draw", f"{ALL_SLOTS_USED}_dim_0"), whole)})
-    for name in _reported_by_steps() & set(stats.data_vars):
-        if stats[name].shape == numbers.shape:
-            # PyMC has made a separate dimension for every statistic.
-            [dim] = set(stats[name].dims) - {"chain", "draw"}
-            stats = stats.assign({name: stats[name].drop_vars(dim, errors="ignore").rename({dim: NAME})})
-            stats = stats.drop_vars(dim, errors="ignore")
-    return stats.assign_coords({NAME: columns})
-
-
-def _reported_by_steps():
-    """Names of the statistics that any step of a partition may report, including steps that users define."""
-    classes = [LabelStep]
-    for cls in classes:
-        classes += cls.__subclasses__()
-    return {name for cls in classes for name in getattr(cls, "stats_dtypes_shapes", {})}
 
 
 def add_densities(idata, model, kept, progressbar):
