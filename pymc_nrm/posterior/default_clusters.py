@@ -8,11 +8,12 @@ from pymc_nrm.common.checks import check_count
 from pymc_nrm.models.rvs import checked_model, find_partition, kind_of
 from pymc_nrm.partitions.nested import Nested, WeightedNested
 from pymc_nrm.posterior.fused_estimate import fused_estimate, why_not_fused
-from pymc_nrm.stats.draws import partition_draws, posterior_of
+from pymc_nrm.stats.draws import partition_draws
 from pymc_nrm.stats.losses import read_estimate
 from pymc_nrm.stats.nested.levels import component_draws, levels
 from pymc_nrm.stats.nested.nested_point_estimate import nested_point_estimate
 from pymc_nrm.stats.point_estimate import draws_of_estimate, point_estimate
+from pymc_nrm.stats.result import posterior_of
 
 
 class ShownClusters(NamedTuple):

@@ -17,7 +17,8 @@ from pymc_nrm.posterior.described_columns import columns_of_model, columns_of_ta
 from pymc_nrm.posterior.described_parameters import described_parameters
 from pymc_nrm.posterior.draws import check_same_model
 from pymc_nrm.stats.contingency import contingency_table
-from pymc_nrm.stats.draws import posterior_of, stack_draws
+from pymc_nrm.stats.draws import stack_draws
+from pymc_nrm.stats.result import posterior_of
 from pymc_nrm.stats.uncertainty import assignment_uncertainty
 
 # A cluster is set apart by at most so many columns; beside the first, they differ by so many standard deviations.

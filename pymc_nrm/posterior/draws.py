@@ -26,9 +26,10 @@ from pymc_nrm.posterior.tables import (
     log_sum_rows,
 )
 from pymc_nrm.stats.contingency import contingency_table
-from pymc_nrm.stats.draws import posterior_of, stacked
+from pymc_nrm.stats.draws import stacked
 from pymc_nrm.stats.losses import read_estimate
 from pymc_nrm.stats.point_estimate import point_estimate
+from pymc_nrm.stats.result import posterior_of
 
 _REMEDY = "Give the model with which the draws were made: the same rows, in the same order and the same units"
 # Data that went through a file or another type may differ in the last digits.

@@ -30,7 +30,8 @@ from pymc_nrm.models.values import kernel_family
 from pymc_nrm.posterior.any_draws import draws_of
 from pymc_nrm.posterior.layout import MixtureLayout, as_rows, draws_dataset, padded, point_coords
 from pymc_nrm.posterior.tables import covariances_held, draw_cluster_rows
-from pymc_nrm.stats.draws import posterior_of, stacked
+from pymc_nrm.stats.draws import stacked
+from pymc_nrm.stats.result import posterior_of
 
 
 def sample_random_measure(

@@ -25,6 +25,7 @@ from pymc_nrm.run.convergence_report import convergence
 from pymc_nrm.run.kept_draws import kept_draws
 from pymc_nrm.run.result.to_datatree import add_densities, add_flat_columns, mark_variables, to_datatree
 from pymc_nrm.stats.diagnostics import attach, diagnose, reported_quantities
+from pymc_nrm.stats.result import Result
 
 _log = logging.getLogger(__name__)
 # A child of PyMC's logger, which shows messages of level INFO.
@@ -118,7 +119,7 @@ def one_run(model, arguments, report, *, client=None, folder=None, seconds=None)
 
     diagnostics = {}
     if report.checks or report.partition_diagnostics:
-        diagnostics = _diagnostics(idata, names, kept, quiet)
+        diagnostics = _diagnostics(Result(idata), names, kept, quiet)
     if report.partition_diagnostics:
         attach(idata, diagnostics, replace_all=True)
     if not report.checks:
@@ -135,13 +136,13 @@ def _report_interrupt(folder, record, kept, n_chains, quiet):
         _information.info(f"The run was interrupted; nrm.resume({str(folder.path)!r}) resumes it.")
 
 
-def _diagnostics(idata, names, kept, quiet):
+def _diagnostics(result, names, kept, quiet):
     """Diagnostics of the partitions of these names whose draws or statistics were kept."""
     if kept.label_storage != "none":
-        return {name: diagnose(idata, name) for name in names if name in idata["posterior"]}
+        return {name: diagnose(result, name) for name in names if name in result.posterior}
     if not quiet:
         _information.info("Labels were not kept: whether chains agree about pairs of items is not checked.")
-    return {name: diagnose(idata, name) for name in names if reported_quantities(idata, name) is not None}
+    return {name: diagnose(result, name) for name in names if reported_quantities(result, name) is not None}
 
 
 def log_report(result, report):

@@ -14,7 +14,7 @@ from pymc_nrm.posterior.draws import check_same_model
 from pymc_nrm.run.checkpoints.atomic_files import frame_bytes, pickled, read_about, read_file, write_folder
 from pymc_nrm.run.checkpoints.fingerprint import first_difference, versions
 from pymc_nrm.run.checkpoints.run_folder import RUN
-from pymc_nrm.stats.draws import posterior_of
+from pymc_nrm.stats.result import posterior_of
 
 _ABOUT, _DRAWS, _MODEL = "saved.json", "draws", "model"
 # What pickled models depend on; of Python, the version without its last number.

@@ -4,7 +4,7 @@ from pymc_nrm.common.docstrings import document_all
 from pymc_nrm.stats.cluster_parameters import cluster_parameters
 from pymc_nrm.stats.convergence import partition_convergence
 from pymc_nrm.stats.diagnostics import add_diagnostics
-from pymc_nrm.stats.draws import nested_names, partition_draws, partition_names, stack_draws
+from pymc_nrm.stats.draws import partition_draws, stack_draws
 from pymc_nrm.stats.losses import (
     adjusted_rand,
     binder_loss,
@@ -32,6 +32,7 @@ from pymc_nrm.stats.nested.nested_point_estimate import (
 from pymc_nrm.stats.point_estimate import point_estimate
 from pymc_nrm.stats.point_estimates import point_estimates
 from pymc_nrm.stats.quantities import partition_quantities
+from pymc_nrm.stats.result import nested_names, partition_names
 from pymc_nrm.stats.similarity import similarity, similarity_rows
 from pymc_nrm.stats.summary import summary, without_labels
 from pymc_nrm.stats.uncertainty import assignment_uncertainty, credible_ball

@@ -7,15 +7,9 @@ import xarray as xr
 
 from pymc_nrm.common.checks import check_name
 from pymc_nrm.stats.contingency import counts_by_row
-from pymc_nrm.stats.draws import (
-    item_dimension,
-    partition_draws,
-    partition_names,
-    posterior_of,
-    slot_variables,
-    variable_names,
-)
+from pymc_nrm.stats.draws import item_dimension, partition_draws, slot_variables, variable_names
 from pymc_nrm.stats.point_estimate import chosen_estimate
+from pymc_nrm.stats.result import Result, posterior_by_chain
 
 
 def cluster_parameters(
@@ -74,8 +68,9 @@ def cluster_parameters(
     >>> parameters.slope.values.tolist(), parameters["size"].values.tolist()
     ([[[1.0, 5.0], [1.2, 5.2]]], [2, 1])
     """
-    posterior = posterior_of(idata, by_chain=True)
-    names, partition = _names(idata, posterior, var_names, var_name)
+    result = Result(idata)
+    posterior = posterior_by_chain(result.posterior)
+    names, partition = _names(result, posterior, var_names, var_name)
     draws = partition_draws(posterior, partition)
     clusters, labels = chosen_estimate(estimate, draws, random_seed=0)
     sizes = np.bincount(clusters)
@@ -86,21 +81,21 @@ def cluster_parameters(
     # Shares of the items of each cluster in each slot, shape (S, n_slots).
     shares = [counts_by_row(slots[:, clusters == k], n_slots) / sizes[k] for k in order]
     coords = {"cluster": labels[order], "size": ("cluster", sizes[order])}
-    result = xr.Dataset(coords=coords, attrs={"partition": partition})
+    parameters = xr.Dataset(coords=coords, attrs={"partition": partition})
     for name in names:
         array = posterior[name].transpose("chain", "draw", ...)
-        result[name] = _means(array, shares, n_slots)
-    return result
+        parameters[name] = _means(array, shares, n_slots)
+    return parameters
 
 
-def _names(idata, posterior, var_names, var_name):
+def _names(result, posterior, var_names, var_name):
     """Names of the variables, and of their partition."""
     marked = slot_variables(posterior)
     if var_names is not None:
         names = variable_names(var_names, posterior)
     if var_name is None:
         partitions = {marked[name] for name in (marked if var_names is None else names) if name in marked}
-        partitions = sorted(partitions) or partition_names(idata)
+        partitions = sorted(partitions) or result.partitions
         if len(partitions) != 1:
             raise ValueError(f"var_name must be the name of one partition, of {partitions}; got None")
         [var_name] = partitions

@@ -8,29 +8,25 @@ import xarray as xr
 
 from pymc_nrm.common.marks import ALL_SLOTS_USED, NAME
 from pymc_nrm.stats.convergence import N_PAIRS, convergence_of, convergence_table
-from pymc_nrm.stats.draws import SAMPLE_DIMS, nested_names, partition_names, posterior_of
 from pymc_nrm.stats.nested.levels import flat_or_nested_draws
-from pymc_nrm.stats.quantities import (
-    quantities_of,
-    reported_by,
-    scalars_of,
-    step_statistics,
-    warn_of_foreign_steps,
-)
+from pymc_nrm.stats.quantities import quantities_of, scalars_of
+from pymc_nrm.stats.result import SAMPLE_DIMS, Result, result_of
+from pymc_nrm.stats.step_statistics import reported_by, step_statistics, warn_of_foreign_steps
 
 GROUP = "partition_stats"
 
 
-def acceptance(idata, quantities):
+def acceptance(result, quantities):
     """Acceptance rates and numbers of moves of the step of a partition. The table has ``n_proposed``, ``n_accepted``
     and ``acceptance_rate`` by kind of move, and means such as ``n_moved_per_draw``.  The attribute ``left_out`` names
     statistics that may belong to another step.
     """
-    reported, reason = step_statistics(idata, quantities, "n_clusters")
+    result = result_of(result)
+    reported, reason = step_statistics(result, quantities, "n_clusters")
     if reported is None:
         return xr.Dataset(attrs={"left_out": reason})
     pattern = r"n_\w+_(proposed|accepted)|n_(\w+_)?moved"
-    stats = idata["sample_stats"]
+    stats = result.statistics
     names = sorted(str(name) for name in stats.data_vars if re.fullmatch(pattern, str(name)))
     # Beside a step that does not report them, counts are stored as floating-point numbers.
     known = {name: reported[name].values.astype(np.int64) for name in names if name in reported}
@@ -40,9 +36,9 @@ def acceptance(idata, quantities):
         if name.endswith("_proposed") and name.removesuffix("proposed") + "accepted" in known
     ]
     unknown = [name for name in names if name not in reported and NAME not in stats[name].dims]
-    result = xr.Dataset(attrs={"left_out": ", ".join(unknown)})
+    table = xr.Dataset(attrs={"left_out": ", ".join(unknown)})
     if "chain" in quantities.coords:
-        result = result.assign_coords(chain=quantities["chain"].values)
+        table = table.assign_coords(chain=quantities["chain"].values)
     if kinds:
         proposed, accepted = (
             np.stack([known[f"n_{kind}_{what}"].sum(axis=1) for kind in kinds], axis=1)
@@ -50,42 +46,41 @@ def acceptance(idata, quantities):
         )
         rate = np.where(proposed > 0, accepted / np.maximum(proposed, 1), np.nan)
         values = {"n_proposed": proposed, "n_accepted": accepted, "acceptance_rate": rate}
-        result = result.assign({name: (("chain", "kind"), value) for name, value in values.items()})
-        result = result.assign_coords(kind=[kind.removesuffix("s") for kind in kinds])
+        table = table.assign({name: (("chain", "kind"), value) for name, value in values.items()})
+        table = table.assign_coords(kind=[kind.removesuffix("s") for kind in kinds])
     moved = {f"{name}_per_draw": ("chain", known[name].mean(axis=1)) for name in known if name.endswith("moved")}
-    return result.assign(moved)
+    return table.assign(moved)
 
 
-def diagnose(idata, var_name=None, *, n_pairs=N_PAIRS, random_seed=0):
-    """Diagnostics of one partition as a tree; :func:`add_diagnostics` says what it holds.
+def diagnose(result, var_name=None, *, n_pairs=N_PAIRS, random_seed=0):
+    """Diagnostics of one partition of a :class:`~pymc_nrm.stats.result.Result`, see :func:`add_diagnostics`.
 
     If labels were not kept, the quantities are those that the step reported, and there is no group ``pairs``.
     """
-    draws, quantities = None, None
-    if var_name is not None and var_name not in posterior_of(idata):
-        quantities = reported_quantities(idata, var_name)
+    result, draws, quantities = result_of(result), None, None
+    if var_name is not None and var_name not in result.posterior:
+        quantities = reported_quantities(result, var_name)
     if quantities is None:
-        draws = flat_or_nested_draws(idata, var_name)
-        quantities = quantities_of(draws, idata)
+        draws = flat_or_nested_draws(result, var_name)
+        quantities = quantities_of(draws, result)
     tree = xr.DataTree(quantities)
     tree["convergence"] = xr.DataTree(convergence_table(scalars_of(quantities)))
     if draws is not None:
         tree["pairs"] = xr.DataTree(convergence_of(draws, n_pairs, random_seed))
     if "n_clusters" in quantities:
-        tree["acceptance"] = xr.DataTree(acceptance(idata, quantities))
+        tree["acceptance"] = xr.DataTree(acceptance(result, quantities))
     return tree
 
 
-def reported_quantities(idata, name):
+def reported_quantities(result, name):
     """Number of clusters, entropy and log joint density that the step of a partition reported, or None."""
-    if "sample_stats" not in idata.children:
+    if result.statistics is None:
         return None
-    stats, scalars = idata["sample_stats"].to_dataset(), ["n_clusters", "entropy", "log_joint"]
-    reported = reported_by(stats, name)
+    scalars, reported = ["n_clusters", "entropy", "log_joint"], reported_by(result.statistics, name)
     if reported is None or not set(scalars) <= set(reported):
         return None
     scalars += [ALL_SLOTS_USED] if ALL_SLOTS_USED in reported else []
-    coords = {dim: stats[dim].values for dim in SAMPLE_DIMS}
+    coords = {dim: result.statistics[dim].values for dim in SAMPLE_DIMS}
     return reported[scalars].assign_coords(coords).assign_attrs(partition=name)
 
 
@@ -141,11 +136,12 @@ def add_diagnostics(
     """
     if not isinstance(idata, xr.DataTree):
         raise TypeError(f"idata must be a DataTree; got {type(idata).__name__}")
-    warn_of_foreign_steps(idata)
-    names = [*partition_names(idata), *nested_names(idata)] if var_name is None else [var_name]
+    result = Result(idata)
+    warn_of_foreign_steps(result)
+    names = [*result.partitions, *result.nested] if var_name is None else [var_name]
     if not names:
         raise ValueError("idata must hold a partition in its group posterior; found none")
-    trees = {name: diagnose(idata, name, n_pairs=n_pairs, random_seed=random_seed) for name in names}
+    trees = {name: diagnose(result, name, n_pairs=n_pairs, random_seed=random_seed) for name in names}
     attach(idata, trees, replace_all=var_name is None)
     return idata
 

@@ -1,89 +1,14 @@
-"""The one reader of results: which variables are partitions, their draws, and the names of their dimensions."""
+"""Draws of partitions in a result, and the names of their dimensions."""
 
-import re
 from typing import Any
 
 import numpy as np
 import xarray as xr
 
 from pymc_nrm.common.checks import check_name
-from pymc_nrm.common.marks import MISSING_OF, NAME, NESTED, NUMBER, RENAMED, SLOTS_OF, partition_number
+from pymc_nrm.common.marks import MISSING_OF, NESTED, RENAMED, SLOTS_OF
 from pymc_nrm.kernels.generic import check_signals, kernel
-
-SAMPLE_DIMS = ("chain", "draw")
-# Names of the dimension along which the columns of a nested partition lie; others end in ``_column``.
-COLUMN_DIMS = ("level", "column")
-# Entries checked at a time, so that temporary arrays stay small compared with the draws.
-BLOCK = 2**22
-
-
-def partition_names(idata: xr.DataTree | xr.Dataset) -> list[str]:
-    """Names of the posterior variables that are partitions.
-
-    Parameters
-    ----------
-    %(result)s
-
-    Returns
-    -------
-    list of str
-        Variables with the attribute ``partition``, which :func:`~pymc_nrm.sample` writes, or variables that steps of
-        partitions have sampled according to ``sample_stats``.  If neither is there, as in the group ``posterior`` of
-        ``pm.sample`` alone, integer variables with dimensions ``chain``, ``draw`` and one more, whose labels are
-        0, 1, ... in order of appearance in every draw.
-
-    Raises
-    ------
-    TypeError
-        If ``idata`` is neither a DataTree nor a Dataset.
-    ValueError
-        If a DataTree has no group ``posterior``, or there are no chains or draws.
-
-    Examples
-    --------
-    >>> posterior = xr.Dataset({"z": (("chain", "draw", "item"), [[[0, 0, 1], [0, 1, 2]]])})
-    >>> partition_names(posterior)
-    ['z']
-    """
-    arrays = _integer_variables(idata, 1)
-    marked = [name for name, array in arrays.items() if array.attrs.get(NAME) == name]
-    if marked:
-        return marked
-    numbers = sampled_numbers(idata)
-    sampled = [name for name in arrays if partition_number(name) in numbers]
-    return sampled or [name for name, array in arrays.items() if _looks_like_partition(array)]
-
-
-def nested_names(idata: xr.DataTree | xr.Dataset) -> list[str]:
-    """Names of the posterior variables that are nested partitions.
-
-    Parameters
-    ----------
-    %(result)s
-
-    Returns
-    -------
-    list of str
-        Variables with the attribute ``nested_partition``, which :func:`~pymc_nrm.sample` writes.  If there are none,
-        variables of integers with dimensions ``chain``, ``draw`` and two more, whose columns ``level_1``, ``level_2``,
-        ... have names.
-
-    Raises
-    ------
-    TypeError
-        If ``idata`` is neither a DataTree nor a Dataset.
-    ValueError
-        If a DataTree has no group ``posterior``, or there are no chains or draws.
-
-    Examples
-    --------
-    >>> h = xr.DataArray([[[[0, 0], [0, 1]]]], dims=("chain", "draw", "item", "column"), attrs={"nested_partition": 2})
-    >>> nested_names(xr.Dataset({"h": h}))
-    ['h']
-    """
-    arrays = _integer_variables(idata, 2)
-    marked = [name for name, array in arrays.items() if NESTED in array.attrs]
-    return marked or [name for name, array in arrays.items() if named_columns(array, column_dimension(array), "level")]
+from pymc_nrm.stats.result import SAMPLE_DIMS, Result, is_canonical, result_of, with_chains
 
 
 def partition_draws(idata: xr.DataTree | xr.Dataset | xr.DataArray, var_name: str | None = None) -> xr.DataArray:
@@ -161,9 +86,9 @@ def read_draws(idata, var_name=None, *, nested=False):
     """Draws of one partition as they are stored: integers with dimensions ``chain``, ``draw`` and those of a value,
     that of the items and, for a nested partition, that of its columns.
     """
-    if not isinstance(idata, xr.DataTree | xr.Dataset | xr.DataArray):
+    if not isinstance(idata, Result | xr.DataTree | xr.Dataset | xr.DataArray):
         raise TypeError(f"idata must be a DataTree, a Dataset or a DataArray; got {type(idata).__name__}")
-    array = idata if isinstance(idata, xr.DataArray) else _variable(idata, var_name, nested)
+    array = idata if isinstance(idata, xr.DataArray) else _variable(result_of(idata), var_name, nested)
     if isinstance(idata, xr.DataArray) and var_name is not None and idata.name not in (None, var_name):
         raise ValueError(f"var_name must be the name of the DataArray, {idata.name!r}; got {var_name!r}")
     array, title = with_chains(array), title_of(array)
@@ -191,26 +116,6 @@ def stacked(posterior, name):
     return values.reshape(values.shape[0] * values.shape[1], *values.shape[2:])
 
 
-def posterior_of(idata, *, by_chain=False):
-    """Posterior draws of a result of sampling; with ``by_chain``, they have dimensions ``chain`` and ``draw``."""
-    posterior = _group(idata)
-    sizes = {dim: posterior.sizes[dim] for dim in SAMPLE_DIMS if dim in posterior.sizes}
-    if 0 in sizes.values():
-        raise ValueError(f"idata must have at least one chain and one draw; got sizes {sizes}")
-    if not by_chain:
-        return posterior
-    if "draw" not in posterior.dims:
-        raise ValueError(f"idata must have draws with dimensions chain and draw; got sizes {dict(posterior.sizes)}")
-    return with_chains(posterior)
-
-
-def with_chains(draws):
-    """Count draws without the dimension ``chain``, as after a selection of a chain, as one chain."""
-    if "chain" in draws.dims or "draw" not in draws.dims:
-        return draws
-    return draws.drop_vars("chain", errors="ignore").expand_dims("chain")
-
-
 def item_dimension(draws):
     """Name of the dimension of the items of :func:`partition_draws`."""
     return next(dim for dim in draws.dims if dim not in SAMPLE_DIMS)
@@ -220,20 +125,6 @@ def item_coords(draws):
     """Coordinates of the items of :func:`partition_draws`, for results along their dimension."""
     dim = item_dimension(draws)
     return {name: coord for name, coord in draws.coords.items() if coord.dims == (dim,)}
-
-
-def column_dimension(array):
-    """Name of the dimension of the columns of a nested partition, by default the last one."""
-    dims = [dim for dim in array.dims if dim not in SAMPLE_DIMS]
-    return next((dim for dim in dims if dim in COLUMN_DIMS or str(dim).endswith("_column")), dims[-1])
-
-
-def named_columns(array, dim, kind):
-    """Positions of the columns that are called ``<kind>_<number>``, by their numbers."""
-    if dim not in array.coords:
-        return {}
-    names = [re.fullmatch(rf"{kind}_(\d+)", str(name)) for name in array[dim].values]
-    return {int(name[1]): place for place, name in enumerate(names) if name}
 
 
 def title_of(array):
@@ -257,29 +148,9 @@ def missing_values(posterior):
     return {str(name) for name, array in posterior.data_vars.items() if MISSING_OF in array.attrs}
 
 
-def sampled_numbers(idata):
-    """Numbers of the partitions that were sampled, according to the statistics of their steps."""
-    if not isinstance(idata, xr.DataTree) or "sample_stats" not in idata.children:
-        return set()
-    numbers = idata["sample_stats"].data_vars.get(NUMBER)
-    return set() if numbers is None else set(np.unique(numbers.values).tolist())
-
-
-def _group(idata):
-    if isinstance(idata, xr.Dataset):
-        return idata
-    if not isinstance(idata, xr.DataTree):
-        raise TypeError(f"idata must be a DataTree or a Dataset; got {type(idata).__name__}")
-    if "posterior" in idata.children:
-        return idata["posterior"].to_dataset()
-    if idata.data_vars:  # the group itself
-        return idata.to_dataset()
-    raise ValueError(f"idata must have a group posterior; got groups {', '.join(idata.children) or 'none'}")
-
-
-def _variable(idata, var_name, nested):
-    posterior, what = posterior_of(idata), "nested partition" if nested else "partition"
-    names = nested_names(idata) if nested else partition_names(idata)
+def _variable(result, var_name, nested):
+    posterior, what = result.posterior, "nested partition" if nested else "partition"
+    names = result.nested if nested else result.partitions
     found = ", ".join(map(repr, names)) or "none"
     if var_name is not None:
         check_name("var_name", var_name, f"one {what}")
@@ -321,36 +192,6 @@ def variable_names(var_names, posterior):
         if name not in posterior.data_vars:
             raise ValueError(f"var_names must be in the posterior, {list(posterior.data_vars)}; got {name!r}")
     return list(names)
-
-
-def _integer_variables(idata, n_dims):
-    """Variables of integers whose values have a number of dimensions, beside ``chain`` and ``draw``."""
-    return {
-        str(name): array
-        for name, array in posterior_of(idata).data_vars.items()
-        if np.issubdtype(array.dtype, np.integer)
-        and "draw" in array.dims
-        and len(set(array.dims) - set(SAMPLE_DIMS)) == n_dims
-        and array.size > 0
-    }
-
-
-def _looks_like_partition(array):
-    item = next(dim for dim in array.dims if dim not in SAMPLE_DIMS)
-    return is_canonical(array.transpose(..., "draw", item).values)
-
-
-def is_canonical(values):
-    """Whether each label along the last axis is at most one above the largest before it, and the first is 0."""
-    rows = values.reshape(-1, values.shape[-1])
-    step = max(1, BLOCK // rows.shape[1])
-    for start in range(0, len(rows), step):
-        block = rows[start : start + step]
-        if (block[:, 0] != 0).any() or (block < 0).any():
-            return False
-        if (block[:, 1:] > np.maximum.accumulate(block, axis=1)[:, :-1] + 1).any():
-            return False
-    return True
 
 
 @kernel

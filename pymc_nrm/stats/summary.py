@@ -17,17 +17,11 @@ from pymc_nrm.stats.convergence import (
     pair_name,
     suppress_division_warnings,
 )
-from pymc_nrm.stats.draws import (
-    missing_values,
-    nested_names,
-    partition_names,
-    posterior_of,
-    renamed_variables,
-    slot_variables,
-    variable_names,
-)
+from pymc_nrm.stats.draws import missing_values, renamed_variables, slot_variables, variable_names
 from pymc_nrm.stats.nested.levels import flat_or_nested_draws
-from pymc_nrm.stats.quantities import SCALARS, quantities_of, scalars_of, warn_of_foreign_steps
+from pymc_nrm.stats.quantities import SCALARS, quantities_of, scalars_of
+from pymc_nrm.stats.result import Result, posterior_by_chain
+from pymc_nrm.stats.step_statistics import warn_of_foreign_steps
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -117,9 +111,9 @@ def summary(
 
     check_count("n_sizes", n_sizes, 0)
     random_generator(random_seed)
-    posterior = posterior_of(idata, by_chain=True)
-    warn_of_foreign_steps(idata)
-    partitions, nested = partition_names(idata), nested_names(idata)
+    result = Result(idata)
+    posterior, partitions, nested = posterior_by_chain(result.posterior), result.partitions, result.nested
+    warn_of_foreign_steps(result)
     if var_names is None:
         derived = {f"{name}_n_clusters" for name in partitions} | renamed_variables(posterior)
         derived |= missing_values(posterior)
@@ -137,7 +131,7 @@ def summary(
         if name not in {*partitions, *nested}:
             table = table.assign({name: as_number(posterior[name])})
             continue
-        rows = _rows(idata, name, n_sizes, n_pairs, random_seed)
+        rows = _rows(result, name, n_sizes, n_pairs, random_seed)
         table = table.assign({f"{name}[{row}]": array for row, array in rows.items()})
     if not any(array.size for array in table.data_vars.values()):
         raise ValueError(f"idata must have variables to summarise; got {sorted(map(str, shown))} of no entries")
@@ -145,13 +139,13 @@ def summary(
         return arviz_stats.summary(table, **kwargs)
 
 
-def _rows(idata, name, n_sizes, n_pairs, random_seed):
+def _rows(result, name, n_sizes, n_pairs, random_seed):
     """Scalars of each draw of a partition, keyed by the names of their rows."""
-    draws = flat_or_nested_draws(idata, name)
-    quantities = quantities_of(draws, idata)
+    draws = flat_or_nested_draws(result, name)
+    quantities = quantities_of(draws, result)
     rows = {row: array for row, array in scalars_of(quantities).items() if row != "largest_cluster"}
     # Statistics have this for all partitions if one of them has slots.
-    has_slots = name in slot_variables(posterior_of(idata)).values()
+    has_slots = name in slot_variables(result.posterior).values()
     if ALL_SLOTS_USED in quantities and (has_slots or quantities[ALL_SLOTS_USED].any()):
         rows["all slots used"] = quantities[ALL_SLOTS_USED].astype("float64")
     if "cluster_sizes" in quantities:
@@ -217,8 +211,9 @@ def without_labels[Result: (xr.DataTree, xr.Dataset)](idata: Result) -> Result:
     >>> list(without_labels(posterior))
     ['x', 'z_n_clusters', 'z_entropy', 'z_largest_cluster']
     """
-    posterior, names = posterior_of(idata), [*partition_names(idata), *nested_names(idata)]
-    warn_of_foreign_steps(idata)
+    result = Result(idata)
+    posterior, names = result.posterior, [*result.partitions, *result.nested]
+    warn_of_foreign_steps(result)
     shown, renamed = {}, renamed_variables(posterior)
     for name, array in posterior.data_vars.items():
         if name in renamed:
@@ -226,7 +221,7 @@ def without_labels[Result: (xr.DataTree, xr.Dataset)](idata: Result) -> Result:
         if name not in names:
             shown[name] = as_number(array)
             continue
-        quantities = quantities_of(flat_or_nested_draws(idata, name), idata)
+        quantities = quantities_of(flat_or_nested_draws(result, name), result)
         for quantity in SCALARS:
             if quantity in quantities and f"{name}_{quantity}" not in posterior:
                 values = quantities[quantity] if "chain" in posterior.dims else quantities[quantity].isel(chain=0)
@@ -236,9 +231,9 @@ def without_labels[Result: (xr.DataTree, xr.Dataset)](idata: Result) -> Result:
         return scalars
     if "posterior" not in idata.children:
         return xr.DataTree(scalars)
-    result = idata.copy()
-    result["posterior"] = xr.DataTree(scalars)
-    if "warmup_posterior" in result.children:
+    tree = idata.copy()
+    tree["posterior"] = xr.DataTree(scalars)
+    if "warmup_posterior" in tree.children:
         warmup = idata["warmup_posterior"].to_dataset()
-        result["warmup_posterior"] = xr.DataTree(warmup.drop_vars([*names, *renamed], errors="ignore"))
-    return result
+        tree["warmup_posterior"] = xr.DataTree(warmup.drop_vars([*names, *renamed], errors="ignore"))
+    return tree

@@ -8,18 +8,8 @@ import xarray as xr
 
 from pymc_nrm.common.marks import NAME, NESTED
 from pymc_nrm.stats.contingency import as_labels
-from pymc_nrm.stats.draws import (
-    BLOCK,
-    SAMPLE_DIMS,
-    column_dimension,
-    is_canonical,
-    named_columns,
-    nested_names,
-    partition_draws,
-    partition_names,
-    read_draws,
-    title_of,
-)
+from pymc_nrm.stats.draws import partition_draws, read_draws, title_of
+from pymc_nrm.stats.result import BLOCK, SAMPLE_DIMS, column_dimension, is_canonical, named_columns, result_of
 from pymc_nrm.stats.similarity import similarity_matrix, with_items
 
 
@@ -139,10 +129,9 @@ def flat_or_nested_draws(idata, var_name=None):
     """
     if isinstance(idata, xr.DataArray):
         is_nested = len(set(idata.dims) - set(SAMPLE_DIMS)) == 2
-    elif var_name is None:
-        is_nested = not partition_names(idata) and len(nested_names(idata)) > 0
     else:
-        is_nested = var_name in nested_names(idata)
+        idata = result_of(idata)
+        is_nested = var_name in idata.nested if var_name is not None else bool(not idata.partitions and idata.nested)
     if is_nested:
         return levels(idata, var_name)
     draws = read_draws(idata, var_name)
