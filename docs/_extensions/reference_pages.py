@@ -164,7 +164,8 @@ def _example(cls, name):
     shape = [sizes[axis] for axis in spec.core]
     if spec.support.name == "positive definite":
         return np.eye(shape[0])
-    return np.full(shape, {"greater than d - 1": _D + 1.0, "unit interval": 0.5}.get(spec.support.name, float(_L)))
+    values = {"greater than d - 1": _D + 1.0, "unit interval": 0.5, "zero or one": 1.0}
+    return np.full(shape, values.get(spec.support.name, float(_L)))
 
 
 def _comment(cls, start):

@@ -13,13 +13,13 @@ from pytensor.tensor.type_other import NoneTypeT
 
 from pymc_nrm.families.definitions.bernoulli_beta import BernoulliBeta
 from pymc_nrm.families.definitions.categorical_dirichlet import CategoricalDirichlet
-from pymc_nrm.families.definitions.log_normal_gamma import LogNormalGamma
-from pymc_nrm.families.definitions.log_normal_wishart import LogNormalWishart
 from pymc_nrm.families.definitions.normal_gamma import NormalGamma
 from pymc_nrm.families.definitions.normal_wishart import NormalWishart
 from pymc_nrm.families.definitions.poisson_gamma import PoissonGamma
 from pymc_nrm.families.definitions.principal_normal_wishart import PrincipalNormalWishart
-from pymc_nrm.families.definitions.spherical_principal_normal_wishart import SphericalPrincipalNormalWishart
+from pymc_nrm.families.derived.log_normal_gamma import LogNormalGamma
+from pymc_nrm.families.derived.log_normal_wishart import LogNormalWishart
+from pymc_nrm.families.derived.spherical_principal_normal_wishart import SphericalPrincipalNormalWishart
 from pymc_nrm.measures.generalized_gamma_measures import DirichletProcess
 from pymc_nrm.models.learned_fields import full_family, made_fields, n_features, named_variables
 from pymc_nrm.models.mixture import MixtureRV

@@ -8,8 +8,7 @@ import pandas as pd
 from pymc_nrm.common.column_contents import BOOLEANS, read_content
 from pymc_nrm.common.pymc_internals import find_observations
 from pymc_nrm.common.tables import as_pandas
-from pymc_nrm.families import BernoulliBeta, CategoricalDirichlet
-from pymc_nrm.families.definitions.hurdle import HurdleLogNormal, HurdlePoisson
+from pymc_nrm.families import BernoulliBeta, CategoricalDirichlet, HurdleLogNormal, HurdlePoisson
 from pymc_nrm.models.chunked_mixture import ChunkedMixtureRV
 from pymc_nrm.models.rvs import dims_of, family_of, mixtures_of, rows_of
 from pymc_nrm.models.values import constant_value

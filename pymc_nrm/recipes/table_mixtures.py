@@ -6,8 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from pymc_nrm.families import BernoulliBeta, CategoricalDirichlet, PoissonGamma
-from pymc_nrm.families.definitions.hurdle import HurdleLogNormal, HurdlePoisson
+from pymc_nrm.families import BernoulliBeta, CategoricalDirichlet, HurdleLogNormal, HurdlePoisson, PoissonGamma
 from pymc_nrm.models.mixture import Mixture
 from pymc_nrm.recipes.columns import first_few
 from pymc_nrm.recipes.messages import warn_user

@@ -5,9 +5,6 @@ import pymc as pm
 import pytensor
 
 import pymc_nrm as nrm
-from pymc_nrm.families.definitions.hurdle import HurdleLogNormal, HurdlePoisson
-from pymc_nrm.families.definitions.log_normal_gamma import LogNormalGamma
-from pymc_nrm.families.definitions.log_normal_wishart import LogNormalWishart
 
 N_ITEMS = 12
 
@@ -27,10 +24,10 @@ FAMILIES = {
     "NormalGamma": (lambda s: nrm.NormalGamma(mu=[0.0, 1.0], kappa=0.3, alpha=2.5, beta=s), 2, False),
     "NormalWishart": (wishart, 2, False),
     "NormalWishart with gaps": (wishart, 2, False),
-    "HurdleLogNormal": (lambda s: HurdleLogNormal(1.0, [0.5, 1.5], [0.0, 1.0], 0.3, 2.5, s), 2, False),
-    "HurdlePoisson": (lambda s: HurdlePoisson(1.0, [0.5, 1.5], [1.0, 2.0], s), 2, True),
-    "LogNormalGamma": (lambda s: LogNormalGamma([1, 0], [0.0, 1.0], 0.3, 2.5, s), 2, False),
-    "LogNormalWishart": (lambda s: LogNormalWishart([0, 1], *wishart(s)), 2, False),
+    "HurdleLogNormal": (lambda s: nrm.HurdleLogNormal(1.0, [0.5, 1.5], [0.0, 1.0], 0.3, 2.5, s), 2, False),
+    "HurdlePoisson": (lambda s: nrm.HurdlePoisson(1.0, [0.5, 1.5], [1.0, 2.0], s), 2, True),
+    "LogNormalGamma": (lambda s: nrm.LogNormalGamma([1, 0], [0.0, 1.0], 0.3, 2.5, s), 2, False),
+    "LogNormalWishart": (lambda s: nrm.LogNormalWishart([0, 1], *wishart(s)), 2, False),
     "NormalRegression": (lambda s: nrm.NormalRegression(COVARIATES, [0.0, 1.0], 0.3 * np.eye(2), 2.5, s), None, False),
     "PoissonGamma": (lambda s: nrm.PoissonGamma([1.0, 2.0], s), 2, True),
     "BernoulliBeta": (lambda s: nrm.BernoulliBeta(s, [0.5, 0.8, 1.0, 0.6]), 4, True),

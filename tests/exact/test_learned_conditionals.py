@@ -22,10 +22,8 @@ from scipy.stats import wishart
 
 import pymc_nrm as nrm
 from pymc_nrm.families.conjugate import log_marginal
-from pymc_nrm.families.definitions.log_normal_gamma import LogNormalGamma
-from pymc_nrm.families.definitions.log_normal_wishart import LogNormalWishart
 from pymc_nrm.families.definitions.principal_normal_wishart import PrincipalNormalWishart
-from pymc_nrm.families.definitions.spherical_principal_normal_wishart import SphericalPrincipalNormalWishart
+from pymc_nrm.families.derived.spherical_principal_normal_wishart import SphericalPrincipalNormalWishart
 from pymc_nrm.families.learned.draws import ConcentrationTarget, log_height
 from pymc_nrm.families.learned.gammas import GammaTarget, share_shift
 from pymc_nrm.models.learned_priors import (
@@ -196,11 +194,11 @@ TAKEN = {
         [*FEATURES, *EVERYTHING, "alpha"],
     ),
     "logarithms": (
-        lambda: model_of(lambda: LogNormalGamma.learned("x", POSITIVE, [1, 0, 1]), POSITIVE, measure=gamma_alpha),
+        lambda: model_of(lambda: nrm.LogNormalGamma.learned("x", POSITIVE, [1, 0, 1]), POSITIVE, measure=gamma_alpha),
         [*FEATURES, "alpha"],
     ),
     "logarithms with covariances": (
-        lambda: model_of(lambda: LogNormalWishart.learned("x", POSITIVE, [1, 0, 1]), POSITIVE),
+        lambda: model_of(lambda: nrm.LogNormalWishart.learned("x", POSITIVE, [1, 0, 1]), POSITIVE),
         [*FEATURES, *EVERYTHING],
     ),
     "a second mixture reads mu": (

@@ -8,11 +8,8 @@ from helpers import refused
 from scipy import sparse, stats
 
 import pymc_nrm as nrm
-from pymc_nrm.families.definitions.hurdle import HurdleLogNormal, HurdlePoisson
-from pymc_nrm.families.definitions.log_normal_gamma import LogNormalGamma
-from pymc_nrm.families.definitions.log_normal_wishart import LogNormalWishart
 from pymc_nrm.families.definitions.principal_normal_wishart import PrincipalNormalWishart
-from pymc_nrm.families.definitions.spherical_principal_normal_wishart import SphericalPrincipalNormalWishart
+from pymc_nrm.families.derived.spherical_principal_normal_wishart import SphericalPrincipalNormalWishart
 
 RNG = np.random.default_rng(1)
 REAL = RNG.normal(size=(12, 3)) @ [[2.0, 1.0, 0.0], [0.0, 1.0, 0.5], [0.0, 0.0, 0.2]]
@@ -28,14 +25,14 @@ FAMILIES = {
     nrm.NormalDiffusion: REAL,
     nrm.IndependentNormalDiffusion: REAL,
     PrincipalNormalWishart: REAL,
-    LogNormalWishart: POSITIVE,
-    HurdleLogNormal: POSITIVE * [1, 1, 0] + np.where(COUNTS > 3, 0.5 * COUNTS, 0.0) * [0, 0, 1],
-    HurdlePoisson: COUNTS,
-    LogNormalGamma: POSITIVE,
+    nrm.LogNormalWishart: POSITIVE,
+    nrm.HurdleLogNormal: POSITIVE * [1, 1, 0] + np.where(COUNTS > 3, 0.5 * COUNTS, 0.0) * [0, 0, 1],
+    nrm.HurdlePoisson: COUNTS,
+    nrm.LogNormalGamma: POSITIVE,
     SphericalPrincipalNormalWishart: REAL,
 }
 TREES = (nrm.NormalDiffusion, nrm.IndependentNormalDiffusion)
-LOGS = (LogNormalWishart, LogNormalGamma)
+LOGS = (nrm.LogNormalWishart, nrm.LogNormalGamma)
 PRINCIPAL = (PrincipalNormalWishart, SphericalPrincipalNormalWishart)
 PATHS = np.array([[0, 0], [0, 0], [1, 1], [1, 2], [0, 3], [0, 0], [2, 4], [1, 1], [0, 3], [1, 2], [2, 4], [0, 5]])
 LABELS = np.array([0, 0, 1, 1, 0, 2, 2, 1, 0, 1, 2, 0])
@@ -72,7 +69,7 @@ CHANGES = [
     *((cls, in_other_units, np.log(10.0)) for cls in (nrm.NormalWishart, nrm.NormalGamma, *TREES)),
     *((cls, in_other_units, np.log(10.0)) for cls in PRINCIPAL),
     *((cls, lambda X: X * [1000.0, 2.0, 5.0], np.log(10_000.0)) for cls in LOGS),
-    (HurdlePoisson, lambda X: X.astype("float64"), 0.0),
+    (nrm.HurdlePoisson, lambda X: X.astype("float64"), 0.0),
     (nrm.NormalGamma, lambda X: -X, 0.0),
     (nrm.BernoulliBeta, lambda X: 1 - X, 0.0),
     (nrm.CategoricalDirichlet, lambda X: (X + 1) % 3, 0.0),

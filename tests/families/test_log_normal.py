@@ -7,15 +7,13 @@ import xarray as xr
 from helpers import mixture_of, refused
 
 import pymc_nrm as nrm
-from pymc_nrm.families.definitions.log_normal_gamma import LogNormalGamma
-from pymc_nrm.families.definitions.log_normal_wishart import LogNormalWishart
 
 RNG = np.random.default_rng(1)
 LOGS = RNG.normal(size=(12, 3)) @ RNG.normal(size=(3, 3)) + np.repeat([[0.0], [4.0]], 6, axis=0)
 IS_LOG = np.array([1.0, 0.0, 1.0])
 LEARNED = {
-    "full": (LogNormalWishart, nrm.NormalWishart),
-    "diagonal": (LogNormalGamma, nrm.NormalGamma),
+    "full": (nrm.LogNormalWishart, nrm.NormalWishart),
+    "diagonal": (nrm.LogNormalGamma, nrm.NormalGamma),
 }
 
 
@@ -97,13 +95,12 @@ def test_results_are_those_of_logarithms(kind):
 
 test_refused = refused(
     lambda family, X: mixture_of(family, X),
-    (LogNormalGamma([1, 0], 0.0, 1.0, 1.0, 1.0), [[1.0, 2.0], [0.0, 1.0]], "above 0 .* got 0.0 in row 1, column 0"),
-    (LogNormalGamma([1, 0.5], 0.0, 1.0, 1.0, 1.0), [[1.0, 2.0]], "log_columns .* 0 or 1; got 0.5"),
+    (nrm.LogNormalGamma([1, 0], 0.0, 1.0, 1.0, 1.0), [[1.0, 2.0], [0.0, 1.0]], "above 0 .* got 0.0 in row 1, column 0"),
+    (nrm.LogNormalGamma([1, 0.5], 0.0, 1.0, 1.0, 1.0), [[1.0, 2.0]], "log_columns .* 0 or 1; got 0.5"),
 )
 
 
 def test_rows_in_chunks_are_refused():
-    with pytest.raises(
-        NotImplementedError, match="LogNormalGamma does not support rows in chunks; pass Chunks of logarithms"
-    ):
-        mixture_of(LogNormalGamma([1.0], 0.0, 1.0, 1.0, 1.0), nrm.Chunks(np.ones((30, 1))))
+    message = "LogNormalGamma does not support rows in chunks; pass Chunks of logarithms"
+    with pytest.raises(NotImplementedError, match=message):
+        mixture_of(nrm.LogNormalGamma([1.0], 0.0, 1.0, 1.0, 1.0), nrm.Chunks(np.ones((30, 1))))

@@ -114,7 +114,6 @@ DENSITIES = {
     "LogNormalGamma": normal_gamma,
     "HurdleLogNormal": hurdle(normal_gamma),
     "PoissonGamma": gamma,
-    "ShiftedPoissonGamma": gamma,
     "HurdlePoisson": hurdle(gamma),
     "BernoulliBeta": lambda family, p: stats.beta(family.alpha, family.beta).logpdf(p).sum(),
     "CategoricalDirichlet": dirichlet,

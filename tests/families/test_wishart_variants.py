@@ -23,7 +23,7 @@ from pymc_nrm.families.conjugate import (
     named_parameters,
 )
 from pymc_nrm.families.definitions.principal_normal_wishart import PrincipalNormalWishart, principal_directions
-from pymc_nrm.families.definitions.spherical_principal_normal_wishart import SphericalPrincipalNormalWishart
+from pymc_nrm.families.derived.spherical_principal_normal_wishart import SphericalPrincipalNormalWishart
 from pymc_nrm.families.gaps import draw_missing
 from pymc_nrm.kernels.generic import kernel
 from pymc_nrm.testing import check_family

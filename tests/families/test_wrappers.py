@@ -7,18 +7,18 @@ import pytest
 from pymc_nrm.families import (
     BernoulliBeta,
     CategoricalDirichlet,
+    HurdleLogNormal,
+    HurdlePoisson,
+    LogNormalGamma,
+    LogNormalWishart,
     MultinomialDirichlet,
     NormalGamma,
     NormalRegression,
     NormalWishart,
     PoissonGamma,
 )
-from pymc_nrm.families.definitions.hurdle import HurdleLogNormal, HurdlePoisson
-from pymc_nrm.families.definitions.log_normal_gamma import LogNormalGamma
-from pymc_nrm.families.definitions.log_normal_wishart import LogNormalWishart
 from pymc_nrm.families.definitions.principal_normal_wishart import PrincipalNormalWishart
-from pymc_nrm.families.definitions.shifted_poisson_gamma import ShiftedPoissonGamma
-from pymc_nrm.families.definitions.spherical_principal_normal_wishart import SphericalPrincipalNormalWishart
+from pymc_nrm.families.derived.spherical_principal_normal_wishart import SphericalPrincipalNormalWishart
 from pymc_nrm.families.product import NoData, Product
 from pymc_nrm.kernels.generic import lacking
 from pymc_nrm.kernels.kernel_cache import dispatchers
@@ -28,7 +28,7 @@ from pymc_nrm.partitions.known_labels import KnownGrouped
 
 def is_function_of_families(function):
     module, (first, *_) = function.__module__, inspect.signature(function.__wrapped__).parameters
-    is_own = any(part in module for part in (".definitions.", ".diffusion."))
+    is_own = any(part in module for part in (".definitions.", ".derived.", ".diffusion."))
     return module.startswith("pymc_nrm.families.") and not is_own and first == "family"
 
 
@@ -83,7 +83,7 @@ WRAPPERS = {
     LogNormalWishart: ([NormalWishart], ONE_SCALE),
     LogNormalGamma: ([NormalGamma], {}),
     HurdleLogNormal: ([BernoulliBeta, NormalGamma], TWO_PARTS | NO_SLICE),
-    HurdlePoisson: ([BernoulliBeta, ShiftedPoissonGamma], NO_SLICE),
+    HurdlePoisson: ([BernoulliBeta, PoissonGamma], NO_SLICE),
 }
 # Families that hold no other; a product with no data is one.
 PLAIN = {
@@ -95,7 +95,6 @@ PLAIN = {
     NormalRegression,
     NormalWishart,
     PoissonGamma,
-    ShiftedPoissonGamma,
 }
 
 

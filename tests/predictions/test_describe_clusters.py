@@ -10,8 +10,6 @@ from helpers import mixture_of, refused
 from scipy import stats
 
 import pymc_nrm as nrm
-from pymc_nrm.families.definitions.hurdle import HurdleLogNormal, HurdlePoisson
-from pymc_nrm.families.definitions.log_normal_gamma import LogNormalGamma
 from pymc_nrm.partitions.labels import canonical_labels
 from pymc_nrm.posterior.fused_estimate import cut_fusions, fuse, fused_estimate
 from pymc_nrm.stats import expected_loss
@@ -132,9 +130,9 @@ def test_positive_columns_have_medians_and_shares_of_zeros():
     visits = np.where(labels == 1, 0, rng.poisson(5, 100))
     visits[99] = 2
     families = {
-        "income": LogNormalGamma([1.0], 0.0, 1.0, 2.0, 1.0),
-        "rain": HurdleLogNormal(1.0, 1.0, 0.0, 1.0, 2.0, 1.0),
-        "visits": HurdlePoisson(1.0, 1.0, 1.0, 1.0),
+        "income": nrm.LogNormalGamma([1.0], 0.0, 1.0, 2.0, 1.0),
+        "rain": nrm.HurdleLogNormal(1.0, 1.0, 0.0, 1.0, 2.0, 1.0),
+        "visits": nrm.HurdlePoisson(1.0, 1.0, 1.0, 1.0),
     }
     data = {"income": income[:, None], "rain": rain[:, None], "visits": visits[:, None]}
     model = mixture_of(families, data)

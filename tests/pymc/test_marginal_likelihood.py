@@ -9,11 +9,8 @@ from pytensor.graph.traversal import ancestors
 
 import pymc_nrm as nrm
 from pymc_nrm.families.base import localise, log_likelihood, prepare_data, statistics_size
-from pymc_nrm.families.definitions.hurdle import HurdleLogNormal, HurdlePoisson
-from pymc_nrm.families.definitions.log_normal_gamma import LogNormalGamma
-from pymc_nrm.families.definitions.log_normal_wishart import LogNormalWishart
 from pymc_nrm.families.definitions.principal_normal_wishart import PrincipalNormalWishart, principal_directions
-from pymc_nrm.families.definitions.spherical_principal_normal_wishart import SphericalPrincipalNormalWishart
+from pymc_nrm.families.derived.spherical_principal_normal_wishart import SphericalPrincipalNormalWishart
 from pymc_nrm.models.marginal_likelihood import (
     MarginalLikelihood,
     has_marginal_likelihood,
@@ -54,20 +51,22 @@ CASES["SphericalPrincipalNormalWishart"] = (
     CASES["PrincipalNormalWishart"][1],
 )
 CASES["LogNormalWishart"] = (
-    LogNormalWishart([0.0, 1.0, 0.0], [0.3, -1.0, 100.0], 0.3, _root @ _root.T, 3.7),
+    nrm.LogNormalWishart([0.0, 1.0, 0.0], [0.3, -1.0, 100.0], 0.3, _root @ _root.T, 3.7),
     _rng.lognormal(size=(12, 3)),
 )
 CASES["LogNormalGamma"] = (
-    LogNormalGamma([1.0, 1.0, 0.0], [0.3, -1.0, 100.0], [0.1, 1.0, 9.0], [1.0, 2.0, 30.0], [0.2, 1.0, 5.0]),
+    nrm.LogNormalGamma([1.0, 1.0, 0.0], [0.3, -1.0, 100.0], [0.1, 1.0, 9.0], [1.0, 2.0, 30.0], [0.2, 1.0, 5.0]),
     np.exp(_missing),
 )
 _zeros = np.where(_rng.random((12, 3)) < 0.4, 0.0, 1.0)
 CASES["HurdleLogNormal"] = (
-    HurdleLogNormal(0.6 * np.ones(3), [0.5, 0.8, 3.0], [0.3, -1.0, 1.0], [0.1, 1.0, 9.0], [1.0, 2.0, 30.0], np.ones(3)),
+    nrm.HurdleLogNormal(
+        np.full(3, 0.6), [0.5, 0.8, 3.0], [0.3, -1.0, 1.0], [0.1, 1.0, 9.0], [1.0, 2.0, 30.0], np.ones(3)
+    ),
     np.exp(_missing) * _zeros,
 )
 CASES["HurdlePoisson"] = (
-    HurdlePoisson(0.6 * np.ones(3), [0.5, 0.8, 3.0], [0.2, 1.0, 200.0], [3.0, 0.1, 1.0]),
+    nrm.HurdlePoisson(0.6 * np.ones(3), [0.5, 0.8, 3.0], [0.2, 1.0, 200.0], [3.0, 0.1, 1.0]),
     _rng.poisson(3.0, size=(12, 3)) * _zeros,
 )
 # Numbers of fields at the front that are constants.

@@ -12,7 +12,7 @@ from helpers import measure_of, refused
 
 import pymc_nrm as nrm
 from pymc_nrm.families.definitions.principal_normal_wishart import PrincipalNormalWishart
-from pymc_nrm.families.definitions.spherical_principal_normal_wishart import SphericalPrincipalNormalWishart
+from pymc_nrm.families.derived.spherical_principal_normal_wishart import SphericalPrincipalNormalWishart
 from pymc_nrm.models.rvs import family_of
 
 X = np.random.default_rng(1).normal(size=(12, 3))

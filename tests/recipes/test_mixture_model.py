@@ -11,9 +11,6 @@ import xarray as xr
 from helpers import refused
 
 import pymc_nrm as nrm
-from pymc_nrm.families.definitions.hurdle import HurdleLogNormal, HurdlePoisson
-from pymc_nrm.families.definitions.log_normal_gamma import LogNormalGamma
-from pymc_nrm.families.definitions.log_normal_wishart import LogNormalWishart
 from pymc_nrm.models.rvs import family_of
 from pymc_nrm.models.values import Values
 from pymc_nrm.recipes import table_data
@@ -93,7 +90,7 @@ def test_positive_columns_share_covariances_with_numeric_ones():
     income = np.exp(LENGTH).round(1) + 0.2
     df = table(income=income, wealth=repeated(0.1, 0.1, 5.1, 9.1, 17.0))
     kinds = {"income": "positive", "wealth": "positive"}
-    for covariance, family_class in (("full", LogNormalWishart), ("diagonal", LogNormalGamma)):
+    for covariance, family_class in (("full", nrm.LogNormalWishart), ("diagonal", nrm.LogNormalGamma)):
         model = nrm.mixture_model(df, kinds=kinds, covariance=covariance)
         family = family_of(model["numeric"])
         assert type(family) is family_class and family.log_columns.data.tolist() == [0.0, 1.0, 1.0]
@@ -118,7 +115,7 @@ def test_columns_that_are_zero_or_positive():
     model = nrm.mixture_model(df, kinds=dict.fromkeys(["spending", "visits"], "zero or positive"))
     assert [rv.name for rv in model.observed_RVs] == ["numeric", "zero_or_positive", "zero_or_positive_count"]
     families = [type(family_of(rv)) for rv in model.observed_RVs[1:]]
-    assert families == [HurdleLogNormal, HurdlePoisson]
+    assert families == [nrm.HurdleLogNormal, nrm.HurdlePoisson]
     data = observed(model)
     assert ((data["zero_or_positive"][:, 0] == 0.0) == (amounts == 0.0)).all()
     np.testing.assert_array_equal(data["zero_or_positive_count"][:, 0], visits)

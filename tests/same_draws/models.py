@@ -7,11 +7,7 @@ import pymc as pm
 import xarray as xr
 
 import pymc_nrm as nrm
-from pymc_nrm.families.definitions.hurdle import HurdleLogNormal, HurdlePoisson
-from pymc_nrm.families.definitions.log_normal_gamma import LogNormalGamma
-from pymc_nrm.families.definitions.log_normal_wishart import LogNormalWishart
 from pymc_nrm.families.definitions.principal_normal_wishart import PrincipalNormalWishart
-from pymc_nrm.families.definitions.shifted_poisson_gamma import ShiftedPoissonGamma
 from tests.cases import MEASURES
 
 NAN = np.nan
@@ -36,11 +32,14 @@ LINE = np.column_stack([np.ones(6), [0.0, 1.0, 2.0, 0.5, 3.0, 2.5]])
 # Families made of the others, and of rows with covariates.
 MORE_FAMILIES = {
     "NormalRegression": (nrm.NormalRegression(LINE, [0.2, 0.5], 0.3 * np.eye(2), 2.5, 0.7), REAL[:, 1]),
-    "LogNormalGamma": (LogNormalGamma([1, 0], [1.0, 1.0], 0.3, 1.5, [0.8, 1.2]), POSITIVE),
-    "LogNormalWishart": (LogNormalWishart([0, 1], [4.0, 0.0], 0.3, [[1.5, 0.4], [0.4, 1.0]], 5.0), POSITIVE),
-    "ShiftedPoissonGamma": (ShiftedPoissonGamma([1.2, 0.8], 0.4), np.where(LEVELS[:, :2] == 0, NAN, COUNTS + 1.0)),
-    "HurdlePoisson": (HurdlePoisson(0.6, [0.5, 0.8], [1.2, 0.8], 0.4), COUNTS),
-    "HurdleLogNormal": (HurdleLogNormal(0.6, [0.5, 0.8], [0.0, 1.0], 0.3, 1.5, [0.8, 1.2]), POSITIVE * (COUNTS > 3)),
+    "LogNormalGamma": (nrm.LogNormalGamma([1, 0], [1.0, 1.0], 0.3, 1.5, [0.8, 1.2]), POSITIVE),
+    "LogNormalWishart": (nrm.LogNormalWishart([0, 1], [4.0, 0.0], 0.3, [[1.5, 0.4], [0.4, 1.0]], 5.0), POSITIVE),
+    "PoissonGamma with gaps": (nrm.PoissonGamma([1.2, 0.8], 0.4), np.where(LEVELS[:, :2] == 0, NAN, COUNTS)),
+    "HurdlePoisson": (nrm.HurdlePoisson(0.6, [0.5, 0.8], [1.2, 0.8], 0.4), COUNTS),
+    "HurdleLogNormal": (
+        nrm.HurdleLogNormal(0.6, [0.5, 0.8], [0.0, 1.0], 0.3, 1.5, [0.8, 1.2]),
+        POSITIVE * (COUNTS > 3),
+    ),
 }
 TREE_FAMILIES = {
     "NormalDiffusion": lambda depth: nrm.NormalDiffusion(4.0, [2.0] + [1.0] * depth, np.eye(2), 4.0),

@@ -57,6 +57,7 @@ def names_of(*functions):
 FAMILIES = (
     *(nrm.NormalGamma, nrm.NormalRegression, nrm.NormalWishart, nrm.PoissonGamma),
     *(nrm.BernoulliBeta, nrm.CategoricalDirichlet, nrm.MultinomialDirichlet),
+    *(nrm.LogNormalWishart, nrm.LogNormalGamma, nrm.HurdleLogNormal, nrm.HurdlePoisson),
 )
 MEASURES = (
     *(nrm.DirichletProcess, nrm.PitmanYorProcess, nrm.MixtureOfFiniteMixtures),

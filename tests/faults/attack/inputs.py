@@ -31,6 +31,24 @@ LEVELS = ["rng.integers(0, 3, size=({n}, {d}))"] * 4 + [
     "np.full(({n}, {d}), 5)",
     "np.where(np.arange({n})[:, None] == 0, 10**9, rng.integers(0, 2, size=({n}, {d})))",
 ]
+POSITIVE = ["rng.lognormal(size=({n}, {d}))"] * 4 + pieces("""
+    np.ones(({n}, {d})) | np.full(({n}, {d}), 0.1) | np.zeros(({n}, {d})) | rng.normal(size=({n}, {d}))
+    rng.lognormal(size=({n}, {d})) * 1e-12 | rng.lognormal(size=({n}, {d})) * 1e12
+    1.0 + rng.poisson(3.0, size=({n}, {d}))
+    rng.lognormal(0.0, 40.0, size=({n}, {d})) | np.full(({n}, {d}), 5e-324) | np.full(({n}, {d}), 1e308)
+    rng.lognormal(5.0, 1e-9, size=({n}, {d})) | rng.lognormal(size=({n}, {d})) * 1e-320
+    np.where(rng.random(({n}, {d})) < 0.3, nan, rng.lognormal(size=({n}, {d})))
+""")
+AMOUNTS = ["rng.lognormal(size=({n}, {d})) * rng.integers(0, 2, size=({n}, {d}))"] * 4 + [
+    *POSITIVE[4:],
+    "rng.poisson(0.7, size=({n}, {d}))",
+    "np.where(rng.random(({n}, {d})) < 0.3, nan, rng.lognormal(size=({n}, {d})) * rng.integers(0, 2, size=({n}, {d})))",
+]
+# Columns of which the logarithm is taken.
+LOG_COLUMNS = [
+    *("np.ones({d})", "np.arange({d}) % 2", "np.zeros({d})", "1", "[True] * {d}", "np.full({d}, 0.5)", "None"),
+    *("[1] * ({d} + 1)", "-np.ones({d})", "pm.Bernoulli.dist(0.5, size={d})", "'log'", "np.full({d}, nan)"),
+]
 PLAIN = 4  # number of ordinary entries at the start of each list
 
 # How an array may be wrapped before it is passed: in ordinary containers, and in wrong ones.
@@ -126,6 +144,9 @@ def families(draw, kind, n, d, hostile):
     scalar, location = positive(hostile), per_feature(real(hostile), d, hostile)
     shaped, matrix = per_feature(scalar, d, hostile), matrices(d, hostile)
     nu = scalar.map(lambda text: Text(f"{d} + {text.source}", text.is_plain))
+    logs = st.sampled_from(
+        [Text(form.format(d=d), k < 2) for k, form in enumerate(LOG_COLUMNS if hostile else LOG_COLUMNS[:2])]
+    )
     covariates = st.just(Text(f"np.linspace(-1, 1, {n})[:, None] ** np.arange({d})", True))
     parts = {
         "NormalGamma": {"mu": location, "kappa": shaped, "alpha": shaped, "beta": shaped},
@@ -137,6 +158,17 @@ def families(draw, kind, n, d, hostile):
             "alpha": scalar,
             "beta": scalar,
         },
+        "LogNormalGamma": {"log_columns": logs, "mu": location, "kappa": shaped, "alpha": shaped, "beta": shaped},
+        "LogNormalWishart": {"log_columns": logs, "mu": location, "kappa": scalar, "Psi": matrix, "nu": nu},
+        "HurdleLogNormal": {
+            "ones": shaped,
+            "zeros": shaped,
+            "mu": location,
+            "kappa": shaped,
+            "alpha": shaped,
+            "beta": shaped,
+        },
+        "HurdlePoisson": {"ones": shaped, "zeros": shaped, "alpha": shaped, "beta": shaped},
         "PoissonGamma": {"alpha": shaped, "beta": shaped},
         "BernoulliBeta": {"alpha": shaped, "beta": shaped},
         "CategoricalDirichlet": {"alpha": scalar},
@@ -155,6 +187,10 @@ VALUES = {
     "NormalGamma": REAL,
     "NormalRegression": REAL,
     "NormalWishart": REAL,
+    "LogNormalGamma": POSITIVE,
+    "LogNormalWishart": POSITIVE,
+    "HurdleLogNormal": AMOUNTS,
+    "HurdlePoisson": COUNTS,
     "PoissonGamma": COUNTS,
     "BernoulliBeta": BITS,
     "CategoricalDirichlet": LEVELS,

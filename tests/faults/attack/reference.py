@@ -195,18 +195,13 @@ def hurdle_log_normal(family, X):
     return of_zeros(family, X) + normal_gamma(family[2:], logs) - np.nansum(logs)
 
 
-def shifted_poisson_gamma(family, X):
-    return poisson_gamma(family, X - 1)
-
-
 def hurdle_poisson(family, X):
-    return of_zeros(family, X) + shifted_poisson_gamma(family[2:], np.where(X > 0, X, np.nan))
+    return of_zeros(family, X) + poisson_gamma(family[2:], np.where(X > 0, X - 1, np.nan))
 
 
 LOG_MARGINALS = {
     "HurdleLogNormal": hurdle_log_normal,
     "HurdlePoisson": hurdle_poisson,
-    "ShiftedPoissonGamma": shifted_poisson_gamma,
     "LogNormalGamma": of_logarithms(normal_gamma),
     "LogNormalWishart": of_logarithms(normal_wishart),
     "NormalGamma": normal_gamma,

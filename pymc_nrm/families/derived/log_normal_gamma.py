@@ -7,17 +7,14 @@ import numpy as np
 from pymc_nrm.common.supports import ZeroOrOne
 from pymc_nrm.families.base import Hyperparameter, conjugate_family
 from pymc_nrm.families.conjugate import diagonal_gaussian_log_affinities
-from pymc_nrm.families.definitions.log_normal_wishart import (
-    LogNormalWishart,
-    cdf_of_component,
-    mean_of_component,
-    on_log_scale,
-)
 from pymc_nrm.families.definitions.normal_gamma import NormalGamma
+from pymc_nrm.families.derived.log_columns import LogColumns, cdf_of_component, mean_of_component, on_log_scale
+from pymc_nrm.families.derived.mapped import inherit_methods
 from pymc_nrm.families.learned.hyperpriors import Hyperpriors, gamma_fields, shared_text
 from pymc_nrm.families.shared.sample_covariance import feature_moments
 
 
+@inherit_methods(LogColumns)
 @conjugate_family(
     hyperparameters={
         "log_columns": Hyperparameter(("d",), ZeroOrOne()),
@@ -31,23 +28,42 @@ from pymc_nrm.families.shared.sample_covariance import feature_moments
     missing_allowed=True,
 )
 class LogNormalGamma(NamedTuple):
-    """Real and positive features, each with its own mean and variance in every cluster, logarithms taken.
+    """Real and positive features, each with its own mean and variance in every cluster, on the scale of logarithms.
 
-    With ``y = log x`` in the columns of ``log_columns`` and ``y = x`` in all others, y follows a
-    :class:`NormalGamma`.  Densities are those of x, see :class:`LogNormalWishart`.  Missing values (NaN) are left out
-    of the likelihood.
+    With ``y[i, j] = log x[i, j]`` where ``log_columns[j]`` is 1 and ``y[i, j] = x[i, j]`` elsewhere, y follows a
+    :class:`NormalGamma`.  Densities, predictions and quantiles are those of x, in its units.  Missing values (NaN) are
+    left out of the likelihood.
 
     Parameters
     ----------
     log_columns : array_like of 0 and 1, shape (d,)
-        1 for the columns that are positive and modelled on the logarithmic scale.
-    mu, kappa, alpha, beta
-        Hyperparameters of the distribution of y, as those of :class:`NormalGamma`.
+        1 for positive columns that are modelled on the logarithmic scale; constants.
+    mu : float, tensor or random variable, scalar or shape (d,)
+        Prior mean of the locations: means of logarithms where ``log_columns`` is 1.
+    kappa : positive float, tensor or random variable, scalar or shape (d,)
+        Prior number of observations behind ``mu``.
+    alpha, beta : positive float, tensor or random variable, scalar or shape (d,)
+        Shape and scale of the inverse gamma distribution of the variance of y.
+
+    Raises
+    ------
+    ValueError
+        If a value is not above 0 in a column of which the logarithm is taken.
 
     Notes
     -----
-    Parameters of clusters are the means and the variances of y; the median of a positive feature in a cluster is
-    ``exp(location)``, its mean ``exp(location + variance / 2)``.
+    ``log p(x) = log p(y) - sum_j log_columns[j] log x[j]``.  Parameters of clusters are ``location`` and ``variance``
+    of y: the median of a positive feature is ``exp(location)``, its mean ``exp(location + variance / 2)`` (Johnson,
+    Kotz & Balakrishnan 1994, "Continuous univariate distributions", chapter 14).
+
+    Examples
+    --------
+    >>> import pymc as pm
+    >>> import pymc_nrm as nrm
+    >>> with pm.Model():
+    ...     z = nrm.Partition("z", nrm.DirichletProcess(1.0), n=3)
+    ...     family = nrm.LogNormalGamma([1], mu=7.0, kappa=0.1, alpha=2.0, beta=0.5)
+    ...     income = nrm.Mixture("income", z, family, observed=[1200.0, 950.0, 8000.0])
     """
 
     log_columns: Any
@@ -79,43 +95,13 @@ class LogNormalGamma(NamedTuple):
 
     learned_fields = staticmethod(gamma_fields)
 
-    def normal(self):
+    def underlying(self):
         return NormalGamma(self.mu, self.kappa, self.alpha, self.beta)
 
+    # A row of statistics: that of NormalGamma for real columns and logarithms.
     def sum_of_values(self, statistics, j):
         d = self.mu.shape[0]
         return statistics[d + j] + statistics[3 * d + j]
-
-    prepare_data = LogNormalWishart.prepare_data
-    prepare_alike = LogNormalWishart.prepare_alike
-    to_scale = LogNormalWishart.to_scale
-    from_scale = LogNormalWishart.from_scale
-    check_resolution = NormalGamma.check_resolution
-
-    # A row of statistics: that of NormalGamma for real columns and logarithms.
-    statistics_size = NormalGamma.statistics_size
-    add_item = NormalGamma.add_item
-    cache_size = NormalGamma.cache_size
-    refresh_cache = NormalGamma.refresh_cache
-    log_predictive = LogNormalWishart.log_predictive
-    log_predictive_without = LogNormalWishart.log_predictive_without
-    student_predictive = LogNormalWishart.student_predictive
-    panel_shape = NormalGamma.panel_shape
-    add_log_predictives = LogNormalWishart.add_log_predictives
-    log_likelihood = LogNormalWishart.log_likelihood
-    log_likelihood_on_scale = LogNormalWishart.log_likelihood_on_scale
-    log_marginal = LogNormalWishart.log_marginal
-    log_marginals_with_gradient = LogNormalWishart.log_marginals_with_gradient
-
-    parameters_size = NormalGamma.parameters_size
-    draw_parameters = NormalGamma.draw_parameters
-    log_parameter_density = NormalGamma.log_parameter_density
-    split_parameters = NormalGamma.split_parameters
-    join_parameters = NormalGamma.join_parameters
-    draw_item = LogNormalWishart.draw_item
-    component_panel = NormalGamma.component_panel
-    write_component = NormalGamma.write_component
-    add_component_densities = LogNormalWishart.add_component_densities
 
     def component_mean(self, parameters):
         return mean_of_component(self, parameters["location"], parameters["variance"])
