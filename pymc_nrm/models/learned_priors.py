@@ -17,6 +17,8 @@ from pymc_nrm.families.definitions.normal_gamma import NormalGamma
 from pymc_nrm.families.definitions.normal_wishart import NormalWishart
 from pymc_nrm.families.definitions.poisson_gamma import PoissonGamma
 from pymc_nrm.families.definitions.principal_normal_wishart import PrincipalNormalWishart
+from pymc_nrm.families.derived.hurdle_log_normal import HurdleLogNormal
+from pymc_nrm.families.derived.hurdle_poisson import HurdlePoisson
 from pymc_nrm.families.derived.log_normal_gamma import LogNormalGamma
 from pymc_nrm.families.derived.log_normal_wishart import LogNormalWishart
 from pymc_nrm.families.derived.spherical_principal_normal_wishart import SphericalPrincipalNormalWishart
@@ -51,6 +53,8 @@ class LearnedConcentrations(NamedTuple):
     family: Any
     # Means and standard deviations of the logarithms, shape (2, d).
     laws: Any
+    # Part of a family of two parts, 0 or 1, whose hyperparameters these are; None for other families.
+    part: Any = None
 
 
 class LearnedGammas(NamedTuple):
@@ -65,6 +69,8 @@ class LearnedGammas(NamedTuple):
     variances: Any
     # Means and standard deviations of the logarithms of shares, kappa and excess, shape (2, d + 2).
     laws: Any
+    # As in LearnedConcentrations.
+    part: Any = None
 
 
 class LearnedProcess(NamedTuple):
@@ -82,7 +88,7 @@ def learned_priors(model):
     """
     readers = _Readers(model)
     mixtures = [rv for rv in model.basic_RVs if computed_by(rv, MixtureRV)]
-    priors = [_learned_mixture(model, rv, readers) for rv in mixtures]
+    priors = [prior for rv in mixtures for prior in _learned_mixture(model, rv, readers)]
     partitions = [rv for rv, kind in partitions_of(model).items() if isinstance(kind, Ordered)]
     priors += [_learned_process(model, rv, readers) for rv in partitions]
     return [prior for prior in priors if prior is not None]
@@ -114,32 +120,56 @@ class _Form(NamedTuple):
 
 
 def _learned_mixture(model, mixture, readers):
-    """Prior of a mixture, or None if it differs from ``learned`` in more than its constants."""
+    """Priors of a mixture, one for each part of its family, or none if more than constants differ from ``learned``.
+
+    The parts have independent data given the partition, and so independent learned variables.
+    """
     family = family_of(mixture)
     # A subclass may change its densities, and families of users are not known to have these forms.
-    form = _FORMS.get(type(family))
-    if form is None:
-        return None
-    n, *others = getattr(family, form.field).type.shape
+    forms = _FORMS.get(type(family))
+    if forms is None:
+        return []
+    n, *others = getattr(family, forms[-1].field).type.shape
     shape = (n or n_features(family), *others)
     if None in shape:
-        return None
-    for variables in named_variables(model, family, form.shapes(shape[0])):
+        return []
+    for variables in named_variables(model, family, _shapes(forms, shape[0])):
         fields, constants = made_fields(mixture, family, variables, shape)
         sampled = [one for one in variables if isinstance(one, Variable)]
         if fields and not readers.read_elsewhere(sampled, mixture, fields):
-            return form.read(model, mixture, sampled, constants)
-    return None
+            return _read_parts(model, mixture, forms, variables, constants)
+    return []
+
+
+def _read_parts(model, mixture, forms, variables, constants):
+    d, start, priors = len(next(iter(constants.values()))), 0, []
+    for part, form in enumerate(forms):
+        end = start + len(form.shapes(d))
+        sampled = [one for one in variables[start:end] if isinstance(one, Variable)]
+        prior = form.read(model, mixture, sampled, constants)
+        if prior is not None:
+            priors.append(prior if len(forms) == 1 else prior._replace(part=part))
+        start = end
+    return priors
+
+
+def _shapes(forms, d):
+    return [shape for form in forms for shape in form.shapes(d)]
+
+
+def _family_of_ones(mixture, constants):
+    """The family of a mixture, with hyperparameters for learned variables of 1."""
+    family, d = family_of(mixture), len(next(iter(constants.values())))
+    ones = [np.ones(shape) for shape in _shapes(_FORMS[type(family)], d)]
+    return full_family(mixture, family, family.learned_fields(*ones, **constants))
 
 
 def _read_concentrations(model, mixture, variables, constants):
     laws = _log_normals(model, variables)
     if laws is None:
         return None
-    family = family_of(mixture)
-    d = n_features(family)
-    family = full_family(mixture, family, family.learned_fields(np.ones(d), **constants))
-    laws = np.array([np.broadcast_to(one, d) for one in laws[0]], dtype="float64")
+    family = _family_of_ones(mixture, constants)
+    laws = np.array([np.broadcast_to(one, n_features(family)) for one in laws[0]], dtype="float64")
     return LearnedConcentrations(mixture, variables, family, laws)
 
 
@@ -147,12 +177,10 @@ def _read_gammas(model, mixture, variables, constants):
     laws = _log_normals(model, variables)
     if laws is None:
         return None
-    family, variances = family_of(mixture), constants["variances"]
-    d = len(variances)
-    family = full_family(mixture, family, family.learned_fields(np.ones(d), 1.0, 1.0, variances=variances))
-    laws = [np.broadcast_to(one, n) for law, n in zip(laws, (d, 1, 1), strict=True) for one in law]
+    variances = constants["variances"]
+    laws = [np.broadcast_to(one, n) for law, n in zip(laws, (len(variances), 1, 1), strict=True) for one in law]
     laws = np.array([np.concatenate(laws[0::2]), np.concatenate(laws[1::2])], dtype="float64")
-    return LearnedGammas(mixture, variables, family, variances, laws)
+    return LearnedGammas(mixture, variables, _family_of_ones(mixture, constants), variances, laws)
 
 
 def _read_wishart(model, mixture, variables, constants):
@@ -173,16 +201,19 @@ def _read_wishart(model, mixture, variables, constants):
 _WISHART = _Form("Psi", lambda d: [(), (), (), (d,), (d * (d - 1) // 2,)], _read_wishart)
 _GAMMAS = _Form("beta", lambda d: [(d,), (), ()], _read_gammas)
 _CONCENTRATIONS = _Form("alpha", lambda d: [(d,)], _read_concentrations)
+# Forms of the parts of a family, mostly of one.
 _FORMS = {
-    BernoulliBeta: _CONCENTRATIONS,
-    CategoricalDirichlet: _CONCENTRATIONS,
-    PoissonGamma: _CONCENTRATIONS,
-    NormalWishart: _WISHART,
-    LogNormalWishart: _WISHART,
-    PrincipalNormalWishart: _WISHART,
-    SphericalPrincipalNormalWishart: _WISHART,
-    NormalGamma: _GAMMAS,
-    LogNormalGamma: _GAMMAS,
+    BernoulliBeta: [_CONCENTRATIONS],
+    CategoricalDirichlet: [_CONCENTRATIONS],
+    PoissonGamma: [_CONCENTRATIONS],
+    NormalWishart: [_WISHART],
+    LogNormalWishart: [_WISHART],
+    PrincipalNormalWishart: [_WISHART],
+    SphericalPrincipalNormalWishart: [_WISHART],
+    NormalGamma: [_GAMMAS],
+    LogNormalGamma: [_GAMMAS],
+    HurdlePoisson: [_CONCENTRATIONS, _CONCENTRATIONS],
+    HurdleLogNormal: [_CONCENTRATIONS, _GAMMAS],
 }
 
 

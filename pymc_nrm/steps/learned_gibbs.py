@@ -19,6 +19,7 @@ from pytensor.graph.basic import Variable
 
 from pymc_nrm.common.checks import check_count
 from pymc_nrm.families.definitions.normal_wishart import NormalWishart
+from pymc_nrm.families.derived.mapped import part_of
 from pymc_nrm.families.learned.draws import draw_concentrations, draw_wishart_hyperparameters
 from pymc_nrm.families.learned.gammas import draw_gamma_hyperparameters
 from pymc_nrm.kernels.generic import precompile
@@ -44,6 +45,8 @@ class LearnedGibbs(Step):
     sampling.
 
     *Variances* (``NormalGamma``): each sweep draws the shares of features, ``kappa`` and ``excess`` in turn, likewise.
+
+    *Zeros and positive values* (``HurdlePoisson``, ``HurdleLogNormal``): both parts, each as its own family.
 
     *Covariances* (``NormalWishart``): each sweep draws ``kappa`` with all parameters of clusters summed out; a
     precision matrix for each cluster from its exact conditional; given these, ``excess`` and ``share`` with the Wishart
@@ -146,10 +149,15 @@ class _Prior:
         self._given.refresh()
 
     def clusters(self, point):
-        """The family at a point but for these variables, which are 1, and a row of statistics for each cluster."""
+        """The family at a point but for these variables, which are 1, and a row of statistics for each cluster.
+
+        Of a family of two parts, these are the part of the variables and its columns.
+        """
         labels, _, [family], [data] = self._given.at(point)
         rows = build_state(labels, family, data).statistics[: labels.max() + 1]
-        return family.family if isinstance(family, Grouped) else family, rows
+        family = family.family if isinstance(family, Grouped) else family
+        part = getattr(self._learned, "part", None)
+        return (family, rows) if part is None else part_of(family, rows, part)
 
     def draw(self, rng, point, n_sweeps):
         """The point with new hyperparameters."""

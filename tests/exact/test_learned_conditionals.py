@@ -36,6 +36,7 @@ from pymc_nrm.models.learned_priors import (
 X = np.array([[0.2, -0.4, 1.0], [0.9, 1.8, 0.1], [2.1, 0.7, -0.3], [5.9, 4.1, 0.2], [1.2, 0.3, 0.8], [0.4, 2.2, 0.5]])
 COUNTS = np.abs(X).round()
 POSITIVE = np.abs(X)
+AMOUNTS = POSITIVE * (COUNTS > 0)
 LABELS = np.array([[0, 0, 1, 1, 0, 2], [0, 1, 0, 2, 2, 2]])
 
 
@@ -193,6 +194,14 @@ TAKEN = {
         lambda: model_of(partial(SphericalPrincipalNormalWishart.learned, "x", X, 2), X, measure=gamma_alpha),
         [*FEATURES, *EVERYTHING, "alpha"],
     ),
+    "zeros and counts": (
+        lambda: model_of(partial(nrm.HurdlePoisson.learned, "x", COUNTS), COUNTS, measure=gamma_alpha),
+        ["x_zero_concentration", "x_concentration", "alpha"],
+    ),
+    "zeros and amounts": (
+        lambda: model_of(partial(nrm.HurdleLogNormal.learned, "x", AMOUNTS), AMOUNTS, mu=with_data),
+        ["x_zero_concentration", *FEATURES],
+    ),
     "logarithms": (
         lambda: model_of(lambda: nrm.LogNormalGamma.learned("x", POSITIVE, [1, 0, 1]), POSITIVE, measure=gamma_alpha),
         [*FEATURES, "alpha"],
@@ -284,6 +293,14 @@ LEFT = {
     "a subclass of the family": lambda: model_of(lambda: OtherGamma(*nrm.NormalGamma.learned("x", X))),
     "a subclass of a family of counts": lambda: model_of(
         lambda: OtherCounts(*nrm.PoissonGamma.learned("x", COUNTS)), COUNTS
+    ),
+    "zeros of another concentration": lambda: model_of(
+        partial(nrm.HurdlePoisson.learned, "x", COUNTS), COUNTS, zeros=lambda model, family: 2.0 * family.zeros
+    ),
+    "a second use of a concentration of zeros": lambda: model_of(
+        partial(nrm.HurdlePoisson.learned, "x", COUNTS),
+        COUNTS,
+        change=lambda model: pm.Potential("p", -model["x_zero_concentration"].sum()),
     ),
     "another function of the concentration": lambda: model_of(squared_counts, COUNTS),
     "a transformed alpha": lambda: model_of(
@@ -385,18 +402,22 @@ def heights(prior, point):
         yield pair
 
 
-@pytest.mark.parametrize("name", ["mu whose bounds are a concentration", "counts", "binary", "categories"])
+ZEROS = ("zeros and counts", "zeros and amounts")
+SLICED = ("mu whose bounds are a concentration", "counts", "binary", "categories", *ZEROS)
+
+
+@pytest.mark.parametrize("name", SLICED)
 def test_slices_are_of_the_conditional(name):
     model = TAKEN[name][0]()
-    [prior] = nrm.LearnedGibbs(model=model)._priors
     rng, start = np.random.default_rng(2), model.initial_point() | {"z": LABELS[0]}
-    point = start | {key: start[key] + rng.normal(0.0, 0.7, np.shape(start[key])) for key in prior._variables}
-    for (low, before), (high, after) in heights(prior, point):
-        expected = log_conditional(prior, after) - log_conditional(prior, before)
-        np.testing.assert_allclose(high - low, expected, rtol=1e-8, atol=1e-8)
+    for prior in nrm.LearnedGibbs(model=model)._priors:
+        point = start | {key: start[key] + rng.normal(0.0, 0.7, np.shape(start[key])) for key in prior._variables}
+        for (low, before), (high, after) in heights(prior, point):
+            expected = log_conditional(prior, after) - log_conditional(prior, before)
+            np.testing.assert_allclose(high - low, expected, rtol=1e-8, atol=1e-8)
 
 
-QUICK = ("mu whose bounds are a concentration", "a second mixture reads mu", "counts")
+QUICK = ("mu whose bounds are a concentration", "a second mixture reads mu", "counts", "zeros and amounts")
 
 
 @pytest.mark.quick(*QUICK)
@@ -436,6 +457,8 @@ FAMILIES = {
     "binary": (nrm.BernoulliBeta.learned, np.minimum(COUNTS, 1)),
     "categories": (nrm.CategoricalDirichlet.learned, COUNTS),
     "counts": (nrm.PoissonGamma.learned, COUNTS),
+    "zeros and counts": (nrm.HurdlePoisson.learned, COUNTS),
+    "zeros and amounts": (nrm.HurdleLogNormal.learned, AMOUNTS),
     "counts in one column": (nrm.PoissonGamma.learned, COUNTS[:, :1]),
 }
 COPIES = {

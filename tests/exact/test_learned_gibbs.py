@@ -237,6 +237,54 @@ def test_partitions_and_concentrations_have_their_joint_law(draws, name):
     assert_joint_law(model_of_counts(name), draws, read, weighted(moments(logs), log_marginal))
 
 
+def log_zeros(values, column, c):
+    return log_binary((values > 0.0).astype(float), (column > 0.0).astype(float), c)
+
+
+def log_hurdle_poisson(values, column, zero_concentration, concentration):
+    less_one, of_column = values[values > 0.0] - 1.0, column[column > 0.0] - 1.0
+    return log_zeros(values, column, zero_concentration) + log_poisson(less_one, of_column, concentration)
+
+
+def log_hurdle_log_normal(values, column, zero_concentration, share, kappa, excess):
+    logs, of_column = np.log(values[values > 0.0]), np.log(column[column > 0.0])
+    total = log_zeros(values, column, zero_concentration) - logs.sum()
+    if len(logs):
+        Psi = 2.0 * (share * of_column.var(ddof=1) * excess)[:, None, None]
+        total += log_marginal_of_wishart(logs[:, None], of_column.mean(), kappa, Psi, 2.0 * (1.0 + excess))
+    return total
+
+
+# Family, the data of one feature, its log marginal, and the variables with means of their logarithms.
+ZEROS = {
+    "counts": (nrm.HurdlePoisson, [0, 2, 0, 7], log_hurdle_poisson, {"zero_concentration": 0.0, "concentration": 0.0}),
+    "amounts": (
+        nrm.HurdleLogNormal,
+        [0.0, 1.2, 8.0, 1.5],
+        log_hurdle_log_normal,
+        {"zero_concentration": 0.0, "share": -1.0, "kappa": -3.0, "excess": 1.0},
+    ),
+}
+
+
+@pytest.mark.quick("600-counts")
+@pytest.mark.parametrize("name", ZEROS)
+@pytest.mark.parametrize("draws", [600, 8000])
+def test_partitions_and_what_families_of_zeros_learn_have_their_joint_law(draws, name):
+    family, column, log_density, means = ZEROS[name]
+    column, rng = np.array(column, dtype=float), np.random.default_rng(3)
+    logs = rng.normal([*means.values()], 1.0, (50_000, len(means)))
+
+    def log_marginal(block):
+        return log_density(column[block], column, *np.exp(logs.T))
+
+    def read(point):
+        return moments(np.concatenate([np.ravel(point[f"x_{name}_log__"]) for name in means]))
+
+    model = mixture_of(lambda: family.learned("x", column), column, MEASURE)
+    assert_joint_law(model, draws, read, weighted(moments(logs), log_marginal), n_sweeps=1)
+
+
 def changed(change):
     with make_model() as model:
         change(model)

@@ -62,7 +62,7 @@ UNITS = because(
 )
 WITHOUT_GAPS = because("it takes no missing entries", "draw_missing student_predictive")
 TWO_PARTS = because("a value of a mixture of zero and a positive variable is no Student t", "student_predictive")
-NO_SLICE = because("NUTS draws its concentrations", "log_marginals_of_feature")
+BY_PARTS = because("LearnedGibbs draws concentrations of each part by itself", "log_marginals_of_feature")
 ONE_SCALE = because("mixtures of rows in chunks refuse families of logarithms", "add_densities_of_items")
 NO_PARTS = because(
     "clusters of rows in chunks are split and merged by other moves",
@@ -82,8 +82,8 @@ WRAPPERS = {
     SphericalPrincipalNormalWishart: ([NormalWishart], WITHOUT_GAPS | NO_PARTS),
     LogNormalWishart: ([NormalWishart], ONE_SCALE),
     LogNormalGamma: ([NormalGamma], {}),
-    HurdleLogNormal: ([BernoulliBeta, NormalGamma], TWO_PARTS | NO_SLICE),
-    HurdlePoisson: ([BernoulliBeta, PoissonGamma], NO_SLICE),
+    HurdleLogNormal: ([BernoulliBeta, NormalGamma], TWO_PARTS | BY_PARTS),
+    HurdlePoisson: ([BernoulliBeta, PoissonGamma], BY_PARTS),
 }
 # Families that hold no other; a product with no data is one.
 PLAIN = {

@@ -37,6 +37,14 @@ def log_volumes(family, statistics):
     return 0.0
 
 
+def part_of(family, rows, part):
+    """Return a part, 0 or 1, of an underlying product, and its columns of rows of statistics."""
+    families = underlying(family)
+    size = base.statistics_size(families.first)
+    columns = rows[:, :size] if part == 0 else rows[:, size:]
+    return families[part], columns.copy()
+
+
 def inherit_methods[T](mixin: type) -> Callable[[type[T]], type[T]]:
     """Decorator that gives a ``NamedTuple``, which takes no base classes, the methods of a class that it lacks."""
 
