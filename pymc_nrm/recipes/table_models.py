@@ -20,7 +20,8 @@ from pymc_nrm.recipes.gaussian_mixture import add_partition
 from pymc_nrm.recipes.messages import GatheredMessages
 from pymc_nrm.recipes.numeric_block import check_options
 from pymc_nrm.recipes.reading.kinds import CATEGORICAL, KINDS, NUMERIC, SKIP, reading_of_feature
-from pymc_nrm.recipes.reading.pairs import warn_of_equivalent_columns
+from pymc_nrm.recipes.reading.pairs import warn_of_determined_columns
+from pymc_nrm.recipes.reading.panels import tell_of_units
 from pymc_nrm.recipes.reading.table import (
     as_mapping,
     read_columns,
@@ -120,7 +121,8 @@ def mixture_model(
     -----
     UserWarning
         At most once, of all that may do harm: entries that became missing since they are no finite numbers; columns
-        that determine each other, such as countries and their codes; counts with zeros in more than a quarter of the
+        that determine each other, such as countries and their codes, or are functions of others, such as groups of an
+        age; counts with zeros in more than a quarter of the
         rows, and more than three times as many as a Poisson distribution with the mean of the other values has, so that
         clusters differ in where zeros are; and what :func:`~pymc_nrm.recipes.gaussian_mixture` warns of, such as
         columns that follow from others, or a value with more than a quarter of the items.
@@ -179,7 +181,9 @@ def mixture_model(
     with GatheredMessages() as told:
         with pm.Model(coords={"item": item_names(df, "df")}, model=None) as model:
             z = add_partition(measure, together=together, known=known, only_known=only_known)
-            warn_of_equivalent_columns(df, readings)
+            determining = warn_of_determined_columns(df, readings)
+            if together is None and known is None:
+                tell_of_units(_log, readings, len(df), determining)
             add_columns(model, z, df, readings, Options(covariance, jitter_ties, n_components))
         _tell_of_reading(readings, told)
     return model
@@ -287,7 +291,7 @@ def regression_model(
         warn_of_lost_entries([of_target])
         y = with_jitter(y) if jitter_ties else y
         z = add_partition(measure)
-        warn_of_equivalent_columns(table, readings)
+        warn_of_determined_columns(table, readings)
         mixtures = add_columns(model, z, table, readings, Options(covariance, jitter_ties))
         _tell_of_reading([*readings, of_target], told)
         blocks = [w.astype("float64") for kind, w in mixtures.items() if kind != CATEGORICAL]

@@ -157,7 +157,7 @@ def test_a_table_of_which_nothing_is_left():
 def test_one_block_and_at_most_one_warning(caplog):
     df = table(
         rounded=LENGTH.round(1), twice=2 * LENGTH + 1e-3 * RNG.normal(size=N), rating=repeated(1, 2, 3), row=range(N),
-        text=np.where(np.arange(N) == 7, "?", NUMBERS), **{"a very long name " * 3: repeated("x", "y", None)},
+        text=np.where(np.arange(N) == 7, "?", NUMBERS), **{"a very long name " * 3: repeated("x", "y", None, "x")},
     )  # fmt: skip
     with caplog.at_level(logging.INFO), pytest.warns(UserWarning) as caught:
         nrm.mixture_model(df)
@@ -222,6 +222,47 @@ def test_columns_that_determine_each_other_warn():
     assert text in str(warning.message) and "kinds={'code': 'skip'}" in str(warning.message)
     # Linear combinations have a warning of their own.
     assert "Linear combinations" in str(warning.message) or "'linear' from 'wage'" in str(warning.message)
+
+
+def test_columns_that_are_functions_of_others_warn():
+    rng = np.random.default_rng(6)
+    age, town = rng.integers(20, 80, size=300), rng.integers(12, size=300)
+    df = pd.DataFrame({
+        "age": age, "group": pd.cut(age, [0, 30, 50, 99], labels=["young", "middle", "old"]),
+        "town": np.array([f"town {k}" for k in range(12)])[town], "county": np.array(list("ABC"))[town % 3],
+        "size": rng.normal(size=300),
+        # By chance, or nearly: few others share a value with zero, and one row is an exception.
+        "spent": np.where(age < 25, 0.0, rng.gamma(2.0, size=300)), "rare": np.arange(300) == 7,
+        "nearly": np.where(np.arange(300) == 7, "none", np.array(["x", "y"])[town % 2]),
+    })  # fmt: skip
+    with pytest.warns(UserWarning) as caught:
+        nrm.mixture_model(df)
+    (warning,) = caught
+    assert "counts twice: 'group' of 'age', 'county' of 'town'. Leave one of each out, such as kinds={'group'" in str(
+        warning.message
+    )
+
+
+def test_rows_of_a_unit_may_be_kept_together(caplog):
+    """Units by the name of their column, and by what they determine; not those of a table whose rows are units."""
+    rng = np.random.default_rng(7)
+    subject, height = np.repeat(np.arange(24), 4), rng.normal(size=96)
+    people = pd.DataFrame({"Subject": [f"M{k}" for k in subject], "height": height, "sex": np.repeat(["f", "m"], 48)})
+    assert nrm.column_kinds(people).loc["Subject", "why"] == "an identifier by its name"
+    towns = people.rename(columns={"Subject": "town"})
+    with caplog.at_level(logging.INFO):
+        nrm.mixture_model(people)
+        with pytest.warns(UserWarning, match="'sex' of 'town'"):
+            nrm.mixture_model(towns)
+    assert (
+        "'Subject' has 24 values for 96 rows: together=df['Subject'] keeps rows of" in caplog.records[0].getMessage()
+    )
+    assert "together=df['town']" in caplog.records[1].getMessage()
+    caplog.clear()
+    with caplog.at_level(logging.INFO):
+        nrm.mixture_model(people, together=people["Subject"])
+        nrm.mixture_model(people.assign(Subject=[f"M{k % 15}" for k in range(96)]))
+    assert not any("together=" in record.getMessage() for record in caplog.records)
 
 
 def test_levels_of_few_dates_are_dates():

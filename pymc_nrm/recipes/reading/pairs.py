@@ -1,32 +1,56 @@
-"""Columns of a table that determine each other."""
+"""Columns of a table that others determine: what they say would count twice."""
+
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
+import scipy
 
 from pymc_nrm.recipes.columns import first_few
 from pymc_nrm.recipes.messages import warn_user
-from pymc_nrm.recipes.reading.kinds import NUMERIC, SKIP
+from pymc_nrm.recipes.reading.kinds import CATEGORICAL, NUMERIC, SKIP
 
 # A correlation from here on is left to the warnings of linear combinations and of columns that follow from others.
 _LINEAR = 0.995
 
+# A column is a function of another if that happens by chance with at most this probability; in tables of at most so
+# many columns.
+_LEAST_CHANCE, _MOST_COLUMNS = np.log(1e-6), 200
 
-def warn_of_equivalent_columns(df, readings):
-    """Warn of columns of which each value belongs to one value of another: what they say would count twice."""
-    columns = [(r, r.values(df.iloc[:, k])) for k, r in enumerate(readings) if r.kind != SKIP]
+
+class _Column(NamedTuple):
+    name: Any
+    kind: str
+    # Float (n,), NaN where missing.
+    values: Any
+
+
+def warn_of_determined_columns(df, readings):
+    """Warn of columns of which each value belongs to one value of another, in both directions or in one.
+
+    Return the names of the columns that determine others.
+    """
+    columns = [_Column(r.name, r.kind, r.values(df.iloc[:, k])) for k, r in enumerate(readings) if r.kind != SKIP]
     groups = {}
-    for reading, values in columns:
-        groups.setdefault(_key(values), []).append((reading, values))
-    pairs = {}
-    for (first, x), *others in groups.values():
-        for second, y in others:
-            if not (first.kind == second.kind == NUMERIC and _correlation(x, y) > _LINEAR):
-                pairs[second.name] = f"{first.name!r} and {second.name!r}"
+    for column in columns:
+        groups.setdefault(_key(column.values), []).append(column)
+    pairs = {
+        other.name: f"{first.name!r} and {other.name!r}"
+        for first, *others in groups.values()
+        for other in others
+        if not _are_linear(first, other)
+    }
+    _warn("determine each other", pairs)
+    functions = _functions([first for first, *_ in groups.values()])
+    _warn("are functions of others", {name: f"{name!r} of {other!r}" for name, other in functions.items()})
+    return set(functions.values())
+
+
+def _warn(what, pairs):
     if pairs:
-        example, shown = next(iter(pairs)), first_few(list(pairs.values()))
         warn_user(
-            f"Columns that determine each other, so that what they say counts twice: {shown}. "
-            f"Leave one of each out, such as kinds={{{example!r}: 'skip'}}"
+            f"Columns that {what}, so that what they say counts twice: {first_few(list(pairs.values()))}. Leave one of "
+            f"each out, such as kinds={{{next(iter(pairs))!r}: 'skip'}}"
         )
 
 
@@ -46,6 +70,40 @@ def _key(values):
     return repeats, codes.tobytes()
 
 
-def _correlation(x, y):
-    known = ~np.isnan(x)
-    return abs(np.corrcoef(x[known], y[known])[0, 1])
+def _functions(columns):
+    """Names of columns that are functions of another, such as groups of an age, with the name of the first one."""
+    if len(columns) > _MOST_COLUMNS:
+        return {}
+    found = {}
+    for x in columns:
+        order = np.argsort(x.values, kind="stable")
+        for y in columns:
+            if y is x or y.name in found or found.get(x.name) == y.name:
+                continue
+            if _is_function(x, y, order) and not _are_linear(x, y):
+                found[y.name] = x.name
+    return found
+
+
+def _is_function(x, y, order):
+    """Whether rows of equal x have equal y, and not by chance. Shapes: ``order`` (n,), which sorts x."""
+    sorted_x, sorted_y = x.values[order], y.values[order]
+    known = ~(np.isnan(sorted_x) | np.isnan(sorted_y))
+    sorted_x, sorted_y = sorted_x[known], sorted_y[known]
+    changes, same = sorted_y[1:] != sorted_y[:-1], sorted_x[1:] == sorted_x[:-1]
+    n, counts = len(sorted_y), np.unique(sorted_y, return_counts=True)[1]
+    if (changes & same).any() or len(counts) < 2 or len(counts) > n / 2:
+        return False
+    # Rows of one x agree, where values repeat; or values of y are intervals of x, as few orders of the rows make them.
+    chance = same.sum() * np.log(((counts / n) ** 2).sum()) if same.sum() >= n / 2 else 0.0
+    if x.kind != CATEGORICAL and changes.sum() == len(counts) - 1:
+        log_orders = scipy.special.gammaln(n + 1) - scipy.special.gammaln(counts + 1).sum()
+        chance = min(chance, scipy.special.gammaln(len(counts) + 1) - log_orders)
+    return chance < _LEAST_CHANCE
+
+
+def _are_linear(x, y):
+    if not x.kind == y.kind == NUMERIC:
+        return False
+    known = ~(np.isnan(x.values) | np.isnan(y.values))
+    return abs(np.corrcoef(x.values[known], y.values[known])[0, 1]) > _LINEAR

@@ -27,6 +27,11 @@ _IDENTIFIER = re.compile(
 )
 
 
+def is_identifier(name):
+    """Whether a column is called like names or numbers of items."""
+    return _IDENTIFIER.search(str(name)) is not None
+
+
 class Facts(NamedTuple):
     """What rules ask about a column."""
 
@@ -94,12 +99,14 @@ def constant(facts):
 
 
 def identifier_text(facts):
-    """Texts of which none or hardly any repeats."""
+    """Texts of which none or hardly any repeats, and many different ones under the name of an identifier."""
     if not facts.is_text:
         return None
     n_different = len(facts.different)
     if n_different == facts.n:
         return Proposal(SKIP, "a different text in every row", True)
+    if n_different > MOST_LEVELS and is_identifier(facts.name):
+        return Proposal(SKIP, "an identifier by its name", True)
     if not facts.content.order and n_different > MOST_LEVELS and facts.n < LEAST_ITEMS * n_different:
         return Proposal(SKIP, f"{n_different} different texts in {facts.n} rows hardly repeat", True)
 
@@ -112,7 +119,7 @@ def identifier_number(facts):
     unique = n_different == facts.n
     if unique and not facts.has_gaps and facts.different[-1] - facts.different[0] == facts.n - 1:
         return Proposal(SKIP, "numbers the rows", True)
-    if n_different > MOST_LEVELS and _IDENTIFIER.search(str(facts.name)):
+    if n_different > MOST_LEVELS and is_identifier(facts.name):
         return Proposal(SKIP, "an identifier by its name" + (", different in every row" if unique else ""), True)
 
 
