@@ -11,7 +11,7 @@ from pymc_nrm.plots.canvas import HIST, LABELS, LEGEND, VLINE, Canvas, PlotColle
 from pymc_nrm.plots.cluster_points import distance_unit
 from pymc_nrm.plots.visuals import CLUSTER_COLORS, bins_dataset
 from pymc_nrm.stats.draws import partition_draws
-from pymc_nrm.stats.losses import complete_costs, draw_losses
+from pymc_nrm.stats.losses import check_loss, draw_losses
 from pymc_nrm.stats.point_estimate import chosen_estimate
 from pymc_nrm.stats.uncertainty import ball_radius
 
@@ -81,9 +81,9 @@ def plot_distance(
     if loss is None:
         attrs = getattr(estimate, "attrs", {})
         loss = attrs.get("loss", "variation_of_information")
-        known = complete_costs(loss, {})
+        _, known = check_loss(loss, {})
         costs = {name: value for name, value in attrs.items() if name in known} | costs
-    costs = complete_costs(loss, costs)
+    loss, costs = check_loss(loss, costs)
     check_probability(probability)
     canvas = Canvas(plot_distance, options)
     draws = partition_draws(idata, var_name)

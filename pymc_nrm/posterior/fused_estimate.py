@@ -21,7 +21,7 @@ from pymc_nrm.posterior.any_draws import draws_of
 from pymc_nrm.posterior.layout import padded
 from pymc_nrm.stats.contingency import contingency_table
 from pymc_nrm.stats.draws import item_coords, item_dimension, partition_draws
-from pymc_nrm.stats.losses import complete_costs, draw_losses, read_estimate, summarise_losses
+from pymc_nrm.stats.losses import check_loss, draw_losses, read_estimate, summarise_losses
 from pymc_nrm.stats.point_estimate import evenly_spaced, point_estimate
 
 # Parameters of components are means of so many draws: the noise of one draw makes components look further apart.
@@ -139,7 +139,7 @@ def fused_estimate(
     >>> fused.labels.values.tolist(), fused.component_cluster.values.tolist()
     ([0, 0, 0, 0, 1, 1], [0, 0, 1])
     """
-    costs = complete_costs(loss, costs)
+    loss, costs = check_loss(loss, costs)
     if omega is not None and n_clusters is not None:
         raise ValueError(f"give either omega or n_clusters, not both; got {omega!r} and {n_clusters!r}")
     if omega is not None:

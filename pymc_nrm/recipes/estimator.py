@@ -33,7 +33,7 @@ from pymc_nrm.recipes.messages import AllMessages, warn_user
 from pymc_nrm.recipes.reading.kinds import NUMERIC
 from pymc_nrm.recipes.table_models import mixture_model, table_data
 from pymc_nrm.run.sampling import sample
-from pymc_nrm.stats.losses import complete_costs
+from pymc_nrm.stats.losses import check_loss
 from pymc_nrm.stats.point_estimate import evenly_spaced, point_estimate
 
 __all__ = ["MixtureEstimator"]
@@ -202,7 +202,7 @@ class MixtureEstimator(Parameters):
         check_count("max_draws", self.max_draws, 1, optional=True)
         check_count("draws", self.draws, 1, optional=True)
         _check_sample_options(self.sample_options)
-        complete_costs(self.loss, {})
+        loss, _ = check_loss(self.loss, {})
         check_flag("fuse", self.fuse)
         seeds = random_generator(self.random_state, "random_state").integers(2**31, size=3)
         X = as_pandas("X", X)
@@ -228,11 +228,9 @@ class MixtureEstimator(Parameters):
         if self.only_known:
             estimate = class_estimate(idata.posterior["z"].stack(sample=("chain", "draw")).values.T, known)
         else:
-            estimate = point_estimate(idata, loss=self.loss, random_seed=int(seeds[1]), progressbar=False)
+            estimate = point_estimate(idata, loss=loss, random_seed=int(seeds[1]), progressbar=False)
         if self.fuse and known is None:
-            estimate = fused_estimate(
-                idata, model, estimate, loss=self.loss, random_seed=int(seeds[2]), progressbar=False
-            )
+            estimate = fused_estimate(idata, model, estimate, loss=loss, random_seed=int(seeds[2]), progressbar=False)
         self.model_, self.idata_, self.estimate_ = model, idata, estimate
         codes = estimate["labels"].to_numpy().astype("int64")
         self._codes = codes if self.only_known else named_clusters(codes, known)

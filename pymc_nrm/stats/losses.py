@@ -201,6 +201,13 @@ VALUES = {
     "binder_loss": (_binder, {"cost_false_join": 1.0, "cost_false_split": 1.0}, pair_table),
     "one_minus_adjusted_rand": (_one_minus_adjusted_rand, {}, pair_table),
 }
+# Names of the same losses in other packages and in papers.
+SHORT_NAMES = {
+    "vi": "variation_of_information",
+    "nvi": "normalized_variation_of_information",
+    "binder": "binder_loss",
+    "omari": "one_minus_adjusted_rand",
+}
 
 
 def expected_loss(
@@ -221,7 +228,7 @@ def expected_loss(
     %(var_name)s
     loss : str
         Name of a function of this module: ``"variation_of_information"``, ``"normalized_variation_of_information"``,
-        ``"binder_loss"`` or ``"one_minus_adjusted_rand"``.
+        ``"binder_loss"`` or ``"one_minus_adjusted_rand"``; in short ``"VI"``, ``"NVI"``, ``"binder"``, ``"omARI"``.
     **costs
         Further arguments of the loss: ``base``, or ``cost_false_join`` and ``cost_false_split``.
 
@@ -249,7 +256,7 @@ def expected_loss(
     >>> float(expected_loss([0, 0, 0], draws, loss="binder_loss").expected_loss)
     0.5
     """
-    costs = complete_costs(loss, costs)
+    loss, costs = check_loss(loss, costs)
     if isinstance(estimate, xr.DataTree) or "draw" in getattr(estimate, "dims", ()):
         raise TypeError(
             "estimate must be labels, shape (n,), or the result of point_estimate; got draws in a "
@@ -260,11 +267,15 @@ def expected_loss(
     return summarise_losses(losses, loss, costs)
 
 
-def complete_costs(loss, costs):
-    """Check the costs of a loss and add its defaults."""
-    if not isinstance(loss, str) or loss not in VALUES:
-        raise ValueError(f"loss must be one of {', '.join(map(repr, VALUES))}; got {loss!r}")
-    defaults = VALUES[loss][1]
+def check_loss(loss, costs, allowed=VALUES):
+    """Check a loss, which may have its short name, and its costs; return its full name and all costs."""
+    name = SHORT_NAMES.get(loss.lower(), loss) if isinstance(loss, str) else loss
+    if not isinstance(name, str) or name not in allowed:
+        short = [f"{key!r}" for key, full in SHORT_NAMES.items() if full in allowed]
+        raise ValueError(
+            f"loss must be one of {', '.join(map(repr, allowed))}, or in short {', '.join(short)}; got {loss!r}"
+        )
+    loss, defaults = name, VALUES[name][1]
     unknown = sorted(set(costs) - set(defaults))
     if unknown:
         allowed = ", ".join(defaults) or "none"
@@ -276,7 +287,7 @@ def complete_costs(loss, costs):
         least = 1 if name == "base" else 0
         if not least < cost < math.inf:
             raise ValueError(f"{name} must be finite and greater than {least}; got {cost!r}")
-    return costs
+    return loss, costs
 
 
 def read_estimate(estimate, draws=None, n=None):
@@ -333,7 +344,7 @@ def pair_losses(a, b, loss, costs):
 
 
 def _broadcast(a, b, loss, costs):
-    costs = complete_costs(loss, costs)
+    loss, costs = check_loss(loss, costs)
     shapes = np.shape(a), np.shape(b)
     x, y = as_labels("a", a), as_labels("b", b)
     if x.shape[1] != y.shape[1] or (len(x) != len(y) and 1 not in (len(x), len(y))):

@@ -10,7 +10,7 @@ from pymc_nrm.common.checks import check_count, random_generator
 from pymc_nrm.common.progress import progress
 from pymc_nrm.stats.contingency import as_labels, cell_sums
 from pymc_nrm.stats.draws import item_coords, item_dimension, partition_draws, stack_draws
-from pymc_nrm.stats.losses import complete_costs, draw_losses, loss_table, pair_losses, read_estimate, summarise_losses
+from pymc_nrm.stats.losses import check_loss, draw_losses, loss_table, pair_losses, read_estimate, summarise_losses
 from pymc_nrm.stats.search import ADJUSTED_RAND, LINEAR, NORMALIZED_INFORMATION, DrawTables, search
 
 # With more items than this, runs have fewer draws by default and say how long they take, and point estimates come from
@@ -58,7 +58,8 @@ def point_estimate(
     %(var_name)s
     loss : str
         ``"variation_of_information"``, ``"normalized_variation_of_information"``, ``"binder_loss"`` or
-        ``"one_minus_adjusted_rand"``, see :mod:`pymc_nrm.stats.losses`.
+        ``"one_minus_adjusted_rand"``, in short ``"VI"``, ``"NVI"``, ``"binder"`` or ``"omARI"``, see
+        :mod:`pymc_nrm.stats.losses`.
     max_clusters : int or "draws", optional
         Largest number of clusters of the estimate.  By default as many as 95 % of the draws have at most; None sets no
         limit.
@@ -133,7 +134,7 @@ def point_estimate(
     >>> estimate.labels.values.tolist(), int(estimate.n_clusters)
     ([0, 0, 1, 1], 2)
     """
-    costs = complete_costs(loss, costs)
+    loss, costs = check_loss(loss, costs)
     check_count("n_restarts", n_restarts, 1, optional=True)
     check_count("max_sweeps", max_sweeps, 1)
     check_count("max_zealous", max_zealous, 0)

@@ -8,7 +8,7 @@ import xarray as xr
 from pymc_nrm.common.checks import check_count, check_number, random_generator
 from pymc_nrm.common.progress import progress
 from pymc_nrm.stats.draws import item_coords, item_dimension, partition_draws, stack_draws
-from pymc_nrm.stats.losses import complete_costs, draw_losses, mean_and_error, pair_losses
+from pymc_nrm.stats.losses import check_loss, draw_losses, mean_and_error, pair_losses
 from pymc_nrm.stats.point_estimate import (
     check_max_clusters,
     evenly_spaced,
@@ -114,7 +114,7 @@ def point_estimates(
     >>> modes.labels.values.tolist(), modes.share.values.tolist()
     ([[0, 0, 1, 1], [0, 1, 2, 3]], [0.75, 0.25])
     """
-    costs = complete_costs(loss, costs)
+    loss, costs = check_loss(loss, costs)
     check_count("n", n, 1)
     check_number("min_share", min_share, lambda share: 0 <= share < 1, "at least 0 and below 1")
     check_max_clusters(max_clusters)

@@ -8,7 +8,7 @@ import xarray as xr
 
 from pymc_nrm.common.checks import check_number
 from pymc_nrm.stats.draws import item_coords, item_dimension, partition_draws
-from pymc_nrm.stats.losses import complete_costs, draw_losses
+from pymc_nrm.stats.losses import check_loss, draw_losses
 from pymc_nrm.stats.point_estimate import chosen_estimate
 
 # Distances that differ by less are equal up to rounding.
@@ -82,7 +82,7 @@ def credible_ball(
     >>> float(ball.share), ball.lower_vertical.values.tolist(), ball.lower_vertical_n_clusters.values.tolist()
     (0.8, [[0, 1, 2, 3]], [4])
     """
-    costs = complete_costs(loss, costs)
+    loss, costs = check_loss(loss, costs)
     check_number("probability", probability, lambda p: 0 < p <= 1, "above 0 and at most 1")
     draws = partition_draws(idata, var_name)
     options = {"loss": loss, "random_seed": random_seed, "progressbar": progressbar}

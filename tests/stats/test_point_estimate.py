@@ -246,6 +246,18 @@ def test_few_draws_and_other_losses(rng):
     assert total < float(expected_loss(found.labels[0].values, bimodal(rng), loss=loss).expected_loss)
 
 
+@pytest.mark.parametrize(("short", "loss"), [("vi", "variation_of_information"), ("binder", "binder_loss")])
+def test_losses_have_short_names(rng, short, loss):
+    draws = bimodal(rng).isel(draw=slice(20))
+    for name in (short, short.upper()):
+        for function in (point_estimate, point_estimates):
+            found = function(draws, loss=name, random_seed=1)
+            assert found.identical(function(draws, loss=loss, random_seed=1)) and found.attrs["loss"] == loss
+    assert expected_loss(THIRDS, draws, loss=short).identical(expected_loss(THIRDS, draws, loss=loss))
+    with pytest.raises(ValueError, match="'one_minus_adjusted_rand', or in short 'vi', 'nvi', 'binder', 'omari'; got"):
+        expected_loss(THIRDS, draws, loss="rand")
+
+
 def test_same_seed_and_thinned_search(rng):
     draws = bimodal(rng)
     one, other = (point_estimates(draws, max_draws=60, random_seed=3, progressbar=False) for _ in range(2))

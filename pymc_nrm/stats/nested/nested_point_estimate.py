@@ -8,7 +8,7 @@ import xarray as xr
 
 from pymc_nrm.common.checks import check_count, check_flag, check_number, random_generator
 from pymc_nrm.common.progress import progress
-from pymc_nrm.stats.losses import complete_costs, draw_losses, mean_and_error, summarise_losses
+from pymc_nrm.stats.losses import check_loss, draw_losses, mean_and_error, summarise_losses
 from pymc_nrm.stats.nested.item_tree import ItemTree, make_tree
 from pymc_nrm.stats.nested.levels import levels, stack_levels
 from pymc_nrm.stats.nested.nested_search import NestedSearch
@@ -306,14 +306,12 @@ def nested_point_estimate(
     >>> tree.labels(1).tolist(), round(tree.information["expected_loss"], 3)
     ([0, 0, 1], 0.889)
     """
-    if not isinstance(loss, str) or loss not in LOSSES:
-        raise ValueError(f"loss must be one of {', '.join(map(repr, LOSSES))}; got {loss!r}")
+    loss, costs = check_loss(loss, {}, LOSSES)
     check_max_clusters(max_clusters)
     check_count("n_restarts", n_restarts, 1)
     check_count("max_sweeps", max_sweeps, 1)
     check_count("max_draws", max_draws, 1, optional=True)
     draws = levels(idata, var_name)
-    costs = complete_costs(loss, {})
     rng = random_generator(random_seed)
     searched = stack_levels(evenly_spaced(draws, max_draws))
     n_nodes = stack_levels(draws).max(axis=2) + 1
