@@ -51,6 +51,8 @@ class MixtureEstimator(Parameters):
     ----------
     kinds : mapping of {hashable : str} or DataFrame, optional
         Kinds of columns of a DataFrame, see :func:`~pymc_nrm.mixture_model` and :func:`~pymc_nrm.column_kinds`.
+    strict : bool
+        Whether a column of a DataFrame whose kind is doubtful is an error unless ``kinds`` has it.
     covariance : {None, "full", "diagonal"}
         Of numeric features within a cluster; by default full for up to 30 features, if the data allow it.
     n_directions : int or "auto", optional
@@ -137,6 +139,7 @@ class MixtureEstimator(Parameters):
     """
 
     kinds: Mapping[Any, str] | pd.DataFrame | None = None
+    strict: bool = False
     covariance: str | None = None
     n_directions: int | str | None = None
     measure: Any = None
@@ -204,11 +207,13 @@ class MixtureEstimator(Parameters):
         _check_sample_options(self.sample_options)
         loss, _ = check_loss(self.loss, {})
         check_flag("fuse", self.fuse)
+        check_flag("strict", self.strict)
         seeds = random_generator(self.random_state, "random_state").integers(2**31, size=3)
         X = as_pandas("X", X)
         if not isinstance(X, pd.DataFrame):
-            if self.kinds is not None:
-                raise ValueError(f"kinds is for columns of a DataFrame; X is of type {type(X).__name__}")
+            for name in ("kinds", "strict"):
+                if getattr(self, name) is not None and getattr(self, name) is not False:
+                    raise ValueError(f"{name} is for columns of a DataFrame; X is of type {type(X).__name__}")
             X = as_matrix(X, least_samples=2)
         check_flag("only_known", self.only_known)
         if self.only_known and y is None:
@@ -217,7 +222,7 @@ class MixtureEstimator(Parameters):
         options = {name: getattr(self, name) for name in ("covariance", "measure", "jitter_ties", "only_known")}
         options["n_components"] = self.n_directions
         if isinstance(X, pd.DataFrame):
-            model = mixture_model(X, kinds=self.kinds, known=known, **options)
+            model = mixture_model(X, kinds=self.kinds, strict=self.strict, known=known, **options)
         else:
             model = gaussian_mixture(X, known=known, **options)
         options = {"progressbar": False, "chains": self.chains, "cores": self.cores, **(self.sample_options or {})}

@@ -254,9 +254,7 @@ def test_rows_of_a_unit_may_be_kept_together(caplog):
         nrm.mixture_model(people)
         with pytest.warns(UserWarning, match="'sex' of 'town'"):
             nrm.mixture_model(towns)
-    assert (
-        "'Subject' has 24 values for 96 rows: together=df['Subject'] keeps rows of" in caplog.records[0].getMessage()
-    )
+    assert "'Subject' has 24 values for 96 rows: together=df['Subject'] keeps rows of" in caplog.records[0].getMessage()
     assert "together=df['town']" in caplog.records[1].getMessage()
     caplog.clear()
     with caplog.at_level(logging.INFO):
