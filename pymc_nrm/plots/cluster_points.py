@@ -13,6 +13,7 @@ from pymc_nrm.common.checks import check_count, numeric_array
 from pymc_nrm.common.column_contents import read_content
 from pymc_nrm.common.tables import as_pandas
 from pymc_nrm.plots.visuals import CLUSTER_COLORS, MARKERS, backend_marker, backend_of, cluster_style
+from pymc_nrm.posterior.cluster_description import ClusterDescription
 from pymc_nrm.posterior.default_clusters import default_clusters
 from pymc_nrm.stats.contingency import contingency_table
 from pymc_nrm.stats.draws import partition_draws
@@ -176,10 +177,12 @@ def draws_and_estimate(idata, model, var_name, estimate):
     """Draws to compare an estimate with, or None, and the estimate: by default the clusters of
     :func:`~pymc_nrm.describe_clusters` if there is a model.
     """
+    if isinstance(estimate, ClusterDescription):
+        estimate = estimate.estimate
     if idata is None:
         return None, estimate
-    if estimate is None and model is not None:
-        clusters = default_clusters(idata, model, var_name)
+    if model is not None:
+        clusters = default_clusters(idata, model, var_name, estimate)
         return clusters.draws, clusters.estimate
     draws = partition_draws(idata, var_name)
     return draws_of_estimate(draws, estimate), estimate

@@ -16,6 +16,7 @@ from pymc_nrm.plots.cluster_points import (
     grouped_estimate,
     grouped_points,
 )
+from pymc_nrm.plots.observed_numbers import observed_numbers
 from pymc_nrm.plots.visuals import grouped_lines, set_yticks
 from pymc_nrm.stats.uncertainty import assignment_uncertainty
 
@@ -37,7 +38,7 @@ MAX_NAMES = 6
 )
 def plot_clusters(
     idata: xr.DataTree | xr.Dataset | xr.DataArray | None,
-    X: Any,
+    X: Any = None,
     *,
     var_name: str | None = None,
     model: Model | None = None,
@@ -64,8 +65,9 @@ def plot_clusters(
     model : pymc.Model, optional
         The sampled model: without an estimate, clusters are then the fused components of
         :func:`~pymc_nrm.describe_clusters`, with the same labels.
-    estimate : Dataset with variable ``labels``, DataArray or array_like, shape (n,), optional
-        By default, without a model, the components of :func:`~pymc_nrm.stats.point_estimate` with ``random_seed=0``.
+    estimate : Dataset with variable ``labels``, DataArray or array_like, shape (n,), or ClusterDescription, optional
+        A description stands for the estimate that it describes.  By default, without a model, the components of
+        :func:`~pymc_nrm.stats.point_estimate` with ``random_seed=0``.
     components : Dataset, optional
         Result of :func:`~pymc_nrm.sample_cluster_parameters` for a normal family.  The lines then show the
         posterior means of the mean and covariance of the components, averaged over the items of each cluster.  By
@@ -116,6 +118,8 @@ def plot_clusters(
     draws, estimate = draws_and_estimate(idata, model, var_name, estimate)
     if draws is None and (estimate is None or uncertainty is True):
         raise ValueError("idata must be given unless estimate is given and uncertainty is False or numbers")
+    if X is None:
+        X = observed_numbers(idata, model, var_name, draws)
     n = len(X) if draws is None else draws.shape[2]
     values, names = feature_matrix(X, n, features)
     d = values.shape[1]

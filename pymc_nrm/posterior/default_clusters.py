@@ -87,10 +87,10 @@ def _why_not_compared(idata, model):
     return f"the draws have no {absent[0]!r}" if absent else None
 
 
-def default_clusters(idata, model, var_name=None):
+def default_clusters(idata, model, var_name=None, estimate=None):
     """:func:`clusters_to_show` by default, of the partition of a name."""
     model = checked_model(model)
-    return clusters_to_show(idata, model, find_shown_partition(model, var_name))
+    return clusters_to_show(idata, model, find_shown_partition(model, var_name), estimate)
 
 
 def find_shown_partition(model, var_name):

@@ -172,6 +172,33 @@ def test_pictures_show_the_clusters_that_are_described():
     assert shares.viz["legend"]["entries"].item()["labels"] == legend[:2]
 
 
+def test_pictures_find_the_data_and_take_descriptions(described):
+    pytest.importorskip("arviz_plots")
+    df, description = described
+    draws = draws_of(LABELS, LABELS)
+    options = {"uncertainty": False, "backend": "none"}
+    expected = nrm.plots.plot_clusters(draws, df[["mass", "gaps", "visits"]], estimate=LABELS, **options)
+
+    def same_points(pc):
+        pairs = zip(*(one.viz["points"]["X"].values.ravel() for one in (pc, expected)), strict=True)
+        return all((a is None) == (b is None) and (a is None or np.array_equal(a["x"], b["x"])) for a, b in pairs)
+
+    model = nrm.mixture_model(df, kinds={"visits": "count"}, covariance="diagonal", jitter_ties=False)
+    assert same_points(nrm.plots.plot_clusters(draws, model=model, estimate=description, **options))
+    stored = {
+        "numeric": (("item", "numeric_feature"), df[["mass", "gaps"]]),
+        "visits": ("item", df["visits"]),
+        "other": ("row", [1.0, 2.0]),
+    }
+    data = xr.Dataset(stored, coords={"numeric_feature": ["mass", "gaps"]})
+    tree = xr.DataTree.from_dict({"posterior": draws, "observed_data": data})
+    assert same_points(nrm.plots.plot_clusters(tree, estimate=description, **options))
+    with pytest.raises(ValueError, match="X must be given, since idata has no numbers of the items"):
+        nrm.plots.plot_clusters(draws, estimate=LABELS, **options)
+    with pytest.raises(ValueError, match="X must be given without draws"):
+        nrm.plots.plot_clusters(None, estimate=LABELS, **options)
+
+
 def test_models_written_by_hand():
     X = np.array([[0.0, 1.0], [0.2, np.nan], [5.0, 1.5]])
     with pm.Model(coords={"item": list("abc"), "feature": ["u", "v"], "level": ["low", "high"]}) as model:

@@ -234,6 +234,8 @@ def test_columns_that_are_functions_of_others_warn():
         # By chance, or nearly: few others share a value with zero, and one row is an exception.
         "spent": np.where(age < 25, 0.0, rng.gamma(2.0, size=300)), "rare": np.arange(300) == 7,
         "nearly": np.where(np.arange(300) == 7, "none", np.array(["x", "y"])[town % 2]),
+        # Groups that are apart determine nothing that was cut.
+        "apart": rng.normal(40 * (np.arange(300) % 2)).round(1), "sex": np.array(["f", "m"])[np.arange(300) % 2],
     })  # fmt: skip
     with pytest.warns(UserWarning) as caught:
         nrm.mixture_model(df)

@@ -16,6 +16,8 @@ _LINEAR = 0.995
 # A column is a function of another if that happens by chance with at most this probability; in tables of at most so
 # many columns.
 _LEAST_CHANCE, _MOST_COLUMNS = np.log(1e-6), 200
+# A gap between values is wide if it is larger than this share of them.
+_WIDE_GAP = 0.9
 
 
 class _Column(NamedTuple):
@@ -94,6 +96,11 @@ def _is_function(x, y, order):
     n, counts = len(sorted_y), np.unique(sorted_y, return_counts=True)[1]
     if (changes & same).any() or len(counts) < 2 or len(counts) > n / 2:
         return False
+    if x.kind != CATEGORICAL:
+        # Groups that are far apart in x are no cuts of it: cuts lie where items are.
+        gaps = np.diff(sorted_x)
+        if np.median(gaps[changes]) > np.quantile(gaps[~same], _WIDE_GAP):
+            return False
     # Rows of one x agree, where values repeat; or values of y are intervals of x, as few orders of the rows make them.
     chance = same.sum() * np.log(((counts / n) ** 2).sum()) if same.sum() >= n / 2 else 0.0
     if x.kind != CATEGORICAL and changes.sum() == len(counts) - 1:
