@@ -42,8 +42,10 @@ def with_constants_per_item(family):
             continue
         field = getattr(family, name)
         # While PyMC derives a log-probability, its graphs hold pairs of a variable and its value.
-        pairs = [one for one in ancestors([field]) if computed_by(one, ValuedRV)]
-        field = clone_replace([field], {one: one.owner.inputs[1] for one in pairs}, rebuild_strict=False)[0]
+        pairs = [ancestor for ancestor in ancestors([field]) if computed_by(ancestor, ValuedRV)]
+        field = clone_replace(
+            [field], {ancestor: ancestor.owner.inputs[1] for ancestor in pairs}, rebuild_strict=False
+        )[0]
         if all(isinstance(origin, Constant) for origin in graph_inputs([field])):
             changed[name] = pt.constant(constant_value(field))
     return family._replace(**changed)

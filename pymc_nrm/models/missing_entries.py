@@ -77,9 +77,11 @@ def gaps_of(value):
     if value is None or not computed_by(value, AdvancedIncSubtensor):
         return None
     observed, entries, *places = value.owner.inputs
-    if not all(isinstance(one, Constant) for one in places):
+    if not all(isinstance(place, Constant) for place in places):
         return None
-    return Gaps(constant_value(observed), entries, tuple(one.data for one in places), isinstance(observed, Constant))
+    return Gaps(
+        constant_value(observed), entries, tuple(place.data for place in places), isinstance(observed, Constant)
+    )
 
 
 def check_gaps(mixture, value):

@@ -41,7 +41,7 @@ class OfOwnStep(Op):
 
     def refuse_generic_steps(self, node):
         """Raise an error if the labels are part of the vector that PyMC's generic steps propose."""
-        if any(one.owner is None and one.name == JOINED_INPUTS for one in ancestors(node.inputs[:1])):
+        if any(ancestor.owner is None and ancestor.name == JOINED_INPUTS for ancestor in ancestors(node.inputs[:1])):
             raise ValueError(
                 f"step must not sample {self.name!r}: PyMC's steps such as Metropolis cannot update a partition. Omit "
                 "step, or use a step of this package: TreeGuided, SplitMerge, MarginalGibbs or SliceSampler, SlotGibbs "

@@ -55,7 +55,7 @@ class PartitionRV(RandomVariable):
     def priors(self, parameters):
         """Return the measure and all further priors, from :meth:`prior_inputs` or their values."""
         remaining = iter(parameters)
-        return [one(*[next(remaining) for _ in one._fields]) for one in self._prior_classes]
+        return [prior_class(*[next(remaining) for _ in prior_class._fields]) for prior_class in self._prior_classes]
 
     def kernel_prior(self, values):
         """Return the prior in the form that kernels of steps read, from values of :meth:`prior_inputs`."""
@@ -64,10 +64,10 @@ class PartitionRV(RandomVariable):
     def draw_source(self):
         """Return the source of a function that draws a value, and the names that it uses, for numba."""
         environment = {self.kind.draw.__name__: self.kind.draw}
-        environment |= {f"prior_{k}": one for k, one in enumerate(self._prior_classes)}
-        fields = [name for one in self._prior_classes for name in one._fields]
+        environment |= {f"prior_{k}": prior_class for k, prior_class in enumerate(self._prior_classes)}
+        fields = [name for prior_class in self._prior_classes for name in prior_class._fields]
         arguments = [f"float({name})" if core == "()" else name for name, core in zip(fields, self._cores, strict=True)]
-        priors = [f"prior_{k}({', '.join(one)})" for k, one in enumerate(self.priors(arguments))]
+        priors = [f"prior_{k}({', '.join(prior)})" for k, prior in enumerate(self.priors(arguments))]
         call = ", ".join(["rng", "n", *priors, *map(repr, self.kind.draw_options)])
         source = f"def draw(rng, n, {', '.join(fields)}):\n    labels = {self.kind.draw.__name__}({call})\n"
         if self.kind.failed_draw is not None:
@@ -163,7 +163,7 @@ class Partition(pm.Discrete):
     small.
 
     With ``together``, labels that separate items of a group have probability zero.  The partition of the groups has the
-    distribution of the measure: items of a group are assigned as one, and count once in how clusters grow.  New items
+    distribution of the measure: items of a group are assigned together, and count once in how clusters grow.  New items
     are groups of their own.  All steps for partitions without slots support such a partition.
 
     With ``known``, labels are data: the log-probability of a value that agrees with them is the log-probability of the
@@ -368,6 +368,6 @@ def _partition_logp(op, values, rng, size, n, *parameters, **kwargs):
 def _partition_support_point(op, rv, *inputs):
     node = rv.owner
     # PyMC evaluates initial points without rewriting them, so the shape of `rv` itself would cost a draw.
-    shapes = [tuple(one.shape) for one in op.dist_params(node)]
+    shapes = [tuple(parameter.shape) for parameter in op.dist_params(node)]
     zeros = pt.zeros(op.infer_shape(node, [None, None, *shapes])[1], dtype=rv.dtype)
     return DefaultStart()(op.kind.default_start(zeros, op.priors(op.prior_inputs(node))))

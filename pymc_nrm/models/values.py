@@ -71,7 +71,9 @@ def with_present_shape(value):
         return value
     [lengths] = infer_shape([value], [], [])
     origins = graph_inputs(lengths)
-    if not all(isinstance(one, Constant | SharedVariable) and not isinstance(one.type, RandomType) for one in origins):
+    if not all(
+        isinstance(origin, Constant | SharedVariable) and not isinstance(origin.type, RandomType) for origin in origins
+    ):
         return value
     return value.type.clone(shape=[int(constant_value(length)) for length in lengths])(value.name)
 

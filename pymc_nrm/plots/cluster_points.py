@@ -98,8 +98,8 @@ def columns_of_text(X):
 def column_places(names, features):
     """Positions of features, specified by position or name."""
     given = list(features) if isinstance(features, Iterable) and not isinstance(features, str | bytes) else []
-    places = [names.index(one) if isinstance(one, str) and one in names else one for one in given]
-    wrong = [one for one, place in zip(given, places, strict=True) if not _is_place(place, len(names))]
+    places = [names.index(feature) if isinstance(feature, str) and feature in names else feature for feature in given]
+    wrong = [feature for feature, place in zip(given, places, strict=True) if not _is_place(place, len(names))]
     if wrong or not given:
         raise ValueError(
             f"features must be a list of at least one name or position among the columns of X ({', '.join(names)}); "

@@ -106,7 +106,11 @@ def _covariate(array, name):
     dims = [dim for dim in array.dims if dim not in ("chain", "draw", "probability")]
     if len(dims) != 1 or set(array.dims) < {"chain", "draw", "probability"}:
         raise ValueError(f"curves must have the dims chain, draw, new item and probability; got {array.dims}")
-    columns = {str(key): one.values for key, one in array.coords.items() if one.dims == (dims[0],) and key != dims[0]}
+    columns = {
+        str(key): coordinate.values
+        for key, coordinate in array.coords.items()
+        if coordinate.dims == (dims[0],) and key != dims[0]
+    }
     varying = [key for key, values in columns.items() if values.dtype.kind in "fiu" and len(np.unique(values)) > 1]
     if name is None and len(varying) == 1:
         [name] = varying

@@ -121,8 +121,8 @@ def contour(da, target, *, levels, color, **kwargs):
     draw, arrays = backend_of(target).contour, (da["x"].values, da["y"].values, da.values)
     if isinstance(target, list) or hasattr(target, "add_line"):
         return draw(*arrays, target, levels=levels, color=color, **kwargs)
-    for level, one in zip(levels, color, strict=True):  # other backends take only one colour
-        draw(*arrays, target, levels=[level], color=one, **kwargs)
+    for level, line_color in zip(levels, color, strict=True):  # other backends take only one colour
+        draw(*arrays, target, levels=[level], color=line_color, **kwargs)
     return None
 
 

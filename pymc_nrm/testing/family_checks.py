@@ -158,7 +158,7 @@ def _check_for_draws_alone(case, whole):
     names = [name for name, spec in case.family.hyperparameters.items() if spec.for_draws_alone]
     if names:
         other = case.local._replace(**{name: np.full_like(getattr(case.local, name), np.nan) for name in names})
-        values = [case.run(kernels.fresh_predictives)(one, whole, case.data, case.n) for one in (other, case.local)]
+        values = [case.run(kernels.fresh_predictives)(local, whole, case.data, case.n) for local in (other, case.local)]
         what = f"with another {' and '.join(names)}, which only draw_item may read, it is"
         assert_close("log_predictive", case.owner, what, *values, 0.0, 0.0)
 

@@ -33,7 +33,7 @@ def check_draws(case, rng, n_draws):
     assert_close("parameters_size", case.owner, "it is", parameters_size(case.local), sum(sizes), 0.0, 0.0)
     clusters = [np.arange(size) for size in (0, 1, (case.n + 1) // 2, case.n)]
     draws = [_Draws(case, items, rng, n_draws) for items in clusters]
-    messages = [_distribution_differences(one, other) for one, other in itertools.pairwise(draws)]
+    messages = [_distribution_differences(first, second) for first, second in itertools.pairwise(draws)]
     message = next(filter(None, messages), None)
     blamed = "draw_parameters or draw_item"
     if not lacking(case.owner, COMPONENT_PANEL):
@@ -84,19 +84,19 @@ def _at_origin(data):
     return data._replace(center=np.zeros_like(data.center)) if isinstance(data, Centred) else data
 
 
-def _distribution_differences(one, other):
+def _distribution_differences(first, second):
     """Return what is wrong with the draws of two clusters; None if nothing is.
 
     For densities p and q of pairs, the mean of ``q / (p + q)`` under p equals the mean of ``p / (p + q)`` under q,
     whatever the tails.
     """
     shares = []
-    for draws, rival in ((one, other), (other, one)):
+    for draws, rival in ((first, second), (second, first)):
         own = draws.pair_log_densities(draws.statistics)[0]
         shares.append(expit(draws.pair_log_densities(rival.statistics)[0] - own))
     if is_zero(shares[0] - shares[1]):
         return None
-    means, sizes = [share.mean() for share in shares], [len(draws.items) for draws in (one, other)]
+    means, sizes = [share.mean() for share in shares], [len(draws.items) for draws in (first, second)]
     return (
         f"draws of pairs from clusters of {sizes[0]} and {sizes[1]} items do not follow log_predictive: the overlap of "
         f"the two distributions is {means[0]:.6g} by draws of the first and {means[1]:.6g} by draws of the second"

@@ -258,7 +258,7 @@ def predictive_log_density(tree: Tree | Dendrogram, X: Any, X_new: Any, family: 
 def _without_values_per_item(family):
     """A family, or each family of a list, with None for hyperparameters that have one value per item of the data."""
     if isinstance(family, list):
-        return [_without_values_per_item(one) for one in family]
+        return [_without_values_per_item(member) for member in family]
     return family._replace(**dict.fromkeys(names_per_item(family)))
 
 

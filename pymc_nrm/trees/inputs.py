@@ -58,10 +58,10 @@ def family_and_data(family, X, argument="X", needs=NEEDS, user="Bayesian hierarc
 
 def check_numeric_family(family):
     """Check that an object, or each object of a list, is a family without tensors as hyperparameters."""
-    for one in family if isinstance(family, list) else [family]:
-        if not is_family(one):
-            raise TypeError(f"family must be a family such as NormalWishart(...); got {one!r}")
-        _reject_tensors(one)
+    for member in family if isinstance(family, list) else [family]:
+        if not is_family(member):
+            raise TypeError(f"family must be a family such as NormalWishart(...); got {member!r}")
+        _reject_tensors(member)
 
 
 def select_items(family, X, items):
@@ -106,7 +106,7 @@ def with_more_rows(family, X, new, argument):
         if not isinstance(new, list) or len(new) != len(family):
             raise ValueError(f"{argument} must be a list of {len(family)} data sets, one for each family; got {new!r}")
         sets = zip(family, [None] * len(new) if X is None else X, new, strict=True)
-        return [with_more_rows(*one, argument) for one in sets]
+        return [with_more_rows(*data_set, argument) for data_set in sets]
     new = as_rows(new, argument)
     if X is None:
         return new

@@ -30,8 +30,8 @@ class PresentValues:
     def __call__(self, variable):
         """Compute the value of a variable."""
         with np.errstate(all="ignore"):
-            for one in postorder(variable, self._needs, self._values):
-                self._values[one] = self._compute(one)
+            for current in postorder(variable, self._needs, self._values):
+                self._values[current] = self._compute(current)
         return self._values[variable]
 
     def shape(self, variable):
@@ -42,10 +42,10 @@ class PresentValues:
     def read_input(self, variable):
         """Return an input whose value, not only its shape, a variable depends on, or None if there is none."""
         seen = {}
-        for one in postorder(variable, self._reads, seen):
-            seen[one] = True
-            if one in self._given:
-                return one
+        for current in postorder(variable, self._reads, seen):
+            seen[current] = True
+            if current in self._given:
+                return current
         return None
 
     def _reads(self, variable):
@@ -71,12 +71,12 @@ class PresentValues:
             return shape if isinstance(node.op, Shape) else shape[node.op.i]
         if isinstance(node.op, CheckAndRaise):
             return self._values[node.inputs[0]]
-        return _perform(node, [self._values[one] for one in node.inputs])[variable.index]
+        return _perform(node, [self._values[operand] for operand in node.inputs])[variable.index]
 
 
 def _perform(node, values):
     if not hasattr(type(node.op), "perform"):
-        function = pytensor.function([one.type() for one in node.inputs], node.outputs)
+        function = pytensor.function([operand.type() for operand in node.inputs], node.outputs)
         return function(*values)
     storage = [[None] for _ in node.outputs]
     node.op.perform(node, values, storage)
@@ -102,8 +102,8 @@ class LabelFlow:
 
     def __call__(self, variable):
         """Numbers of the items on whose labels entries depend, or None; ``NotItemwise`` if labels may mix."""
-        for one in postorder(variable, self._followed, self._items):
-            self._items[one] = self._find(one)
+        for current in postorder(variable, self._followed, self._items):
+            self._items[current] = self._find(current)
         return self._items[variable]
 
     def static(self, variable):
@@ -136,8 +136,8 @@ class LabelFlow:
             if computed_by(variable, Shape | Shape_i) and self._shape_varies(variable.owner):
                 raise NotItemwise("a shape depends on the values of labels")
             return None
-        items = [self._items[one] for one in followed]
-        if all(one is None for one in items):
+        items = [self._items[operand] for operand in followed]
+        if all(array is None for array in items):
             return None
         if isinstance(variable.owner.op, CheckAndRaise):
             return items[0]
@@ -209,7 +209,7 @@ def terms_of(model, partition):
 
 def _check_all_rows(model, variable, partition):
     """Refuse factors on the log-probability of some rows, which would change the posterior of the partition."""
-    if any(isinstance(one.owner.op, MinibatchOp) for one in _computed(model, variable)):
+    if any(isinstance(ancestor.owner.op, MinibatchOp) for ancestor in _computed(model, variable)):
         raise ValueError(
             f"{variable.name!r} must not use pm.Minibatch, since it depends on the labels of partition "
             f"{partition.name!r}, whose step needs all rows. Pass all data; see the page about large data"
@@ -224,7 +224,7 @@ def _check_all_rows(model, variable, partition):
 
 def _computed(model, variable):
     graphs = [variable, *([model.rvs_to_values[variable]] if variable in model.rvs_to_values else [])]
-    return [one for one in ancestors(graphs) if one.owner is not None]
+    return [ancestor for ancestor in ancestors(graphs) if ancestor.owner is not None]
 
 
 def _transform_depends(model, variable, partition):
@@ -252,7 +252,7 @@ def _summands(graph, labels):
         return [graph]
     operation = node.op.scalar_op
     if isinstance(operation, Add):
-        return [part for one in node.inputs for part in _summands(one, labels)]
+        return [part for operand in node.inputs for part in _summands(operand, labels)]
     if isinstance(operation, Sub):
         return _summands(first, labels) + [-part for part in _summands(node.inputs[1], labels)]
     if isinstance(operation, Neg):
@@ -264,7 +264,7 @@ def _summands(graph, labels):
 
 def _multiples(node, labels):
     """Multiples of the summands of the only factor that depends on labels; empty if there are several such factors."""
-    dependent = [place for place, one in enumerate(node.inputs) if labels in set(ancestors([one]))]
+    dependent = [place for place, operand in enumerate(node.inputs) if labels in set(ancestors([operand]))]
     if len(dependent) > 1 or (dependent == [1] and isinstance(node.op.scalar_op, TrueDiv)):
         return []
     [place] = dependent

@@ -10,7 +10,7 @@ def postorder(variable, inputs_of, done):
     stack = [variable]
     while stack:
         last = stack[-1]
-        pending = [] if last in done else [one for one in inputs_of(last) if one not in done]
+        pending = [] if last in done else [source for source in inputs_of(last) if source not in done]
         if pending:
             stack.extend(pending)
             continue
@@ -25,7 +25,7 @@ def rebuilt(graphs, replaced):
     """
     changed = {}
     for node in toposort(graphs):
-        inputs = [changed.get(one, one) for one in node.inputs]
+        inputs = [changed.get(operand, operand) for operand in node.inputs]
         outputs = replaced(node, inputs)
         if outputs is None and any(new is not old for new, old in zip(inputs, node.inputs, strict=True)):
             outputs = node.clone_with_new_inputs(inputs, strict=False).outputs

@@ -38,10 +38,10 @@ def check_lengths(model, partition, parts, given, max_clusters):
             if not isinstance(node.op, Subtensor | AdvancedSubtensor):
                 continue
             base, *inputs = node.inputs
-            for axis, one in enumerate(unflatten_index_variables(inputs, node.op.idx_list)):
-                if isinstance(one, slice) or one.type.dtype == "bool" or labels not in set(ancestors([one])):
+            for axis, entry in enumerate(unflatten_index_variables(inputs, node.op.idx_list)):
+                if isinstance(entry, slice) or entry.type.dtype == "bool" or labels not in set(ancestors([entry])):
                     continue
-                values, length = np.asarray(present(one)), present.shape(base)[axis]
+                values, length = np.asarray(present(entry)), present.shape(base)[axis]
                 if length == max_clusters == len(given[labels]):
                     sampled, data = _sources(base, axis, length, model, present)
                     name = next(iter([*sampled, *data]), None)
@@ -171,26 +171,26 @@ def computed_by_slot(graphs):
 
 def _lifted(op, inputs):
     """Rewrite an elementwise function of entries with a common index as entries of a function, if it has this form."""
-    indexed = [one for one in inputs if computed_by(one, AdvancedSubtensor)]
-    if not indexed or any(one not in indexed and not all(one.type.broadcastable) for one in inputs):
+    indexed = [operand for operand in inputs if computed_by(operand, AdvancedSubtensor)]
+    if not indexed or any(operand not in indexed and not all(operand.type.broadcastable) for operand in inputs):
         return None
     first = indexed[0].owner
     shape = first.inputs[0].type.shape
-    for one in indexed:
-        same = one.owner.op == first.op and all(map(_same, one.owner.inputs[1:], first.inputs[1:]))
-        if not same or (len(indexed) > 1 and (one.owner.inputs[0].type.shape != shape or None in shape)):
+    for operand in indexed:
+        same = operand.owner.op == first.op and all(map(_same, operand.owner.inputs[1:], first.inputs[1:]))
+        if not same or (len(indexed) > 1 and (operand.owner.inputs[0].type.shape != shape or None in shape)):
             return None
     rows = first.outputs[0].type.shape
     if None not in (*shape, *rows) and np.prod(shape) > np.prod(rows):
         return None
     places = ["x"] * len(shape)
-    arguments = [one.owner.inputs[0] if one in indexed else one.dimshuffle(places) for one in inputs]
+    arguments = [operand.owner.inputs[0] if operand in indexed else operand.dimshuffle(places) for operand in inputs]
     function = _lifted(op, arguments)
     return first.op(op(*arguments) if function is None else function, *first.inputs[1:])
 
 
-def _same(one, other):
-    return one is other or (isinstance(one, Constant) and one.equals(other))
+def _same(first, second):
+    return first is second or (isinstance(first, Constant) and first.equals(second))
 
 
 class ItemTable:

@@ -52,13 +52,13 @@ def always_holds(condition):
         return isinstance(condition, Constant) and bool(np.all(condition.data))
     sources = entry_sources(condition)
     if sources is not None:
-        return all(always_holds(one) for one in sources)
+        return all(always_holds(source) for source in sources)
     if not isinstance(node.op, Elemwise):
         return False
     # A subclass may compute something else.
     scalar = type(node.op.scalar_op)
     if scalar is basic.AND:
-        return all(always_holds(one) for one in node.inputs)
+        return all(always_holds(operand) for operand in node.inputs)
     if scalar not in (basic.GT, basic.GE, basic.LT, basic.LE):
         return False
     larger, smaller = node.inputs if scalar in (basic.GT, basic.GE) else reversed(node.inputs)
@@ -74,19 +74,19 @@ def _bounds(variable):
         return Bounds(float(value.min()), float(value.max()), True, True) if finite else _ANY
     sources = entry_sources(variable)
     if sources is not None:
-        return _union([_bounds(one) for one in sources])
+        return _union([_bounds(source) for source in sources])
     node = variable.owner
     return _of_elements(node) if node is not None and isinstance(node.op, Elemwise) else _ANY
 
 
 def _union(parts):
-    low, high = min(one.low for one in parts), max(one.high for one in parts)
-    low_attained = any(one.low == low and one.low_attained for one in parts)
-    return Bounds(low, high, low_attained, any(one.high == high and one.high_attained for one in parts))
+    low, high = min(part.low for part in parts), max(part.high for part in parts)
+    low_attained = any(part.low == low and part.low_attained for part in parts)
+    return Bounds(low, high, low_attained, any(part.high == high and part.high_attained for part in parts))
 
 
 def _of_elements(node):
-    parts = [_bounds(one) for one in node.inputs]
+    parts = [_bounds(operand) for operand in node.inputs]
     scalar = type(node.op.scalar_op)
     if scalar in (basic.Cast, basic.Identity) and not node.outputs[0].type.dtype.startswith("float"):
         return _ANY
@@ -94,51 +94,51 @@ def _of_elements(node):
     return _ANY if rule is None else rule(*parts)
 
 
-def _is_positive(one):
-    return one.low > 0.0 or (one.low == 0.0 and not one.low_attained)
+def _is_positive(bounds):
+    return bounds.low > 0.0 or (bounds.low == 0.0 and not bounds.low_attained)
 
 
-def _reciprocal(one):
-    if not _is_positive(one):
+def _reciprocal(bounds):
+    if not _is_positive(bounds):
         return _ANY
-    low = 0.0 if one.high == math.inf else 1.0 / one.high
-    return Bounds(low, math.inf if one.low == 0.0 else 1.0 / one.low, one.high_attained, one.low_attained)
+    low = 0.0 if bounds.high == math.inf else 1.0 / bounds.high
+    return Bounds(low, math.inf if bounds.low == 0.0 else 1.0 / bounds.low, bounds.high_attained, bounds.low_attained)
 
 
-def _product(one, other):
+def _product(first, second):
     """Bounds of a product: its extremes are products of ends, and zero times infinity is zero."""
     corners = [
         Bounds(value := 0.0 if x == 0.0 or y == 0.0 else x * y, value, attained, attained)
-        for x, x_attained in ((one.low, one.low_attained), (one.high, one.high_attained))
-        for y, y_attained in ((other.low, other.low_attained), (other.high, other.high_attained))
+        for x, x_attained in ((first.low, first.low_attained), (first.high, first.high_attained))
+        for y, y_attained in ((second.low, second.low_attained), (second.high, second.high_attained))
         for attained in [(x_attained and y_attained) or (x == 0.0 and x_attained) or (y == 0.0 and y_attained)]
     ]
     return _union(corners)
 
 
 def _sum(*parts):
-    low, high = sum(one.low for one in parts), sum(one.high for one in parts)
-    return Bounds(low, high, all(one.low_attained for one in parts), all(one.high_attained for one in parts))
+    low, high = sum(part.low for part in parts), sum(part.high for part in parts)
+    return Bounds(low, high, all(part.low_attained for part in parts), all(part.high_attained for part in parts))
 
 
-def _negative(one):
-    return Bounds(-one.high, -one.low, one.high_attained, one.low_attained)
+def _negative(bounds):
+    return Bounds(-bounds.high, -bounds.low, bounds.high_attained, bounds.low_attained)
 
 
 # Bounds of an elementwise function, from the bounds of its arguments.
 _RULES = {
-    (basic.Exp, scalar_math.Softplus): lambda one: _POSITIVE,
-    (scalar_math.Sigmoid,): lambda one: Bounds(0.0, 1.0),
-    (basic.Abs, basic.Sqr): lambda one: _POSITIVE._replace(low_attained=not _is_positive(one)),
-    (basic.Sign,): lambda one: Bounds(1.0, 1.0, True, True) if _is_positive(one) else _ANY,
-    (basic.Sqrt, basic.Pow): lambda one, *others: _POSITIVE if _is_positive(one) else _ANY,
-    (basic.Cast, basic.Identity): lambda one: one,
+    (basic.Exp, scalar_math.Softplus): lambda x: _POSITIVE,
+    (scalar_math.Sigmoid,): lambda x: Bounds(0.0, 1.0),
+    (basic.Abs, basic.Sqr): lambda x: _POSITIVE._replace(low_attained=not _is_positive(x)),
+    (basic.Sign,): lambda x: Bounds(1.0, 1.0, True, True) if _is_positive(x) else _ANY,
+    (basic.Sqrt, basic.Pow): lambda x, *others: _POSITIVE if _is_positive(x) else _ANY,
+    (basic.Cast, basic.Identity): lambda x: x,
     (basic.Switch,): lambda condition, *parts: _union(parts),
     (basic.Neg,): _negative,
     (basic.Add,): _sum,
-    (basic.Sub,): lambda one, other: _sum(one, _negative(other)),
+    (basic.Sub,): lambda x, y: _sum(x, _negative(y)),
     (basic.Mul,): lambda *parts: functools.reduce(_product, parts),
-    (basic.TrueDiv,): lambda one, other: _product(one, _reciprocal(other)),
+    (basic.TrueDiv,): lambda x, y: _product(x, _reciprocal(y)),
     (basic.Reciprocal,): _reciprocal,
 }
 
@@ -188,7 +188,7 @@ def leaves(condition):
     reduced = isinstance(op, All) and condition.type.ndim == 0
     if not reduced and not isinstance(op, ScalarFromTensor | TensorFromScalar | MakeVector):
         return [condition]
-    return [leaf for one in node.inputs for leaf in leaves(one)]
+    return [leaf for operand in node.inputs for leaf in leaves(operand)]
 
 
 def _aligned(leaf, items, rows):
@@ -244,8 +244,8 @@ def _reaches_all_values(rv, transform):
         return transform is None
     value = transform.forward(rv, *rv.owner.inputs).type()
     graphs = [
-        [one.backward(value, *rv.owner.inputs), pt.as_tensor(one.log_jac_det(value, *rv.owner.inputs))]
-        for one in (transform, usual)
+        [candidate.backward(value, *rv.owner.inputs), pt.as_tensor(candidate.log_jac_det(value, *rv.owner.inputs))]
+        for candidate in (transform, usual)
     ]
     return equal_computations(*graphs)
 
@@ -277,7 +277,7 @@ class SlotFlow(LabelFlow):
 
     def static(self, variable):
         """Return the value of a constant index; data may change."""
-        if any(isinstance(one, SharedVariable) for one in ancestors([variable])):
+        if any(isinstance(ancestor, SharedVariable) for ancestor in ancestors([variable])):
             raise NotItemwise("slots are selected by an index that may change")
         return super().static(variable)
 
@@ -306,8 +306,8 @@ class SlotFlow(LabelFlow):
             len(axes) == 1
             and np.array_equal(slots.ravel(), np.arange(self._max_clusters))
             and axes[0] < len(index)
-            and all(self._items.get(one) is None for one in node.inputs[1:])
-            and not any(not isinstance(one, slice) and one.type.dtype == "bool" for one in index)
+            and all(self._items.get(operand) is None for operand in node.inputs[1:])
+            and not any(not isinstance(entry, slice) and entry.type.dtype == "bool" for entry in index)
             and not isinstance(index[axes[0]], slice)
             and self._is_labels(index[axes[0]])
         )
@@ -320,7 +320,7 @@ class SlotFlow(LabelFlow):
         if sources is None and isinstance(node.op, CheckAndRaise):
             sources = node.inputs[:1]
         if sources is not None:
-            return all(self._is_labels(one) for one in sources)
+            return all(self._is_labels(source) for source in sources)
         if not isinstance(node.op, Elemwise) or not isinstance(node.op.scalar_op, Cast):
             return False
         dtype = np.dtype(variable.type.dtype)

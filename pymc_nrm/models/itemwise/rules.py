@@ -81,41 +81,43 @@ def grouped(items):
 def picked(base, items, index, known, flow):
     """Items on whose labels the entries of ``base[index]`` depend."""
     # Along an axis where all entries of the base depend on the same label, any index gives the same item.
-    if any(known.get(part) is not None for one in index if isinstance(one, slice) for part in _parts(one)):
+    if any(known.get(part) is not None for entry in index if isinstance(entry, slice) for part in _parts(entry)):
         raise NotItemwise("the bounds of a slice depend on labels")
-    arrays = [one for one in index if not isinstance(one, slice)]
-    if any(one.type.dtype == "bool" for one in arrays):
+    arrays = [entry for entry in index if not isinstance(entry, slice)]
+    if any(entry.type.dtype == "bool" for entry in arrays):
         return _picked_by_mask(items, index, known, flow)
-    group = max((one.type.ndim for one in arrays), default=0)
+    group = max((entry.type.ndim for entry in arrays), default=0)
     found = []
     if items is not None:
-        places = tuple(_place(one, items.shape[axis], group, flow) for axis, one in enumerate(index))
+        places = tuple(_place(entry, items.shape[axis], group, flow) for axis, entry in enumerate(index))
         found.append(items[places])
-    labelled = [known[one] for one in arrays if known.get(one) is not None]
+    labelled = [known[entry] for entry in arrays if known.get(entry) is not None]
     if labelled:
         found.append(_at_group(combine(labelled, "indexing"), index, group, base.type.ndim))
     return [combine(found, "indexing")]
 
 
-def _parts(one):
-    return [part for part in (one.start, one.stop, one.step) if part is not None]
+def _parts(entry):
+    return [part for part in (entry.start, entry.stop, entry.step) if part is not None]
 
 
-def _place(one, length, group, flow):
+def _place(entry, length, group, flow):
     """The numpy index of one axis; for an axis of length one, all entries have the same item."""
-    if isinstance(one, slice):
+    if isinstance(entry, slice):
         if length == 1:
             return slice(None)
-        return slice(*[None if part is None else int(flow.static(part)) for part in (one.start, one.stop, one.step)])
+        return slice(
+            *[None if part is None else int(flow.static(part)) for part in (entry.start, entry.stop, entry.step)]
+        )
     if length == 1:
         return np.zeros((1,) * group, dtype="int64") if group else 0
-    value = np.asarray(flow.static(one))
+    value = np.asarray(flow.static(entry))
     return value if value.ndim else int(value)
 
 
 def _at_group(items, index, group, ndim):
     """Place axes of the index as numpy does: at the first array if all arrays are adjacent, else in front."""
-    places = [axis for axis, one in enumerate(index) if not isinstance(one, slice)]
+    places = [axis for axis, entry in enumerate(index) if not isinstance(entry, slice)]
     adjacent = places == list(range(places[0], places[0] + len(places)))
     before = places[0] if adjacent else 0
     after = ndim - len(places) - before
@@ -124,22 +126,22 @@ def _at_group(items, index, group, ndim):
 
 
 def _picked_by_mask(items, index, known, flow):
-    if items is None or any(one is not None for one in known.values()):
+    if items is None or any(array is not None for array in known.values()):
         raise NotItemwise("a mask depends on labels")
     places, axis = [], 0
-    for one in index:
-        width = one.type.ndim if not isinstance(one, slice) and one.type.dtype == "bool" else 1
+    for entry in index:
+        width = entry.type.ndim if not isinstance(entry, slice) and entry.type.dtype == "bool" else 1
         if width > 1 and set(items.shape[axis : axis + width]) == {1}:
             raise NotItemwise(_MASKED)
-        places.append((one, axis))
+        places.append((entry, axis))
         axis += width
     shape = list(items.shape)
     values = []
-    for one, start in places:
-        if isinstance(one, slice):
-            values.append(_place(one, shape[start], 0, flow))
+    for entry, start in places:
+        if isinstance(entry, slice):
+            values.append(_place(entry, shape[start], 0, flow))
             continue
-        value = np.asarray(flow.static(one))
+        value = np.asarray(flow.static(entry))
         whole = value.shape if value.dtype == bool else (None,)
         for offset, length in enumerate(whole):
             if shape[start + offset] == 1 and length is not None:
@@ -152,16 +154,16 @@ def _picked_by_mask(items, index, known, flow):
 
 def written(inputs, items, index, known, replaces, flow):
     """Items on whose labels the entries of a tensor depend after some entries were set or increased."""
-    if any(one is not None for one in known.values()):
-        if all(isinstance(one, slice) or known.get(one) is not None for one in index):
+    if any(array is not None for array in known.values()):
+        if all(isinstance(entry, slice) or known.get(entry) is not None for entry in index):
             raise NotItemwise("labels determine which entries of a tensor are set, so these depend on all labels")
         raise NotItemwise("labels are part of an index that determines which entries of a tensor are set")
     places = []
-    for one in index:
-        parts = _parts(one) if isinstance(one, slice) else [one]
+    for entry in index:
+        parts = _parts(entry) if isinstance(entry, slice) else [entry]
         values = iter([np.asarray(flow.static(part)) for part in parts])
-        if isinstance(one, slice):
-            bounds = [None if part is None else int(next(values)) for part in (one.start, one.stop, one.step)]
+        if isinstance(entry, slice):
+            bounds = [None if part is None else int(next(values)) for part in (entry.start, entry.stop, entry.step)]
             places.append(slice(*bounds))
         else:
             places.append(next(values))
@@ -179,7 +181,7 @@ def written(inputs, items, index, known, replaces, flow):
 def items_of_outputs(op, node, items, flow):
     """Items on whose labels the entries of outputs depend; ``items`` has None for inputs that depend on no label."""
     # An operation without a rule may mix all entries of all inputs, which is harmless if all depend on the same item.
-    item = only_item([one for one in items if one is not None])
+    item = only_item([array for array in items if array is not None])
     if item is None:
         raise _without_rule(op)
     return [np.full((1,) * getattr(output.type, "ndim", 0), item) for output in node.outputs]
@@ -211,7 +213,7 @@ def _without_rule(op):
 
 def _first_only(op, items):
     """Items on whose labels the entries of the first input depend, if no other input depends on labels."""
-    if items[0] is None or any(one is not None for one in items[1:]):
+    if items[0] is None or any(array is not None for array in items[1:]):
         raise _without_rule(op)
     return items[0]
 
@@ -226,7 +228,7 @@ def _padded(items, ndim):
 
 @items_of_outputs.register(Elemwise)
 def _elemwise(op, node, items, flow):
-    found = combine([one for one in items if one is not None], _name(op))
+    found = combine([array for array in items if array is not None], _name(op))
     return [found for _ in node.outputs]
 
 
@@ -263,14 +265,14 @@ def _alloc(op, node, items, flow):
 
 @items_of_outputs.register(MakeVector)
 def _make_vector(op, node, items, flow):
-    return [np.array([FREE if one is None else int(one) for one in items])]
+    return [np.array([FREE if array is None else int(array) for array in items])]
 
 
 @items_of_outputs.register(Join)
 def _join(op, node, items, flow):
     parts = []
-    for variable, one in zip(node.inputs, items, strict=True):
-        part = np.full((1,) * variable.type.ndim, FREE) if one is None else one
+    for variable, array in zip(node.inputs, items, strict=True):
+        part = np.full((1,) * variable.type.ndim, FREE) if array is None else array
         shape = list(part.shape)
         shape[op.axis] = flow.shape(variable)[op.axis]
         parts.append(np.broadcast_to(part, shape))
@@ -326,7 +328,9 @@ def _dot(op, node, items, flow):
 def _product(op, items):
     """Items on whose labels the entries of a product of matrices, the last two axes, depend."""
     summed = zip(items, (-1, -2), strict=True)
-    sides = [uniform_along(one, [one.ndim + axis], _runs_over_items(op)) for one, axis in summed if one is not None]
+    sides = [
+        uniform_along(array, [array.ndim + axis], _runs_over_items(op)) for array, axis in summed if array is not None
+    ]
     return combine(sides, _name(op))
 
 
@@ -335,11 +339,11 @@ def _blockwise(op, node, items, flow):
     if isinstance(op.core_op, Dot):
         return [_padded(_product(op.core_op, items), node.outputs[0].type.ndim)]
     batches = []
-    for one, signature in zip(items, op.inputs_sig, strict=True):
-        if one is not None:
-            core = range(one.ndim - len(signature), one.ndim)
+    for array, signature in zip(items, op.inputs_sig, strict=True):
+        if array is not None:
+            core = range(array.ndim - len(signature), array.ndim)
             reason = f"{_name(op.core_op)} combines labels of different items"
-            batches.append(uniform_along(one, core, reason).squeeze(tuple(core)))
+            batches.append(uniform_along(array, core, reason).squeeze(tuple(core)))
     found = combine(batches, _name(op.core_op))
     return [
         np.expand_dims(_padded(found, output.type.ndim - len(signature)), tuple(range(-len(signature), 0)))
@@ -372,7 +376,7 @@ def _scan(op, node, items, flow):
     states = [
         *zip(op.inner_mitsot_grouped(inputs), op.outer_mitsot(node.inputs), op.inner_mitsot_outs(outputs), strict=True),
         *zip(
-            [[one] for one in op.inner_sitsot(inputs)],
+            [[state] for state in op.inner_sitsot(inputs)],
             op.outer_sitsot(node.inputs),
             op.inner_sitsot_outs(outputs),
             strict=True,
@@ -384,7 +388,7 @@ def _scan(op, node, items, flow):
         raise NotItemwise("labels cannot be traced through the states or the number of steps of a scan")
     found, given = {}, {}
     stepwise = [*zip(op.inner_seqs(inputs), op.outer_seqs(node.inputs), strict=True)]
-    stepwise += [(one, outer) for inner, outer, _ in states for one in inner]
+    stepwise += [(state, outer) for inner, outer, _ in states for state in inner]
     for inner, outer in stepwise:
         given[inner] = flow.present(outer)[0]
         found[inner] = None if of[outer] is None else uniform_along(of[outer], [0], "Scan combines items")[0]
@@ -393,15 +397,15 @@ def _scan(op, node, items, flow):
     before = None
     while before != _as_lists(found):
         before = _as_lists(found)
-        inside = flow.within({one: of_one for one, of_one in found.items() if of_one is not None}, given)
+        inside = flow.within({variable: array for variable, array in found.items() if array is not None}, given)
         for inner, _, out in states:
-            known = [of_one for of_one in (inside(out), *[found[one] for one in inner]) if of_one is not None]
+            known = [array for array in (inside(out), *[found[state] for state in inner]) if array is not None]
             if known:
                 found.update(dict.fromkeys(inner, combine(known, "Scan")))
     last = [found[inner[0]] for inner, _, _ in states] + [inside(out) for out in new]
     return [
-        np.full((1,) * output.type.ndim, FREE) if one is None else np.expand_dims(one, 0)
-        for one, output in zip(last, node.outputs, strict=True)
+        np.full((1,) * output.type.ndim, FREE) if array is None else np.expand_dims(array, 0)
+        for array, output in zip(last, node.outputs, strict=True)
     ]
 
 
