@@ -25,9 +25,9 @@ _RELATIVE, _ABSOLUTE = 1e-8, 1e-8
 def check_lengths(model, partition, parts, given, max_clusters):
     """Check that arrays indexed by labels are long enough for the largest label, since machine code may not check.
 
-    Variables that the model samples must not be longer either: no label would reach their last entries.  Data may be
-    longer, and so may arrays indexed by more than labels.  If there are as many items as slots, lengths cannot
-    distinguish them: names of dimensions must differ, and variables without a dimension are returned.
+    Variables that the model samples must not be longer either: no label would reach their last entries.  Data and
+    constants may be longer, and so may arrays indexed by more than labels.  If there are as many items as slots,
+    lengths cannot distinguish them: names of dimensions must differ, and variables without a dimension are returned.
     """
     labels, unnamed = model.rvs_to_values[partition], set()
     dim_of_items = (model.named_vars_to_dims.get(partition.name) or (None,))[0]
