@@ -17,6 +17,7 @@ from pymc_nrm.kernels.generic import kernel, lacking
 from pymc_nrm.kernels.kernel_cache import class_fingerprint, source_fingerprint
 from pymc_nrm.kernels.kernel_op import register_numba, symbolic_pullback
 from pymc_nrm.kernels.special import copy_row
+from pymc_nrm.models.prepared import fixed_fields, prepared_data
 from pymc_nrm.models.values import computed_by, constant_value
 
 # Sums of clusters take at most 16 MB.
@@ -63,11 +64,13 @@ def shapes_of_fields(family, d):
     ]
 
 
-def marginal_likelihood(family, X, labels):
-    """Symbolic log-likelihood of constant data X (n, d); its gradient costs no more than the value."""
+def marginal_likelihood(family, value, labels):
+    """Symbolic log-likelihood of constant data (n, d) or (n,); its gradient costs no more than the value."""
     # NUTS evaluates it many times for one partition: sums over the items of clusters are kept until labels change, and
     # the result until hyperparameters change, which another step may sample.
-    data = prepare_data(family, X)
+    value = pt.as_tensor(value)
+    X = value.data.reshape(len(value.data), -1)
+    data = prepared_data(family, X, fixed_fields(family, {}), value)
     memory = _memory(family, *X.shape)
     return _likelihood(MarginalLikelihood, localise(family, data), data, labels.astype("int64"), *memory)
 

@@ -32,6 +32,7 @@ from pymc_nrm.models.marginal_likelihood import (
 )
 from pymc_nrm.models.missing_entries import add_missing_entries, gaps_of
 from pymc_nrm.models.partition import PartitionRV
+from pymc_nrm.models.prepared import fixed_fields, prepared_data
 from pymc_nrm.models.random_variables import printed_names, register_numba, with_conditions
 from pymc_nrm.models.values import (
     as_observed,
@@ -211,17 +212,21 @@ class Mixture(Distribution):
             with naming(title):
                 family = complete(family, X)
             full = _full_shape(partition, family, *X.shape)
-            with naming(title):
-                prepare_data(full, X)
             missing = not hasattr(X, "tocsr") and bool(np.isnan(X).any())
             draws_missing = missing and draws_gaps(type(family))
+            observed = as_observed(observed, values)
+            with naming(title):
+                if draws_missing:
+                    prepare_data(full, X)
+                else:
+                    prepared_data(full, X, fixed_fields(full, pm.modelcontext(None).rvs_to_values), observed)
             if draws_missing and rows is not None:
                 raise ValueError(
                     f"{title} must have no NaN if rows is given; {type(family).__name__} draws missing values only for "
                     "items with one row. Omit these rows, or use NormalGamma"
                 )
             kwargs["dtype"] = "float64" if missing or family.continuous else "int64"
-            observed, shape = as_observed(observed, values), values.shape
+            shape = values.shape
         model = pm.modelcontext(None)
         dims = _checked_dims(name, dims, shape, model)
         start = kwargs.pop("initval", None) if observed is None else None
@@ -410,7 +415,7 @@ def _mixture_logp(op, values, rng, size, labels, *hyperparameters, **kwargs):
     if op.kind.takes_trees:
         log_probability = tree_families.symbolic_log_likelihood(family, indices, X)
     elif isinstance(known := without_casts(value), Constant) and has_marginal_likelihood(family):
-        log_probability = marginal_likelihood(family, known.data.reshape(len(known.data), -1), indices)
+        log_probability = marginal_likelihood(family, known, indices)
     elif (gaps := gaps_of(value)) and gaps.are_fixed and has_marginal_likelihood(family):
         log_probability = likelihood_with_gaps(family, gaps, indices)
     else:

@@ -3,11 +3,15 @@
 from itertools import compress
 
 import numpy as np
+from pytensor.graph.basic import Constant
+from pytensor.graph.traversal import graph_inputs
+from pytensor.tensor.random.type import RandomType
 
 from pymc_nrm.families.base import localise, prepare_data
 from pymc_nrm.families.gaps import filled_data
 from pymc_nrm.families.product import NoData, NoRows, product, product_data
 from pymc_nrm.models.missing_entries import gaps_of
+from pymc_nrm.models.prepared import prepared_data
 from pymc_nrm.models.rvs import family_of, n_items, rows_of
 from pymc_nrm.models.values import kernel_family
 from pymc_nrm.partitions.grouped import Grouped, grouped_rows
@@ -38,7 +42,13 @@ class PartitionParts:
         per_item = [["n" in spec.core for spec in family.hyperparameters.values()] for family in families]
         self.data_vary = [any(compress(part, [*own, True])) for part, own in zip(varies, per_item, strict=True)]
         self._vary = [any(part) for part in varies]
-        self._gaps = [gaps_of(X) for *_, X in self._split(self._values.graphs)[1:]]
+        graphs = self._split(self._values.graphs)[1:]
+        self._gaps = [gaps_of(X) for *_, X in graphs]
+        own = [family_of(rv) for rv in mixtures]
+        self._fixed = [
+            list(map(_is_fixed, *fields))
+            for fields in zip(own, families, [part[:-1] for part in graphs], varies, strict=True)
+        ]
         self._forget()
 
     def _split(self, values):
@@ -86,13 +96,27 @@ class PartitionParts:
 
     def _prepare(self, k, family, X):
         if self._gaps[k] is None:
-            return prepare_data(family, X)
+            return prepared_data(family, X, self._fixed[k], self._split(self._values.graphs)[1 + k][-1])
         places = self._gaps[k].rows_and_columns
         if self._known[k] is None:
             known = X.copy()
             known[places] = np.nan
             self._known[k] = prepare_data(family, known)
         return filled_data(family, X, places, self._known[k])
+
+
+def _is_fixed(own, field, graph, varies):
+    """Whether a hyperparameter of a mixture is constant, True, or sampled, False, or neither, None.
+
+    ``field`` stands in place of the mixture's own, and ``graph`` is what it is with data for observed variables.
+    """
+    if varies or (_is_random(own) and not _is_random(field)):
+        return False
+    return True if all(isinstance(origin, Constant) for origin in graph_inputs([graph])) else None
+
+
+def _is_random(graph):
+    return any(isinstance(origin.type, RandomType) for origin in graph_inputs([graph]))
 
 
 class ChunkedParts:
