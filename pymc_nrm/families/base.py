@@ -86,7 +86,10 @@ def canonical(family):
 
 @generic
 def prepare_data(family, X):
-    """Check data, an array or sparse matrix (n, d), and put them into a NamedTuple that kernels read."""
+    """Check data, an array or sparse matrix (n, d), and put them into a NamedTuple that kernels read.
+
+    The result depends on the data, hyperparameters that are constant or have values per item, and shapes of others.
+    """
     raise NotImplementedError
 
 

@@ -219,7 +219,9 @@ class Mixture(Distribution):
                 if draws_missing:
                     prepare_data(full, X)
                 else:
-                    prepared_data(full, X, fixed_fields(full, pm.modelcontext(None).rvs_to_values), observed)
+                    # In the type in which the model has them.
+                    as_read = X.astype("float64") if hasattr(X, "tocsr") or X.dtype.kind == "f" else X
+                    prepared_data(full, as_read, fixed_fields(full, pm.modelcontext(None).rvs_to_values), observed)
             if draws_missing and rows is not None:
                 raise ValueError(
                     f"{title} must have no NaN if rows is given; {type(family).__name__} draws missing values only for "
