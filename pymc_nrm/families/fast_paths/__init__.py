@@ -6,6 +6,7 @@ from pymc_nrm.families.fast_paths import (
     multinomial_dirichlet,
     normal_gamma,
     normal_regression,
+    normal_wishart,
     poisson_gamma,
 )
 
@@ -15,5 +16,6 @@ __all__ = [
     "multinomial_dirichlet",
     "normal_gamma",
     "normal_regression",
+    "normal_wishart",
     "poisson_gamma",
 ]

@@ -12,7 +12,7 @@ from pymc_nrm.families.shared.factors import draw_inverse_wishart, invert_factor
 from pymc_nrm.families.shared.moments import centred_product, sample_location
 from pymc_nrm.kernels.generic import exact_kernel, kernel
 from pymc_nrm.kernels.lanes import LANES
-from pymc_nrm.kernels.pairs import add_pairs, divide_pairs, multiply_pairs, split_at, split_product
+from pymc_nrm.kernels.pairs import add_pairs, divide_pairs, multiply_pairs
 from pymc_nrm.kernels.special import cholesky_update, digamma, log_rising_factorial
 
 # A pivot below this share of its diagonal entry has fewer than about ten digits, and is recomputed in pairs of doubles.
@@ -321,49 +321,6 @@ def set_constants(family, n, d, cache):
     cache[0] = total + math.log(product)
     cache[1] = half
     cache[2] = ratio
-
-
-@kernel
-def update_plane(family, statistics, cache, x_1, x_2, large_1, large_2, unit_1, unit_2, sign):
-    """Rank-one update of statistics and cache for d = 2, without loops; False if the cache would lose digits.
-
-    Numbers are passed instead of the data, since passing arrays costs time; the grid is that of the data.
-    """
-    kappa_n = family.kappa + statistics[0]
-    high_1, low_1 = split_at(x_1, large_1)
-    high_2, low_2 = split_at(x_2, large_2)
-    high_11, low_11 = split_product(x_1, x_1, 1.5 * unit_1 * unit_1)
-    high_21, low_21 = split_product(x_2, x_1, 1.5 * unit_2 * unit_1)
-    high_22, low_22 = split_product(x_2, x_2, 1.5 * unit_2 * unit_2)
-    statistics[0] += sign
-    statistics[1] += sign * high_1
-    statistics[2] += sign * high_2
-    statistics[3] += sign * high_11
-    statistics[4] += sign * high_21
-    statistics[5] += sign * high_22
-    statistics[6] += sign * low_1
-    statistics[7] += sign * low_2
-    statistics[8] += sign * low_11
-    statistics[9] += sign * low_21
-    statistics[10] += sign * low_22
-    step = sign / (kappa_n + sign)
-    weight = kappa_n * step
-    kappa_n += sign
-    mean_1, mean_2, w_11, w_21, w_22 = cache[3], cache[4], cache[5], cache[6], cache[7]
-    v_1, v_2 = x_1 - mean_1, x_2 - mean_2
-    y_1, y_2 = w_11 * v_1, w_21 * v_1 + w_22 * v_2
-    s_1 = 1.0 + weight * y_1 * y_1
-    s_2 = s_1 + weight * y_2 * y_2
-    if not (s_1 > _LEAST_LEFT and s_2 > _LEAST_LEFT * s_1):
-        return False
-    root_1, root_2 = math.sqrt(1.0 / s_1), math.sqrt(1.0 / (s_1 * s_2))
-    w_11, w_21, w_22 = w_11 * root_1, (w_21 * s_1 - weight * y_2 * y_1 * w_11) * root_2, w_22 * s_1 * root_2
-    half, ratio = 0.5 * (family.nu + statistics[0] + 1.0), kappa_n / (kappa_n + 1.0)
-    cache[0] = math.log((half - 1.0) * ratio / math.pi * (w_11 * w_22))
-    cache[1], cache[2] = half, ratio
-    cache[3], cache[4] = mean_1 + step * v_1, mean_2 + step * v_2
-    cache[5], cache[6], cache[7] = w_11, w_21, w_22
-    return True
 
 
 @kernel
