@@ -408,7 +408,7 @@ def test_labels_of_all_rows_on_disk(tmp_path, monkeypatch, caplog):
     monkeypatch.setattr(zarr.Array, "__setitem__", lambda *a: write(*a, until=0))
     with pytest.raises(OSError, match="labels of draw 0 of chain 0 .* No space left on device"):
         run("fuller")
-    with pytest.raises(ValueError, match="labels must be a new folder; got .*whole', which already exists"):
+    with pytest.raises(ValueError, match="labels must be a new folder; got .*whole'"):
         run("whole")
     with pm.Model() as model, pytest.raises(ValueError, match="labels must be None for a model without rows in chunks"):
         nrm.Partition("z", measure, n=3)
@@ -429,7 +429,7 @@ def test_blocks_share_the_grid_of_scores(block_rows):
 
 def test_totals_of_rows_are_not_given():
     rows = nrm.Chunks(np.array([[1, 2], [3, 4]]))
-    with pytest.raises(ValueError, match="total of MultinomialDirichlet must be None for rows in chunks.*got 3"):
+    with pytest.raises(ValueError, match="total of MultinomialDirichlet must be None.*got 3"):
         mixture_of(nrm.MultinomialDirichlet(1.0, total=3), rows)
     with pytest.raises(NotImplementedError, match="NormalRegression has hyperparameters for each item"):
         mixture_of(nrm.NormalRegression(np.ones((2, 1)), [0.0], np.eye(1), 2.0, 1.0), nrm.Chunks([1.0, 2.0]))

@@ -92,11 +92,9 @@ def test_a_copy_is_all_that_is_read_after_the_first_time(tmp_path, monkeypatch):
 def test_copies_that_cannot_be_made(tmp_path, monkeypatch):
     """Errors name the argument, and nothing is left of the folder."""
     X, folder, client = in_four_places(), tmp_path / "copy", object()
-    with pytest.raises(
-        ValueError, match="copy must be None with a client, whose workers keep what they have read; got"
-    ):
+    with pytest.raises(ValueError, match="copy must be None with a client.*; got"):
         nrm.Chunks(X, copy=folder, client=client)
-    with pytest.raises(ValueError, match=f"copy must be a new folder; got '{tmp_path}', which already exists"):
+    with pytest.raises(ValueError, match=f"copy must be a new folder; got '{tmp_path}'"):
         nrm.Chunks(X, copy=tmp_path)
     with pytest.raises(TypeError, match="copy must be the path of a folder; got True"):
         nrm.Chunks(X, copy=True)

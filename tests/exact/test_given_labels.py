@@ -170,7 +170,7 @@ def test_few_known_labels_are_told(n_known, options, caplog):
 
 
 def test_columns_that_are_not_there():
-    with pytest.raises(ValueError, match=r"known must be labels or the name of a column of df, \['a'\]; got 'species'"):
+    with pytest.raises(ValueError, match=r"known must be .*\['a'\]; got 'species'"):
         nrm.mixture_model(pd.DataFrame({"a": [1.0, 2.5]}), known="species")
 
 

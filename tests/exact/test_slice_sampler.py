@@ -145,7 +145,7 @@ def test_a_measure_that_is_not_of_gibbs_type_is_refused():
         join = np.log(np.arange(n + 1.0) ** 2 + 1.0)
         return Weights(join, np.cumsum(join) - join)
 
-    with pytest.raises(NotImplementedError, match="Squared does not weigh clusters by their size minus a constant"):
+    with pytest.raises(NotImplementedError, match="Squared does not weigh clusters by their size"):
         make_step(Squared(1.0))
 
 
@@ -165,5 +165,5 @@ def test_a_family_without_component_densities_is_refused():
     with pm.Model():
         z = nrm.Partition("z", nrm.DirichletProcess(1.0), n=4)
         nrm.Mixture("x", z, Mute(*SMALL["PoissonGamma"].family), observed=SMALL["PoissonGamma"].X)
-        with pytest.raises(NotImplementedError, match="Mute has no add_component_densities, which SliceSampler needs"):
+        with pytest.raises(NotImplementedError, match="Mute has no add_component_densities.*SliceSampler"):
             nrm.SliceSampler([z])

@@ -121,7 +121,7 @@ def test_a_wrong_cache_is_noticed_after_updates():
 @pytest.mark.slow
 def test_parameters_in_the_wrong_place_are_noticed():
     change = {conjugate.restore_parameters: lambda value, *_: value + 0.5}
-    with pytest.raises(CheckError, match="add_component_densities or restore_parameters of Wrong is wrong"):
+    with pytest.raises(CheckError, match="add_component_densities .* of Wrong is wrong"):
         check_family(spoilt(NORMAL, change), POINTS, compiled=False)
 
 
@@ -163,7 +163,7 @@ def test_whole_numbers_that_overflow_when_compiled_are_noticed():
 
     family = spoilt(POISSON, {})
     conjugate.log_marginal.register(type(family))(log_marginal)
-    with pytest.raises(CheckError, match="log_marginal of Wrong is wrong: its compiled value differs from Python"):
+    with pytest.raises(CheckError, match="log_marginal of Wrong is wrong: .*compiled"):
         check_family(family, COUNTS)
 
 
@@ -175,13 +175,13 @@ def test_wrong_totals_are_noticed(wrong):
         conjugate.draw_item(MultinomialDirichlet(f.alpha, wrong(f.total)), p, rng, item, row)
 
     family = spoilt(MultinomialDirichlet(1.0), {conjugate.draw_item: draw_item})
-    with pytest.raises(CheckError, match="draw_item of Wrong is wrong: .*the total of items that it draws is"):
+    with pytest.raises(CheckError, match="draw_item of Wrong is wrong: .*the total of items"):
         check_family(family, COUNTS, compiled=False)
 
 
 def test_densities_that_read_what_is_for_draws_alone_are_noticed():
     change = {base.log_predictive: lambda value, f, cache, data, i: value + 0.0 * f.total[i]}
-    with pytest.raises(CheckError, match="log_predictive of Wrong is wrong: with another total, which only draw_item"):
+    with pytest.raises(CheckError, match="log_predictive of Wrong is wrong: .*another total"):
         check_family(spoilt(MultinomialDirichlet(1.0), change), COUNTS, compiled=False)
 
 
@@ -192,7 +192,7 @@ def test_a_family_without_a_required_function_is_refused():
     class Waiting(NamedTuple):
         rate: Any = 1.0
 
-    with pytest.raises(NotImplementedError, match="Waiting has no prepare_data and no statistics_size.*check_family"):
+    with pytest.raises(NotImplementedError, match="Waiting has no prepare_data and no statistics_size"):
         check_family(Waiting(), COUNTS)
 
 

@@ -47,7 +47,7 @@ def test_normal_gamma_from_data_follows_the_units():
     np.testing.assert_allclose(scaled.mu, 10 * family.mu + 5)
     np.testing.assert_allclose(scaled.beta, 100 * family.beta)
     for wrong in ([[1.0], [1.0]], [[1.0], [np.nan]]):
-        with pytest.raises(ValueError, match="^X must have (columns that vary|at least two values in every column)"):
+        with pytest.raises(ValueError, match="^X must have (columns that vary|at least two values)"):
             NormalGamma.from_data(wrong)
 
 

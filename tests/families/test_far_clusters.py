@@ -156,7 +156,7 @@ def test_data_beyond_doubles_are_refused(name):
     X = separated(12, 2, 0.0, False)
     X[7, 1] = 1e12
     problem = Problem(name, X)
-    with pytest.raises(ValueError, match=r"data of 'x': item 7, feature 1 .* 1e\+12, .* NaN.*larger (beta|Psi)"):
+    with pytest.raises(ValueError, match=r"'x': item 7, feature 1 .* 1e\+12, .*larger (beta|Psi)"):
         check_resolution(problem.local, problem.data, "data of 'x'")
     X[7, 1] = 1e10
     problem = Problem(name, X)

@@ -101,6 +101,5 @@ test_refused = refused(
 
 
 def test_rows_in_chunks_are_refused():
-    message = "LogNormalGamma does not support rows in chunks; pass Chunks of logarithms"
-    with pytest.raises(NotImplementedError, match=message):
+    with pytest.raises(NotImplementedError, match="LogNormalGamma does not support .*Chunks of logarithms"):
         mixture_of(nrm.LogNormalGamma([1.0], 0.0, 1.0, 1.0, 1.0), nrm.Chunks(np.ones((30, 1))))

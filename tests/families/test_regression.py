@@ -90,7 +90,7 @@ def test_covariates_are_arrays_data_or_mixtures():
     np.testing.assert_array_equal(*drawn)
     with graph:
         pm.set_data({"x": np.full(12, np.nan)})
-        with pytest.raises(ValueError, match=r"covariates of NormalRegression .* got nan at position \(0, 2\)"):
+        with pytest.raises(ValueError, match=r"covariates of NormalRegression .* nan at .*\(0, 2\)"):
             nrm.MarginalGibbs([graph["z"]], rng=1)
 
 

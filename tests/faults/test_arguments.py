@@ -76,7 +76,7 @@ def test_results(function, idata, kind, message, model):
 @pytest.mark.parametrize("function", OF_MODELS)
 @pytest.mark.parametrize("bad", [None, "model"])
 def test_models(function, bad):
-    with pytest.raises(TypeError, match="model must be a pymc.Model: pass model=, or call inside .*; got"):
+    with pytest.raises(TypeError, match="model must be a pymc.Model: pass model=.*; got"):
         function(IDATA, bad)
 
 
@@ -243,9 +243,7 @@ test_dimensions_of_a_mixture = refused(
 def test_whole_numbers_beyond_doubles():
     assert plain_values(nrm.PoissonGamma([2**70], 1.0)).alpha == plain_values(nrm.PoissonGamma(2**70, 1.0)).alpha
     for alpha in (2**1025, [2**1025], [2**1025, 1.0]):
-        with pytest.raises(
-            ValueError, match="alpha of PoissonGamma must be at most 1.8e308 in absolute value; got a larger"
-        ):
+        with pytest.raises(ValueError, match="alpha of PoissonGamma must be at most 1.8e308"):
             plain_values(nrm.PoissonGamma(alpha, 1.0))
 
 
@@ -256,7 +254,7 @@ def test_covariances_beyond_doubles():
     with pytest.raises(ValueError, match="data of 'x' cannot be drawn: .* Choose mu nearer to the data"):
         nrm.sample_posterior_predictive(IDATA, model, random_seed=1)
     measures = nrm.sample_random_measure(IDATA, model, random_seed=1)
-    with pytest.raises(ValueError, match="density of 'x' cannot be computed: .* Choose mu nearer to the data"):
+    with pytest.raises(ValueError, match="density of 'x' cannot be computed: .*mu nearer"):
         nrm.measure_density(measures, model, np.full((1, 2), 1e9))
 
 
@@ -290,14 +288,14 @@ OF_LIKELIHOODS = [
 def test_prior_mean_too_far_for_squares(function, is_constant):
     model = mixture_of(lambda: FAMILY._replace(mu=1e300 if is_constant else pm.Normal("mu", 0.0, 1.0)), X, MEASURE)
     draws = xr.DataTree.from_dict({"posterior": POSTERIOR.assign(mu=1e300 * POSTERIOR.alpha)})
-    with pytest.raises(ValueError, match="mu of NormalGamma must be within 1e.140 of the median .* got 1e.300"):
+    with pytest.raises(ValueError, match="mu of NormalGamma must be within 1e.140 .*got 1e.300"):
         function(draws, model)
 
 
 @pytest.mark.parametrize("function", OF_LIKELIHOODS)
 def test_data_too_large_for_squares(function):
     model = mixture_of(FAMILY, X * 1e155, MEASURE)
-    with pytest.raises(ValueError, match="data of 'x': item .* overflow.  Give the data in larger units"):
+    with pytest.raises(ValueError, match="data of 'x': item .* overflow.*larger units"):
         function(IDATA, model)
 
 

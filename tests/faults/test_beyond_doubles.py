@@ -131,7 +131,7 @@ test_prior_means_too_far_from_the_data = refused(
     (WISHART, "NormalWishart must be within 2.2e.10 of the median 0 of feature 0"),
     (WISHART._replace(mu=[0, 0, 1e12], kappa=1e300), "NormalWishart must be within 8.2e.09 .* 0 of feature 2"),
     (WISHART._replace(kappa=1e-300), "NormalWishart must be within 1e.140 of the median 0 of feature 0"),
-    match="^mu of {}: doubles resolve no more; got (1e.300|1e.12|-1e.141)$",
+    match="^mu of {}: .*; got (1e.300|1e.12|-1e.141)$",
 )
 
 

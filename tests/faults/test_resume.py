@@ -169,7 +169,7 @@ def test_damaged_files_of_a_chain(half_done, fixed, expected_fixed, damage, mess
 )
 def test_damaged_and_missing_files_of_a_run(half_done, fixed, name, damage, error, message):
     damage(half_done / name)
-    with pytest.raises(error, match=f"its file {name} is {message}; delete the folder and begin again"):
+    with pytest.raises(error, match=f"its file {name} is {message}; delete the folder"):
         nrm.resume(half_done, **AGAIN, **fixed)
 
 
@@ -178,13 +178,13 @@ def test_another_model(half_done, fixed):
         with model:
             nrm.resume(half_done, step=[step([model["z"]], **kwargs)], **AGAIN)
 
-    with pytest.raises(ValueError, match=r"cannot be resumed with other model or data: data of 'x' was \w+ when it"):
+    with pytest.raises(ValueError, match=r"other model or data: data of 'x' was \w+ when"):
         resume(make_model(counts=COUNTS + 1, fixed=True))
     with pytest.raises(ValueError, match=r"other model or data: variable 'z' was \w+ when it began"):
         resume(make_model())
-    with pytest.raises(ValueError, match="other steps: MarginalGibbs of z was .* and is nothing now. Give the step"):
+    with pytest.raises(ValueError, match="other steps: MarginalGibbs of z was .* is nothing now"):
         resume(make_model(fixed=True), step=nrm.SplitMerge)
-    with pytest.raises(ValueError, match=r"other steps: options of MarginalGibbs of z was .*None.* and is .*3.* now"):
+    with pytest.raises(ValueError, match=r"options of MarginalGibbs of z was .*None.* is .*3"):
         resume(make_model(fixed=True), n_items=3)
     # Or else the next pm.sample would seem to be that of this run.
     assert keeper_of_clusters.get() is None
@@ -196,21 +196,21 @@ def test_other_options_of_a_step_for_hyperparameters(tmp_path):
 
     with mixture_of(nrm.PoissonGamma(1.0, 1.0), COUNTS, lambda: nrm.DirichletProcess(pm.Gamma("alpha", 2, 1))) as model:
         nrm.sample(5, checkpoint=tmp_path / "run", callback=stop_at(0, 3), **OPTIONS, **EVERY_DRAW, **steps(5))
-        with pytest.raises(ValueError, match="options of LearnedGibbs of alpha_log__ was .*5.* and is .*6.* now"):
+        with pytest.raises(ValueError, match="options of LearnedGibbs of alpha_log__ was .*5.* is .*6"):
             nrm.resume(tmp_path / "run", **steps(6))
 
 
 def test_other_versions(half_done, fixed, monkeypatch):
     real = fingerprint.metadata.version
     monkeypatch.setattr(fingerprint.metadata, "version", lambda name: "1.0" if name == "numpy" else real(name))
-    with pytest.raises(ValueError, match=f"other software: numpy was {real('numpy')} when it began, and is 1.0 now"):
+    with pytest.raises(ValueError, match=f"numpy was {real('numpy')} .*and is 1.0 now"):
         nrm.resume(half_done, **AGAIN, **fixed)
 
 
 def test_two_processes_do_not_sample_one_chain(half_done, fixed, monkeypatch):
     monkeypatch.setattr(chain_files, "_SECONDS_FOR_LOCK", 0.1)
     other = ChainFiles(half_done, 1)
-    with pytest.raises(RuntimeError, match=f"chain 1 .* is being sampled by another process .process {os.getpid()}"):
+    with pytest.raises(RuntimeError, match=f"chain 1 .* another process .process {os.getpid()}"):
         nrm.resume(half_done, **AGAIN, **fixed)
     other.close()
 
@@ -218,7 +218,7 @@ def test_two_processes_do_not_sample_one_chain(half_done, fixed, monkeypatch):
 def test_wrong_arguments(half_done, fixed, tmp_path):
     with pytest.raises(ValueError, match="draws must be at least 30, those of the run; got 29"):
         nrm.resume(half_done, 29, **fixed)
-    with pytest.raises(ValueError, match="leave out thin, which stays as it was when the run began; got thin=60"):
+    with pytest.raises(ValueError, match="leave out thin, .*; got thin=60"):
         nrm.resume(half_done, thin=60, **AGAIN, **fixed)
     for checkpoint in (None, 5, ""):
         with pytest.raises(TypeError, match=f"checkpoint must be the path of a folder; got {checkpoint!r}"):

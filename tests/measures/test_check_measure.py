@@ -93,7 +93,7 @@ def test_whole_numbers_that_overflow_when_compiled_are_noticed():
             offset = 0.0 if factorial < 0 else 1e-3
             return base.log_joint_term(DirichletProcess(self.alpha), n, log_u) + offset
 
-    with pytest.raises(CheckError, match="log_joint_term of Wrong is wrong: its compiled value differs from Python"):
+    with pytest.raises(CheckError, match="log_joint_term of Wrong is wrong: .*compiled"):
         check_measure(Wrong(1.5))
 
 

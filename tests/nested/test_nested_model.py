@@ -179,7 +179,7 @@ def test_families_must_fit():
         z = nrm.Partition("z", nrm.DirichletProcess(1.0), n=5)
         t = nrm.NestedPartition("t", nrm.DirichletProcess(1.0), 2, n=5)
         h = nrm.NestedPartition("h", nrm.DirichletProcess(1.0), 2, nrm.HierarchicalDirichletProcess(1.0, 1.0), n=5)
-        with pytest.raises(TypeError, match="must be a tree family .* or NestedPartition 't' needs weights"):
+        with pytest.raises(TypeError, match="must be a tree family .*'t' needs weights"):
             nrm.Mixture("a", t, wishart, observed=Y)
         for partition in (z, h):
             with pytest.raises(TypeError, match="must be a NestedPartition without weights"):
@@ -197,7 +197,7 @@ def test_families_must_fit():
         with pytest.raises(TypeError, match="'h' is not a Partition"):
             nrm.MarginalGibbs([h])
         pm.Normal("other", h[:, 0].sum())
-        with pytest.raises(ValueError, match="'other' must not depend on the labels of nested partition 'h'"):
+        with pytest.raises(ValueError, match="'other' must not depend on .*nested partition 'h'"):
             nrm.NestedGibbs([h])
 
 
@@ -253,7 +253,7 @@ def test_known_tables():
 
 def test_what_is_refused_elsewhere():
     with make_model("known paths") as model:
-        with pytest.raises(ValueError, match="must be a NestedPartition with a random tree; 'h' has known paths"):
+        with pytest.raises(ValueError, match="random tree; 'h' has known paths"):
             nrm.published.PublishedNestedGibbs([model["h"]], corrected=True)
         with pytest.raises(TypeError, match="must be a NestedPartition without weights"):
             nrm.Mixture("y", model["h"], nrm.NormalDiffusion(np.zeros(3), 1.0, np.eye(3), 5.0), observed=X)

@@ -369,17 +369,17 @@ def test_groups_of_new_items_are_needed():
     ):
         with pytest.raises(ValueError, match="new_paths must have the groups of the new items"):
             predict()
-        with pytest.raises(ValueError, match="one row for each of the 3 new items, or one row for all; got 2"):
+        with pytest.raises(ValueError, match="one row for each of the 3 new items.*; got 2"):
             predict(new_paths=["a", "b"])
         with pytest.raises(ValueError, match=r"new_paths must have shape \(n,\) or \(n, 1\)"):
             predict(new_paths=[["a", "b"]])
         predict(new_paths=["a"])
-    with pytest.raises(ValueError, match="new_paths must have one row, the group of the item; got 0 rows"):
+    with pytest.raises(ValueError, match="new_paths must have one row.*; got 0 rows"):
         nrm.predictive_density(draws, model, B[2:4])
     with pytest.raises(ValueError, match="new_paths must be None unless there are new_items"):
         nrm.sample_posterior_predictive(draws, model, new_paths=["a"])
     flat = mixture_of(nrm.BernoulliBeta(0.6, 0.6), B[:3])
     labels = xr.Dataset({"z": (("chain", "draw", "item"), [[[0, 0, 1]]])})
     for predict in (nrm.log_predictive_density, nrm.predictive_density, nrm.cluster_probabilities):
-        with pytest.raises(ValueError, match="new_paths must be None, since 'z' is no NestedPartition with known"):
+        with pytest.raises(ValueError, match="new_paths must be None, since 'z' is no NestedPartition"):
             predict(labels, flat, B[:1], new_paths=["a"])

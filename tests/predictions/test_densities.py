@@ -148,7 +148,7 @@ def test_several_mixtures():
     assert both.labels.values.tolist() == [0, 1, -1]
     one = cluster_probabilities(idata, model, {"y": [1]}, estimate)
     assert one.probability.values.max() < 0.7
-    with pytest.raises(ValueError, match=r"X_new must be a dict with data of one or more of the mixtures \['x', 'y'\]"):
+    with pytest.raises(ValueError, match=r"X_new must be a dict .*\['x', 'y'\]"):
         cluster_probabilities(idata, model, [1], estimate)
     with pytest.raises(ValueError, match=r"got \['q'\]"):
         cluster_probabilities(idata, model, {"q": [1]}, estimate)

@@ -233,7 +233,7 @@ def test_columns_of_a_table_in_place_of_those_of_the_model():
     np.testing.assert_allclose(table["mass"]["mean"].sort_index(), df["mass"].groupby(LABELS).mean())
     assert table["place"].columns.tolist() == ["sea", "land"] and table["place"]["land"][1] == 1.0
     assert table["code"]["2"].tolist() == [1.0, 0.0, 0.0] and table["wings"].columns.tolist() == ["yes"]
-    with pytest.raises(ValueError, match="data must have a row for each of the 24 items, .* got 23 rows"):
+    with pytest.raises(ValueError, match="data must have a row .*24 items, .* got 23 rows"):
         nrm.describe_clusters(draws_of(LABELS), model, LABELS, data=df.head(23))
     named = draws_of(LABELS).assign_coords(item=np.arange(N))
     with pytest.raises(ValueError, match="with the names and in the order of the draws"):
@@ -472,7 +472,7 @@ def test_nodes_and_components_of_a_tree():
     ].tolist() == pytest.approx([1 / 3] * 2)
     with pytest.raises(ValueError, match="level must be a whole number between 1 and 2; got 3"):
         nrm.describe_clusters(draws, model, level=3)
-    with pytest.raises(ValueError, match="components must be False for 't', a nested partition without weights"):
+    with pytest.raises(ValueError, match="components must be False for 't', a nested partition"):
         nrm.describe_clusters(draws, model, components=True)
     weighted, draws = nested_model(X, weights=nrm.HierarchicalDirichletProcess(1.0, 1.0))
     assert nrm.describe_clusters(draws, weighted).title == "8 rows in 8 clusters, the components of the tree"

@@ -225,5 +225,5 @@ test_wrong_rows = refused(
 def test_nested_partitions_have_no_rows():
     with pm.Model():
         t = nrm.NestedPartition("t", nrm.DirichletProcess(1.0), 1, nrm.HierarchicalDirichletProcess(1.0, 1.0), n=4)
-        with pytest.raises(ValueError, match="rows of Mixture 'x' must be None, since 't' is not a flat Partition"):
+        with pytest.raises(ValueError, match="rows of Mixture 'x' must be None, since 't' is not"):
             nrm.Mixture("x", t, OF_AGE, observed=RESPONSE, rows=PATIENTS)

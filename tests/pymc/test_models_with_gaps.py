@@ -82,12 +82,12 @@ def test_errors():
         family = nrm.NormalWishart(MU, 1.0, PSI, NU)
         with pytest.raises(ValueError, match="finite, without infinite"):
             nrm.Mixture("x", z, family, observed=np.where(np.isnan(X), np.inf, X))
-    with pytest.raises(ValueError, match=r"no NaN; got one in row 1, column 1\. NormalWishart takes missing values in"):
+    with pytest.raises(ValueError, match=r"no NaN; got one in row 1, column 1\. NormalWishart"):
         nrm.trees.bhc(X, family, nrm.DirichletProcess(1.0))
     with pm.Model():
         rows = nrm.Chunks(X[:4])
         z = nrm.Partition("z", nrm.DirichletProcess(1.0), rows=rows)
-        with pytest.raises(ValueError, match=r"rows in chunks must have no NaN; got one in row 1, column 1\."):
+        with pytest.raises(ValueError, match=r"in chunks must have no NaN; got one in row 1, column 1"):
             nrm.Mixture("x", z, family, observed=rows)
     with pm.Model() as changed:
         z = nrm.Partition("z", nrm.DirichletProcess(1.0), n=len(X))
@@ -96,7 +96,7 @@ def test_errors():
     with pytest.raises(ValueError, match=r"NaN where they had NaN .* they differ at \[3, 0\]"):
         nrm.compute_log_likelihood(as_posterior(), changed, progressbar=False)
     with make_model() as model:
-        with pytest.raises(TypeError, match=r"vars must be variables of missing entries, .*\['x_missing'\]; got \[z\]"):
+        with pytest.raises(TypeError, match=r"vars must be .*\['x_missing'\]; got \[z\]"):
             nrm.MissingGibbs([model["z"]])
         pm.Normal("y", model["x"][:, 0], 1.0, observed=np.zeros(len(X)))
         with pytest.raises(ValueError, match="'y' depends on 'x'"):

@@ -333,7 +333,7 @@ def table(**columns):
 
 def test_numbers_in_text_of_a_matrix():
     text = np.where(np.arange(N) == 7, "?", NUMBERS)
-    with pytest.raises(TypeError, match=r"column 'b' must hold finite numbers or be missing; got '\?' \(1 row\)"):
+    with pytest.raises(TypeError, match=r"column 'b' must hold .*; got '\?' \(1 row\)"):
         nrm.gaussian_mixture(table(b=text))
     with pytest.raises(TypeError, match="column 'b' must hold numbers to be numeric; got text"):
         nrm.gaussian_mixture(table(b=CITIES))

@@ -283,7 +283,7 @@ def test_elicited_priors_stand_for_measures(name, prior):
 
 @pytest.mark.parametrize("name", BUILDS)
 def test_classes_of_measures_are_refused(name):
-    with pytest.raises(TypeError, match=r"measure must have its hyperparameters, as in DirichletProcess\(alpha=...\)"):
+    with pytest.raises(TypeError, match=r"measure must have .*DirichletProcess\(alpha=...\)"):
         BUILDS[name](nrm.DirichletProcess)
 
 

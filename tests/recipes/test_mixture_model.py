@@ -78,9 +78,7 @@ def test_counts_with_far_more_zeros_than_poisson_ones_warn():
         warnings.simplefilter("error")
         nrm.mixture_model(counts, kinds=dict.fromkeys(counts, "count"))
     inflated = counts.assign(b=counts["b"] * (rng.random(60) > 0.4))
-    with pytest.warns(
-        UserWarning, match=r"zeros than a Poisson .*: 'b' \(4\d%, expected 0%\)\. .*'zero or positive'"
-    ) as caught:
+    with pytest.warns(UserWarning, match=r"'b' \(4\d%, expected 0%\)\. .*'zero or positive'") as caught:
         nrm.mixture_model(inflated, kinds=dict.fromkeys(counts, "count"))
     assert caught[0].filename == __file__
 
@@ -100,7 +98,7 @@ def test_positive_columns_share_covariances_with_numeric_ones():
         np.testing.assert_array_equal(nrm.table_data(model, df.head(2))["numeric"][:, 1], income[:2])
     gaps = nrm.mixture_model(df.assign(income=np.where(np.arange(N) == 3, np.nan, income)), kinds=kinds)
     assert gaps.coords["numeric_missing_entry"] == ("3, income",)
-    with pytest.raises(ValueError, match="n_components must be None with columns of the kind 'positive'"):
+    with pytest.raises(ValueError, match="n_components must be None with .*'positive'"):
         nrm.mixture_model(df, kinds=kinds, n_components=1)
     with pytest.raises(ValueError, match="column 'income' must be above 0"):
         nrm.table_data(model, df.assign(income=0.0))
@@ -121,9 +119,9 @@ def test_columns_that_are_zero_or_positive():
     np.testing.assert_array_equal(data["zero_or_positive_count"][:, 0], visits)
     new = nrm.table_data(model, df.tail(2))
     assert {name: values.shape for name, values in new.items()} == dict.fromkeys(data, (2, 1))
-    with pytest.raises(ValueError, match="column 'spending' must be at least 0 to be zero or positive; got -1"):
+    with pytest.raises(ValueError, match="column 'spending' must be at least 0 .*; got -1"):
         nrm.mixture_model(df.assign(spending=-1.0 * presence), kinds={"spending": "zero or positive"})
-    with pytest.raises(ValueError, match="must be above 0 to be positive, .* got 0. 'zero or positive' takes zeros"):
+    with pytest.raises(ValueError, match="must be above 0 .*got 0. 'zero or positive'"):
         nrm.mixture_model(df, kinds={"spending": "positive"})
 
 

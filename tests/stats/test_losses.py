@@ -139,7 +139,7 @@ def test_draws_in_place_of_the_estimate(kind):
     draws = {xr.DataArray: array, xr.Dataset: posterior}.get(kind, xr.DataTree.from_dict({"posterior": posterior}))
     labels = xr.DataArray([0, 0, 1], dims="item")
     for estimate in (labels, labels.to_dataset(name="labels"), [0, 0, 1]):
-        with pytest.raises(TypeError, match=f"estimate must be labels.*; got draws in a {kind.__name__}: .*, idata"):
+        with pytest.raises(TypeError, match=f"estimate must be labels.*; got .*{kind.__name__}"):
             stats.expected_loss(draws, estimate)
 
 

@@ -50,7 +50,7 @@ def test_columns_of_tables_are_left_out(rng):
         np.testing.assert_array_equal(stats.component_draws(unnamed), stats.levels(draws).sel(level=1))
     for without in (draws.drop_vars("column"), whole.drop_vars("column").drop_attrs()):
         assert "n_components" not in stats.partition_quantities(without.isel(column=[0]))
-    with pytest.raises(ValueError, match="must hold a nested partition with weights: there is no column table_0"):
+    with pytest.raises(ValueError, match="nested partition with weights: .*no column table_0"):
         stats.component_draws(draws)
 
 
@@ -72,7 +72,7 @@ def test_functions_for_partitions_point_to_those_for_trees(rng):
     draws = random_draws(rng)
     draws.attrs["nested_partition"] = 3
     for idata, name in ((result(draws), None), (result(draws), "h"), (draws, None)):
-        with pytest.raises(ValueError, match=r"h is a nested partition: consensus_tree and .* levels\(idata, 'h'\)"):
+        with pytest.raises(ValueError, match=r"h is a nested partition: .*levels\(idata, 'h'\)"):
             stats.point_estimate(idata, var_name=name)
     np.testing.assert_array_equal(
         stats.point_estimate(stats.levels(draws).sel(level=1))["labels"].shape, len(draws.animal)

@@ -315,9 +315,9 @@ def test_levels_of_draws_and_trees(rng):
     assert perfect.sizes["level"] == 2
     for name in ("purity", "normalized_mutual_information", "adjusted_rand", "f_measure"):
         np.testing.assert_allclose(perfect[name], 1.0)
-    with pytest.raises(ValueError, match=r"truth must have shape \(8,\), one class for each item; got shape \(7,\)"):
+    with pytest.raises(ValueError, match=r"truth must have shape \(8,\).*; got shape \(7,\)"):
         stats.level_agreement(draws, truth[:, 1:])
-    with pytest.raises(ValueError, match=r"truth must be an ItemTree or have shape \(L, n\); got shape \(8,\)"):
+    with pytest.raises(ValueError, match=r"truth must be .*shape \(L, n\); got shape \(8,\)"):
         stats.level_agreement(draws, truth[0])
 
 
