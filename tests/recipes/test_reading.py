@@ -204,7 +204,7 @@ def test_whole_numbers_are_counts_where_one_poisson_cluster_is_likelier():
     counts[0] = spread[0] = 0
     df = pd.DataFrame({"count": counts, "spread": spread, "far": counts + 100, "gaps": counts.astype(float)})
     df.loc[5, "gaps"] = np.nan
-    assert nrm.column_kinds(df)["kind"].tolist() == ["count", "numeric", "numeric", "numeric"]
+    assert nrm.column_kinds(df)["kind"].tolist() == ["count", "numeric", "numeric", "count"]
     # Few different values for their rows.
     assert nrm.column_kinds(pd.concat([df] * 2))["kind"].tolist()[0] == "categorical"
 

@@ -55,29 +55,23 @@ def allowed_numbers(content, name, kind):
     values = content.values
     check = _CHECKS.get(kind)
     if check is not None:
-        check(name, values, values[~np.isnan(values)])
+        check(name, values[~np.isnan(values)])
     return values
 
 
-def _check_binary(name, values, known):
+def _check_binary(name, known):
     if not np.isin(known, (0.0, 1.0)).all():
         wrong = known[~np.isin(known, (0.0, 1.0))][0]
         raise ValueError(f"column {name!r} must be 0, 1, booleans or missing to be binary; got {wrong:g}")
 
 
-def _check_count(name, values, known):
-    if len(known) < len(values):
-        raise ValueError(
-            f"column {name!r} must be complete to be a count; {len(values) - len(known)} of {len(values)} values "
-            f"are missing. Leave out these rows by df.dropna(subset={name!r}), fill them in, or make the column "
-            "numeric"
-        )
+def _check_count(name, known):
     if not ((known >= 0) & (known == np.floor(known))).all():
         wrong = known[(known < 0) | (known != np.floor(known))][0]
         raise ValueError(f"column {name!r} must be whole numbers of at least 0 to be a count; got {wrong:g}")
 
 
-def _check_positive(name, values, known):
+def _check_positive(name, known):
     if not (known > 0.0).all():
         instead = f" {ZERO_OR_POSITIVE!r} takes zeros" if (known >= 0.0).all() else ""
         raise ValueError(
@@ -86,12 +80,12 @@ def _check_positive(name, values, known):
         )
 
 
-def _check_zero_or_positive(name, values, known):
+def _check_zero_or_positive(name, known):
     if not (known >= 0.0).all():
         raise ValueError(f"column {name!r} must be at least 0 to be zero or positive; got {known[known < 0.0][0]:g}")
 
 
-# Of each kind of numbers that does not allow them all: a function of the name, all values and those that are known.
+# Of each kind of numbers that does not allow them all: a function of the name and of the values that are known.
 _CHECKS = {
     BINARY: _check_binary,
     COUNT: _check_count,

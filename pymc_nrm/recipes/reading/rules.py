@@ -164,7 +164,7 @@ def few_values(facts):
 
 def counts(facts):
     """Whole numbers from 0 that one Poisson cluster describes better than one normal cluster: others it would tile."""
-    if not facts.is_whole or facts.different[0] not in (0, 1) or facts.has_gaps:
+    if not facts.is_whole or facts.different[0] not in (0, 1):
         return None
     if evidence_of_counts(facts.known) > 0:
         return Proposal(COUNT, "whole numbers that spread as counts do", True)
