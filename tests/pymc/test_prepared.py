@@ -15,12 +15,13 @@ from helpers import mixture_of
 from pytensor.compile.mode import Mode
 
 import pymc_nrm as nrm
+from pymc_nrm.common.checks import known_value
 from pymc_nrm.common.supports import Hyperparameter
 from pymc_nrm.families.base import Dense, conjugate_family
 from pymc_nrm.models import marginal_likelihood, mixture, parts, prepared
 from pymc_nrm.models.learned_priors import learned_priors
 from pymc_nrm.models.rvs import mixtures_of
-from pymc_nrm.models.values import Values, without_casts
+from pymc_nrm.models.values import Values
 
 X = np.random.default_rng(1).normal([0.0, 5.0], size=(6, 2))
 WISHART = nrm.NormalWishart([0.0, 1.0], 0.3, [[1.5, 0.4], [0.4, 1.0]], 5.0)
@@ -108,17 +109,6 @@ def test_arrays_that_change_after_the_model_is_made():
     np.testing.assert_array_equal(found.values, expected[0].values)
 
 
-def test_no_array_is_that_of_a_constant():
-    bits = np.array([[1, 0], [0, 1], [1, 1]])
-    model = mixture_of(nrm.BernoulliBeta(1.0, 1.0), bits)
-    constant = without_casts(model.rvs_to_values[model["x"]])
-    before = data_of(model).values.copy()
-    assert not np.shares_memory(data_of(model).values, constant.data)
-    constant.data[:] = 1.0
-    np.testing.assert_array_equal(data_of(model).values, 1.0)
-    np.testing.assert_array_equal(data_of(mixture_of(nrm.BernoulliBeta(1.0, 1.0), bits)).values, before)
-
-
 def test_data_and_covariates_that_are_set(calls):
     with pm.Model() as model:
         z = nrm.Partition("z", nrm.DirichletProcess(1.0), n=6)
@@ -159,21 +149,6 @@ def test_hyperparameters_that_a_preparation_reads():
         np.testing.assert_array_equal(data_of(model, w=X[:, :1] + shift).values[:, 0], X[:, 0] + shift)
 
 
-def test_covariates_that_are_data_of_another_mixture():
-    """They are a random variable, but their values are constant."""
-
-    def model_of(covariates):
-        with pm.Model() as model:
-            z = nrm.Partition("z", nrm.DirichletProcess(1.0), n=6)
-            w = nrm.Mixture("w", z, nrm.NormalGamma(0.0, 1.0, 2.0, 1.0), observed=covariates)
-            nrm.Mixture("x", z, nrm.NormalRegression(w, [0.0], [[1.0]], 2.0, 1.0), observed=X[:, 1])
-        return model
-
-    for covariates in (X[:, 0], X[:, 0] * 2):
-        _, _, (_, found) = parts_of(model_of(covariates[:, None])).prepared({})
-        np.testing.assert_array_equal(found.values[:, 0], covariates)
-
-
 @conjugate_family(
     hyperparameters={"alpha": Hyperparameter(("L",), "positive"), "shift": Hyperparameter((), "real")},
     continuous=True,
@@ -186,11 +161,21 @@ class Shifted(NamedTuple):
     shift: Any
 
     def prepare_data(self, values):
+        shift = known_value(self.shift)
+        if shift is None:
+            return None
         length = self.alpha.type.shape[0] if hasattr(self.alpha, "type") else len(self.alpha)
-        return Dense(np.asarray(values) * length + np.asarray(getattr(self.shift, "data", self.shift)))
+        return Dense(values * length + shift)
 
     def log_likelihood(self, values, labels):
         return values.sum()
+
+
+class AsTheyAre(Shifted):
+    """Data whose preparation returns the array that it is given."""
+
+    def prepare_data(self, values):
+        return Dense(values)
 
 
 def test_families_of_users():
@@ -198,6 +183,23 @@ def test_families_of_users():
         model = mixture_of(lambda n=length, to=shift: Shifted(pm.LogNormal("alpha", 0.0, 1.0, shape=n), to), X[:, 0])
         for one in (model, mixture_of(Shifted(np.ones(length), shift), X[:, 0])):
             np.testing.assert_array_equal(data_of(one).values, X[:, :1] * length + shift)
+
+
+def test_hyperparameters_that_are_observed():
+    """They are random variables, but their values are constant."""
+    for shift in (0.0, 5.0):
+        model = mixture_of(lambda to=shift: Shifted(np.ones(2), pm.Normal("shift", observed=to)), X[:, 0])
+        np.testing.assert_array_equal(data_of(model).values, X[:, :1] * 2 + shift)
+
+
+def test_no_array_is_that_of_a_constant():
+    model = mixture_of(AsTheyAre(np.ones(2), 0.0), X[:, 0])
+    # As in the process of a chain, where the data of the constant are the first to be prepared.
+    prepared._OF_CONSTANTS.clear()
+    assert not np.shares_memory(data_of(model).values, model.rvs_to_values[model["x"]].data)
+    model.rvs_to_values[model["x"]].data[:] = 1.0
+    np.testing.assert_array_equal(data_of(model).values, 1.0)
+    np.testing.assert_array_equal(data_of(mixture_of(AsTheyAre(np.ones(2), 0.0), X[:, 0])).values, X[:, :1])
 
 
 def test_threads():
