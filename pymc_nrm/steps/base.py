@@ -45,7 +45,7 @@ def common_statistics(counts, log_u, log_joint, number):
 
 
 def first_values(model, point):
-    """Values of hyperparameters where chains begin."""
+    """Initial values of the hyperparameters."""
     # Later ones are drawn given the default labels, a single cluster, and make chains on few items lose clusters.
     return {value.name: point[value.name] for value in continuous_values(model)}
 
@@ -56,10 +56,10 @@ _STARTS_FROM_UNITS = 5
 class LabelStep(Step):
     """Base of the steps that sample the labels of one variable."""
 
-    # What the step samples, and the kind of all of these.
+    # What the step samples, in messages, and the kind of partition that all of them have.
     samples, samples_words = "Partition", "partitions"
     general_kind = Flat
-    # Kinds of partitions that the step samples, and those built on them, and how well it suits these.
+    # Kinds of partitions that the step samples, with kinds that are built on them, and its competence for them.
     kinds = (Ordered,)
     _competence_for_partitions = Competence.COMPATIBLE
     # Generic functions that a family of components must implement.
@@ -106,7 +106,7 @@ class LabelStep(Step):
 
     @classmethod
     def _steps_without(cls, family_class):
-        """Names of other steps for such partitions whose needs a family meets."""
+        """Names of other steps for such partitions that the family has all functions for."""
         return []
 
     def compile(self, model, point, compile_kwargs):
@@ -150,8 +150,8 @@ class PartitionStep(LabelStep):
     """Base of the steps that sample one partition.
 
     A step first draws u exactly given the partition, then moves the partition given u; this leaves their joint
-    distribution invariant.  Draws pass on only the labels in the point.  Every step sums the statistics from the data
-    again, so that rounding errors do not accumulate and a chain can continue from any draw.
+    distribution invariant.  Only the labels in the point pass from draw to draw.  Each draw sums the statistics from
+    the data again, so that rounding errors do not accumulate and a chain can resume from any draw.
 
     Subclasses define ``name``, ``stats_dtypes_shapes`` and ``calls(rng, n, table, family, data)``, which yields the
     kernel and the options of each call of a draw.  A kernel takes ``rng, state, weights, family, data, options`` and
@@ -214,11 +214,11 @@ class PartitionStep(LabelStep):
         """Check the weights of clusters that were drawn, at construction and in each draw."""
 
     def _starts_from_data(self, point):
-        """Whether a chain leaves the start at a point, that of nobody, for one that is found in the data."""
+        """Whether a chain replaces the point by a start from the data: only a default start, which no user passed."""
         return is_default_start(point[self.partition.name])
 
     def start(self, rng, table, family, data):
-        """Labels to start from: those of a start of few items, or of chains on some of many."""
+        """Initial labels: for many items from chains on a sample of them."""
         if not self.partition.opens_clusters:
             return self._start_from_units(rng, table, family, data)
         if is_many(len(table.moment) - 1):
@@ -233,13 +233,13 @@ class PartitionStep(LabelStep):
         return self.start(self.rng, table, family, data)
 
     def start_of_few(self, rng, table, family, data):
-        """Labels of items that join clusters one after the other."""
+        """Initial labels for few items, assigned to clusters one item at a time."""
         return join_in_turn(rng, table, family, data)
 
     def _start_from_units(self, rng, table, family, data):
-        """Labels of items that join, one after the other, the clusters of the units of every start: the best of some.
+        """Initial labels from the clusters of units of every start: the best of five random orders of the other items.
 
-        The order of items may decide which cluster is the wide one, and updates of single items hardly undo that.
+        The order may decide which cluster becomes the wide one, and updates of single items seldom reverse it.
         """
         first = self.partition.units_of_every_start()
         first = first[first < len(table.moment) - 1]
@@ -250,7 +250,7 @@ class PartitionStep(LabelStep):
         return max(starts, key=lambda labels: self._log_target(build_state(labels, family, data), table, family, data))
 
     def for_start(self):
-        """The step that makes the moves of a chain on some of the items, before this step begins."""
+        """The step that makes the moves of a chain on a sample of the items, before this step starts."""
         return self
 
     def moves(self, state, table, family, data):
@@ -317,14 +317,14 @@ class PartitionStep(LabelStep):
 
     @classmethod
     def _steps_without(cls, family_class):
-        """Names of the registered steps for such partitions whose needs a family meets."""
+        """Names of the registered steps for such partitions that the family has all functions for."""
         steps = [step for step in STEP_METHODS if issubclass(step, PartitionStep)]
         steps = [step for step in steps if step.kinds == cls.kinds]
         return [step.__name__ for step in steps if step is not cls and not lacking(family_class, step.needs)]
 
 
 class _Chain:
-    """Moves of a step on m items, given u of all items."""
+    """A chain of the moves of a step on m items, given u of all items."""
 
     def __init__(self, step, rng, table, family, data, m, previous):
         self._step, self._family, self._data = step, family, data
@@ -340,14 +340,14 @@ class _Chain:
         self.state, _ = self._step.moves(self.state, self._table, self._family, self._data)
 
     def labels_of_all(self, rng, table, data, own):
-        """Labels of all items of the data: the chain's own are at some places (m,), the others join in turn."""
+        """Labels of all items: those of the chain, at m places, keep theirs; the others are assigned one by one."""
         labels = np.full(len(table.moment) - 1, -1)
         labels[own] = self.state.labels
         return join_in_turn(rng, table, self._family, data, self.state, labels)
 
 
 def start_from_samples(step, rng, table, family, data):
-    """Labels of all items from chains on some of them, whose clusters the others join."""
+    """Labels of all items: chains on a sample of them find clusters, to which the other items are assigned."""
 
     def begin(items, previous):
         return _Chain(step.for_start(), rng, table, family, take_items(data, items), len(items), previous)

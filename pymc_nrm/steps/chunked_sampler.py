@@ -47,8 +47,8 @@ from pymc_nrm.steps.step import Draw, Step, StepState
 
 # A child of PyMC's logger, which shows messages of level INFO.
 _information = logging.getLogger("pymc.nrm_chunks")
-# What keeps the clusters that the step reports, and asks its ``labels_of_rows`` for the labels of all rows; None for
-# runs that do not.
+# The object that keeps the clusters that the step reports, and reads the labels of all rows from ``labels_of_rows``;
+# None in runs without one.
 keeper_of_clusters = contextvars.ContextVar("keeper_of_clusters", default=None)
 # More jumps than this above the level take longer than the rows.
 _MOST_JUMPS = 100_000
@@ -62,7 +62,7 @@ class ChunkedSamplerState(StepState):
 
 
 def _first_places(labels, n_clusters):
-    """Where each cluster appears first among labels, beyond their end for clusters that do not."""
+    """The first place of each cluster among the labels; the number of labels for clusters without any."""
     first = np.full(n_clusters, len(labels))
     np.minimum.at(first, labels, np.arange(len(labels)))
     return first
@@ -71,8 +71,8 @@ def _first_places(labels, n_clusters):
 class ChunkedSampler(Step):
     """All labels of rows in chunks at once, splits and merges of clusters, and Gibbs updates of random rows.
 
-    It leaves the posterior invariant and is irreducible.  Passes over the rows run on several threads; draws do not
-    depend on their number, nor on the size of blocks, bit for bit.  :func:`~pymc_nrm.sample` chooses it for partitions
+    It leaves the posterior invariant and is irreducible.  Passes over the rows run on several threads; draws are
+    bit-identical for any number of threads and any size of blocks.  :func:`~pymc_nrm.sample` chooses it for partitions
     of :class:`Chunks` and runs chains one after the other.
 
     The measure must be a prior of Gibbs type, as all measures of this package are.
@@ -82,9 +82,9 @@ class ChunkedSampler(Step):
     vars : list, optional
         The partition and all its mixtures; by default those of the model.
     n_pairs : int
-        Pairs, and as many larger sets, of random rows whose cluster a draw tries to split, or whose clusters to merge.
+        Number of split-merge proposals per draw from pairs of random rows, and again from larger sets of rows.
     n_redrawn : int
-        Random rows that a draw redraws one by one.
+        Number of random rows that a draw updates one at a time.
     **kwargs
         ``model``, ``rng``, ``initial_point``, ``compile_kwargs`` as for any PyMC step.
 
@@ -107,10 +107,10 @@ class ChunkedSampler(Step):
        families that have them;
     4. Gibbs updates of ``n_redrawn`` random rows, parameters integrated out.
 
-    A chain starts from the clusters of chains on more and more random rows, of which the first begins with one cluster,
-    or with labels of all rows that are given as ``initvals``.  A chain that does not tune keeps these labels as they
-    are: merges are rare among many rows.  Statistics of a draw, besides those of all steps:
-    ``n_splits`` and ``n_merges`` that were accepted, and ``n_moved``, rows that the last move put elsewhere.
+    Chains on increasing numbers of random rows find the initial clusters; the first of them starts with one cluster, or
+    with the labels of all rows passed as ``initvals``.  A chain that does not tune keeps these labels unchanged, since
+    merges are rare among many rows.  Statistics of a draw, besides those of all steps:
+    ``n_splits`` and ``n_merges``, accepted ones, and ``n_moved``, rows that changed their cluster in the last move.
 
     Examples
     --------
@@ -211,12 +211,12 @@ class ChunkedSampler(Step):
         keeper.labels_of_rows = self._labels_of_draw
 
     def _labels_of_draw(self):
-        """Labels of all rows by the order in which clusters are kept, None before the chain makes draws of its own."""
+        """Labels of all rows in the order in which clusters are kept; None before the first draw of the chain."""
         return None if self._n_draws == 0 else self._names[self._chain.labels()]
 
     @property
     def labels(self):
-        """Labels of all rows in the chain, None before it has begun."""
+        """Labels of all rows in the chain; None before it has started."""
         if self._n_draws == 0:
             return self._restored
         labels = self._chain.labels()
@@ -261,7 +261,7 @@ class ChunkedSampler(Step):
         value = log_joint(chain, law, u_term)
         of_mixtures = np.split(sums, self._widths, axis=1)
         drawn = dict(zip(self._mixtures, map(self._padded, of_mixtures), strict=True))
-        # Clusters are kept in the order of their labels, those without followed rows last.
+        # Clusters are kept in the order of their labels; clusters without followed rows come last.
         labels = chain.sample_labels()[self._followed]
         followed = canonical_labels(labels).astype(smallest_type(len(counts)))
         order = np.argsort(_first_places(labels, len(counts)), kind="stable")
@@ -280,7 +280,7 @@ class ChunkedSampler(Step):
         )
 
     def _start(self, chain, point, given):
-        """Bring a chain to where its draws begin: labels that are given are only kept if it does not tune."""
+        """Set the initial clusters of a chain; labels passed by the user are kept only if it does not tune."""
         if given is not None and not self._tunes:
             return chain.restore(given)
         measure, families = self._laws.at(point | self._first_values)
@@ -293,7 +293,7 @@ class ChunkedSampler(Step):
             )
 
     def _padded(self, clusters):
-        """An array of clusters with zeros behind them, as values have them."""
+        """An array with a row per cluster, padded with zeros to the length of the value."""
         most = min(self._rows.max_clusters, self._rows.n)
         if len(clusters) > most:
             raise SamplingError(

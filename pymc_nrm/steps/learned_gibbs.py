@@ -50,11 +50,11 @@ class LearnedGibbs(Step):
 
     *Covariances* (``NormalWishart``): each sweep draws ``kappa`` with all parameters of clusters summed out; a
     precision matrix for each cluster from its exact conditional; given these, ``excess`` and ``share`` with the Wishart
-    matrix summed out; and this matrix from its conditional law, which is Wishart.  The precision matrices are thrown
-    away.  Numbers are drawn by slice sampling.  With d features, a sweep costs about two gradients, of which NUTS needs
-    tens for d (d + 1) / 2 variables.
+    matrix summed out; and this matrix from its conditional distribution, which is Wishart.  The precision matrices are
+    discarded.  Numbers are drawn by slice sampling.  With d features, a sweep costs about two gradients, of which NUTS
+    needs tens for d (d + 1) / 2 variables.
 
-    *The concentration of a Dirichlet process* with a gamma or exponential law, of a ``Partition`` without
+    *The concentration of a Dirichlet process* with a gamma or exponential prior, of a ``Partition`` without
     ``max_clusters`` or ``rows``: by the auxiliary variable of Escobar & West (1995, section 6).
 
     The step leaves the posterior invariant, and is irreducible for these variables.  :func:`pymc_nrm.sample` uses it
@@ -62,8 +62,8 @@ class LearnedGibbs(Step):
     given the step.
 
     NUTS samples a prior that differs from ``learned`` in more than its constants: one with other names, distributions,
-    transforms, operations or checks, one that is written by hand, or one on whose variables anything else in the model
-    depends.  Fields that ``learned`` does not learn may be anything, such as a random ``mu``.
+    transforms, operations or checks, a prior written by hand, or a prior whose variables another part of the model
+    depends on.  Hyperparameters that ``learned`` does not learn are arbitrary, such as a random ``mu``.
 
     Parameters
     ----------
@@ -78,7 +78,7 @@ class LearnedGibbs(Step):
     Raises
     ------
     TypeError
-        If ``vars`` are not all the variables of priors that are as ``learned`` makes them.
+        If ``vars`` are not all the variables of priors in the form that ``learned`` makes.
 
     Examples
     --------
@@ -133,7 +133,7 @@ class LearnedGibbs(Step):
 
 
 class _Prior:
-    """The prior of one mixture, at points; all that is positive has its logarithm as value."""
+    """The learned prior of one mixture; positive variables have their logarithm as value."""
 
     def __init__(self, model, learned, compile_kwargs):
         mixture = learned.mixture
@@ -170,7 +170,7 @@ class _Wishart(_Prior):
     kernel = draw_wishart_hyperparameters
 
     def arguments(self, rng, point, n_sweeps):
-        """Arguments of the kernel at a point; it changes those before the last."""
+        """Arguments of the kernel at a point; it writes to the arrays before the last argument."""
         family, rows = self.clusters(point)
         family = family if isinstance(family, NormalWishart) else family.leading()
         share, kappa, excess, squares, *below = (np.array(point[name], dtype="float64") for name in self._variables)
@@ -187,10 +187,10 @@ class _Gammas(_Prior):
     kernel = draw_gamma_hyperparameters
 
     def arguments(self, rng, point, n_sweeps):
-        """Arguments of the kernel at a point; it changes those before the last."""
+        """Arguments of the kernel at a point; it writes to the array before the last argument."""
         family, rows = self.clusters(point)
         logs = np.concatenate([np.atleast_1d(point[name]) for name in self._variables])
-        # A sweep of d features draws d shares, and further ones earn the less the more there are.
+        # A sweep of d features draws d shares; further sweeps gain less the more features there are.
         n_sweeps = max(1, n_sweeps // len(self._learned.variances))
         return rng, family, rows, self._learned.variances, self._learned.laws, logs, n_sweeps
 
@@ -203,11 +203,11 @@ class _Concentrations(_Prior):
     kernel = draw_concentrations
 
     def arguments(self, rng, point, n_sweeps):
-        """Arguments of the kernel at a point; it changes the logarithms."""
+        """Arguments of the kernel at a point; it writes to the logarithms."""
         [name] = self._variables
         logs = np.array(point[name], dtype="float64")
         family, rows = self.clusters(point)
-        # Features are independent, so that further sweeps would earn little.
+        # Features are independent, so that further sweeps would gain little.
         return rng, family, rows, self._learned.laws, logs
 
     def values(self, arguments):
@@ -218,7 +218,7 @@ _PRIORS = {LearnedWishart: _Wishart, LearnedGammas: _Gammas, LearnedConcentratio
 
 
 class _Process:
-    """The concentration of a Dirichlet process with a gamma law."""
+    """The concentration of a Dirichlet process with a gamma prior."""
 
     def __init__(self, model, learned):
         self._kind, self._learned = kind_of(learned.partition), learned
@@ -226,14 +226,14 @@ class _Process:
 
     def draw(self, rng, point, n_sweeps):
         """The point with a new concentration."""
-        # Escobar & West (1995), section 6: given eta, of law beta(alpha + 1, n), alpha has a mixture of two gamma laws.
+        # Escobar & West (1995), section 6: given eta ~ Beta(alpha + 1, n), alpha is a mixture of two gammas.
         sizes = self._kind.counts(self._kind.of_items(self._kind.read(point)))
         n, n_clusters, log_alpha = int(sizes.sum()), len(sizes), float(point[self._name])
         for _ in range(n_sweeps):
             rate = self._learned.rate - math.log(rng.beta(math.exp(log_alpha) + 1.0, n))
             shape = self._learned.shape + n_clusters - 1.0
             shape += rng.random() * (shape + n * rate) < shape
-            # A gamma variable of small shape may be less than any double, its logarithm is not.
+            # A gamma variable of small shape may underflow; its logarithm does not.
             log_alpha = math.log(rng.gamma(shape + 1.0)) - rng.standard_exponential() / shape - math.log(rate)
         return point | {self._name: np.array(log_alpha)}
 

@@ -35,9 +35,9 @@ class MissingGibbs(Step):
 
     A draw visits every item with gaps, in random order.  It draws the label of the item given its observed entries,
     with the missing ones integrated out, and then these given the observed ones and the cluster: both from their exact
-    conditionals given all other items, a Student t law for ``NormalWishart``.  An item without any values thus comes
-    from the prior of its cluster.  Labels are left to the step of the partition where they are known or shared, index
-    parameters, or belong to a nested partition; those of items with many gaps then move more slowly.
+    conditionals given all other items, a Student t distribution for ``NormalWishart``.  An item without any values thus
+    comes from the prior of its cluster.  Labels are left to the step of the partition where they are known or shared,
+    index parameters, or belong to a nested partition; labels of items with many gaps then mix more slowly.
 
     Parameters
     ----------
@@ -90,7 +90,7 @@ class MissingGibbs(Step):
         self._draws_labels = type(kind_of(partition)) is Ordered and partition in model.free_RVs
         self._mixtures = mixtures_of(model, partition) if self._draws_labels else [mixture]
         self._place, self._value = self._mixtures.index(mixture), model.rvs_to_values[mixture]
-        # Items with gaps, and where the columns of each begin among those of all.
+        # Items with gaps, and where the columns of each item start among the columns of all entries.
         self._rows, self._columns = gaps_of(self._value).rows_and_columns
         self._items, starts = np.unique(self._rows, return_index=True)
         self._starts = np.append(starts, len(self._rows))

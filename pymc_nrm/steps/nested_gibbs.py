@@ -122,7 +122,7 @@ class NestedStep(LabelStep):
         return Draw(self.partition.write(point, values), log_joint, stats)
 
     def start(self, values, prior, family, data):
-        """Replace the default start by items that come one by one, if there are data of components."""
+        """Replace the default start by sequential allocation of the items, if components have data."""
         if self.target.has_mixtures and not self.target.has_tree_family:
             return sequential_start(self.rng, len(values), *prior, family, data)
         return values
@@ -167,8 +167,8 @@ class NestedGibbs(NestedStep):
     nodes, given a covariance of the family that it draws and forgets.  Without data draws are from the prior.  All of
     it leaves the posterior invariant, and a sweep is irreducible.
 
-    Unless ``initval`` is given, chains start from items that come one by one, each drawn given those before it, and
-    without weights from a clustering of the data.
+    Unless ``initval`` is given, chains start from sequential allocation: items are assigned one at a time, each given
+    the items before it. Without weights they start from a clustering of the data.
 
     Parameters
     ----------
@@ -220,7 +220,7 @@ class NestedGibbs(NestedStep):
         levels, gammas = prior
         if self.target.has_tree_family:
             precompile(diffusion_sweep, self.rng, values, levels, family, data, 1)
-            # Its kernels are compiled by a call, in place of every chain by its own.
+            # A call compiles its kernels here instead of in each chain.
             diffusion_start(data._replace(values=data.values[:20]), self.partition.depth, np.random.default_rng(0))
         elif self.target.has_mixtures:
             precompile(sweep, self.rng, values, levels, gammas, family, data, Sweep())

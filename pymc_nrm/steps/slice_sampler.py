@@ -21,7 +21,7 @@ from pymc_nrm.families.needs import COMPONENT_PANEL
 from pymc_nrm.moves.slice_labels import check_gibbs_type, expected_large_jumps, slice_move
 from pymc_nrm.steps.base import PartitionStep
 
-# A prior with more jumps than this above 1, in units of 1 / (1 + u), puts nearly all items into clusters of their own.
+# A prior with more jumps than this above 1, in units of 1 / (1 + u), makes nearly all items singletons.
 _MOST_JUMPS = 1_000_000
 # Jumps that a draw may expect, at least and for each item: more of them take far longer than the items.
 _LEAST_LIMIT, _LIMIT_PER_ITEM = 10_000, 10

@@ -196,7 +196,7 @@ class SlotGibbs(PartitionStep):
         )
 
     def _fill(self, point, slots, n_occupied, kept, kept_table, n):
-        """Table of a pool; columns of slots that were occupied before hold parameters that have not changed."""
+        """The table of a pool; columns of slots that were in the last pool and occupied are copied from its table."""
         width = whole_lanes.__wrapped__(len(slots))
         table = np.zeros((n, width))
         if kept is None:

@@ -37,7 +37,7 @@ _SHARE = 0.02
 
 @dataclass_state
 class SlotMetricState(QuadPotentialDiagAdaptState):
-    """What the metric has learnt."""
+    """Adaptation state of the metric."""
 
     information: list = field(default_factory=list)
 
@@ -47,8 +47,8 @@ class SlotMetric(QuadPotentialDiagAdapt):
 
     Coordinate j of a slot of m items gets the variance ``1 / (c_j (m + 1))``, since precision grows by about the same
     amount with each item.  ``c_j`` is the mean over occupied slots of ``g^2 / (m + 1)``, where g is the gradient of the
-    log-probability, whose mean square is the precision: slots are exchangeable, and gradients do not care which slot a
-    cluster has.  Coordinates of empty slots have variance 0 and stand still.  All others are adapted as in PyMC.
+    log-probability, whose mean square is the precision: slots are exchangeable, and gradients do not depend on the slot
+    of a cluster.  Coordinates of empty slots have variance 0 and do not move.  All others are adapted as in PyMC.
     """
 
     _state_class = SlotMetricState
@@ -95,7 +95,7 @@ MODELS_WITH_SLOT_NUTS = WeakSet()
 
 @dataclass_state
 class SlotNUTSState(BaseHMCState):
-    """What a chain needs, besides its point, to continue where it stopped."""
+    """Sampler state needed to resume a chain: also the generators of parameters of empty slots."""
 
     generators: list = field(default_factory=list)
 
@@ -103,8 +103,8 @@ class SlotNUTSState(BaseHMCState):
 class SlotNUTS(pm.NUTS):
     """NUTS that samples the parameters of occupied slots, and draws those of empty slots from their prior.
 
-    Empty slots are integrated out of the target of NUTS: it sees no prior of their parameters, which stand still, so
-    that hyperparameters do not wait for parameters that no item has.  A draw of these from their prior given the
+    Empty slots are integrated out of the target of NUTS: it has no prior of their parameters, which do not move, so
+    that parameters of no item do not slow down hyperparameters.  A draw of these from their prior given the
     hyperparameters completes the step.  The metric gives the parameters of a slot a scale that fits its number of
     items.  The step leaves the posterior given the labels invariant.  It is irreducible together with a step that moves
     labels.
@@ -143,7 +143,7 @@ class SlotNUTS(pm.NUTS):
         point = kwargs.pop("initial_point", None) or model.initial_point()
         compile_kwargs = kwargs.pop("compile_kwargs", None)
         values = continuous_values(model) if vars is None else get_value_vars_from_user_vars(vars, model)
-        # Clusters of one item have hardly more than their prior, which is wider than what the metric expects.
+        # The posterior of a cluster of one item is almost its prior, which is wider than the metric assumes.
         kwargs.setdefault("target_accept", 0.9)
         partitions = list(partitions_of(model, Slots))
         if not partitions:
@@ -165,7 +165,7 @@ class SlotNUTS(pm.NUTS):
         MODELS_WITH_SLOT_NUTS.add(model)
 
     def __setstate__(self, state):
-        # A worker of a client gets the step and the model in one pickle, and PyMC makes the other step there.
+        # A worker of a client unpickles step and model together, and PyMC makes the step of the partition there.
         self.__dict__.update(state)
         MODELS_WITH_SLOT_NUTS.add(self._model)
 

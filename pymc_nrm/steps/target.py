@@ -21,7 +21,7 @@ from pymc_nrm.partitions.labels import canonical_labels
 
 
 class Target:
-    """The part of a model's log-probability that depends on one partition, in the form that kernels read."""
+    """The terms of a model's log-probability that depend on one partition, in the form that kernels read."""
 
     def __init__(self, model, partition, point, compile_kwargs=None):
         check_uses(model, partition)

@@ -42,8 +42,8 @@ from pymc_nrm.partitions.labels import canonical_labels
 from pymc_nrm.steps.base import PartitionStep
 from pymc_nrm.steps.step import StepState
 
-# Fractions of tuning after which guide trees are regrown, at the hyperparameters of that time; those of many items take
-# as long as fifty draws.
+# Fractions of tuning after which guide trees are regrown at the current hyperparameters; a tree of many items takes as
+# long as fifty draws.
 _REBUILDS, _REBUILDS_OF_MANY = (0.1, 0.25, 0.5), (0.25,)
 
 # A cycle updates this share of the items, but at least `_MANY_ITEMS` of them, or all if there are fewer.
@@ -113,10 +113,10 @@ class TreeGuided(PartitionStep):
     Each draw makes cycles of moves given u: merges of clusters that fit together, and splits along blocks of a guide
     tree; split-merge moves between the children of a node of the tree; Gibbs updates of blocks of the tree; Gibbs
     updates of random items.  Incremental Bayesian hierarchical clustering grows guide trees from the data in random
-    order, at the current hyperparameters; with more than 20,000 items, from a random sample of 5000, at which the
-    others hang.  It regrows them three times during tuning, or once; afterwards they are fixed.  Guide trees never
-    depend on the partition, so every move leaves the posterior invariant, and so does a cycle.  The Gibbs updates make
-    it irreducible.  A bad tree makes the sampler slower, not wrong.
+    order, at the current hyperparameters; with more than 20,000 items, from a random sample of 5000, to which the other
+    items are attached.  It regrows them three times during tuning, or once; afterwards they are fixed.  Guide trees
+    never depend on the partition, so every move leaves the posterior invariant, and so does a cycle.  The Gibbs updates
+    make it irreducible.  A bad tree makes the sampler slower, not wrong.
 
     Merges of clusters that fit together, and the splits that undo them, are made during tuning only: they bring a chain
     to the bulk of the posterior, where they cost more than they gain.
@@ -150,11 +150,11 @@ class TreeGuided(PartitionStep):
     Notes
     -----
     Unless ``initval`` or ``initvals`` are given, a chain starts from the clusters that incremental hierarchical
-    clustering finds, in a random order of its own. For ``NormalWishart`` of at least eight features these compete with
-    cuts of a Ward tree of a random half of the items, at most 1000, by the likelihood of Gaussian clusters less half a
-    log n for each parameter. With more than 20,000 items it does so for 1000 random ones, and the step then makes 60
-    draws of their labels, and 60 of those of 20,000, whose clusters the others join. A given start is kept, even if it
-    is a single cluster.
+    clustering finds, with another random order for each chain. For ``NormalWishart`` of at least eight features these
+    compete with cuts of a Ward tree of a random half of the items, at most 1000, by the likelihood of Gaussian clusters
+    less half a log n for each parameter. With more than 20,000 items it does so for 1000 random ones. The step then
+    makes 60 draws of their labels and 60 draws of the labels of 20,000, and assigns the other items to these clusters.
+    An initial value that you pass is kept, even if it is a single cluster.
 
     The published tree-guided sampler (Lee & Choi 2015, "Tree-guided MCMC inference for normalized random measure
     mixture models") builds its trees from the current partition and does not leave the posterior invariant.  The moves
@@ -231,13 +231,13 @@ class TreeGuided(PartitionStep):
             check_count("marginal_gibbs in moves", count, 0, n)
 
     def calls(self, rng, n, table, family, data):
-        """The cycles of a draw; moves of the user's own follow each of them."""
+        """The cycles of a draw; custom moves of the user follow each of them."""
         if self._trees_are_due(n):
             self._grow_guides(rng, table, family, data)
         self.n_steps += 1
         numbers = numbers_of_moves(n, self.options["moves"], tuning=self.tuning)
         if self.start_waits:
-            # Hyperparameters have not been drawn given these clusters, and at those of the start they do not last.
+            # These clusters would not last at the initial hyperparameters: draw hyperparameters given them first.
             numbers, self.start_waits = dict.fromkeys(numbers, 0), False
         if not self.partition.opens_clusters:
             # A split would open a cluster, and a merge join two of the units of every start.
@@ -267,7 +267,7 @@ class TreeGuided(PartitionStep):
         return self.tuning and self.n_steps in {int(fraction * self.n_tune) for fraction in fractions} - {0}
 
     def start_of_few(self, rng, table, family, data):
-        """The clusters of the first guide tree, or with full covariances those of a Ward tree if they are better."""
+        """The clusters of the first guide tree, or with full covariances of a Ward tree if they fit better."""
         self._grow_guides(rng, table, family, data)
         labels = cut_tree(self.guides[0].tree)
         if isinstance(family, NormalWishart) and should_try_ward_start(len(labels), len(family.mu)):
@@ -291,9 +291,8 @@ class TreeGuided(PartitionStep):
 
 
 def number_of_cycles(n, n_learned):
-    """Choose the number of cycles per draw of n items, in clusters with so many learned hyperparameters."""
-    # With few items, most of the time of a draw goes elsewhere than to a cycle, and yet it is the partition that mixes
-    # slowly.
+    """Choose the number of cycles per draw, for n items and a number of learned values."""
+    # With few items, a cycle takes a small part of the time of a draw, and the partition is what mixes slowly.
     visits = _VISITS + _VISITS_EACH * n_learned
     return max(1, min(_MOST_CYCLES + n_learned // _CYCLE_EACH, visits // n))
 
@@ -312,7 +311,7 @@ def numbers_of_moves(n, chosen, *, tuning):
     informed, along_tree, blocks = (3, 2, 3) if n <= _FEW_ITEMS else (6, 4, 5)
     defaults = {
         "informed_split_merge": informed if tuning else 0,
-        # Each allocates two clusters item by item.
+        # Each proposal allocates the items of two clusters one at a time.
         "tree_split_merge": along_tree if n <= _MANY_ITEMS else 1,
         "subtree_gibbs": blocks,
         "marginal_gibbs": min(n, max(_MANY_ITEMS, round(_SHARE * n))),
