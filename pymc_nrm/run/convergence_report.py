@@ -8,7 +8,7 @@ import xarray as xr
 
 from pymc_nrm.common.marks import ALL_SLOTS_USED, NESTED
 from pymc_nrm.run.safe_to_use import safe_to_use
-from pymc_nrm.stats.convergence import convergence_table, largest_z_quantile, not_told_apart, pair_name
+from pymc_nrm.stats.convergence import clusters_overlap, convergence_table, largest_z_quantile, pair_name
 from pymc_nrm.stats.draws import missing_values, renamed_variables
 
 # The thresholds of Vehtari et al. (2021), which PyMC uses as well.  Chains that agree and have just the effective
@@ -121,7 +121,7 @@ def convergence(idata, diagnostics, nuts):
         lines += _lines(findings, f"{failed} of {max(n_quantities, failed)}", n_chains, n_draws, needed, safe)
     elif lines:
         lines.append(f"Convergence of {n_chains} chains with {n_draws} draws each: fine but for this.")
-    lines += _not_told_apart(diagnostics)
+    lines += _overlaps(diagnostics)
     if n_chains == 1:
         lines.append("Only one chain was sampled: R-hat compares the parts of that chain alone.")
     return Convergence("\n".join(lines), needed, tuple(_many_clusters(diagnostics)))
@@ -159,10 +159,10 @@ def _overflows(diagnostics):
             )
 
 
-def _not_told_apart(diagnostics):
+def _overlaps(diagnostics):
     for name, tree in diagnostics.items():
         if "pairs" in tree.children and "n_clusters" in tree:
-            text = not_told_apart(name, float(tree["n_clusters"].mean()), tree["pairs"].to_dataset())
+            text = clusters_overlap(name, float(tree["n_clusters"].mean()), tree["pairs"].to_dataset())
             if text:
                 yield text
 
@@ -220,8 +220,8 @@ def pair_findings(pairs: Any, name: str, n_chains: int) -> list[Finding]:
 
     The largest of many R-hats exceeds a fixed limit by chance, and the smallest of many effective sample sizes belongs
     to a pair that is hardly ever together.  Instead, the largest z-score is compared with a quantile of the largest of
-    as many independent ones.  If it passes, the largest standard error of a probability is compared with that of a pair
-    with probability 1/2 and the smallest sufficient effective sample size.
+    as many independent ones.  If it passes, the largest standard error of a probability is compared with the standard
+    error for a pair with probability 1/2 and the smallest sufficient effective sample size.
     """
     findings, nested = [], "common_depth" in pairs
     n_scores = int(pairs.n_scores)

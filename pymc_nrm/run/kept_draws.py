@@ -30,8 +30,7 @@ class Kept(NamedTuple):
 def kept_draws(model, arguments, client, folder):
     """Split arguments of a run into what it keeps and arguments of ``pm.sample``.
 
-    Also returns whether PyMC keeps the draws itself: those of models without a partition, and those that it returns in
-    another form.
+    Also returns whether PyMC keeps the draws itself, as for models without a partition and results in other forms.
     """
     kwargs = dict(arguments)
     draws, label_storage, thin = (kwargs.pop(name) for name in ("draws", "label_storage", "thin"))

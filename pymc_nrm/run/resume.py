@@ -1,4 +1,4 @@
-"""Runs that can be resumed: how one begins, and how it goes on."""
+"""Runs with checkpoints: begin one, and resume it."""
 
 import logging
 import os
@@ -22,7 +22,7 @@ _FREE = ("step", "cores", "blas_cores", "mp_ctx", "callback", "progressbar", "pr
 
 
 def begin_run(checkpoint, seconds, model, client, arguments):
-    """Make the folder of a new run, and settle the number of chains and the random generator in its arguments."""
+    """Make the folder of a new run, and settle the number of chains and the seed in its arguments."""
     if checkpoint is None:
         if seconds is not None:
             raise ValueError(f"seconds_between_checkpoints={seconds!r} needs checkpoint; got checkpoint=None")
@@ -48,7 +48,7 @@ def resume(
     """Resume a run of :func:`~pymc_nrm.sample` that was stopped for any reason, and return the result of the whole run.
 
     On the same processor, draws and statistics equal those of a run that was never stopped.  Finished chains are read,
-    interrupted ones go on from their last checkpoint, and the others begin.  A finished run is only read, unless more
+    interrupted ones resume from their last checkpoint, and the others begin.  A finished run is only read, unless more
     ``draws`` are asked for.
 
     Parameters
@@ -68,7 +68,7 @@ def resume(
         As for :func:`~pymc_nrm.sample`.
     **kwargs
         ``step``, built again, if the run was given one; ``cores``, ``blas_cores``, ``mp_ctx``, ``callback``,
-        ``progressbar`` and ``progressbar_theme`` of ``pm.sample``.  All other arguments are those of the run.
+        ``progressbar`` and ``progressbar_theme`` of ``pm.sample``.  All other arguments are taken from the run.
 
     Returns
     -------
@@ -83,8 +83,8 @@ def resume(
         If the folder holds no run, or a file of it is gone.
     ValueError
         If model, data, steps or versions of packages differ from those with which the run began, or an argument is
-        already settled by the run; the message says which.  If ``draws`` is fewer than the run has, or labels of all
-        rows are in a Zarr group, whose size is that of the run.
+        already settled by the run; the message says which.  If ``draws`` is fewer than the run has, or the run writes
+        labels of all rows to a Zarr group, which has a fixed size.
     RuntimeError
         If another process is sampling a chain of the run.
 
@@ -122,14 +122,14 @@ def resume(
     if draws is not None and draws != arguments["draws"]:
         if draws < arguments["draws"] or arguments.get("labels") is not None:
             least = "at least" if arguments.get("labels") is None else "None or"
-            raise ValueError(f"draws must be {least} {arguments['draws']:,}, those of the run; got {draws:,}")
+            raise ValueError(f"draws must be {least} {arguments['draws']:,}, the draws of the run; got {draws:,}")
         arguments["draws"] = draws
         folder.set_arguments(arguments)
     for name, value in kwargs.items():
         if name not in _FREE:
             raise ValueError(
-                f"leave out {name}, which stays as it was when the run began; got {name}={value!r}. What may be given "
-                f"again is {', '.join(_FREE)}"
+                f"{name} must be left out, since a resumed run keeps its value; got {name}={value!r}. Arguments "
+                f"that may change are {', '.join(_FREE)}"
             )
     _report(folder, folder.recover(arguments["chains"]), quiet)
     arguments = with_generator(arguments) | kwargs
@@ -145,7 +145,7 @@ def _report(folder, chains, quiet):
                 "iterations of the chain are drawn again, with the same random numbers."
             )
         if not quiet:
-            _information.info(f"Chain {chain} goes on after {n_iterations} iterations of tuning and draws.")
+            _information.info(f"Chain {chain} resumes after {n_iterations} iterations of tuning and draws.")
 
 
 def _check_seconds(seconds):

@@ -1,10 +1,10 @@
-"""What a run is good for although its chains disagree: densities, and clusters that all chains share."""
+"""What is safe to use if chains disagree: densities, and clusters that all chains share."""
 
 import numpy as np
 
 from pymc_nrm.stats.convergence import agreement_of_parts, convergence_table
 
-# A chain is stuck if its mean log joint density is lower than that of the best by so many standard deviations within a
+# A chain is stuck if its mean log joint density is lower than in the best chain by so many standard deviations within a
 # chain, and so many nats.  Of eleven tables, one had such chains, 8 and 26 standard deviations lower.  In the others,
 # the log predictive density of a row differed between chains by 0.1 to 0.6 nats on average, and between halves of a
 # chain by 0.1 to 0.4, while it varied by 1.6 to 8 over rows, with R-hat of the number of clusters up to 3.
@@ -19,7 +19,7 @@ _RHAT_OF_OTHERS = 1.52
 def safe_to_use(idata, diagnostics, others):
     """Sentences about a model of one partition whose chains disagree; empty if nothing can be said.
 
-    ``diagnostics`` are those of all partitions, ``others`` the draws of other variables by name.
+    ``diagnostics`` has the diagnostics of all partitions, ``others`` the draws of other variables by name.
     """
     # After its step, another may have moved items with gaps, so that diagnostics leave out the log joint density.
     reported = idata["sample_stats"].to_dataset() if "sample_stats" in idata.children else {}

@@ -1,4 +1,4 @@
-"""``pm.sample`` with convergence checks that are meaningful for partitions."""
+"""``pm.sample`` with convergence checks for partitions."""
 
 import os
 from typing import Any
@@ -32,7 +32,7 @@ def sample(
     quiet: bool = False,
     **kwargs: Any,
 ) -> DataTree:
-    """Draw from the posterior like ``pm.sample``, and check the convergence of what does not depend on labels.
+    """Draw from the posterior like ``pm.sample``, and check the convergence of label-invariant quantities.
 
     Labels are only names, so R-hat and effective sample sizes of labels say nothing.  The checks cover instead, for
     every partition, the number of clusters, the entropy, the size of the largest cluster, the log joint density, and
@@ -41,16 +41,16 @@ def sample(
     Parameters
     ----------
     draws : int, optional
-        Number of draws per chain, after ``tune`` draws of tuning, by default as many.  By default 1000, and then on, up
-        to 10,000, while the report would say that chains agree but need more draws; fewer if labels of a chain would be
-        over 50 million.  Chains do not go on with ``compute_convergence_checks=False``, ``checkpoint`` or ``client``.
-        If a partition has more than 20,000 items, or rows in chunks, 250.
+        Number of draws per chain, after ``tune`` draws of tuning, by default as many.  By default 1000, extended up to
+        10,000 while the report would say that chains agree but need more draws; fewer if a chain would hold more than
+        50 million labels.  Chains are not extended with ``compute_convergence_checks=False``, ``checkpoint`` or
+        ``client``.  If a partition has more than 20,000 items, or rows in chunks, 250.
     label_storage : {"full", "compact", "none"}
         How labels of partitions are kept: as 64-bit integers; in the smallest unsigned integers that hold them, one
         byte each for up to 256 clusters, while sampling and in the result; or not at all.  Without labels the result
         still has the statistics of the steps and all deterministics of labels, and shows whether chains agree about
-        numbers of clusters, but not about items.  The draws are the same in any case.  Of rows in chunks, these are the
-        labels of the followed rows; the group ``clusters`` is kept unless ``var_names`` leaves out the partition.
+        numbers of clusters, but not about items.  The draws are the same in any case.  For rows in chunks, the labels
+        are labels of the followed rows; the group ``clusters`` is kept unless ``var_names`` leaves out the partition.
     thin : int
         Keep every ``thin``-th draw of all variables and statistics: ``draws // thin`` draws.  The group ``posterior``
         gets the attribute ``thin``.
@@ -64,8 +64,8 @@ def sample(
         ``submit``, whose futures need ``done``, ``result`` and ``cancel``; ``scatter`` is used if it has one.  Draws
         are the same as without a client and with the same seed.  A line is logged for every finished chain.
     checkpoint : path, optional
-        A new folder in which every chain saves its draws and its state as it goes, so that :func:`~pymc_nrm.resume`
-        can go on with a run that was stopped.  Draws are the same with and without it.
+        A new folder in which every chain regularly saves its draws and its state, so that :func:`~pymc_nrm.resume`
+        can resume a run that was stopped.  Draws are the same with and without it.
     seconds_between_checkpoints : float, optional
         Shortest time between checkpoints of a chain: by default 10, or longer if checkpoints would take over 2 % of the
         time.  With 0 there is one after every draw.
@@ -98,8 +98,8 @@ def sample(
         ``sample_stats`` has ``n_clusters``, ``log_joint`` (log density of data, partition and u given everything else),
         ``u`` and ``entropy`` (nats) of each draw, with the dimension ``partition`` if there are several.
         ``partition_stats`` has a group for each partition with diagnostics that do not depend on labels.  For ArviZ see
-        :func:`~pymc_nrm.without_labels`.  With ``return_inferencedata=False``, the result is that of ``pm.sample``,
-        unchecked.
+        :func:`~pymc_nrm.without_labels`.  With ``return_inferencedata=False``, the result is the result of
+        ``pm.sample``, unchecked.
 
     Raises
     ------
@@ -110,7 +110,7 @@ def sample(
     TypeError
         If ``client`` cannot take tasks.
     FileExistsError
-        If ``checkpoint`` exists already.
+        If ``checkpoint`` already exists.
     OSError
         If ``labels`` of the first draw cannot be written.
     pymc.sampling.parallel.ParallelSamplingError
@@ -118,18 +118,18 @@ def sample(
 
     Notes
     -----
-    Ctrl-C keeps the draws made so far, except those of a client; ``pm.sample`` sometimes loses them if Ctrl-C comes
-    while NUTS runs.  A run that has no draws yet, since it still tunes, ends in a KeyboardInterrupt.  Chains that
-    have not begun are left out, unlike those of ``pm.sample`` on one core; if chains have different lengths, those are
-    kept that leave the most draws.
+    Ctrl-C keeps the draws made so far, except with a client; ``pm.sample`` sometimes loses them if Ctrl-C comes while
+    NUTS runs.  A run that has no draws yet, since it still tunes, ends in a KeyboardInterrupt.  Chains that have not
+    begun are left out, unlike in ``pm.sample`` on one core; if chains have different lengths, the result has the chains
+    that leave the most draws.
 
     Averages over the draws of a run that stops when its effective sample sizes are large enough are consistent (Vats,
     Flegal & Jones 2019); give ``draws`` where the length of a run must not depend on them.
 
-    If a run with a partition will take more than half a minute from its first seconds of draws on, one line in the log
-    says for how long.  With more than 20,000 items, the log also says how a chain starts, and always how long a draw
-    and the run take; without a terminal or notebook that could show a progress bar, a line says every half minute how
-    far the run is.
+    If a run with a partition takes more than half a minute after its first seconds of draws, one line in the log gives
+    the expected time.  With more than 20,000 items, the log also describes the initial clusters, and always gives the
+    times of a draw and of the run; without a terminal or notebook for a progress bar, a line every half minute gives
+    the number of draws so far.
 
     Examples
     --------

@@ -38,18 +38,18 @@ def save(idata: xr.DataTree | xr.Dataset, model: pm.Model, path: str | os.PathLi
     TypeError
         If ``idata`` is neither a DataTree nor a Dataset, the model is not a model, or ``path`` is not a path.
     ValueError
-        If the draws are not those of the model, or the model cannot be pickled.
+        If the draws do not belong to the model, or the model cannot be pickled.
     FileExistsError
-        If there is something at ``path`` already.
+        If ``path`` already exists.
 
     See Also
     --------
     pymc_nrm.load : Reads the folder.
-    pymc_nrm.resume : Goes on with a run that was stopped; its folder is another one.
+    pymc_nrm.resume : Resumes a run that was stopped; its folder is another one.
 
     Notes
     -----
-    The model is pickled by ``cloudpickle``: functions and classes of a script or a notebook go into the file, those of
+    The model is pickled by ``cloudpickle``: functions and classes of a script or a notebook go into the file,
     modules must be importable where it is read.  Reading needs the same versions of PyMC, PyTensor and this package.
     For draws that are to be read for years, or by other programs, use ``idata.to_zarr`` or ``idata.to_netcdf``, and
     keep the code of the model.
@@ -76,7 +76,7 @@ def save(idata: xr.DataTree | xr.Dataset, model: pm.Model, path: str | os.PathLi
     for partition in partitions_of(model):
         check_same_model(idata, model, partition.name)
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise FileExistsError(f"path={str(path)!r} is there already: name another folder, or delete it")
+        raise FileExistsError(f"path={str(path)!r} already exists: name another folder, or delete it")
     tree = xr.DataTree.from_dict({"posterior": idata}) if isinstance(idata, xr.Dataset) else idata
     groups = {node.path: node.to_dataset(inherit=False).to_dict(data="array") for node in tree.subtree}
     model = pickled(model, "the model must be picklable to be saved")
@@ -141,8 +141,8 @@ def load(path: str | os.PathLike, *, check_versions: bool = True) -> tuple[xr.Da
         if difference is None:
             raise
         raise ValueError(
-            f"{str(folder)!r} cannot be read with other versions than those that saved it, of which the first is "
-            f"{difference[0]}, {difference[1]} then and {difference[2]} now: {type(error).__name__}: {error}"
+            f"{str(folder)!r} cannot be read with other versions than it was saved with: {difference[0]} was "
+            f"{difference[1]} then and is {difference[2]} now: {type(error).__name__}: {error}"
         ) from error
     return xr.DataTree.from_dict({name: xr.Dataset.from_dict(group) for name, group in groups.items()}), model
 

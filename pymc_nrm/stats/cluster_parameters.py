@@ -24,7 +24,7 @@ def cluster_parameters(
     ----------
     %(result)s
     estimate : array_like of int, DataArray, or Dataset with the variable ``labels``, shape (n,), optional
-        Labels of the items; by default those of :func:`~pymc_nrm.point_estimate` with seed 0.
+        Labels of the items; by default the labels of :func:`~pymc_nrm.point_estimate` with seed 0.
     var_names : str or list of str, optional
         Variables with an entry for each slot along their first dimension; by default those that
         :func:`~pymc_nrm.sample` has marked as parameters of the slots of the partition.
@@ -34,8 +34,8 @@ def cluster_parameters(
     Returns
     -------
     Dataset
-        The variables by their names, dims (chain, draw, cluster) and those that they have beside that of the slots.
-        The coordinate ``cluster`` holds the labels of the estimate, those of large clusters first, and the coordinate
+        The variables by their names, dims (chain, draw, cluster) and their other dimensions except the slots.
+        The coordinate ``cluster`` holds the labels of the estimate, large clusters first, and the coordinate
         ``size``, dims (cluster), the numbers of items.
 
     Raises

@@ -64,7 +64,7 @@ def pair_table(n):
 
 @kernel
 def order_by_cluster(labels, order, start):
-    """Sort items by cluster: those of cluster k become ``order[start[k] : start[k + 1]]``."""
+    """Sort items by cluster: the items of cluster k become ``order[start[k] : start[k + 1]]``."""
     n_clusters = start.shape[0] - 1
     start[:] = 0
     for i in range(labels.shape[0]):

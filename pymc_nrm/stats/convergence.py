@@ -59,8 +59,8 @@ def pair_convergence(together):
     """
     # The standard error of a difference is sqrt(2 V / ESS).  V is the mean of the variances within parts; ESS is the
     # effective sample size of one part, from autocovariances about the mean of each part, averaged over parts.  They
-    # are averaged because all parts estimate the same law if chains agree, and a rare indicator often changes too
-    # seldom within a single part.  An indicator has two values, which rank normalisation and folding only relabel:
+    # are averaged because all parts estimate the same distribution if chains agree, and a rare indicator often changes
+    # too seldom within a single part.  An indicator has two values, which rank normalisation and folding only relabel:
     # R-hat is the split R-hat, and bulk and mean effective sample sizes are the same.
     values = np.asarray(together, dtype="float64")
     n_parts, n_draws, n_pairs = values.shape
@@ -272,19 +272,18 @@ def _place(array):
     return int(np.nanargmax(array.values)) if array.notnull().any() else -1
 
 
-def not_told_apart(name, n_clusters, pairs):
-    """What to know and to do if draws hardly agree about who belongs together; empty if they do. ``pairs`` is what
-    :func:`~pymc_nrm.stats.partition_convergence` returns, ``n_clusters`` a mean over draws.
+def clusters_overlap(name, n_clusters, pairs):
+    """Warning and advice if draws barely agree about which items share a cluster; empty if they do. ``pairs`` is the
+    result of :func:`~pymc_nrm.stats.partition_convergence`, ``n_clusters`` a mean over draws.
     """
     agreement = float(pairs.draw_agreement)
     if not agreement < _LEAST_AGREEMENT or pairs.probability.mean() > _ONE_CLUSTER:
         return ""
     return (
-        f"The data hardly tell the clusters of {name} apart: two draws of a chain agree about which items share a "
-        f"cluster with an adjusted Rand index of {agreement:.2f} (1 if equal, 0 by chance), so that their number, "
-        f"{n_clusters:.3g} on average, says what the prior says. Use densities and predictions rather than clusters, "
-        'or give clusters less freedom: see "When the data do not tell clusters apart" in the documentation, '
-        "docs/how-to/read-the-diagnostics.md."
+        f"The clusters of {name} overlap almost completely: two draws of a chain agree about which items\nshare a "
+        f"cluster with an adjusted Rand index of {agreement:.2f} (1 if equal, 0 by chance), so that their number,\n"
+        f"{n_clusters:.3g} on average, mostly reflects the prior. Use densities and predictions, or restrict the "
+        'clusters:\nsee "When the data do not tell clusters apart", docs/how-to/read-the-diagnostics.md.'
     )
 
 

@@ -24,8 +24,9 @@ def partition_draws(idata: xr.DataTree | xr.Dataset | xr.DataArray, var_name: st
     Returns
     -------
     DataArray of int64
-        Dimensions ``chain``, ``draw`` and that of the items; coordinates are kept.  Labels are 0, 1, ... in order of
-        appearance; those of a named variable or a DataArray are renamed if need be, as after a selection of items.
+        Dimensions ``chain``, ``draw`` and the dimension of the items; coordinates are kept.  Labels are 0, 1, ... in
+        order of appearance; labels of a named variable or a DataArray are renamed if need be, as after a selection of
+        items.
 
     Raises
     ------
@@ -83,8 +84,8 @@ def stack_draws(draws: Any) -> np.ndarray:
 
 
 def read_draws(idata, var_name=None, *, nested=False):
-    """Draws of one partition as they are stored: integers with dimensions ``chain``, ``draw`` and those of a value,
-    that of the items and, for a nested partition, that of its columns.
+    """Draws of one partition as they are stored: integers with dimensions ``chain``, ``draw``, the dimension of the
+    items and, for a nested partition, the dimension of its columns.
     """
     if not isinstance(idata, Result | xr.DataTree | xr.Dataset | xr.DataArray):
         raise TypeError(f"idata must be a DataTree, a Dataset or a DataArray; got {type(idata).__name__}")
@@ -144,7 +145,7 @@ def renamed_variables(posterior):
 
 
 def missing_values(posterior):
-    """Names of the variables that are missing values of data, of which there may be hundreds."""
+    """Names of the variables that are missing values of data; there may be hundreds."""
     return {str(name) for name, array in posterior.data_vars.items() if MISSING_OF in array.attrs}
 
 

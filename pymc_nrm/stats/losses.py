@@ -106,7 +106,7 @@ def binder_loss(a: Any, b: Any, cost_false_join: Any = 1.0, cost_false_split: An
     -----
     Binder (1978), "Bayesian cluster analysis"; Dahl, Johnson & Mueller (2022), "Search algorithms and loss functions
     for Bayesian clustering", section 2.  Multiply by (n - 1) / n for the average over all n^2 ordered pairs,
-    those of an item with itself included.
+    including an item with itself.
 
     Examples
     --------
@@ -247,7 +247,7 @@ def expected_loss(
 
     Notes
     -----
-    The standard error is that of the mean for a fixed partition.  An estimate that was chosen with the same draws looks
+    The standard error is of the mean for a fixed partition.  An estimate that was chosen with the same draws looks
     slightly better than it is.
 
     Examples

@@ -28,7 +28,7 @@ N_FIRST = 250
 N_FIRST_LABELS, N_POLISHED_LABELS = 2**21, 2**24
 N_FEWEST = 50
 N_POLISHED = 4
-# Searches over many items, of which nearly all are in the same cluster in all draws, end alike.
+# Searches over many items end alike if nearly all items are in the same cluster in all draws.
 N_RESTARTS, N_RESTARTS_OF_MANY = 16, 4
 # By default an estimate has at most as many clusters as this share of the draws.
 MOST_DRAWS = 0.95

@@ -97,13 +97,13 @@ def point_estimates(
       they differ by on average.  Of two halves of one mode many draws lie near the cut, 22 % of a normal distribution.
 
     While a pair is closer than this, or there are more than n partitions, the draws of the closest pair get one
-    partition, and the search goes on.  A single partition is that of
+    partition, and the search continues.  A single partition is the result of
     :func:`~pymc_nrm.stats.point_estimate.point_estimate` with the same seed.
 
     Shares are probabilities only as far as chains go from mode to mode: compare ``chain_share`` and ``share_mcse``.
     Chains that each stay in a mode tell nothing of its probability.
 
-    For 342 items and 1000 draws the search takes seven times as long as that of a single estimate.
+    For 342 items and 1000 draws the search takes seven times as long as the search for a single estimate.
 
     Examples
     --------
@@ -202,7 +202,7 @@ def _cells(losses):
 
 
 def _too_close(losses, between, n, min_share):
-    """Two partitions of which one will do, or None. Shapes: ``losses`` (k, S), ``between`` (k, k)."""
+    """Two partitions that one could replace, or None. Shapes: ``losses`` (k, S), ``between`` (k, k)."""
     cells = _cells(losses)
     least = int(cells.mean(axis=1).argmin())
     if cells[least].mean() < min_share:
@@ -224,7 +224,7 @@ def _medoids(distances, n):
 
 
 def _separation(distance, losses):
-    """How far two partitions are apart, given the losses (2, S) of their draws; those of at least 1 are two modes."""
+    """How far two partitions are apart, given the losses (2, S) of their draws; at least 1 means two modes."""
     own, differences = losses.min(axis=0).mean(), losses[1] - losses[0]
     first = differences > 0
     if distance == 0.0 or first.all() or not first.any():

@@ -1,4 +1,4 @@
-"""Quantities of each draw that do not depend on how clusters are named, and what steps have reported of them."""
+"""Label-invariant quantities of each draw, and what steps have reported of them."""
 
 import numpy as np
 import scipy
@@ -30,8 +30,8 @@ def partition_quantities(idata: xr.DataTree | xr.Dataset | xr.DataArray, var_nam
         else, from ``sample_stats``.  ``cluster_sizes`` has the further dimension ``rank``, 1 for the largest cluster;
         draws with fewer clusters are padded with zeros.  For partitions with ``max_clusters``, ``all_slots_used`` says
         whether a draw has as many clusters, from ``sample_stats``.  Of rows in chunks, whose draws hold labels of the
-        followed rows, number of clusters and entropy are those of all rows, from ``sample_stats``, and sizes those
-        among the followed rows.
+        followed rows, number of clusters and entropy are of all rows, from ``sample_stats``, and sizes of the
+        followed rows.
 
         ``log_joint`` is left out unless it is known to belong to these draws of this partition; the attribute
         ``log_joint`` then says why.
@@ -86,7 +86,7 @@ def quantities_of(draws, result):
 
 
 def label_quantities(draws):
-    """What follows from labels alone; with a dimension ``level``, that of nodes."""
+    """What follows from labels alone, of clusters or, with a dimension ``level``, of nodes."""
     labels, dims = draws.values, draws.dims[:-1]
     n = labels.shape[-1]
     sizes = cluster_sizes(labels.reshape(-1, n)).reshape(*labels.shape[:-1], -1)
@@ -107,7 +107,7 @@ def label_quantities(draws):
 
 
 def scalars_of(quantities):
-    """Scalars of each draw by their names, those of levels as ``n_nodes level 1``, ``n_nodes level 2``, ...."""
+    """Scalars of each draw by their names, of levels as ``n_nodes level 1``, ``n_nodes level 2``, ...."""
     scalars = {}
     for name in SCALARS:
         if name not in quantities:

@@ -203,7 +203,7 @@ def adjusted_rand_loss(clusters, margin, cells, whole):
 
 @kernel
 def order_of_visits(rng, candidate):
-    """Items in a random order, those of one cluster side by side, since they share most rows of the tables."""
+    """Items in a random order, items of one cluster side by side, since they share most rows of the tables."""
     n = candidate.labels.shape[0]
     items, slots = np.arange(n), np.arange(candidate.extent[0])
     shuffle(rng, items)

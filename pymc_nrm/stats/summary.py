@@ -11,8 +11,8 @@ from pymc_nrm.common.marks import ALL_SLOTS_USED
 from pymc_nrm.stats.convergence import (
     N_PAIRS,
     as_number,
+    clusters_overlap,
     convergence_of,
-    not_told_apart,
     pair_depths,
     pair_name,
     suppress_division_warnings,
@@ -84,9 +84,9 @@ def summary(
     Warns
     -----
     UserWarning
-        If the data hardly tell the clusters of a partition apart, so that the prior decides on their number: two draws
-        of a chain agree about which items share a cluster with an adjusted Rand index below 0.2, ``draw_agreement`` of
-        :func:`~pymc_nrm.stats.partition_convergence`.
+        If the clusters of a partition overlap almost completely, so that their number mostly reflects the prior: two
+        draws of a chain agree about which items share a cluster with an adjusted Rand index below 0.2, which is
+        ``draw_agreement`` of :func:`~pymc_nrm.stats.partition_convergence`.
 
     Notes
     -----
@@ -152,7 +152,7 @@ def _rows(result, name, n_sizes, n_pairs, random_seed):
         sizes = quantities["cluster_sizes"]
         rows |= {f"size {rank}": sizes.sel(rank=rank, drop=True) for rank in sizes["rank"].values[:n_sizes]}
     pairs = convergence_of(draws, n_pairs, random_seed)
-    if "n_clusters" in quantities and (text := not_told_apart(name, float(quantities.n_clusters.mean()), pairs)):
+    if "n_clusters" in quantities and (text := clusters_overlap(name, float(quantities.n_clusters.mean()), pairs)):
         warnings.warn(text, UserWarning, stacklevel=3)
     for title, worst in _worst_pairs(pairs):
         pair = np.array([[int(worst["item"]), int(worst["item_other"])]])

@@ -117,7 +117,7 @@ def test_draws_of_another_model(tmp_path):
 
 def test_folders_that_are_there_or_are_not(folder, tmp_path):
     model = table()
-    with pytest.raises(FileExistsError, match="result' is there already: name another folder"):
+    with pytest.raises(FileExistsError, match="result' already exists: name another folder"):
         nrm.save(drawn_from_prior(model, LABELS), model, folder)
     with pytest.raises(FileNotFoundError, match="holds nothing that nrm.save has written"):
         nrm.load(tmp_path / "nowhere")

@@ -106,11 +106,9 @@ def test_a_run_over_many_items_is_watched(monkeypatch, caplog):
         options = {"step": nrm.MarginalGibbs([z]), "chains": 1, "cores": 1, "progressbar": False}
         nrm.sample(4, tune=2, callback=lambda trace, draw: seen.append(draw.draw_idx), **options)
     assert seen == [0, 1, 2, 3, 4, 5]
-    assert lines_of(caplog) == [
-        'With nrm.Chunks a chain uses all cores, see "Large data" in the documentation, docs/how-to/large-data.md.',
-        "z has 4 items: unless a start is given, a chain begins on 1,000 random ones, then more, some seconds, "
-        "whose clusters all others join; how long a draw takes is said after some.",
-    ]
+    page, start = lines_of(caplog)
+    assert "nrm.Chunks" in page and "docs/how-to/large-data.md" in page
+    assert "z has 4 items: " in start and "1,000" in start
 
 
 @pytest.mark.parametrize(("most", "expected"), [(3, (250, 250)), (4, (1000, 1000))])

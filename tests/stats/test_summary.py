@@ -109,7 +109,7 @@ def test_constant_partitions_and_few_draws():
     assert "z[n_clusters]" in few.index
 
 
-SENTENCE = "The data hardly tell the clusters of z apart"
+SENTENCE = "The clusters of z overlap almost completely"
 
 
 def draws_of_two_gaussians(rng, distance, n=120):

@@ -19,9 +19,9 @@ SECONDS_BETWEEN_LINES = 30.0
 SECONDS_WORTH_A_LINE = 30.0
 # Draws and seconds after which the pace is estimated; the first draw of a run does not count.
 _BEFORE_ESTIMATE = ((10, 2.5), (4, 5.0))
-# The pace is that of the last draws, since tuning takes longer per draw: so many times, at least so far apart.
+# The pace is estimated from the last draws, since tuning takes longer per draw: number of times, seconds between them.
 _LAST_TIMES, _SECONDS_APART = 20, 0.25
-_PAGE = 'With nrm.Chunks a chain uses all cores, see "Large data" in the documentation, docs/how-to/large-data.md.'
+_PAGE = 'With nrm.Chunks a chain uses all cores, see "Large data", docs/how-to/large-data.md.'
 
 
 def watched(model, draws, kwargs):
@@ -42,8 +42,8 @@ def watched(model, draws, kwargs):
     if name not in names_in_chunks(model):
         _log.info(_PAGE)
     _log.info(
-        f"{subject}: unless a start is given, a chain begins on 1,000 random ones, then more, some seconds, "
-        "whose clusters all others join; how long a draw takes is said after some."
+        f"{subject}: without initvals, a chain starts from clusters of 1,000 random items, then more,\nto which all "
+        "others are assigned; after a few draws, a line gives the time of a draw."
     )
     return Watch(callback, subject, n_total, lines=not has_bar)
 

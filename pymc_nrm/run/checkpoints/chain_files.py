@@ -28,7 +28,7 @@ _SECONDS_FOR_LOCK = 30.0
 
 
 class Position(NamedTuple):
-    """Where a chain stands."""
+    """The last checkpoint of a chain."""
 
     # Number of iterations done, of tuning and of draws.
     n_iterations: int

@@ -38,7 +38,7 @@ def removed_if_nothing_was_drawn(folder):
 
 
 class RunFolder:
-    """The folder of a run, which :meth:`create` has made; a temporary one, which is there, has only its chains."""
+    """The folder of a run, made by :meth:`create`; a temporary one already exists, and has only its chains."""
 
     def __init__(self, path, is_temporary=False):
         check_path("checkpoint", path)
@@ -50,8 +50,8 @@ class RunFolder:
         folder = cls(path)
         if folder.path.exists() and (not folder.path.is_dir() or any(folder.path.iterdir())):
             raise FileExistsError(
-                f"checkpoint={str(path)!r} is there already: nrm.resume({str(path)!r}) goes on with its run; delete "
-                "it, or name another folder, to begin a new one"
+                f"checkpoint={str(path)!r} already exists: nrm.resume({str(path)!r}) resumes its run; delete it, or "
+                "name another folder, to begin a new one"
             )
         about = {"versions": versions(), "model": describe_model(model)}
         files = {_ARGUMENTS: _arguments_bytes(arguments), RUN: json.dumps(about, indent=1).encode()}
@@ -81,7 +81,7 @@ class RunFolder:
 
     @property
     def knows_steps(self):
-        """Whether steps have been stored, from whose states chains can go on."""
+        """Whether steps have been stored, from which chains can be extended."""
         return (self.path / _STEPS).exists()
 
     def check_steps(self, description, state):

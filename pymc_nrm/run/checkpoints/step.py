@@ -178,13 +178,13 @@ class CheckpointedStep(CompoundStep):
                 self._append(iteration + 1)
         except OSError as error:
             if self._checkpoints.folder.is_temporary:
-                # The chain can do without: should it go on, it makes again what was not written.
+                # The chain needs no checkpoint: an extension repeats the draws that were not written.
                 self._close_files()
                 self._forget()
                 return
             raise OSError(
                 f"no checkpoint of chain {self._chain} could be written to {str(self._checkpoints.folder.path)!r}: "
-                f"{error}; draws up to the last checkpoint are there, and nrm.resume goes on with them"
+                f"{error}; draws up to the last checkpoint are there, and nrm.resume resumes from it"
             ) from error
 
     def _append(self, n_iterations):

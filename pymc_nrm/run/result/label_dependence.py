@@ -28,8 +28,8 @@ _FREE = Role("free")
 def changed_by_renaming(model, slots):
     """Deterministics that may change when clusters are renamed, with the names of their partitions."""
     # By induction over the graph, every variable is free of names; or its entries are labels, replaced by their new
-    # names; or its first axis is that of slots, and its entries change places.  Parameters of slots picked by labels,
-    # comparisons of labels, and sums over slots are free.  Whatever has no rule may change.
+    # names; or its first axis is the axis of slots, and its entries change places.  Parameters of slots picked by
+    # labels, comparisons of labels, and sums over slots are free.  Whatever has no rule may change.
     partitions = partitions_of(model)
     known = dict.fromkeys(model.basic_RVs, _FREE)
     for partition in partitions:
@@ -83,11 +83,11 @@ def _of_elementwise(scalar_op, inputs, roles, changed):
         is_whole = isinstance(scalar_op, Cast) and scalar_op.o_type.dtype.startswith("int")
         return roles[0] if is_whole or isinstance(scalar_op, Identity) else changed
     # Along the axis of slots, what is combined with them must be the same for all slots.
-    alike = all(
+    is_equivariant = all(
         role.kind == "slots" or (role.kind == "free" and one.type.broadcastable[:1] in ((), (True,)))
         for one, role in zip(inputs, roles, strict=True)
     )
-    return Role("slots", changed.of) if alike else changed
+    return Role("slots", changed.of) if is_equivariant else changed
 
 
 def _of_entries(role, index, roles, changed):

@@ -41,7 +41,7 @@ def join_chains(records, n_chains):
 
 
 class _Statistics(MultiTrace):
-    """Traces whose statistics PyMC converts in one order, so that ``acceptance_rate`` is always that of NUTS."""
+    """Traces whose statistics PyMC converts in one order, so that ``acceptance_rate`` is always of NUTS."""
 
     @property
     def stat_names(self):

@@ -242,7 +242,7 @@ def triplet_accuracy(tree: ItemTree, truth: ItemTree, *, n_triplets: int = 100_0
     Returns
     -------
     float
-        Among the triplets of which the truth has a closest pair, the share of those of which the tree has the same
+        Among the triplets with a closest pair in the truth, the share for which the tree has the same
         one: triplets that the tree leaves open count as wrong.  NaN if the truth has no closest pairs.
 
     Raises

@@ -242,7 +242,7 @@ class ItemTree:
         return as_labels("labels", self.nodes_at(level))[0].astype("int64")
 
     def common_depth(self) -> np.ndarray:
-        """Level of the lowest node that two items share, shape (n, n); on the diagonal that of the item's own node."""
+        """Level of the lowest node that two items share, shape (n, n); on the diagonal the level of the item's node."""
         depth = np.zeros((self.n_items, self.n_items), dtype="int64")
         for node in range(1, self.n_nodes):  # children come after their parents
             some = self.positions(node)

@@ -27,8 +27,8 @@ def levels(idata: xr.DataTree | xr.Dataset | xr.DataArray, var_name: str | None 
     Returns
     -------
     DataArray of int64
-        Dimensions ``chain``, ``draw``, ``level`` (1 is the level that follows the root) and that of the items.  The
-        labels of each level are 0, 1, ... in order of appearance.  Columns of tables and components are left out.
+        Dimensions ``chain``, ``draw``, ``level`` (1 is the level that follows the root) and the dimension of the items.
+        The labels of each level are 0, 1, ... in order of appearance.  Columns of tables and components are left out.
 
     Raises
     ------
@@ -86,8 +86,8 @@ def component_draws(idata: xr.DataTree | xr.Dataset | xr.DataArray, var_name: st
     Returns
     -------
     DataArray of int64
-        Dimensions ``chain``, ``draw`` and that of the items; labels are 0, 1, ... in order of appearance.  Its name is
-        ``<name>_components``, and it is marked as a partition.
+        Dimensions ``chain``, ``draw`` and the dimension of the items; labels are 0, 1, ... in order of appearance.  Its
+        name is ``<name>_components``, and it is marked as a partition.
 
     Raises
     ------
@@ -213,7 +213,7 @@ def common_depth(
     Notes
     -----
     It is the sum of the similarities of all levels: nodes are nested, so that two items share a node of each level down
-    to that of the lowest one.
+    to the level of the lowest one.
 
     Examples
     --------

@@ -187,7 +187,7 @@ def maximum_clade_credibility(
     -------
     ItemTree
         With the posterior probability of each node and the levels of the draw; the entry ``draw`` of its
-        ``information`` is the number of the draw, those of all chains counted through.
+        ``information`` is the number of the draw, counted over all chains.
 
     Raises
     ------

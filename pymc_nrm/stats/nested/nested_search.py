@@ -1,6 +1,6 @@
 """Local search for the nested partitions with the least expected sum over levels of a loss.
 
-The loss of a level depends on its partition alone, so that every level has tables of its own, those of
+The loss of a level depends on its partition alone, so that every level has its own tables, see
 :mod:`pymc_nrm.stats.search`.  What couples the levels is that they are nested: a move takes a set of items off the
 levels 1, ..., l at once and puts it on the best path from the root to level l, through nodes that exist and, from some
 level on, new ones.  Below level l its items stay together, so that the set must be a union of nodes of level l + 1.
