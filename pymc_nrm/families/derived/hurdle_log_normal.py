@@ -160,7 +160,7 @@ class HurdleLogNormal(NamedTuple):
         logs = Centred(data.logs, np.zeros(len(self.mu)), data.grid)
         base.check_resolution(underlying(self).second, logs, f"{title}, logarithms")
 
-    # A row of statistics: that of BernoulliBeta for what is positive, and that of NormalGamma for logarithms.
+    # A row of statistics: the row of BernoulliBeta for what is positive, then the row of NormalGamma for logarithms.
     def log_volume(self, data, item):
         # The derivative of exp(y) is x = exp(y).
         total = 0.0

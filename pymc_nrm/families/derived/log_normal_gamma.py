@@ -98,7 +98,7 @@ class LogNormalGamma(NamedTuple):
     def underlying(self):
         return NormalGamma(self.mu, self.kappa, self.alpha, self.beta)
 
-    # A row of statistics: that of NormalGamma for real columns and logarithms.
+    # A row of statistics: the row of NormalGamma for real columns and logarithms.
     def sum_of_values(self, statistics, j):
         d = self.mu.shape[0]
         return statistics[d + j] + statistics[3 * d + j]

@@ -106,7 +106,7 @@ class LogNormalWishart(NamedTuple):
     # The name by which steps for learned hyperparameters ask for it.
     leading = underlying
 
-    # A row of statistics: that of NormalWishart for real columns and logarithms.
+    # A row of statistics: the row of NormalWishart for real columns and logarithms.
     def sum_of_values(self, statistics, j):
         return statistics[1 + j] + statistics[1 + j + low_offset(self.mu.shape[0])]
 
