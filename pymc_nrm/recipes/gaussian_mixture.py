@@ -154,8 +154,9 @@ def gaussian_mixture(
         allow no full covariance, and ``covariance`` is None: the message says why, in which columns, and what to do.
         If columns follow from others: the adjusted R^2 of a column on all others is above 0.99.  The message says from
         which, and what to do.
-        If one value has more than a quarter of the items of a column and is not spread over at least a hundredth of the
-        column's standard deviation, so that components shrink to it.
+        If one value has more than 5 % of the items of a column, and at least 10, but jitter spreads it over less than a
+        hundredth of the column's standard deviation, so that components shrink to it; without jitter, more than a
+        quarter of the items.
 
     Examples
     --------

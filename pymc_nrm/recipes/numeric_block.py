@@ -77,9 +77,11 @@ def _n_above_noise(X, variances):
 COVARIANCES = ("full", "diagonal")
 
 
-# A column warns if one value has more than this share of at least so many items, unless jitter makes it wider than this
-# share of the standard deviation of the column.
-_LARGEST_SHARE, _ENOUGH_ITEMS, _WIDE = 1 / 4, 20, 0.01
+# A column of so many items warns if one value has more than a share of them, unless jitter makes it wider than this share
+# of the standard deviation of the column: a normal distribution has at most 0.4 % of the items within it.  Repeated
+# values that are not spread may be rounded, and many may share one.
+_ENOUGH_ITEMS, _FEWEST_EQUAL, _WIDE = 20, 10, 0.01
+_SHARE_OF_SPREAD, _SHARE_OF_OTHERS = 1 / 20, 1 / 4
 
 
 # A learned full covariance of d features has d (d + 1) / 2 variables, which NUTS draws with every partition.
@@ -278,8 +280,10 @@ def _warn_of_repeated_values(X, recorded, widths, spread="jitter_ties=True sprea
     found = {True: [], False: []}
     for k, column in enumerate(np.atleast_2d(recorded.T)):
         known, counts = np.unique(column[np.isfinite(column)], return_counts=True)
-        largest = counts.max(initial=0) / max(counts.sum(), 1)
-        if counts.sum() >= _ENOUGH_ITEMS and largest > _LARGEST_SHARE and widths[k] <= _WIDE * np.nanstd(column):
+        if counts.sum() < _ENOUGH_ITEMS or widths[k] > _WIDE * np.nanstd(column):
+            continue
+        largest = counts.max() / counts.sum()
+        if largest > _SHARE_OF_OTHERS or (widths[k] and largest > _SHARE_OF_SPREAD and counts.max() >= _FEWEST_EQUAL):
             text = f"{name_of_column(X, k)!r} has the value {known[counts.argmax()]:zg} in {largest:.0%} of its items"
             found[bool(widths[k])].append(text)
     for is_spread, columns in found.items():

@@ -122,10 +122,10 @@ def mixture_model(
     UserWarning
         At most once, of all that may do harm: entries that became missing since they are no finite numbers; columns
         that determine each other, such as countries and their codes, or are functions of others, such as groups of an
-        age; counts with zeros in more than a quarter of the
-        rows, and more than three times as many as a Poisson distribution with the mean of the other values has, so that
-        clusters differ in where zeros are; and what :func:`~pymc_nrm.recipes.gaussian_mixture` warns of, such as
-        columns that follow from others, or a value with more than a quarter of the items.
+        age; counts with zeros in more than a quarter of the rows, and more than three times as many as a Poisson
+        distribution with the mean of the other values has, so that clusters differ in where zeros are; and what
+        :func:`~pymc_nrm.recipes.gaussian_mixture` warns of, such as columns that follow from others, or a value with
+        more than 5 % of the items.
 
     See Also
     --------

@@ -144,6 +144,17 @@ def test_a_value_with_many_items_warns_unless_jitter_widens_it(gap, warned):
             assert not warned or words in messages[0]
 
 
+@pytest.mark.parametrize(("n_equal", "n", "warned"), [(20, 300, True), (13, 300, False), (7, 100, False)])
+def test_the_floor_of_a_scale_warns(n_equal, n, warned):
+    """Many items at the least of values that are nearly all different: a spike, whatever the jitter."""
+    values = np.random.default_rng(6).normal(size=(n, 2)).round(5)
+    values[:n_equal, 1] = values[:, 1].min()
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        nrm.gaussian_mixture(values)
+    assert ["has the value" in str(warning.message) for warning in caught] == [True] * warned
+
+
 RNG = np.random.default_rng(5)
 HEIGHTS = RNG.normal(172, 9, size=200)
 INCHES = np.where(RNG.random(200) < 0.3, (HEIGHTS / 2.54).round() * 2.54, HEIGHTS.round()).round(2)
