@@ -148,6 +148,9 @@ def mixture_model(
     ``zero_or_positive_count`` for counts, independent across columns within a cluster; densities of amounts have a
     mass at zero.
 
+    Columns of 0 and 1 have the same density as ``binary`` and as ``categorical``; descriptions say yes and no of the
+    first.
+
     A text is free text if it has more than 20 different values with fewer than 4 rows each on average.
 
     Other whole numbers from 0 or 1 are counts if they are likelier under one Poisson cluster than under one normal

@@ -36,6 +36,23 @@ def repeated(*values):
     return (list(values) * N)[:N]
 
 
+def test_binary_columns_have_the_density_of_categories():
+    """Also with gaps, at any concentrations, with priors of the hyperparameters."""
+    rng = np.random.default_rng(1)
+    df = pd.DataFrame((rng.random((30, 2)) < [0.2, 0.6]).astype(float), columns=["a", "b"])
+    df.loc[3, "b"] = np.nan
+    densities = []
+    for kind in ("binary", "categorical"):
+        model = nrm.mixture_model(df, kinds={"a": kind, "b": kind})
+        log_density = model.compile_logp(mode="FAST_COMPILE")
+        point = model.initial_point() | {"z": np.arange(30) % 3}
+        concentration = f"{kind}_concentration_log__"
+        points = [point | {concentration: np.array([0.3, shift])} for shift in (-1.0, 2.0)]
+        densities.append([float(log_density(point)) for point in points])
+    np.testing.assert_allclose(densities[0], densities[1], rtol=1e-12)
+    assert densities[0][0] != densities[0][1]
+
+
 # What a column is, the kind given, the mixture that takes it, and its first values there.
 COLUMNS = {
     "floats": (LENGTH**2, None, "numeric", LENGTH[:3] ** 2),
