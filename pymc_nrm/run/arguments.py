@@ -1,5 +1,6 @@
 """Arguments of a run: checks, and defaults of numbers of draws, chains and cores and of the seed."""
 
+import importlib.util
 import logging
 
 from pymc.util import get_random_generator, get_state_from_generator, random_generator_from_state
@@ -110,6 +111,15 @@ def on_usable_cores(kwargs):
         return kwargs
     chains = default_chains(None) if kwargs.get("chains") is None else kwargs["chains"]
     return {**kwargs, "chains": chains, "cores": min(chains, usable_cores())}
+
+
+def with_possible_bar(kwargs, quiet):
+    """Arguments without a progress bar where PyMC cannot draw it: it needs matplotlib, which PyMC does not install."""
+    if kwargs.get("progressbar") is False or importlib.util.find_spec("matplotlib") is not None:
+        return kwargs
+    if not quiet:
+        _log.info("No progress bar: PyMC draws it with matplotlib, which is not installed.")
+    return {**kwargs, "progressbar": False}
 
 
 def in_sequence(kwargs, in_chunks, client):

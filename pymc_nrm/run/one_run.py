@@ -11,7 +11,7 @@ from pymc_nrm.common.progress import elapsed
 from pymc_nrm.common.pymc_internals import warn_divergences, warn_treedepth
 from pymc_nrm.kernels.compilation import same_bits_in_every_process, without_announcements
 from pymc_nrm.models.rvs import n_items, names_in_chunks, partitions_of
-from pymc_nrm.run.arguments import in_sequence, on_usable_cores
+from pymc_nrm.run.arguments import in_sequence, on_usable_cores, with_possible_bar
 from pymc_nrm.run.chains import local
 from pymc_nrm.run.chains.client import run_on_client
 from pymc_nrm.run.chains.interrupts import interrupts_before_draws
@@ -71,6 +71,7 @@ def one_run(model, arguments, report, *, client=None, folder=None, seconds=None)
     apart.
     """
     partitions, in_chunks, quiet = partitions_of(model), names_in_chunks(model), report.quiet
+    arguments = arguments if client is not None else with_possible_bar(arguments, quiet)
     has_bar = not quiet and arguments.get("progressbar") is not False
     if in_chunks:
         arguments = in_sequence(arguments, in_chunks, client)

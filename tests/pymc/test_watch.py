@@ -1,6 +1,7 @@
 """Bars appear after two seconds, never before; a run over many items says how long it takes, with a bar or without."""
 
 import logging
+import sys
 import time
 from types import SimpleNamespace
 
@@ -195,3 +196,12 @@ def test_a_notebook_without_widgets_has_no_bars(monkeypatch, capsys):
         wait()
         advance()
     assert capsys.readouterr() == ("", "")
+
+
+def test_a_run_without_matplotlib_has_no_bar(monkeypatch, caplog):
+    """PyMC's bar imports matplotlib, which PyMC does not require."""
+    assert arguments.with_possible_bar({"tune": 5}, quiet=False) == {"tune": 5}
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    with caplog.at_level(logging.INFO):
+        assert arguments.with_possible_bar({"tune": 5}, quiet=False) == {"tune": 5, "progressbar": False}
+    assert "No progress bar: PyMC draws it with matplotlib, which is not installed." in caplog.text
