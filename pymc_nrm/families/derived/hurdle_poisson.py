@@ -134,8 +134,8 @@ class HurdlePoisson(NamedTuple):
     def underlying(self):
         return Product(BernoulliBeta(self.ones, self.zeros), PoissonGamma(self.alpha, self.beta))
 
-    # A row of statistics: the row of BernoulliBeta for what is positive, then the row of PoissonGamma for positive counts
-    # less one.
+    # A row of statistics: the row of BernoulliBeta for what is positive, then the row of PoissonGamma for positive
+    # counts less one.
     def prepare_data(self, X):
         values = check_matrix(self, X, integer=True, lower=0, upper=LARGEST_COUNT)
         less_one = np.where(values > 0.0, values - 1.0, np.nan)
