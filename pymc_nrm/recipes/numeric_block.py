@@ -78,8 +78,8 @@ COVARIANCES = ("full", "diagonal")
 
 
 # A column of so many items warns if one value has more than a share of them, unless jitter makes it wider than this
-# share of the standard deviation of the column: a normal distribution has at most 0.4 % of the items within it.  Repeated
-# values that are not spread may be rounded, and many may share one.
+# share of the standard deviation of the column: a normal distribution has at most 0.4 % of the items within it.
+# Repeated values that are not spread may be rounded, and many may share one.
 _ENOUGH_ITEMS, _FEWEST_EQUAL, _WIDE = 20, 10, 0.01
 _SHARE_OF_SPREAD, _SHARE_OF_OTHERS = 1 / 20, 1 / 4
 
