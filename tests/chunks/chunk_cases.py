@@ -14,9 +14,6 @@ from pymc_nrm.testing import exact_posterior, kernel_inputs
 FOLLOWED = {"n_followed": 50, "n_sampled": 150}
 LINE = np.array([[-1.5], [-1.2], [0.2], [1.3], [1.6]])
 PLANE = np.array([[-1.0, 0.3], [-0.8, -0.2], [0.1, 1.4], [0.9, 0.2], [1.2, -0.3]])
-PRINCIPAL = PrincipalNormalWishart(
-    [0.0, 0.0], [1.0, 2.0], np.array([[0.6, -0.8], [0.8, 0.6]]), [0.0], 0.5, [[1.0]], 3.0, [0.5]
-)
 FAMILIES = {
     "wishart": (nrm.NormalWishart(mu=[0.0, 0.0], kappa=0.5, Psi=np.eye(2), nu=4.0), PLANE),
     "gamma": (nrm.NormalGamma(0.0, 0.5, 2.0, 0.5), np.array([[-1.5], [-1.2], [np.nan], [1.3], [1.6]])),
@@ -25,8 +22,16 @@ FAMILIES = {
     "categorical": (nrm.CategoricalDirichlet(0.6, n_levels=3), np.array([[0.0, 1], [0, 2], [2, 0], [2, 1], [1, 1]])),
     "multinomial": (nrm.MultinomialDirichlet(0.5), np.array([[3.0, 0, 1], [2, 1, 0], [0, 4, 1], [0, 2, 2], [1, 1, 1]])),
 }
-# Halves of these rows overlap, so that none of their labels is nearly certain.
-NEAR_ROWS = {"near rows": (FAMILIES["gamma"][0], np.linspace(-0.5, 0.5, 7)[:, None])}
+MORE = {
+    # Halves of these rows overlap, so that none of their labels is nearly certain.
+    "near rows": (FAMILIES["gamma"][0], np.linspace(-0.5, 0.5, 7)[:, None]),
+    "principal": (
+        PrincipalNormalWishart(
+            [0.0, 0.0], [1.0, 2.0], np.array([[0.6, -0.8], [0.8, 0.6]]), [0.0], 0.5, [[1.0]], 3.0, [0.5]
+        ),
+        PLANE,
+    ),
+}
 MEASURES = {
     "dirichlet": nrm.DirichletProcess(1.0),
     "ngg": nrm.NormalizedGeneralizedGamma(1.0, 0.4),
@@ -90,7 +95,7 @@ def assert_sums_follow_labels(chain):
 
 def posterior(measure, family):
     """All partitions and their exact probabilities, by names."""
-    return exact_posterior(MEASURES[measure], *(FAMILIES | NEAR_ROWS)[family])
+    return exact_posterior(MEASURES[measure], *(FAMILIES | MORE)[family])
 
 
 def in_four_places():

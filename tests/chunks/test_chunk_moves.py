@@ -4,7 +4,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from chunk_cases import FAMILIES, MEASURES, NEAR_ROWS, PLANE, PRINCIPAL, make_chain, posterior, run, set_labels
+from chunk_cases import FAMILIES, MEASURES, MORE, make_chain, posterior, run, set_labels
 from helpers import assert_law
 
 import pymc_nrm as nrm
@@ -70,7 +70,7 @@ def test_law_of_partitions(move, measure, family):
 def flows_from_exact_draws(move, measure, family, n_steps):
     """How many steps of a move lead from each partition to each other one, (n_partitions, n_partitions)."""
     partitions, probabilities = posterior(measure, family)
-    chain, rng = make_chain(*(FAMILIES | NEAR_ROWS)[family], n_chunks=2), np.random.default_rng(4)
+    chain, rng = make_chain(*(FAMILIES | MORE)[family], n_chunks=2), np.random.default_rng(4)
     starts, ends = rng.choice(len(partitions), n_steps, p=probabilities), []
     for start in starts:
         set_labels(chain, partitions[start])
@@ -98,6 +98,7 @@ def assert_balance(flows, expected):
         (some_splits, "ngg", "gamma", 4000),
         (some_moments, "ngg", "gamma", 6000),
         (some_splits, "ngg", "near rows", 100_000),
+        (some_moments, "ngg", "principal", 100_000),
         # Labels alone stay for long in clusters whose jumps are below the level, so that chains of them mix slowly.
         *[(relabel_all, measure, family, 10_000) for measure in MEASURES for family in FAMILIES],
         # Moves that sum out labels change few partitions of a few items, so that their law takes many steps to see.
@@ -262,7 +263,7 @@ def densities(family, statistics, data, items, rng, one_by_one, together):
 @pytest.mark.quick("wishart", "principal")
 @pytest.mark.parametrize("family", [*FAMILIES, "principal"])
 def test_densities_of_rows_in_lanes_are_those_of_each(family):
-    chain, rng = make_chain(*(FAMILIES | {"principal": (PRINCIPAL, PLANE)})[family]), np.random.default_rng(1)
+    chain, rng = make_chain(*(FAMILIES | MORE)[family]), np.random.default_rng(1)
     items, one, other = rng.integers(0, 5, LANES), np.empty((3, LANES)), np.empty((3, LANES))
     family = chain.preparation.family
     densities(family, chain.statistics()[0], chain.sample_data, items, rng, one, other)

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pymc as pm
 import pytest
-from chunk_cases import FAMILIES, FOLLOWED, MEASURES, PLANE, PRINCIPAL, in_four_places, sampled
+from chunk_cases import FAMILIES, FOLLOWED, MEASURES, MORE, in_four_places, sampled
 from helpers import assert_law, learned_dirichlet_process, mixture_of, refused
 from scipy.spatial import cKDTree
 
@@ -65,7 +65,7 @@ def test_density_and_gradient_are_those_of_items(name):
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["gamma", "multinomial", "principal"])
 def test_law_of_partitions(name):
-    family, X = (FAMILIES | {"principal": (PRINCIPAL, PLANE)})[name]
+    family, X = (FAMILIES | MORE)[name]
     idata = sampled(nrm.Chunks(X, block_rows=2), family, MEASURES["ngg"], 4000, random_seed=1)
     labels = idata.posterior["z"].values.astype(np.int64)
     assert_law(labels, *exact_posterior(MEASURES["ngg"], family, X))
@@ -420,7 +420,7 @@ def test_blocks_share_the_grid_of_scores(block_rows):
     """Each block alone would take another grid, and the statistics of its rows would depend on its neighbours."""
     X = np.array([[1.0, 2.0], [1e6, -2e6], [3.0, 0.5], [-2.0, 1.0], [0.1, 4.0]])
     measured, whole = (
-        mixture_of(PRINCIPAL, rows)["x"].owner.op.measured
+        mixture_of(MORE["principal"][0], rows)["x"].owner.op.measured
         for rows in (nrm.Chunks(X, block_rows=block_rows), nrm.Chunks(X))
     )
     assert np.array_equal(measured.sums, whole.sums)

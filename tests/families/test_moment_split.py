@@ -8,11 +8,15 @@ from scipy.special import expit
 from pymc_nrm.families import NormalGamma, PoissonGamma, conjugate
 from pymc_nrm.families.arguments import broadcast_hyperparameters
 from pymc_nrm.families.base import localise, prepare_data, statistics_size
+from pymc_nrm.families.definitions.principal_normal_wishart import PrincipalNormalWishart
+from pymc_nrm.families.derived.spherical_principal_normal_wishart import SphericalPrincipalNormalWishart
 from pymc_nrm.families.needs import MOMENT_SPLIT
 from pymc_nrm.families.product import Product, product_data
+from pymc_nrm.families.shared.principal_scores import principal_directions
 from pymc_nrm.families.shared.two_components import join_parameters, split_parameters
 from pymc_nrm.kernels.generic import kernel, lacking
 from pymc_nrm.kernels.lanes import LANES
+from pymc_nrm.testing import kernel_inputs
 from pymc_nrm.testing.family_kernels import panel_log_densities, sum_statistics
 
 
@@ -67,6 +71,17 @@ def check_parts(family, data, n=20_000):
 @pytest.mark.quick("PoissonGamma")
 def test_parts_have_the_density_and_the_moments_of_the_whole(case):
     check_parts(case.local, case.data)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("spherical", [False, True])
+def test_parts_along_principal_directions(spherical):
+    X = np.random.default_rng(1).normal(size=(12, 3)) * [1.0, 3.0, 2.0]
+    center, scale, directions, _ = principal_directions(X)
+    family_class = SphericalPrincipalNormalWishart if spherical else PrincipalNormalWishart
+    directions = np.ascontiguousarray(directions[:, :2]) if spherical else directions
+    family = family_class(center, scale, directions, [0.3, -0.2], 0.5, [[2.0, 0.5], [0.5, 1.0]], 5.0, [0.7])
+    check_parts(*kernel_inputs(family, X))
 
 
 @pytest.mark.slow

@@ -7,58 +7,36 @@ import numpy as np
 import pytensor.tensor as pt
 
 from pymc_nrm.common.checks import known_value, static_shape
-from pymc_nrm.common.supports import AboveFeatures
-from pymc_nrm.families import base, components, conjugate, fast
+from pymc_nrm.families import base, conjugate
 from pymc_nrm.families.arguments import check_matrix
 from pymc_nrm.families.base import Centred, Hyperparameter, conjugate_family
 from pymc_nrm.families.definitions.normal_wishart import NormalWishart
 from pymc_nrm.families.learned.hyperpriors import Hyperpriors, shared_text, wishart_fields
+from pymc_nrm.families.shared import two_components
 from pymc_nrm.families.shared.moments import check_ratio, summation_grid
-from pymc_nrm.families.shared.sample_covariance import check_columns_vary, check_full_rank, check_variances
-from pymc_nrm.families.shared.wishart_rows import draw_mean_and_covariance
+from pymc_nrm.families.shared.principal_scores import AboveComponents, Scores, check_orthogonal, principal_directions
+from pymc_nrm.families.shared.sample_covariance import check_full_rank
 from pymc_nrm.kernels.generic import generic, kernel
-from pymc_nrm.kernels.lanes import LANES
 
 _LOG_2_PI = math.log(2.0 * math.pi)
-
-# Directions must be orthogonal up to this.
-_LARGEST_ERROR = 1e-8
-
-
-class AboveComponents(AboveFeatures):
-    """Numbers above the number of leading directions minus 1."""
-
-    description = "finite and greater than the number of leading directions minus 1"
-
-    def __init__(self, k=None):
-        self.k = k
-
-    def given(self, parameters):
-        Psi = parameters.Psi
-        return self if Psi is None else AboveComponents(Psi.shape[0])
-
-    def inside(self, x, d):
-        return super().inside(x, self.k)
 
 
 @generic
 def leading(family):
-    """The law of the leading scores."""
+    """The family of the leading scores."""
     raise NotImplementedError
 
 
-class Scores(NamedTuple):
-    """Data of a kernel: scores of the leading directions (n, k), lengths along the others (n, q), a grid for the
-    former, and the logarithm of the volume of the map from scores to data.
-    """
+@generic
+def write_scores(family, parameters, scores):
+    """Write the mean (k) and the covariance (k, k) of the leading scores of a cluster, given its parameters."""
+    raise NotImplementedError
 
-    values: Any
-    rest: Any
-    grid: Any
-    log_volume: Any
 
-    def take_items(self, items):
-        return self._replace(values=self.values[items], rest=self.rest[items])
+@generic
+def write_columns(family, scores, parameters):
+    """Write the parameters of a cluster, given the mean and the covariance of its leading scores."""
+    raise NotImplementedError
 
 
 @conjugate_family(
@@ -169,40 +147,13 @@ class PrincipalNormalWishart(NamedTuple):
         check_ratio(Centred(data.rest, np.zeros(len(self.noise))), np.sqrt(self.noise), "noise", title)
 
     # A row of statistics: that of the leading scores, sums of squares of the others (q), and the sum of the logarithms
-    # of the scales; a row of the cache is that of the leading scores.
+    # of the scales.
     def statistics_size(self):
         return base.statistics_size(leading(self)) + self.noise.shape[0] + 1
 
     def add_item(self, statistics, data, item, sign):
         base.add_item(leading(self), statistics, data, item, sign)
         add_shared(statistics, data, item, sign)
-
-    def cache_size(self):
-        return base.cache_size(leading(self))
-
-    def refresh_cache(self, statistics, cache):
-        base.refresh_cache(leading(self), statistics, cache)
-
-    def update_cache(self, statistics, cache, data, item, sign):
-        fast.update_cache(leading(self), statistics, cache, data, item, sign)
-        add_shared(statistics, data, item, sign)
-
-    def log_predictive(self, cache, data, item):
-        return base.log_predictive(leading(self), cache, data, item) + log_shared_density(self, data, item)
-
-    def log_predictive_without(self, statistics, cache, data, item):
-        value = fast.log_predictive_without(leading(self), statistics, cache, data, item)
-        return value + log_shared_density(self, data, item)
-
-    def panel_shape(self):
-        return fast.panel_shape(leading(self))
-
-    def write_panel(self, cache, rows, lanes, column):
-        fast.write_panel(leading(self), cache, rows, lanes, column)
-
-    def add_log_predictives(self, rows, lanes, data, item, width, values):
-        fast.add_log_predictives(leading(self), rows, lanes, data, item, width, values)
-        add_shared_density(self, data, item, width, values)
 
     def log_likelihood(self, X, labels):
         center, scale, directions, location, kappa, Psi, nu, noise = self
@@ -215,35 +166,36 @@ class PrincipalNormalWishart(NamedTuple):
     def log_marginal(self, statistics):
         return conjugate.log_marginal(leading(self), statistics) + log_shared_marginal(self, statistics)
 
-    def log_marginals_with_gradient(self, statistics, gradient):
-        # The map is constant: its derivatives stay 0.
-        d, q = self.scale.shape[0], self.noise.shape[0]
-        start, end = 2 * d + self.directions.size, gradient.shape[0] - q
-        total = fast.log_marginals_with_gradient(leading(self), statistics, gradient[start:end])
-        for row in range(statistics.shape[0]):
-            squares = statistics[row, statistics.shape[1] - q - 1 :]
-            total += log_shared_marginal(self, statistics[row])
-            for j in range(q):
-                n_values = statistics[row, 0] * n_directions(self, j)
-                gradient[end + j] += 0.5 * (squares[j] / self.noise[j] - n_values) / self.noise[j]
-        return total
-
     def parameters_size(self):
         d = self.scale.shape[0]
         return d + d * d
 
-    def draw_parameters(self, statistics, rng, parameters):
+    def write_scores(self, parameters, scores):
         d, k = self.scale.shape[0], self.location.shape[0]
-        drawn = np.empty(k + k * k)
-        draw_mean_and_covariance(leading(self), statistics, rng, drawn)
+        along = np.empty(d)
+        for a in range(k):
+            scores[a] = 0.0
+            for i in range(d):
+                scores[a] += (parameters[i] - self.center[i]) / self.scale[i] * self.directions[i, a]
+                along[i] = 0.0
+                for j in range(d):
+                    entry = parameters[d + i * d + j] / (self.scale[i] * self.scale[j])
+                    along[i] += entry * self.directions[j, a]
+            for b in range(k):
+                scores[k + a * k + b] = 0.0
+                for i in range(d):
+                    scores[k + a * k + b] += along[i] * self.directions[i, b]
+
+    def write_columns(self, scores, parameters):
+        d, k = self.scale.shape[0], self.location.shape[0]
         along = np.empty(k)
         for i in range(d):
             parameters[i] = self.center[i]
             for a in range(k):
-                parameters[i] += self.scale[i] * self.directions[i, a] * drawn[a]
+                parameters[i] += self.scale[i] * self.directions[i, a] * scores[a]
                 along[a] = 0.0
                 for b in range(k):
-                    along[a] += self.directions[i, b] * drawn[k + b * k + a]
+                    along[a] += self.directions[i, b] * scores[k + b * k + a]
             for j in range(d):
                 total = 0.0
                 for a in range(k):
@@ -252,39 +204,48 @@ class PrincipalNormalWishart(NamedTuple):
                     total += self.noise[a - k] * self.directions[i, a] * self.directions[j, a]
                 parameters[d + i * d + j] = self.scale[i] * self.scale[j] * total
 
-    def component_panel(self, n_columns):
-        return components.component_panel(leading(self), n_columns)
+    def draw_parameters(self, statistics, rng, parameters):
+        scores = new_scores(self)
+        conjugate.draw_parameters(leading(self), statistics, rng, scores)
+        write_columns(self, scores, parameters)
 
-    def write_component(self, parameters, panel, column):
-        d, k = self.scale.shape[0], self.location.shape[0]
-        of_scores, along = np.zeros(k + k * k), np.empty(d)
-        for a in range(k):
-            for i in range(d):
-                of_scores[a] += (parameters[i] - self.center[i]) / self.scale[i] * self.directions[i, a]
-                along[i] = 0.0
-                for j in range(d):
-                    entry = parameters[d + i * d + j] / (self.scale[i] * self.scale[j])
-                    along[i] += entry * self.directions[j, a]
-            for b in range(k):
-                for i in range(d):
-                    of_scores[k + a * k + b] += along[i] * self.directions[i, b]
-        components.write_component(leading(self), of_scores, panel, column)
+    # Densities of parameters are those of the mean and covariance of the leading scores.
+    def log_parameter_density(self, statistics, parameters):
+        scores = new_scores(self)
+        write_scores(self, parameters, scores)
+        return conjugate.log_parameter_density(leading(self), statistics, scores)
 
-    def add_component_densities(self, panel, data, item, width, values):
-        components.add_component_densities(leading(self), panel, data, item, width, values)
-        add_shared_density(self, data, item, width, values)
+    def split_parameters(self, parameters, p, q, rng, first, second):
+        whole, one, other = new_scores(self), new_scores(self), new_scores(self)
+        write_scores(self, parameters, whole)
+        two_components.split_parameters(leading(self), whole, p, q, rng, one, other)
+        write_columns(self, one, first)
+        write_columns(self, other, second)
 
-    def add_densities_of_items(self, panel, data, items, n_components, values):
-        components.add_densities_of_items(leading(self), panel, data, items, n_components, values)
-        for lane in range(LANES):
-            shared = log_shared_density(self, data, items[lane])
-            for k in range(n_components):
-                values[k, lane] += shared
+    def join_parameters(self, p, q, first, second, parameters):
+        whole, one, other = new_scores(self), new_scores(self), new_scores(self)
+        write_scores(self, first, one)
+        write_scores(self, second, other)
+        value = two_components.join_parameters(leading(self), p, q, one, other, whole)
+        write_columns(self, whole, parameters)
+        return value
+
+    def log_density(self, parameters, data, item):
+        scores = new_scores(self)
+        write_scores(self, parameters, scores)
+        return conjugate.log_density(leading(self), scores, data, item) + log_shared_density(self, data, item)
 
     draw_item = NormalWishart.draw_item
     component_mean = NormalWishart.component_mean
     component_cdf = NormalWishart.component_cdf
     log_affinities = NormalWishart.log_affinities
+
+
+@kernel
+def new_scores(family):
+    """Memory for :func:`write_scores`."""
+    k = family.location.shape[0]
+    return np.empty(k + k * k)
 
 
 @kernel
@@ -315,14 +276,6 @@ def log_shared_density(family, data, item):
 
 
 @kernel
-def add_shared_density(family, data, item, width, values):
-    """Add :func:`log_shared_density` to the values of all columns of a panel."""
-    shared = log_shared_density(family, data, item)
-    for k in range(width // LANES * LANES):
-        values[k] += shared
-
-
-@kernel
 def log_shared_marginal(family, statistics):
     """The sum of :func:`log_shared_density` over the items of a cluster."""
     n, q = statistics[0], family.noise.shape[0]
@@ -332,26 +285,3 @@ def log_shared_marginal(family, statistics):
         of_noise = n * n_directions(family, j) * (_LOG_2_PI + math.log(family.noise[j]))
         total -= 0.5 * (of_noise + statistics[start + j] / family.noise[j])
     return total
-
-
-def check_orthogonal(family, center, scale, directions):
-    """Check that the map to scores is known, and that directions are orthonormal columns, shape (d, p)."""
-    title = type(family).__name__
-    if center is None or scale is None or directions is None:
-        raise ValueError(f"center, scale and directions of {title} must be constants")
-    if np.abs(directions.T @ directions - np.eye(directions.shape[1])).max() > _LARGEST_ERROR:
-        raise ValueError(f"directions of {title} must be an orthogonal matrix, or columns of one")
-
-
-def principal_directions(X):
-    """Means and standard deviations of columns, principal directions of the scaled columns, and variances along them.
-
-    Directions are orthonormal columns in order of decreasing variance; the entry of largest size of each is positive.
-    They are p = min(n, d).  Shapes: ``X`` (n, d); returns (d,), (d,), (d, p), (p,).
-    """
-    check_columns_vary(X)
-    check_variances(X.var(axis=0, ddof=1))
-    center, scale = X.mean(axis=0), X.std(axis=0, ddof=1)
-    _, lengths, rows = np.linalg.svd((X - center) / scale, full_matrices=False)
-    largest = np.take_along_axis(rows, np.abs(rows).argmax(axis=1)[:, None], axis=1)
-    return center, scale, np.ascontiguousarray((rows * np.sign(largest)).T), lengths**2 / (len(X) - 1)

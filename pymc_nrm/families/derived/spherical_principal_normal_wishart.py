@@ -6,7 +6,7 @@ import numpy as np
 import pytensor.tensor as pt
 
 from pymc_nrm.common.checks import known_value
-from pymc_nrm.families import base, components
+from pymc_nrm.families import base
 from pymc_nrm.families.arguments import check_matrix
 from pymc_nrm.families.base import Hyperparameter, conjugate_family
 from pymc_nrm.families.conjugate import gaussian_log_affinities
@@ -16,14 +16,11 @@ from pymc_nrm.families.definitions.principal_normal_wishart import (
     AboveComponents,
     PrincipalNormalWishart,
     Scores,
-    add_shared_density,
     check_orthogonal,
-    leading,
     principal_directions,
 )
 from pymc_nrm.families.learned.hyperpriors import Hyperpriors, shared_text, wishart_fields
 from pymc_nrm.families.shared.moments import summation_grid
-from pymc_nrm.families.shared.wishart_rows import draw_mean_and_covariance
 
 
 @conjugate_family(
@@ -159,23 +156,31 @@ class SphericalPrincipalNormalWishart(NamedTuple):
         d, k = self.directions.shape
         return 2 * d + k + k * k
 
-    def draw_parameters(self, statistics, rng, parameters):
+    def write_scores(self, parameters, scores):
+        scores[:] = parameters[2 * self.directions.shape[0] :]
+
+    def write_columns(self, scores, parameters):
         d, k = self.directions.shape
-        drawn = parameters[2 * d :]
-        draw_mean_and_covariance(leading(self), statistics, rng, drawn)
+        parameters[2 * d :] = scores
         for i in range(d):
             total, variance = 0.0, self.noise[0]
             row = self.directions[i]
             for a in range(k):
-                covariance = drawn[k + a * k : k + (a + 1) * k]
+                covariance = scores[k + a * k : k + (a + 1) * k]
                 # Twice what is below the diagonal of the covariance.
                 twice = (covariance[a] - self.noise[0]) * row[a]
                 for b in range(a):
                     twice += 2.0 * covariance[b] * row[b]
-                total += row[a] * drawn[a]
+                total += row[a] * scores[a]
                 variance += row[a] * twice
             parameters[i] = self.center[i] + self.scale[i] * total
             parameters[d + i] = self.scale[i] * self.scale[i] * variance
+
+    draw_parameters = PrincipalNormalWishart.draw_parameters
+    log_parameter_density = PrincipalNormalWishart.log_parameter_density
+    split_parameters = PrincipalNormalWishart.split_parameters
+    join_parameters = PrincipalNormalWishart.join_parameters
+    log_density = PrincipalNormalWishart.log_density
 
     def draw_item(self, parameters, rng, item, values):
         # Noise of all directions, of which the leading ones are then replaced by scores.
@@ -200,15 +205,8 @@ class SphericalPrincipalNormalWishart(NamedTuple):
             values[i] = self.center[i] + self.scale[i] * total
 
     component_panel = PrincipalNormalWishart.component_panel
-
-    def write_component(self, parameters, panel, column):
-        d = self.directions.shape[0]
-        components.write_component(leading(self), parameters[2 * d :], panel, column)
-
-    def add_component_densities(self, panel, data, item, width, values):
-        components.add_component_densities(leading(self), panel, data, item, width, values)
-        add_shared_density(self, data, item, width, values)
-
+    write_component = PrincipalNormalWishart.write_component
+    add_component_densities = PrincipalNormalWishart.add_component_densities
     add_densities_of_items = PrincipalNormalWishart.add_densities_of_items
 
     component_mean = NormalGamma.component_mean

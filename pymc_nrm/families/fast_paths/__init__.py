@@ -8,6 +8,7 @@ from pymc_nrm.families.fast_paths import (
     normal_regression,
     normal_wishart,
     poisson_gamma,
+    principal_normal_wishart,
 )
 
 __all__ = [
@@ -18,4 +19,5 @@ __all__ = [
     "normal_regression",
     "normal_wishart",
     "poisson_gamma",
+    "principal_normal_wishart",
 ]

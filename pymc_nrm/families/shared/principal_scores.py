@@ -1,0 +1,64 @@
+"""Scores of the rows of a table along principal directions, and along all others."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from pymc_nrm.common.supports import AboveFeatures
+from pymc_nrm.families.shared.sample_covariance import check_columns_vary, check_variances
+
+# Directions must be orthogonal up to this.
+_LARGEST_ERROR = 1e-8
+
+
+class AboveComponents(AboveFeatures):
+    """Numbers above the number of leading directions minus 1."""
+
+    description = "finite and greater than the number of leading directions minus 1"
+
+    def __init__(self, k=None):
+        self.k = k
+
+    def given(self, parameters):
+        Psi = parameters.Psi
+        return self if Psi is None else AboveComponents(Psi.shape[0])
+
+    def inside(self, x, d):
+        return super().inside(x, self.k)
+
+
+class Scores(NamedTuple):
+    """Data of a kernel: scores of the leading directions (n, k), lengths along the others (n, q), a grid for the
+    former, and the logarithm of the volume of the map from scores to data.
+    """
+
+    values: Any
+    rest: Any
+    grid: Any
+    log_volume: Any
+
+    def take_items(self, items):
+        return self._replace(values=self.values[items], rest=self.rest[items])
+
+
+def check_orthogonal(family, center, scale, directions):
+    """Check that the map to scores is known, and that directions are orthonormal columns, shape (d, p)."""
+    title = type(family).__name__
+    if center is None or scale is None or directions is None:
+        raise ValueError(f"center, scale and directions of {title} must be constants")
+    if np.abs(directions.T @ directions - np.eye(directions.shape[1])).max() > _LARGEST_ERROR:
+        raise ValueError(f"directions of {title} must be an orthogonal matrix, or columns of one")
+
+
+def principal_directions(X):
+    """Means and standard deviations of columns, principal directions of the scaled columns, and variances along them.
+
+    Directions are orthonormal columns in order of decreasing variance; the entry of largest size of each is positive.
+    They are p = min(n, d).  Shapes: ``X`` (n, d); returns (d,), (d,), (d, p), (p,).
+    """
+    check_columns_vary(X)
+    check_variances(X.var(axis=0, ddof=1))
+    center, scale = X.mean(axis=0), X.std(axis=0, ddof=1)
+    _, lengths, rows = np.linalg.svd((X - center) / scale, full_matrices=False)
+    largest = np.take_along_axis(rows, np.abs(rows).argmax(axis=1)[:, None], axis=1)
+    return center, scale, np.ascontiguousarray((rows * np.sign(largest)).T), lengths**2 / (len(X) - 1)
