@@ -13,9 +13,15 @@ import xarray as xr
 import pymc_nrm as nrm
 from pymc_nrm.families.base import add_item, statistics_size
 from pymc_nrm.families.conjugate import log_marginal
-from pymc_nrm.partitions.labels import all_partitions, canonical_labels
-from pymc_nrm.testing import largest_z, mean_and_error, total_variation, z_scores
-from pymc_nrm.testing.scores import partition_frequencies
+from pymc_nrm.partitions.labels import canonical_labels, is_canonical, label_counts  # noqa: F401 (for tests)
+from pymc_nrm.testing import (
+    all_partitions,
+    largest_z,
+    mean_and_error,
+    partition_frequencies,
+    total_variation,
+    z_scores,
+)
 
 
 def mixture_of(family, observed, measure=None, **partition):

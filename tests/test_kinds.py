@@ -11,8 +11,7 @@ import pytest
 import pymc_nrm as nrm
 from pymc_nrm.measures.base import log_eppf
 from pymc_nrm.models.rvs import kind_of
-from pymc_nrm.partitions.labels import all_partitions
-from pymc_nrm.testing import largest_z
+from pymc_nrm.testing import all_partitions, largest_z
 
 MEASURE = nrm.PitmanYorProcess(0.3, 1.2)
 WEIGHTS = nrm.HierarchicalDirichletProcess(0.8, 1.5)

@@ -6,16 +6,15 @@ import numpy as np
 import pytensor
 import pytensor.tensor as pt
 import pytest
-from helpers import refused
+from helpers import canonical_labels, is_canonical, refused
 
-from pymc_nrm.families import PoissonGamma
+import pymc_nrm as nrm
 from pymc_nrm.families.base import refresh_cache
 from pymc_nrm.families.fast import update_cache
 from pymc_nrm.moves.gibbs import _MANY, _PIECE, scan_order
 from pymc_nrm.partitions import clusters
 from pymc_nrm.partitions.flat import Indices, Sizes
-from pymc_nrm.partitions.labels import all_partitions, canonical_labels, is_canonical
-from pymc_nrm.testing import kernel_inputs
+from pymc_nrm.testing import all_partitions, kernel_inputs
 
 BELL = [1, 1, 2, 5, 15, 52, 203, 877, 4140, 21147]
 
@@ -68,7 +67,7 @@ def test_all_partitions_are_there_once(n):
 @pytest.fixture(scope="module")
 def poisson():
     X = np.random.default_rng(3).poisson([2.0, 9.0, 0.5], size=(25, 3))
-    return kernel_inputs(PoissonGamma([1.0, 2.0, 0.5], 0.7), X)
+    return kernel_inputs(nrm.PoissonGamma([1.0, 2.0, 0.5], 0.7), X)
 
 
 def check(state, family, data):

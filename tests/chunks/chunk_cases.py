@@ -1,14 +1,13 @@
 """Chains over a few rows in chunks, and their exact laws."""
 
 import numpy as np
-from helpers import mixture_of
+from cases import PrincipalNormalWishart
+from helpers import canonical_labels, mixture_of
 
 import pymc_nrm as nrm
-from pymc_nrm.families.definitions.principal_normal_wishart import PrincipalNormalWishart
 from pymc_nrm.moves.chunks.chain import Block, Chain, Clusters, Preparation, no_changes, rounded_rows, sum_clusters
 from pymc_nrm.moves.chunks.engine import Engine
 from pymc_nrm.moves.chunks.sweep import draw_law
-from pymc_nrm.partitions.labels import canonical_labels
 from pymc_nrm.testing import exact_posterior, kernel_inputs
 
 FOLLOWED = {"n_followed": 50, "n_sampled": 150}

@@ -9,16 +9,15 @@ import numpy as np
 import pandas as pd
 import pymc as pm
 import pytest
+from cases import PrincipalNormalWishart
 from chunk_cases import FAMILIES, FOLLOWED, MEASURES, MORE, in_four_places, sampled
-from helpers import assert_law, learned_dirichlet_process, mixture_of, refused
+from helpers import assert_law, canonical_labels, learned_dirichlet_process, mixture_of, refused
 from scipy.spatial import cKDTree
 
 import pymc_nrm as nrm
-from pymc_nrm.families.definitions.principal_normal_wishart import PrincipalNormalWishart
 from pymc_nrm.moves.chunks import engine, sweep
 from pymc_nrm.moves.chunks.chain import rounded_rows
-from pymc_nrm.partitions.labels import all_partitions, canonical_labels
-from pymc_nrm.testing import exact_posterior
+from pymc_nrm.testing import all_partitions, exact_posterior
 
 SLOW = pytest.mark.slow
 

@@ -4,12 +4,12 @@ import functools
 
 import numpy as np
 from cases import MEASURES, SMALL
+from helpers import label_counts
 from scipy.special import multigammaln
 
 from pymc_nrm.kernels.generic import kernel, lacking
 from pymc_nrm.measures.base import Weights, log_eppf, log_tilted_moment, weights
 from pymc_nrm.moves.gibbs import draw_weights
-from pymc_nrm.partitions.labels import label_counts
 from pymc_nrm.testing import exact_posterior, kernel_inputs
 
 CHAINS = 4

@@ -8,9 +8,8 @@ from cases import MEASURES, SMALL
 from helpers import assert_law, seeded
 from laws import posterior
 
+import pymc_nrm as nrm
 from pymc_nrm.measures.base import log_joint_term, weights
-from pymc_nrm.models.mixture import Mixture
-from pymc_nrm.models.partition import Partition
 from pymc_nrm.testing import largest_z, mean_and_error
 
 CHAINS, DRAWS = 2, 2_500
@@ -22,9 +21,9 @@ def make_model(measure, family):
     if not isinstance(families, list):
         families, data = [families], [data]
     with pm.Model() as model:
-        z = Partition("z", MEASURES[measure], n=data[0].shape[0])
+        z = nrm.Partition("z", MEASURES[measure], n=data[0].shape[0])
         for i, (one, X) in enumerate(zip(families, data, strict=True)):
-            Mixture(f"x{i}", z, one, observed=X)
+            nrm.Mixture(f"x{i}", z, one, observed=X)
     return model
 
 

@@ -4,12 +4,11 @@ import numpy as np
 import pandas as pd
 import pymc as pm
 import pytest
-from helpers import assert_law, mixture_of, refused, seeded
+from helpers import assert_law, label_counts, mixture_of, refused, seeded
 from models import run
 
 import pymc_nrm as nrm
 from pymc_nrm.measures.base import log_eppf
-from pymc_nrm.partitions.labels import label_counts
 from pymc_nrm.testing import exact_posterior
 
 GIVEN = {

@@ -10,6 +10,7 @@ import numpy as np
 import pymc as pm
 import pytensor.tensor as pt
 import pytest
+from cases import PrincipalNormalWishart, SphericalPrincipalNormalWishart
 from pymc.distributions import transforms
 from pymc.distributions.dist_math import check_parameters
 from pymc.model.fgraph import clone_model
@@ -22,8 +23,6 @@ from scipy.stats import wishart
 
 import pymc_nrm as nrm
 from pymc_nrm.families.conjugate import log_marginal
-from pymc_nrm.families.definitions.principal_normal_wishart import PrincipalNormalWishart
-from pymc_nrm.families.derived.spherical_principal_normal_wishart import SphericalPrincipalNormalWishart
 from pymc_nrm.families.learned.draws import ConcentrationTarget, log_height
 from pymc_nrm.families.learned.gammas import GammaTarget, share_shift
 from pymc_nrm.models.learned_priors import (

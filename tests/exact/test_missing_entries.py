@@ -4,14 +4,14 @@ import functools
 
 import numpy as np
 import pytest
-from helpers import assert_law, mixture_of
+from helpers import assert_law, label_counts, mixture_of
 from laws import log_marginal_of_wishart
 from models import assert_functionals, run_steps
 from scipy.special import gammaln
 
 import pymc_nrm as nrm
 from pymc_nrm.measures.base import log_eppf
-from pymc_nrm.partitions.labels import all_partitions, label_counts
+from pymc_nrm.testing import all_partitions
 
 pytestmark = pytest.mark.slow
 

@@ -6,12 +6,11 @@ from itertools import permutations, product
 import numpy as np
 import pytest
 from cases import MEASURES, TREE_MOVES, rows
-from helpers import assert_law, log_marginal_of, random_merges, seeded
+from helpers import assert_law, canonical_labels, log_marginal_of, random_merges, seeded
 from laws import CHAINS, inputs, law_given_u
 from scipy.special import expit
 
-from pymc_nrm.families import NormalGamma
-from pymc_nrm.measures import NormalizedGeneralizedGamma
+import pymc_nrm as nrm
 from pymc_nrm.measures.base import weights
 from pymc_nrm.moves.gibbs import gibbs_sweep, join_in_turn, scan_order
 from pymc_nrm.moves.guide_trees.guide_tree import draw_level, make_guide, n_separating_levels
@@ -29,7 +28,6 @@ from pymc_nrm.moves.tree_split_merge import (
     unit_statistics,
 )
 from pymc_nrm.partitions.clusters import build_state, ordered_labels
-from pymc_nrm.partitions.labels import canonical_labels
 from pymc_nrm.testing import kernel_inputs
 
 U = 2.5
@@ -174,7 +172,7 @@ def items_of(guide, units, k):
 def cases(n=N_UNITS, seed=1):
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, 2))
-    family, data = kernel_inputs(NormalGamma(mu=0.0, kappa=0.2, alpha=2.0, beta=1.0), X)
+    family, data = kernel_inputs(nrm.NormalGamma(mu=0.0, kappa=0.2, alpha=2.0, beta=1.0), X)
     for _ in range(60):
         guide = make_guide(random_tree(rng, n), family, data)
         # Runs in leaf order, with some breaks.
@@ -243,7 +241,7 @@ def allocation(seed, table, family, data, guide, units, level, goals):
 
 def test_probabilities_of_all_allocations_of_units_sum_to_one():
     """A forced allocation has the probability of the same free one."""
-    table = weights(NormalizedGeneralizedGamma(0.8, 0.4), 14, 0.3)
+    table = weights(nrm.NormalizedGeneralizedGamma(0.8, 0.4), 14, 0.3)
     n_checked = 0
     for rng, family, data, guide, state, level, first, second in cases(14, seed=3):
         units = make_units(state, guide, find_traces(state, guide), level, first, second)

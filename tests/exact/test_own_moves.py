@@ -11,7 +11,7 @@ from helpers import mixture_of, refused
 from models import check_step, make_model, run
 
 import pymc_nrm as nrm
-from pymc_nrm.families import PoissonGamma, base, conjugate
+from pymc_nrm.families import base, conjugate
 from pymc_nrm.families.components import component_mean
 from pymc_nrm.families.conjugate import log_marginal
 from pymc_nrm.families.fast import update_cache
@@ -110,7 +110,7 @@ def test_chains_continue_with_the_same_moves_only():
         other.sampling_state = first.sampling_state
 
 
-class Predictive(PoissonGamma):
+class Predictive(nrm.PoissonGamma):
     """Counts without what conjugacy gives."""
 
 
@@ -127,7 +127,7 @@ def model_of(family):
 @pytest.mark.slow
 def test_gibbs_without_log_marginals_makes_the_same_draws():
     chains = []
-    for family_class in (Predictive, PoissonGamma):
+    for family_class in (Predictive, nrm.PoissonGamma):
         with model_of(family_class(*SMALL["PoissonGamma"].family)) as model:
             step = nrm.MarginalGibbs([model["z"]], rng=1)
         point, draws = {"z": np.arange(4)}, []
@@ -150,7 +150,7 @@ def test_log_target_by_items_is_that_of_log_marginals():
 POSTERIOR = xr.Dataset({"z": (("chain", "draw", "item"), [[[0, 0, 0, 0]]])})
 
 
-class Silent(PoissonGamma):
+class Silent(nrm.PoissonGamma):
     """Counts without a symbolic likelihood."""
 
 

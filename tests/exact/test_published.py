@@ -10,18 +10,19 @@ from helpers import assert_law, distance_to_law, mixture_of, random_merges, refu
 from laws import CHAINS, draw_tables
 from models import make_model, run
 
-from pymc_nrm.families import PoissonGamma
+import pymc_nrm as nrm
 from pymc_nrm.kernels.generic import kernel
 from pymc_nrm.measures.base import Weights
 from pymc_nrm.moves.guide_trees.tree import build_tree
 from pymc_nrm.partitions.labels import rename_in_order
-from pymc_nrm.published.lee_choi import PublishedTreeGuided, canonical_moves
+from pymc_nrm.published import PublishedTreeGuided
+from pymc_nrm.published.lee_choi import canonical_moves
 from pymc_nrm.testing import exact_posterior, kernel_inputs
 
 # Kernels compile for half a minute per family, so test two sizes of one family, and another one.
 CASES = {
     "4 items": SMALL["PoissonGamma"],
-    "5 items": Data(PoissonGamma([1.2, 0.8], 0.4), np.array([[1, 4], [3, 2], [5, 4], [2, 0], [0, 1]])),
+    "5 items": Data(nrm.PoissonGamma([1.2, 0.8], 0.4), np.array([[1, 4], [3, 2], [5, 4], [2, 0], [0, 1]])),
     "NormalWishart": SMALL["NormalWishart"],
 }
 DRAWS, N_TREES = 5_000, 12

@@ -4,15 +4,14 @@ import numpy as np
 import pymc as pm
 import pytensor.tensor as pt
 import pytest
-from helpers import assert_law, log_density, seeded
+from helpers import assert_law, canonical_labels, label_counts, log_density, seeded
 from models import run
 from scipy import stats
 from scipy.special import logsumexp
 
 import pymc_nrm as nrm
 from pymc_nrm.measures.base import log_eppf
-from pymc_nrm.partitions.labels import all_partitions, canonical_labels, label_counts
-from pymc_nrm.testing import kernel_inputs
+from pymc_nrm.testing import all_partitions, kernel_inputs
 
 MEASURE = nrm.NormalizedGeneralizedGamma(1.0, 0.4)
 # Item 3 has no row, and item 1 one whose response is missing.

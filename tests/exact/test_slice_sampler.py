@@ -7,7 +7,7 @@ import numpy as np
 import pymc as pm
 import pytest
 from cases import MEASURES, SMALL
-from helpers import assert_law, seeded
+from helpers import assert_law, label_counts, seeded
 from laws import CHAINS, inputs, posterior
 from scipy.integrate import quad
 from scipy.special import logsumexp
@@ -24,7 +24,6 @@ from pymc_nrm.moves.slice_labels import (
     slice_labels,
 )
 from pymc_nrm.partitions.clusters import build_state
-from pymc_nrm.partitions.labels import label_counts
 
 N_STARTS = 24_000
 ALL = 1e6

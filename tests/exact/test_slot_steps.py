@@ -11,15 +11,14 @@ import pymc as pm
 import pytensor.tensor as pt
 import pytest
 from cases import MEASURES
-from helpers import assert_law, assert_means
+from helpers import assert_law, assert_means, canonical_labels, label_counts
 from pymc.distributions import transforms
 from scipy import stats
 from scipy.special import logsumexp
 
 import pymc_nrm as nrm
 from pymc_nrm.measures.base import log_eppf
-from pymc_nrm.partitions.labels import all_partitions, canonical_labels, label_counts
-from pymc_nrm.testing import exact_posterior
+from pymc_nrm.testing import all_partitions, exact_posterior
 
 pytestmark = pytest.mark.usefixtures("compiled")
 

@@ -4,19 +4,15 @@ import numpy as np
 import pymc as pm
 import pytest
 from cases import MEASURES, SAMPLERS, family_rows, rows
-from helpers import assert_law, mixture_of
+from helpers import assert_law, label_counts, mixture_of
 from laws import posterior
 from models import check_step, make_model, run
 
-from pymc_nrm.families import NormalGamma, NormalWishart
-from pymc_nrm.measures import DirichletProcess
+import pymc_nrm as nrm
 from pymc_nrm.measures.base import log_eppf, log_joint_term, weights
-from pymc_nrm.models.partition import Partition
 from pymc_nrm.moves import sampled_start
 from pymc_nrm.moves.guide_trees import guide_tree
-from pymc_nrm.partitions.labels import all_partitions, label_counts
-from pymc_nrm.steps.split_merge import SplitMerge
-from pymc_nrm.testing import exact_posterior
+from pymc_nrm.testing import all_partitions, exact_posterior
 
 
 @pytest.mark.quick("tree-NGG", "gibbs-NGG", "slice-NGG", "3 scans-NGG")
@@ -40,11 +36,11 @@ def test_law_with_guide_trees_and_starts_of_a_sample(monkeypatch):
 @pytest.mark.slow
 def test_draws_with_an_outlier_have_the_posterior_law():
     X = np.append(np.random.default_rng(3).normal(size=12)[:5], 1e9)
-    family = NormalGamma(mu=0.0, kappa=0.1, alpha=2.0, beta=1.0)
+    family = nrm.NormalGamma(mu=0.0, kappa=0.1, alpha=2.0, beta=1.0)
     with mixture_of(family, X) as model:
         step = SAMPLERS["gibbs"][0]([model["z"]], rng=1)
     labels, _ = run(step, len(X), np.random.default_rng(7), 10_000)
-    assert_law(labels, *exact_posterior(DirichletProcess(1.0), family, X))
+    assert_law(labels, *exact_posterior(nrm.DirichletProcess(1.0), family, X))
 
 
 @pytest.mark.parametrize("sampler", ["sequential", "slice", "tree"])
@@ -70,7 +66,7 @@ def test_log_probability_of_the_model_is_the_enumerated_one(family, measure):
 def test_step_has_the_prior_law_without_data(sampler, n, measure):
     step_class, options = SAMPLERS[sampler]
     with pm.Model():
-        z = Partition("z", MEASURES[measure], n=n)
+        z = nrm.Partition("z", MEASURES[measure], n=n)
         step = step_class([z], rng=1, **options)
     labels, _ = run(step, n, np.random.default_rng(5))
     partitions = all_partitions(n)
@@ -84,7 +80,7 @@ def test_log_joint_is_that_of_the_draw_and_its_u(measure):
     """``log p(X, partition, u) = log p(X | partition) + log p(partition, u)``, the first term by PyMC."""
     model = make_model(measure, "NormalGamma, missing")
     with model:
-        step = SplitMerge([model["z"]], rng=1)
+        step = nrm.SplitMerge([model["z"]], rng=1)
     log_likelihood = model.compile_logp(vars=model.observed_RVs)
     point = {"z": np.zeros(5, dtype=np.int64)}
     for _ in range(20):
@@ -107,7 +103,7 @@ def test_far_groups_are_never_mixed(distance, d):
     X = BULK[:, None] + np.zeros(d)
     X[:, -1] = BULK[::-1]
     X += distance * (np.arange(12) % 2)[:, None]
-    family = NormalGamma(0.0, 0.1, 2.0, 1.0) if d == 1 else NormalWishart(np.zeros(2), 0.1, np.eye(2), 6.0)
+    family = nrm.NormalGamma(0.0, 0.1, 2.0, 1.0) if d == 1 else nrm.NormalWishart(np.zeros(2), 0.1, np.eye(2), 6.0)
     with mixture_of(family, X) as model:
         step = SAMPLERS["gibbs"][0]([model["z"]], rng=1)
     labels, statistics = run(step, 12, np.random.default_rng(7), 200)
@@ -118,6 +114,6 @@ def test_far_groups_are_never_mixed(distance, d):
 
 
 def test_values_beyond_doubles_stop_the_step():
-    model = mixture_of(NormalGamma(0.0, 0.1, 2.0, 1.0), np.append(BULK[:5], 1e12))
+    model = mixture_of(nrm.NormalGamma(0.0, 0.1, 2.0, 1.0), np.append(BULK[:5], 1e12))
     with model, pytest.raises(ValueError, match=r"data of 'x': item 5, feature 0 .*1e\+12"):
         SAMPLERS["gibbs"][0]([model["z"]], rng=1)

@@ -9,33 +9,23 @@ import pytest
 from helpers import refused
 from pytensor.gradient import zero_grad
 
-from pymc_nrm.families import (
-    CategoricalDirichlet,
-    MultinomialDirichlet,
-    NormalGamma,
-    NormalWishart,
-    PoissonGamma,
-    base,
-    components,
-    conjugate,
-    fast,
-)
-from pymc_nrm.families.diffusion import IndependentNormalDiffusion, NormalDiffusion
+import pymc_nrm as nrm
+from pymc_nrm.families import base, components, conjugate, fast
 from pymc_nrm.families.diffusion import base as trees
 from pymc_nrm.kernels.generic import kernel
 from pymc_nrm.testing import CheckError, check_family, check_tree_family
 
 COUNTS = np.array([[0, 3], [1, 4], [7, 0], [2, 12], [0, 0], [3, 5]])
 POINTS = np.array([[0.3, 9.0], [1.2, np.nan], [-2.0, 8.5], [0.7, 9.9], [4.0, 11.0], [0.0, 10.0]])
-POISSON, NORMAL = PoissonGamma([1.5, 4.0], 0.8), NormalGamma(0.0, 0.3, 2.0, 1.0)
+POISSON, NORMAL = nrm.PoissonGamma([1.5, 4.0], 0.8), nrm.NormalGamma(0.0, 0.3, 2.0, 1.0)
 TREE_DATA = np.random.default_rng(1).normal(size=(12, 2)) + 50.0
 TREES = {
-    "full": NormalDiffusion([50.0, 49.0], [3.0, 2.0, 0.7], [[4.0, 1.0], [1.0, 3.0]], 6.0),
-    "independent": IndependentNormalDiffusion(50.0, [3.0, 2.0, 0.7], [3.0, 4.0], [2.0, 3.0]),
+    "full": nrm.NormalDiffusion([50.0, 49.0], [3.0, 2.0, 0.7], [[4.0, 1.0], [1.0, 3.0]], 6.0),
+    "independent": nrm.IndependentNormalDiffusion(50.0, [3.0, 2.0, 0.7], [3.0, 4.0], [2.0, 3.0]),
 }
 
 
-def right(generic, parent=PoissonGamma):
+def right(generic, parent=nrm.PoissonGamma):
     return generic.dispatch(parent)
 
 
@@ -60,7 +50,7 @@ def bump(row, by):
 
 
 def with_constant_alpha(value, family, X, labels):
-    return right(base.log_likelihood)(PoissonGamma(zero_grad(family.alpha), family.beta), X, labels)
+    return right(base.log_likelihood)(nrm.PoissonGamma(zero_grad(family.alpha), family.beta), X, labels)
 
 
 def with_corner(value, family, X, labels):
@@ -113,7 +103,7 @@ def test_a_wrong_function_is_named(generic, change, message):
 
 def test_a_wrong_cache_is_noticed_after_updates():
     change = {base.refresh_cache: lambda _, f, row, cache: bump(cache, 1e-4 * row[0])}
-    family = NormalWishart(0.0, 0.3, np.eye(2), 4.0)
+    family = nrm.NormalWishart(0.0, 0.3, np.eye(2), 4.0)
     with pytest.raises(CheckError, match="update_cache of Wrong is wrong"):
         check_family(spoilt(family, change), COUNTS, compiled=False)
 
@@ -152,7 +142,7 @@ def test_a_factor_that_all_densities_share_is_noticed(family, X, message):
 def test_whole_numbers_that_overflow_when_compiled_are_noticed():
     @kernel
     def right_marginal(family, statistics):
-        return conjugate.log_marginal(PoissonGamma(family.alpha, family.beta), statistics)
+        return conjugate.log_marginal(nrm.PoissonGamma(family.alpha, family.beta), statistics)
 
     def log_marginal(family, statistics):
         factorial = 1
@@ -172,9 +162,9 @@ def test_wrong_totals_are_noticed(wrong):
     """Multinomial draws of another total have the predictive distribution of their own total."""
 
     def draw_item(_, f, p, rng, item, row):
-        conjugate.draw_item(MultinomialDirichlet(f.alpha, wrong(f.total)), p, rng, item, row)
+        conjugate.draw_item(nrm.MultinomialDirichlet(f.alpha, wrong(f.total)), p, rng, item, row)
 
-    family = spoilt(MultinomialDirichlet(1.0), {conjugate.draw_item: draw_item})
+    family = spoilt(nrm.MultinomialDirichlet(1.0), {conjugate.draw_item: draw_item})
     with pytest.raises(CheckError, match="draw_item of Wrong is wrong: .*the total of items"):
         check_family(family, COUNTS, compiled=False)
 
@@ -182,7 +172,7 @@ def test_wrong_totals_are_noticed(wrong):
 def test_densities_that_read_what_is_for_draws_alone_are_noticed():
     change = {base.log_predictive: lambda value, f, cache, data, i: value + 0.0 * f.total[i]}
     with pytest.raises(CheckError, match="log_predictive of Wrong is wrong: .*another total"):
-        check_family(spoilt(MultinomialDirichlet(1.0), change), COUNTS, compiled=False)
+        check_family(spoilt(nrm.MultinomialDirichlet(1.0), change), COUNTS, compiled=False)
 
 
 def test_a_family_without_a_required_function_is_refused():
@@ -203,15 +193,15 @@ def spoil_inverse(whitening, *_):
 
 def of_constant_alpha(value, family, paths, X):
     constant = family._replace(alpha=zero_grad(family.alpha))
-    return right(trees.symbolic_log_likelihood, IndependentNormalDiffusion)(constant, paths, X)
+    return right(trees.symbolic_log_likelihood, nrm.IndependentNormalDiffusion)(constant, paths, X)
 
 
 def of_larger_scatter(value, family, scatter, n, rng):
-    return right(trees.draw_whitening, IndependentNormalDiffusion)(family, 1.2 * scatter + 1.0, n, rng)
+    return right(trees.draw_whitening, nrm.IndependentNormalDiffusion)(family, 1.2 * scatter + 1.0, n, rng)
 
 
 def add_more(value, family, scatter, row, weight):
-    right(trees.add_square, IndependentNormalDiffusion)(family, scatter, row, 0.01 * weight)
+    right(trees.add_square, nrm.IndependentNormalDiffusion)(family, scatter, row, 0.01 * weight)
 
 
 WRONG_TREES = [
@@ -243,7 +233,9 @@ def test_a_right_family_with_other_functions_passes():
 
 
 def test_items_that_are_all_different_pass():
-    check_family(CategoricalDirichlet(1.0, 4), np.random.default_rng(1).integers(0, 4, size=(8, 12)), compiled=False)
+    check_family(
+        nrm.CategoricalDirichlet(1.0, 4), np.random.default_rng(1).integers(0, 4, size=(8, 12)), compiled=False
+    )
 
 
 test_bad_arguments = refused(

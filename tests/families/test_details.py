@@ -11,7 +11,7 @@ from scipy import sparse, stats
 from scipy.integrate import quad
 
 import pymc_nrm as nrm
-from pymc_nrm.families import CategoricalDirichlet, MultinomialDirichlet, NormalGamma, base
+from pymc_nrm.families import base
 from pymc_nrm.families.arguments import broadcast_hyperparameters
 from pymc_nrm.families.conjugate import draw_dirichlet, log_affinities, log_marginal
 from pymc_nrm.families.shared.scatter import ProductsWithRows, log_determinants, random_covariance, symbolic_covariance
@@ -32,7 +32,7 @@ def marginal_of_all(family, X):
 
 def test_normal_gamma_gradients_skip_missing_values():
     X = pt.dmatrix("X")
-    family = broadcast_hyperparameters(NormalGamma(0.0, 0.1, 2.0, 1.0), 3, 2)
+    family = broadcast_hyperparameters(nrm.NormalGamma(0.0, 0.1, 2.0, 1.0), 3, 2)
     gradient = pt.grad(base.log_likelihood(family, X, pt.as_tensor([0, 0, 1])), X)
     values = pytensor.function([X], gradient, mode=interpreted)([[1.0, np.nan], [2.0, np.nan], [np.nan, 3.0]])
     assert np.isfinite(values).all()
@@ -43,24 +43,24 @@ def test_normal_gamma_gradients_skip_missing_values():
 def test_normal_gamma_from_data_follows_the_units():
     X = np.random.default_rng(2).normal(size=(30, 2))
     X[3, 0] = np.nan
-    family, scaled = NormalGamma.from_data(X), NormalGamma.from_data(10 * X + 5)
+    family, scaled = nrm.NormalGamma.from_data(X), nrm.NormalGamma.from_data(10 * X + 5)
     np.testing.assert_allclose(scaled.mu, 10 * family.mu + 5)
     np.testing.assert_allclose(scaled.beta, 100 * family.beta)
     for wrong in ([[1.0], [1.0]], [[1.0], [np.nan]]):
         with pytest.raises(ValueError, match="^X must have (columns that vary|at least two values)"):
-            NormalGamma.from_data(wrong)
+            nrm.NormalGamma.from_data(wrong)
 
 
 def test_n_levels_come_from_the_data():
     X = np.array([[0, 3, np.nan], [1, np.nan, 0]])
-    family = base.complete(CategoricalDirichlet(0.5), X)
+    family = base.complete(nrm.CategoricalDirichlet(0.5), X)
     np.testing.assert_array_equal(family.n_levels, [2, 4, 1])
     full = broadcast_hyperparameters(family, 2, 3)
     np.testing.assert_array_equal(full.alpha, 0.5 * np.array([[1, 1, 0, 0], [1, 1, 1, 1], [1, 0, 0, 0]]))
 
 
 def test_n_levels_of_a_matrix_are_its_width():
-    family = base.complete(CategoricalDirichlet(np.ones((2, 3))), np.zeros((4, 2)))
+    family = base.complete(nrm.CategoricalDirichlet(np.ones((2, 3))), np.zeros((4, 2)))
     assert family.n_levels is None
     np.testing.assert_array_equal(broadcast_hyperparameters(family, 4, 2).n_levels, [3, 3])
     with pytest.raises(ValueError, match="must be levels below n_levels; got 3"):
@@ -68,10 +68,10 @@ def test_n_levels_of_a_matrix_are_its_width():
 
 
 def test_levels_of_weight_zero_are_impossible():
-    family = CategoricalDirichlet(np.array([[1.0, 0.0]]))
+    family = nrm.CategoricalDirichlet(np.array([[1.0, 0.0]]))
     X = np.array([[0], [1]])
     assert marginal_of_all(family, X) == -np.inf
-    full = broadcast_hyperparameters(CategoricalDirichlet(pt.as_tensor(family.alpha)), 2, 1)
+    full = broadcast_hyperparameters(nrm.CategoricalDirichlet(pt.as_tensor(family.alpha)), 2, 1)
     assert base.log_likelihood(full, pt.as_tensor(X), pt.as_tensor([0, 0])).eval(mode=interpreted) == -np.inf
 
 
@@ -84,7 +84,7 @@ def test_sparse_formats_equal_dense_counts():
     doubled = sparse.coo_array(
         (np.tile(entries.data, 2)[order], (np.tile(row, 2)[order], np.tile(column, 2)[order])), shape=dense.shape
     )
-    family = MultinomialDirichlet(0.5)
+    family = nrm.MultinomialDirichlet(0.5)
     expected = base.prepare_data(family, 2 * dense)
     for X in (doubled, doubled.tocsr(), doubled.tocsc(), sparse.csr_matrix(2 * dense)):
         for field, other in zip(expected, base.prepare_data(family, X), strict=True):
@@ -95,7 +95,7 @@ def test_sparse_formats_equal_dense_counts():
 def test_log_likelihood_of_a_sparse_variable_equals_the_dense_one(format):
     counts = np.random.default_rng(5).poisson(0.7, size=(6, 5)).astype("float64")
     labels = pt.as_tensor([0, 1, 0, 2, 1, 0])
-    family = broadcast_hyperparameters(MultinomialDirichlet(pt.as_tensor(0.3), 0), 6, 5)
+    family = broadcast_hyperparameters(nrm.MultinomialDirichlet(pt.as_tensor(0.3), 0), 6, 5)
     X = ps.matrix(format, name="X", dtype="float64")
     function = pytensor.function([X], base.log_likelihood(family, X, labels), mode=interpreted)
     expected = base.log_likelihood(family, pt.as_tensor(counts), labels).eval(mode=interpreted)
@@ -105,14 +105,14 @@ def test_log_likelihood_of_a_sparse_variable_equals_the_dense_one(format):
 def test_totals_come_from_the_data():
     X = np.array([[2, 0, 3], [0, 0, 1]])
     for data in (X, sparse.csr_array(X)):
-        np.testing.assert_array_equal(base.complete(MultinomialDirichlet(), data).total, [5, 1])
-    np.testing.assert_array_equal(base.complete(MultinomialDirichlet(1.0, 7), X).total, 7)
+        np.testing.assert_array_equal(base.complete(nrm.MultinomialDirichlet(), data).total, [5, 1])
+    np.testing.assert_array_equal(base.complete(nrm.MultinomialDirichlet(1.0, 7), X).total, 7)
     with pytest.raises(ValueError, match="MultinomialDirichlet needs total; got None"):
-        broadcast_hyperparameters(MultinomialDirichlet(1.0), 2, 3)
+        broadcast_hyperparameters(nrm.MultinomialDirichlet(1.0), 2, 3)
 
 
 def test_n_levels_of_a_family_of_tensors_are_read():
-    family = broadcast_hyperparameters(CategoricalDirichlet(pt.dscalar("alpha"), [2, 3]), 4, 2)
+    family = broadcast_hyperparameters(nrm.CategoricalDirichlet(pt.dscalar("alpha"), [2, 3]), 4, 2)
     np.testing.assert_array_equal(base.prepare_data(family, [[1, 2]]).values, [[1, 2]])
     with pytest.raises(ValueError, match="got 2.0 of feature 0, which has 2 levels"):
         base.prepare_data(family, [[2, 2]])

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from attack.reference import LOG_MARGINALS
 
-from pymc_nrm.families import BernoulliBeta, NormalGamma, NormalWishart, PoissonGamma
+import pymc_nrm as nrm
 from pymc_nrm.families.arguments import broadcast_hyperparameters
 from pymc_nrm.families.base import localise, prepare_data
 from pymc_nrm.families.conjugate import draw_parameters, parameters_size, restore_parameters
@@ -64,7 +64,7 @@ def summed(family, data):
 def parts():
     rng = np.random.default_rng(1)
     data = [rng.normal(50, 1, size=(9, 2)), rng.integers(0, 2, size=(9, 3)), rng.poisson(3, size=(9, 1))]
-    families = [NormalGamma(49.0, 0.1, 2.0, 1.0), BernoulliBeta(1.0, 2.0), PoissonGamma(1.0, 0.5)]
+    families = [nrm.NormalGamma(49.0, 0.1, 2.0, 1.0), nrm.BernoulliBeta(1.0, 2.0), nrm.PoissonGamma(1.0, 0.5)]
     full = [broadcast_hyperparameters(family, *X.shape) for family, X in zip(families, data, strict=True)]
     return full, [prepare_data(family, X) for family, X in zip(full, data, strict=True)], data
 
@@ -78,8 +78,14 @@ class WithoutPanel(NamedTuple):
 def test_a_panel_is_that_of_each_part(chosen):
     rng = np.random.default_rng(3)
     data = [rng.normal(size=(9, 3)), rng.poisson(3, size=(9, 2)), rng.normal(size=(9, 2)), rng.integers(0, 2, (9, 4))]
-    priors = [NormalWishart(0.0, 0.1, np.eye(3), 5.0), PoissonGamma(1.0, 0.5), NormalWishart(0.0, 0.3, np.eye(2), 4.0)]
-    families = [broadcast_hyperparameters(f, *X.shape) for f, X in zip([*priors, BernoulliBeta()], data, strict=True)]
+    priors = [
+        nrm.NormalWishart(0.0, 0.1, np.eye(3), 5.0),
+        nrm.PoissonGamma(1.0, 0.5),
+        nrm.NormalWishart(0.0, 0.3, np.eye(2), 4.0),
+    ]
+    families = [
+        broadcast_hyperparameters(f, *X.shape) for f, X in zip([*priors, nrm.BernoulliBeta()], data, strict=True)
+    ]
     families, data = [families[k] for k in chosen], [data[k] for k in chosen]
     prepared = [prepare_data(family, X) for family, X in zip(families, data, strict=True)]
     whole, whole_data = product(families), product_data(prepared)

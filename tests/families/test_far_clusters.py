@@ -6,7 +6,7 @@ import pytensor.tensor as pt
 import pytest
 from attack.reference import LOG_MARGINALS
 
-from pymc_nrm.families import NormalGamma, NormalWishart
+import pymc_nrm as nrm
 from pymc_nrm.families.arguments import broadcast_hyperparameters
 from pymc_nrm.families.base import add_item, check_resolution, localise, log_likelihood, prepare_data, statistics_size
 from pymc_nrm.families.conjugate import log_marginal
@@ -34,9 +34,9 @@ def with_outlier(n, d, distance, oblique, seed=1):
 
 def make_family(name, d):
     if name == "NormalGamma":
-        return NormalGamma(mu=0.3, kappa=0.1, alpha=2.0, beta=1.0)
+        return nrm.NormalGamma(mu=0.3, kappa=0.1, alpha=2.0, beta=1.0)
     Psi = 2.0 * np.eye(d) + 0.5
-    return NormalWishart(mu=0.3, kappa=0.1, Psi=Psi, nu=d + 4.0)
+    return nrm.NormalWishart(mu=0.3, kappa=0.1, Psi=Psi, nu=d + 4.0)
 
 
 class Problem:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from test_wrappers import FUNCTIONS
 
-from pymc_nrm.families import NormalGamma
+import pymc_nrm as nrm
 from pymc_nrm.families.conjugate import draw_parameters, parameters_size
 from pymc_nrm.families.fast import fast_paths
 from pymc_nrm.families.needs import COMPONENT_PANEL, PREDICTIVE
@@ -66,7 +66,7 @@ def test_a_definition_alone_passes_the_check(case, plain):
 def test_fast_paths_replace_no_method():
     with pytest.raises(TypeError, match="NormalGamma has a method log_marginal already"):
 
-        @fast_paths(NormalGamma)
+        @fast_paths(nrm.NormalGamma)
         class Another:
             def log_marginal(self, statistics):
                 return 0.0

@@ -4,12 +4,11 @@ import numpy as np
 import pandas as pd
 import pymc as pm
 import pytest
+from cases import PrincipalNormalWishart, SphericalPrincipalNormalWishart
 from helpers import refused
 from scipy import sparse, stats
 
 import pymc_nrm as nrm
-from pymc_nrm.families.definitions.principal_normal_wishart import PrincipalNormalWishart
-from pymc_nrm.families.derived.spherical_principal_normal_wishart import SphericalPrincipalNormalWishart
 
 RNG = np.random.default_rng(1)
 REAL = RNG.normal(size=(12, 3)) @ [[2.0, 1.0, 0.0], [0.0, 1.0, 0.5], [0.0, 0.0, 0.2]]

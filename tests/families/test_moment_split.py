@@ -5,7 +5,8 @@ import pytest
 from scipy import stats
 from scipy.special import expit
 
-from pymc_nrm.families import NormalGamma, PoissonGamma, conjugate
+import pymc_nrm as nrm
+from pymc_nrm.families import conjugate
 from pymc_nrm.families.arguments import broadcast_hyperparameters
 from pymc_nrm.families.base import localise, prepare_data, statistics_size
 from pymc_nrm.families.definitions.principal_normal_wishart import PrincipalNormalWishart
@@ -88,7 +89,7 @@ def test_parts_along_principal_directions(spherical):
 def test_parts_of_a_product():
     rng = np.random.default_rng(1)
     X = rng.normal(size=(12, 1)), rng.poisson(2.0, size=(12, 1))
-    families = NormalGamma(0.0, 0.5, 3.0, 2.0), PoissonGamma(2.0, 0.5)
+    families = nrm.NormalGamma(0.0, 0.5, 3.0, 2.0), nrm.PoissonGamma(2.0, 0.5)
     families = [broadcast_hyperparameters(family, 12, 1) for family in families]
     data = product_data([prepare_data(family, x) for family, x in zip(families, X, strict=True)])
     check_parts(localise(Product(*families), data), data)

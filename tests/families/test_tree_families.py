@@ -4,10 +4,11 @@ import numpy as np
 import pytensor.tensor as pt
 import pytest
 from dense_trees import dense_log_likelihood, families, item_covariance, random_paths
+from helpers import is_canonical
 from pytensor.compile.mode import Mode
 
+import pymc_nrm as nrm
 from pymc_nrm.families.base import Dense, localise, prepare_data
-from pymc_nrm.families.diffusion import IndependentNormalDiffusion, NormalDiffusion
 from pymc_nrm.families.diffusion.base import (
     broadcast_hyperparameters,
     draw_data,
@@ -20,7 +21,6 @@ from pymc_nrm.families.diffusion.node_tree import build_node_tree
 from pymc_nrm.families.diffusion.symbolic_scatter import residual_rows
 from pymc_nrm.kernels.generic import kernel
 from pymc_nrm.moves.nested.diffusion_sweep import diffusion_start
-from pymc_nrm.partitions.labels import is_canonical
 
 # Compiling the graphs would take most of the time of these tests.
 PYTHON = Mode("py", "fast_compile")
@@ -42,7 +42,7 @@ def test_kernel_and_graph_are_the_dense_law(kind, n, d, depth):
 
 
 def test_labels_with_gaps_give_no_nan():
-    family = broadcast_hyperparameters(IndependentNormalDiffusion(0.0, 1.0, 1.0, 1.0), 3, 1, depth=1)
+    family = broadcast_hyperparameters(nrm.IndependentNormalDiffusion(0.0, 1.0, 1.0, 1.0), 3, 1, depth=1)
     tensors = type(family)(*[pt.as_tensor(value) for value in family])
     graph = symbolic_log_likelihood(tensors, pt.constant(np.array([[0], [2], [2]])), pt.constant(np.ones((3, 1))))
     assert np.isfinite(graph.eval(mode=PYTHON))
@@ -59,7 +59,7 @@ def test_far_data_lose_no_digits():
     assert abs(log_likelihood(paths, localise(family, data), data) - here) < 1e-6
 
 
-@pytest.mark.parametrize("family_class", [NormalDiffusion, IndependentNormalDiffusion])
+@pytest.mark.parametrize("family_class", [nrm.NormalDiffusion, nrm.IndependentNormalDiffusion])
 def test_from_data_is_equivariant(family_class):
     rng = np.random.default_rng(4)
     X, paths = rng.normal(size=(12, 2)), random_paths(rng, 12, 2)
@@ -74,17 +74,17 @@ def test_from_data_is_equivariant(family_class):
 
 def test_bad_input():
     X = np.array([[0.0], [np.nan]])
-    family = IndependentNormalDiffusion(0.0, [1.0, 1.0], 1.0, 1.0)
+    family = nrm.IndependentNormalDiffusion(0.0, [1.0, 1.0], 1.0, 1.0)
     with pytest.raises(ValueError, match="IndependentNormalDiffusion must have no NaN"):
         prepare_data(family, X)
     with pytest.raises(ValueError, match=r"tau of IndependentNormalDiffusion .*shape \(3,\); got"):
         broadcast_hyperparameters(family, 2, 1, depth=2)
     with pytest.raises(ValueError, match=r"tau of NormalDiffusion must be finite and above 0; got 0.0"):
-        broadcast_hyperparameters(NormalDiffusion(0.0, [1.0, 0.0], np.eye(1), 3.0), 2, 1, depth=1)
+        broadcast_hyperparameters(nrm.NormalDiffusion(0.0, [1.0, 0.0], np.eye(1), 3.0), 2, 1, depth=1)
     with pytest.raises(ValueError, match=r"nu of NormalDiffusion must be finite and greater than"):
-        broadcast_hyperparameters(NormalDiffusion(0.0, [1.0, 1.0], np.eye(2), 1.0), 2, 2, depth=1)
+        broadcast_hyperparameters(nrm.NormalDiffusion(0.0, [1.0, 1.0], np.eye(2), 1.0), 2, 2, depth=1)
     with pytest.raises(ValueError, match="depth must be a whole number"):
-        NormalDiffusion.from_data(np.random.default_rng(1).normal(size=(9, 2)), depth=0)
+        nrm.NormalDiffusion.from_data(np.random.default_rng(1).normal(size=(9, 2)), depth=0)
     with pytest.raises(ValueError, match="static number of columns"):
         residual_rows(pt.dvector(), pt.dvector(), pt.lmatrix(), pt.dmatrix())
 

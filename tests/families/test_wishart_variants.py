@@ -6,13 +6,14 @@ import numpy as np
 import pytensor.tensor as pt
 import pytest
 from attack.reference import LOG_MARGINALS
+from cases import PrincipalNormalWishart, SphericalPrincipalNormalWishart
 from helpers import log_marginal_of, mixture_of, refused
 from scipy import stats
 from scipy.linalg import null_space
 from scipy.stats import multivariate_t
 
 import pymc_nrm as nrm
-from pymc_nrm.families import NormalWishart, base
+from pymc_nrm.families import base
 from pymc_nrm.families.arguments import broadcast_hyperparameters
 from pymc_nrm.families.base import prepare_data, statistics_size
 from pymc_nrm.families.conjugate import (
@@ -22,8 +23,7 @@ from pymc_nrm.families.conjugate import (
     log_affinities,
     named_parameters,
 )
-from pymc_nrm.families.definitions.principal_normal_wishart import PrincipalNormalWishart, principal_directions
-from pymc_nrm.families.derived.spherical_principal_normal_wishart import SphericalPrincipalNormalWishart
+from pymc_nrm.families.definitions.principal_normal_wishart import principal_directions
 from pymc_nrm.families.gaps import draw_missing
 from pymc_nrm.kernels.generic import kernel
 from pymc_nrm.testing import check_family
@@ -166,7 +166,7 @@ GAPS = [gaps for size in range(1, D + 1) for gaps in itertools.combinations(rang
 
 def cluster():
     """Family, data and cache of a cluster of all items."""
-    family = NormalWishart(MU, KAPPA, PSI, NU)
+    family = nrm.NormalWishart(MU, KAPPA, PSI, NU)
     data = base.prepare_data(family, GAPPED)
     family = base.localise(family, data)
     statistics, cache = np.zeros(base.statistics_size(family)), np.empty(base.cache_size(family))

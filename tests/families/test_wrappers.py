@@ -3,22 +3,9 @@
 import inspect
 
 import pytest
+from cases import PrincipalNormalWishart, SphericalPrincipalNormalWishart
 
-from pymc_nrm.families import (
-    BernoulliBeta,
-    CategoricalDirichlet,
-    HurdleLogNormal,
-    HurdlePoisson,
-    LogNormalGamma,
-    LogNormalWishart,
-    MultinomialDirichlet,
-    NormalGamma,
-    NormalRegression,
-    NormalWishart,
-    PoissonGamma,
-)
-from pymc_nrm.families.definitions.principal_normal_wishart import PrincipalNormalWishart
-from pymc_nrm.families.derived.spherical_principal_normal_wishart import SphericalPrincipalNormalWishart
+import pymc_nrm as nrm
 from pymc_nrm.families.product import NoData, Product
 from pymc_nrm.kernels.generic import lacking
 from pymc_nrm.kernels.kernel_cache import dispatchers
@@ -74,23 +61,23 @@ WRAPPERS = {
     ),
     Grouped: (None, BY_ITSELF | ROWS | ONE_ROW | MISSING | SEVERAL_ROWS),
     KnownGrouped: (None, BY_ITSELF | ROWS | ONE_ROW | MISSING | UNITS),
-    PrincipalNormalWishart: ([NormalWishart], WITHOUT_GAPS),
-    SphericalPrincipalNormalWishart: ([NormalWishart], WITHOUT_GAPS),
-    LogNormalWishart: ([NormalWishart], ONE_SCALE),
-    LogNormalGamma: ([NormalGamma], {}),
-    HurdleLogNormal: ([BernoulliBeta, NormalGamma], TWO_PARTS | BY_PARTS),
-    HurdlePoisson: ([BernoulliBeta, PoissonGamma], BY_PARTS),
+    PrincipalNormalWishart: ([nrm.NormalWishart], WITHOUT_GAPS),
+    SphericalPrincipalNormalWishart: ([nrm.NormalWishart], WITHOUT_GAPS),
+    nrm.LogNormalWishart: ([nrm.NormalWishart], ONE_SCALE),
+    nrm.LogNormalGamma: ([nrm.NormalGamma], {}),
+    nrm.HurdleLogNormal: ([nrm.BernoulliBeta, nrm.NormalGamma], TWO_PARTS | BY_PARTS),
+    nrm.HurdlePoisson: ([nrm.BernoulliBeta, nrm.PoissonGamma], BY_PARTS),
 }
 # Families that hold no other; a product with no data is one.
 PLAIN = {
-    BernoulliBeta,
-    CategoricalDirichlet,
-    MultinomialDirichlet,
+    nrm.BernoulliBeta,
+    nrm.CategoricalDirichlet,
+    nrm.MultinomialDirichlet,
     NoData,
-    NormalGamma,
-    NormalRegression,
-    NormalWishart,
-    PoissonGamma,
+    nrm.NormalGamma,
+    nrm.NormalRegression,
+    nrm.NormalWishart,
+    nrm.PoissonGamma,
 }
 
 

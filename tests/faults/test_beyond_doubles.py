@@ -24,7 +24,6 @@ from pymc_nrm.families.fast import log_predictive_without
 from pymc_nrm.kernels.generic import kernel
 from pymc_nrm.kernels.lanes import LANES
 from pymc_nrm.kernels.special import draw_categorical, draw_index
-from pymc_nrm.measures import NormalizedGeneralizedGamma, NormalizedInverseGaussian
 from pymc_nrm.measures.base import log_eppf, symbolic_log_eppf
 from pymc_nrm.moves.gibbs import draw_column
 from pymc_nrm.moves.split_merge import accept, choose_side, empty_tally
@@ -140,7 +139,7 @@ test_prior_means_too_far_from_the_data = refused(
 @pytest.mark.parametrize("sigma", [0.5, 0.01])
 def test_partitions_under_a_large_total_mass(alpha, counts, sigma):
     """As alpha grows, the probability tends to ``alpha^(k - n) prod_c (1 - sigma)_(n_c - 1)``: items are alone."""
-    measure = NormalizedInverseGaussian(alpha) if sigma == 0.5 else NormalizedGeneralizedGamma(alpha, sigma)
+    measure = nrm.NormalizedInverseGaussian(alpha) if sigma == 0.5 else nrm.NormalizedGeneralizedGamma(alpha, sigma)
     limit = (len(counts) - sum(counts)) * math.log(alpha)
     limit += sum(math.log(i - sigma) for m in counts for i in range(1, m))
     symbolic = symbolic_log_eppf(type(measure)(*map(pt.as_tensor, np.array(measure))), pt.as_tensor(counts))

@@ -15,13 +15,12 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 import xarray as xr
-from helpers import mixture_of
+from helpers import canonical_labels, mixture_of
 
 import pymc_nrm as nrm
 from pymc_nrm.kernels import interrupts
 from pymc_nrm.kernels.generic import kernel
 from pymc_nrm.kernels.interrupts import call_with_late_interrupts, check_signals
-from pymc_nrm.partitions.labels import canonical_labels
 from pymc_nrm.run.chains.interrupts import interrupts_outside_of_conversions
 from pymc_nrm.stats.similarity import similarity_matrix
 

@@ -12,7 +12,7 @@ import pytest
 from numba.core import event
 from pytensor.link.utils import write_generated_src
 
-from pymc_nrm.families import NormalGamma, PoissonGamma
+import pymc_nrm as nrm
 from pymc_nrm.kernels import compilation
 from pymc_nrm.kernels.compilation import announced_compilation, without_announcements
 from pymc_nrm.kernels.generic import kernel, precompile
@@ -134,7 +134,7 @@ def compile_two():
 
 def test_one_line_names_the_step_and_the_families_the_first_time(messages, compile_two):
     for _ in range(2):
-        with announced_compilation("SplitMerge", [PoissonGamma, NormalGamma, NormalGamma]):
+        with announced_compilation("SplitMerge", [nrm.PoissonGamma, nrm.NormalGamma, nrm.NormalGamma]):
             compile_two()
     [line] = messages()
     assert line.startswith("Compiling SplitMerge for NormalGamma and PoissonGamma")
@@ -159,7 +159,7 @@ def test_seconds_are_shown_where_bars_are(messages, compile_two, progressbar, ha
         titles.append(title)
         yield
 
-    with without_announcements(False, progressbar), announced_compilation("SplitMerge", [PoissonGamma], note):
+    with without_announcements(False, progressbar), announced_compilation("SplitMerge", [nrm.PoissonGamma], note):
         compile_two()
     assert titles == ["Compiling SplitMerge for PoissonGamma"] * has_seconds
 

@@ -11,7 +11,6 @@ from helpers import mixture_of
 import pymc_nrm as nrm
 from pymc_nrm.families.learned.draws import slice_sample
 from pymc_nrm.kernels.generic import kernel
-from pymc_nrm.measures import NormalizedGeneralizedGamma
 from pymc_nrm.measures.base import draw_partition
 from pymc_nrm.measures.gibbs_type import draw_cluster
 from pymc_nrm.measures.jumps import draw_largest_log_jumps, log_tail_inverse
@@ -88,7 +87,7 @@ def test_draws_of_clusters_end(sigma):
 def test_forward_draws_end_with_sigma_close_to_one():
     rng = np.random.default_rng(1)
     for sigma in (1 - 1e-15, 1 - 2.0**-53):
-        for measure in (NormalizedGeneralizedGamma(1.0, sigma), nrm.PitmanYorProcess(1.0, sigma)):
+        for measure in (nrm.NormalizedGeneralizedGamma(1.0, sigma), nrm.PitmanYorProcess(1.0, sigma)):
             assert draw_partition(measure, 1000, rng).max() <= 999
         # Customers whose groups are known may be single, so that the next ones meet no other.
         levels = Levels(np.array([1e-300, 1e-300]), np.array([sigma, sigma]))

@@ -11,16 +11,9 @@ from scipy import special, stats
 from scipy.integrate import quad
 from test_laws import FINITE, LONG
 
+import pymc_nrm as nrm
 from pymc_nrm.kernels.special import softplus
-from pymc_nrm.measures import (
-    DirichletProcess,
-    MixtureOfFiniteMixtures,
-    NormalizedGeneralizedGamma,
-    NormalizedInverseGaussian,
-    PitmanYorProcess,
-    jumps,
-    log_concave,
-)
+from pymc_nrm.measures import jumps, log_concave
 from pymc_nrm.measures.base import draw_log_auxiliary, laplace_exponent, log_levy_intensity, log_tilted_moment, weights
 from pymc_nrm.measures.generalized_gamma import LogU, stable_parameters
 from pymc_nrm.measures.log_concave import log_density, log_density_derivative
@@ -77,11 +70,11 @@ def log_density_of_log_u(measure, n, k):
 
     def f(s):
         L = np.logaddexp(0.0, s)
-        if isinstance(measure, PitmanYorProcess):
+        if isinstance(measure, nrm.PitmanYorProcess):
             # u is a gamma variable.
             d, t = measure
             return (t / d + k) * s - np.exp(np.minimum(s, 700.0)) / d
-        if isinstance(measure, MixtureOfFiniteMixtures):
+        if isinstance(measure, nrm.MixtureOfFiniteMixtures):
             gamma, rate = measure
             return n * (s - L) - gamma * k * L + rate * np.exp(-gamma * L)
         return definition(n, k, *map(float, stable_parameters(measure)))(s)
@@ -89,11 +82,16 @@ def log_density_of_log_u(measure, n, k):
     return f
 
 
-NGG, MFM, PY = NormalizedGeneralizedGamma, MixtureOfFiniteMixtures, PitmanYorProcess
+NGG, MFM, PY = nrm.NormalizedGeneralizedGamma, nrm.MixtureOfFiniteMixtures, nrm.PitmanYorProcess
 OF_LOG_U = [
-    *((NGG(1.0, 0.5), 1, 1), (NormalizedInverseGaussian(1.0), 1, 1), (NGG(1.0, 0.0), 10, 3), (NGG(1.0, 1e-9), 10, 3)),
-    *((DirichletProcess(1.0), 10, 3), (NGG(0.01, 0.25), 10, 10), (NGG(5.0, 0.5), 1000, 40), (NGG(1e6, 0.5), 5, 2)),
-    *((NGG(1e-6, 0.0), 1000, 1), (DirichletProcess(1e-6), 1000, 1), (NGG(1e-6, 0.9), 1000, 1)),
+    *(
+        (NGG(1.0, 0.5), 1, 1),
+        (nrm.NormalizedInverseGaussian(1.0), 1, 1),
+        (NGG(1.0, 0.0), 10, 3),
+        (NGG(1.0, 1e-9), 10, 3),
+    ),
+    *((nrm.DirichletProcess(1.0), 10, 3), (NGG(0.01, 0.25), 10, 10), (NGG(5.0, 0.5), 1000, 40), (NGG(1e6, 0.5), 5, 2)),
+    *((NGG(1e-6, 0.0), 1000, 1), (nrm.DirichletProcess(1e-6), 1000, 1), (NGG(1e-6, 0.9), 1000, 1)),
     *((NGG(1.0, 0.25), 100_000, 200), (NGG(1e-6, 0.999), 100_000, 99_999)),
     *((PY(0.3, 1.0), 10, 3), (PY(0.5, -0.3), 10, 1), (PY(0.9, -0.8), 10, 1), (PY(0.2, 0.0), 10, 9)),
     *((PY(1e-3, 4.0), 10, 2), (MFM(1.0, 3.0), 1, 1), (MFM(0.5, 1.0), 10, 3), (MFM(0.1, 40.0), 10, 3)),
@@ -118,7 +116,7 @@ def test_log_u_has_the_conditional_law(measure, n, k):
 
 EXTREMES = [
     *(NGG(alpha, sigma) for alpha in (1e-6, 1e-2, 1.0, 1e6) for sigma in (0.0, 1e-12, 1e-5, 0.5, 1.0 - 1e-6)),
-    *map(DirichletProcess, (1e-6, 1e-2, 1.0, 1e6)),
+    *map(nrm.DirichletProcess, (1e-6, 1e-2, 1.0, 1e6)),
 ]
 EXTREMES = [*EXTREMES, *FINITE, *(pytest.param(row, marks=pytest.mark.slow) for row in LONG)]
 
@@ -305,7 +303,7 @@ def exponent_given(a, sigma, s):
     return a * (np.expm1(sigma * np.log1p(s)) / sigma if sigma > 0 else np.log1p(s))
 
 
-@pytest.mark.parametrize("measure", [DirichletProcess(1e-4), NormalizedGeneralizedGamma(1e-12, 0.02)])
+@pytest.mark.parametrize("measure", [nrm.DirichletProcess(1e-4), nrm.NormalizedGeneralizedGamma(1e-12, 0.02)])
 def test_jumps_whose_u_overflows(measure):
     """If exp(log_u) is infinite, the law is that for another u with another scale."""
     _, sigma = stable_parameters(measure)
@@ -346,7 +344,7 @@ def test_tails_and_their_inverse(sigma):
 
 # The largest jumps
 
-MEASURES = [DirichletProcess(3.0), NormalizedInverseGaussian(0.4), NormalizedGeneralizedGamma(1.0, 0.3)]
+MEASURES = [nrm.DirichletProcess(3.0), nrm.NormalizedInverseGaussian(0.4), nrm.NormalizedGeneralizedGamma(1.0, 0.3)]
 
 
 @pytest.mark.parametrize("measure", MEASURES, ids=str)
@@ -388,7 +386,7 @@ def test_jumps_and_expected_tail_add_up_to_the_total_mass(measure):
 
 
 def test_jumps_end_with_the_first_tail_that_is_small_enough():
-    measure, log_other = NormalizedGeneralizedGamma(2.0, 0.4), math.log(0.3)
+    measure, log_other = nrm.NormalizedGeneralizedGamma(2.0, 0.4), math.log(0.3)
     for seed in range(20):
         log_jumps, log_tail_mass = remaining_jumps(np.random.default_rng(seed), measure, 0.5, log_other, 0.01, 10_000)
         mass = 0.3 + np.exp(log_jumps).sum()

@@ -5,8 +5,8 @@ import pytensor.tensor as pt
 import pytest
 from pytensor.gradient import zero_grad
 
-from pymc_nrm.families import PoissonGamma
-from pymc_nrm.measures import DirichletProcess, NormalizedGeneralizedGamma, base
+import pymc_nrm as nrm
+from pymc_nrm.measures import base
 from pymc_nrm.testing import CheckError, check_measure
 
 
@@ -16,7 +16,7 @@ def test_the_measures_of_the_package_pass(compiled_measure):
 
 
 def right(generic, *arguments):
-    return generic.dispatch(DirichletProcess)(*arguments)
+    return generic.dispatch(nrm.DirichletProcess)(*arguments)
 
 
 def larger_first_entry(table, *_):
@@ -25,11 +25,11 @@ def larger_first_entry(table, *_):
 
 
 def of_other_measure(generic, factor=1.0, by=0.0):
-    return lambda value, measure, *rest: right(generic, DirichletProcess(factor * measure.alpha + by), *rest)
+    return lambda value, measure, *rest: right(generic, nrm.DirichletProcess(factor * measure.alpha + by), *rest)
 
 
 def without_gradient(value, measure, counts):
-    return right(base.symbolic_log_eppf, DirichletProcess(zero_grad(measure.alpha)), counts) + 0.0 * measure.alpha
+    return right(base.symbolic_log_eppf, nrm.DirichletProcess(zero_grad(measure.alpha)), counts) + 0.0 * measure.alpha
 
 
 # What is done to the result of a function, and the message.  Sizes in falling order have the right probability in the
@@ -79,26 +79,26 @@ WRONG += [
 def test_a_wrong_function_is_named(generic, change, message):
     wrong = {generic.__name__: lambda *arguments: change(right(generic, *arguments), *arguments)}
     with pytest.raises(CheckError, match=message):
-        check_measure(type("Wrong", (DirichletProcess,), wrong)(1.5), compiled=False)
+        check_measure(type("Wrong", (nrm.DirichletProcess,), wrong)(1.5), compiled=False)
 
 
 @pytest.mark.slow
 def test_whole_numbers_that_overflow_when_compiled_are_noticed():
-    class Wrong(DirichletProcess):
+    class Wrong(nrm.DirichletProcess):
         def log_joint_term(self, n, log_u):
             factorial = 1
             for i in range(30):
                 factorial *= i + 1
             # In 64 bits it is negative.
             offset = 0.0 if factorial < 0 else 1e-3
-            return base.log_joint_term(DirichletProcess(self.alpha), n, log_u) + offset
+            return base.log_joint_term(nrm.DirichletProcess(self.alpha), n, log_u) + offset
 
     with pytest.raises(CheckError, match="log_joint_term of Wrong is wrong: .*compiled"):
         check_measure(Wrong(1.5))
 
 
 def test_a_measure_without_a_required_function_is_refused():
-    class Wrong(NormalizedGeneralizedGamma):
+    class Wrong(nrm.NormalizedGeneralizedGamma):
         draw_partition = base.draw_partition.dispatch(object)
 
     with pytest.raises(NotImplementedError, match="Wrong has no draw_partition, which check_measure needs"):
@@ -107,4 +107,4 @@ def test_a_measure_without_a_required_function_is_refused():
 
 def test_a_family_is_refused():
     with pytest.raises(TypeError, match="measure must be a measure"):
-        check_measure(PoissonGamma())
+        check_measure(nrm.PoissonGamma())

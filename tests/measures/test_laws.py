@@ -7,17 +7,10 @@ import numpy as np
 import pytensor
 import pytensor.tensor as pt
 import pytest
-from helpers import refused
+from helpers import label_counts, refused
 from scipy import stats
 
 import pymc_nrm as nrm
-from pymc_nrm.measures import (
-    DirichletProcess,
-    MixtureOfFiniteMixtures,
-    NormalizedGeneralizedGamma,
-    NormalizedInverseGaussian,
-    PitmanYorProcess,
-)
 from pymc_nrm.measures.base import (
     check_measure_hyperparameters,
     draw_log_auxiliary,
@@ -32,14 +25,14 @@ from pymc_nrm.measures.base import (
 from pymc_nrm.measures.jumps import draw_jumps
 from pymc_nrm.measures.mixture_of_finite_mixtures import LARGEST_GAMMA, LARGEST_RATE
 from pymc_nrm.measures.quadrature import QuadratureNodes
-from pymc_nrm.partitions.labels import all_partitions, label_counts
 from pymc_nrm.partitions.next_item import log_prediction_rule
+from pymc_nrm.testing import all_partitions
 
 ALPHAS = [1e-300, 1e-100, 1e-17, 1e-8, 0.3, 1e8]
 SIGMAS = [0.0, 1e-300, 1e-100, 1e-12, 1e-4, 0.5, 1.0 - 1e-6, 1.0 - 2.0**-53]
-GENERALIZED_GAMMA = [NormalizedGeneralizedGamma(alpha, sigma) for alpha in ALPHAS for sigma in SIGMAS]
+GENERALIZED_GAMMA = [nrm.NormalizedGeneralizedGamma(alpha, sigma) for alpha in ALPHAS for sigma in SIGMAS]
 PITMAN_YOR = [
-    PitmanYorProcess(d, t)
+    nrm.PitmanYorProcess(d, t)
     for d, t in [
         (0.0, 1e-17),
         (0.0, 1.5),
@@ -55,10 +48,10 @@ PITMAN_YOR = [
         (1.0 - 2.0**-53, 3.0),
     ]
 ]
-FINITE = [MixtureOfFiniteMixtures(g, rate) for g in (1e-6, 0.02, 1.0, 3.5, 1e3) for rate in (1e-8, 0.3, 5.0, 400.0)]
-FINITE += [MixtureOfFiniteMixtures(g, rate) for g, rate in ((LARGEST_GAMMA, 5.0), (1e-300, 5.0), (1.0, 1e-300))]
+FINITE = [nrm.MixtureOfFiniteMixtures(g, rate) for g in (1e-6, 0.02, 1.0, 3.5, 1e3) for rate in (1e-8, 0.3, 5.0, 400.0)]
+FINITE += [nrm.MixtureOfFiniteMixtures(g, rate) for g, rate in ((LARGEST_GAMMA, 5.0), (1e-300, 5.0), (1.0, 1e-300))]
 # The sums have a hundred thousand terms.
-LONG = [MixtureOfFiniteMixtures(gamma, LARGEST_RATE) for gamma in (1e-6, 1.0, 1e3)]
+LONG = [nrm.MixtureOfFiniteMixtures(gamma, LARGEST_RATE) for gamma in (1e-6, 1.0, 1e3)]
 ROWS = [pytest.param(row, id=repr(row)) for row in [*GENERALIZED_GAMMA, *PITMAN_YOR, *FINITE]]
 ROWS += [pytest.param(row, id=repr(row), marks=pytest.mark.slow) for row in LONG]
 
@@ -114,8 +107,8 @@ def test_forward_draws(measure):
 @pytest.mark.parametrize("alpha, sigma", [(1e-6, 0.0), (1e-6, 0.999), (1e6, 0.5), (1.0, 1.0 - 1e-9), (1e6, 1e-12)])
 def test_extreme_hyperparameters(alpha, sigma):
     n = 3000
-    labels = draw_partition(NormalizedGeneralizedGamma(alpha, sigma), n, np.random.default_rng(1))
-    pmf = np.exp(n_clusters_log_pmf(NormalizedGeneralizedGamma(alpha, sigma), n))
+    labels = draw_partition(nrm.NormalizedGeneralizedGamma(alpha, sigma), n, np.random.default_rng(1))
+    pmf = np.exp(n_clusters_log_pmf(nrm.NormalizedGeneralizedGamma(alpha, sigma), n))
     cdf = np.cumsum(pmf)
     k = labels.max() + 1
     assert cdf[k - 1] > 1e-6 and 1.0 - cdf[k - 1] + pmf[k - 1] > 1e-6
@@ -123,13 +116,13 @@ def test_extreme_hyperparameters(alpha, sigma):
 
 def test_inverse_gaussian_is_generalized_gamma_with_sigma_one_half():
     counts = np.array([5, 2, 2, 1])
-    half = log_eppf(NormalizedGeneralizedGamma(0.7, 0.5), counts)
-    assert log_eppf(NormalizedInverseGaussian(0.7), counts) == pytest.approx(half, abs=1e-12)
+    half = log_eppf(nrm.NormalizedGeneralizedGamma(0.7, 0.5), counts)
+    assert log_eppf(nrm.NormalizedInverseGaussian(0.7), counts) == pytest.approx(half, abs=1e-12)
 
 
 def test_second_derivatives_are_finite_and_right():
     alpha = pt.dscalar("alpha")
-    value = symbolic_log_eppf(NormalizedGeneralizedGamma(alpha, 0.3), pt.as_tensor(np.array([5, 3, 1])))
+    value = symbolic_log_eppf(nrm.NormalizedGeneralizedGamma(alpha, 0.3), pt.as_tensor(np.array([5, 3, 1])))
     slope = pt.grad(value, alpha)
     first, second = (pytensor.function([alpha], f) for f in (slope, pt.grad(slope, alpha)))
     assert second(0.8) == pytest.approx((first(0.8 + 1e-5) - first(0.8 - 1e-5)) / 2e-5, rel=1e-6)
@@ -214,7 +207,7 @@ def test_weights_given_u_do_not_cancel(measure):
 @pytest.mark.parametrize("sigma, k", [(0.0, 3), (1e-300, 1), (1e-12, 2), (0.5, 1), (0.5, 20), (1.0 - 1e-6, 3)])
 def test_u_has_its_limit_law(alpha, sigma, k):
     """As alpha tends to 0, psi(u) is gamma, of shape k where sigma is far above alpha and of shape 1 far below."""
-    rng, measure = np.random.default_rng(5), NormalizedGeneralizedGamma(alpha, sigma)
+    rng, measure = np.random.default_rng(5), nrm.NormalizedGeneralizedGamma(alpha, sigma)
     log_u = np.array([draw_log_auxiliary(measure, 30, k, rng) for _ in range(2000)])
     assert np.isfinite(log_u).all()
     if sigma > 1e4 * alpha:
@@ -236,7 +229,7 @@ def test_jumps_of_the_random_measure(measure):
 
 def test_shares_of_clusters_are_dirichlet_for_any_alpha():
     rng, counts = np.random.default_rng(7), np.array([30, 15, 5])
-    shares = np.exp([draw_jumps(DirichletProcess(1e-17), counts, rng, 0.05, 1).clusters for _ in range(4000)])
+    shares = np.exp([draw_jumps(nrm.DirichletProcess(1e-17), counts, rng, 0.05, 1).clusters for _ in range(4000)])
     shares /= shares.sum(axis=1, keepdims=True)
     for share, count in zip(shares.T, counts, strict=True):
         assert stats.kstest(share, stats.beta(count, 50 - count).cdf).pvalue > 1e-3

@@ -15,22 +15,20 @@ from pytest import approx
 from scipy import special
 from test_laws import ALPHAS, FINITE, LONG, PITMAN_YOR
 
-from pymc_nrm.measures import (
-    DirichletProcess,
-    MixtureOfFiniteMixtures,
-    NormalizedGeneralizedGamma,
-    PitmanYorProcess,
-    base,
-)
+import pymc_nrm as nrm
+from pymc_nrm.measures import base
 from pymc_nrm.measures.base import log_eppf, symbolic_log_eppf
 from pymc_nrm.measures.jumps import draw_jumps
 from pymc_nrm.measures.mixture_of_finite_mixtures import LARGEST_RATE
-from pymc_nrm.models.partition import Partition
 from pymc_nrm.trees.bound_gradient import Block
 
 SIZES = [[1], [2], [1, 1], [6], [3, 2, 1], [1] * 6, [40, 9, 1]]
 STEP = Decimal("1e-25")
-EXACT = [*map(DirichletProcess, ALPHAS), *(NormalizedGeneralizedGamma(alpha, 0.0) for alpha in ALPHAS), *PITMAN_YOR]
+EXACT = [
+    *map(nrm.DirichletProcess, ALPHAS),
+    *(nrm.NormalizedGeneralizedGamma(alpha, 0.0) for alpha in ALPHAS),
+    *PITMAN_YOR,
+]
 ROWS = [pytest.param(row, id=repr(row)) for row in [*EXACT, *FINITE]]
 ROWS += [pytest.param(row, id=repr(row), marks=pytest.mark.slow) for row in LONG]
 
@@ -62,7 +60,7 @@ def test_probabilities_and_gradients_in_many_digits(measure, symbolic):
         assert value == approx(expected, rel=1e-12, abs=1e-10 if is_long else 1e-12), counts
         for k, x in enumerate(parameters):
             # Discounts and their concentrations may be 0.
-            scale = Decimal(1) if isinstance(measure, PitmanYorProcess) else x
+            scale = Decimal(1) if isinstance(measure, nrm.PitmanYorProcess) else x
             with digits(*measure):
                 ends = [[*parameters[:k], x + sign * STEP * scale, *parameters[k + 1 :]] for sign in (1, -1)]
                 slope = (exact(*ends[0], counts) - exact(*ends[1], counts)) / (2 * STEP)
@@ -70,7 +68,7 @@ def test_probabilities_and_gradients_in_many_digits(measure, symbolic):
 
 
 def test_discount_zero_is_the_dirichlet_process_in_every_function():
-    zero, dirichlet, counts = PitmanYorProcess(0.0, 0.7), DirichletProcess(0.7), np.array([5, 2, 1])
+    zero, dirichlet, counts = nrm.PitmanYorProcess(0.0, 0.7), nrm.DirichletProcess(0.7), np.array([5, 2, 1])
     assert base.log_eppf(zero, counts) == pytest.approx(base.log_eppf(dirichlet, counts), rel=1e-14)
     assert base.log_joint_term(zero, 8, 1.3) == pytest.approx(base.log_joint_term(dirichlet, 8, 1.3), rel=1e-14)
     for one, other in zip(base.weights(zero, 8, 1.3), base.weights(dirichlet, 8, 1.3), strict=True):
@@ -86,7 +84,7 @@ def test_discount_zero_is_the_dirichlet_process_in_every_function():
 
 @pytest.mark.parametrize("d", [1e-6, 1e-12, 1e-18, 1e-300])
 def test_small_discounts_are_near_the_dirichlet_process(d):
-    near, dirichlet, counts = PitmanYorProcess(d, 0.7), DirichletProcess(0.7), np.array([5, 2, 1])
+    near, dirichlet, counts = nrm.PitmanYorProcess(d, 0.7), nrm.DirichletProcess(0.7), np.array([5, 2, 1])
     assert base.log_eppf(near, counts) == pytest.approx(base.log_eppf(dirichlet, counts), abs=20.0 * d + 1e-13)
     rng = np.random.default_rng(2)
     logs = [base.weights(near, 8, base.draw_log_auxiliary(near, 8, 3, rng)).join[0] for _ in range(200)]
@@ -97,7 +95,7 @@ def test_small_discounts_are_near_the_dirichlet_process(d):
 @pytest.mark.parametrize("k", [1, 4])
 def test_the_joint_density_integrates_to_the_probability(ratio, k):
     d = 0.4 / max(ratio, 1.0)
-    measure, counts = PitmanYorProcess(d, d * ratio), np.arange(1, k + 1)
+    measure, counts = nrm.PitmanYorProcess(d, d * ratio), np.arange(1, k + 1)
     center, width = math.log(d * (ratio + k)), 1.0 / math.sqrt(ratio + k)
     grid = np.linspace(center - 45.0 * width, center + 12.0 * width, 6_001)
     moments = [base.weights(measure, 10, log_u).moment[counts].sum() for log_u in grid]
@@ -110,7 +108,7 @@ def test_the_joint_density_integrates_to_the_probability(ratio, k):
 def test_concentrations_outside_have_no_log_probability(bad):
     d, t = pt.dscalar("d"), pt.dscalar("t")
     labels = np.array([0, 0, 1])
-    log_p = pm.logp(Partition.dist(PitmanYorProcess(d, t), 3), labels)
+    log_p = pm.logp(nrm.Partition.dist(nrm.PitmanYorProcess(d, t), 3), labels)
     assert log_p.eval({d: 0.3, t: -0.2}, mode="FAST_COMPILE") == approx(
         float(LOG_EPPFS["PitmanYorProcess"](0.3, -0.2, [2, 1]))
     )
@@ -119,7 +117,7 @@ def test_concentrations_outside_have_no_log_probability(bad):
 
 
 def test_coordinates_of_both_parameters_keep_the_bound():
-    block = Block(PitmanYorProcess(0.5, -0.3), ["concentration", "discount"], 1)
+    block = Block(nrm.PitmanYorProcess(0.5, -0.3), ["concentration", "discount"], 1)
     assert block.at(block.start) == pytest.approx((0.5, -0.3))
     moved = block.at(block.start - np.array([1.0, 30.0]))
     assert moved.concentration > -moved.discount
@@ -129,4 +127,4 @@ def test_coordinates_of_both_parameters_keep_the_bound():
 @pytest.mark.parametrize("rate", [-1.0, 0.0, 2.0 * LARGEST_RATE, math.inf, math.nan])
 def test_graph_takes_values_outside_the_support(symbolic, rate):
     """A sampler may try them: the condition on the support then refuses them, at the cost of few terms."""
-    assert len(symbolic(MixtureOfFiniteMixtures(1.0, rate), np.array([2, 1]))) == 3
+    assert len(symbolic(nrm.MixtureOfFiniteMixtures(1.0, rate), np.array([2, 1]))) == 3

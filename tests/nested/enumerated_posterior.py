@@ -5,17 +5,16 @@ import functools
 import numpy as np
 from helpers import assert_law, log_density, refines, seeded
 
-from pymc_nrm.families import BernoulliBeta, NormalWishart
+import pymc_nrm as nrm
 from pymc_nrm.kernels.generic import kernel
 from pymc_nrm.moves.nested.sweep import Sweep, sweep
-from pymc_nrm.partitions.labels import all_partitions
 from pymc_nrm.partitions.nested_levels import KnownPaths, Levels, log_nested_prior
-from pymc_nrm.testing import kernel_inputs
+from pymc_nrm.testing import all_partitions, kernel_inputs
 
 FAMILIES = {
-    "BernoulliBeta": (BernoulliBeta(0.6, 0.6), np.array([[1, 1, 0], [1, 1, 0], [0, 0, 1], [0, 1, 1]])),
+    "BernoulliBeta": (nrm.BernoulliBeta(0.6, 0.6), np.array([[1, 1, 0], [1, 1, 0], [0, 0, 1], [0, 1, 1]])),
     "NormalWishart": (
-        NormalWishart(mu=[0.0, 1.0], kappa=0.3, Psi=[[1.5, 0.4], [0.4, 1.0]], nu=4.0),
+        nrm.NormalWishart(mu=[0.0, 1.0], kappa=0.3, Psi=[[1.5, 0.4], [0.4, 1.0]], nu=4.0),
         np.array([[0.0, 0.4], [1.1, 1.9], [0.7, 0.6], [-1.6, 1.2]]),
     ),
 }

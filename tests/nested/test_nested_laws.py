@@ -18,7 +18,7 @@ from enumerated_posterior import (
 )
 from pytensor.compile.mode import Mode
 
-from pymc_nrm.measures import DirichletProcess, PitmanYorProcess
+import pymc_nrm as nrm
 from pymc_nrm.moves.nested.sweep import Sweep, sequential_start
 from pymc_nrm.partitions.nested import Nested, WeightedNested
 from pymc_nrm.partitions.nested_draws import draw_nested, draw_paths
@@ -52,7 +52,7 @@ def symbolic(law, depth, has_weights):
         own, n, (a, s) = KnownPaths(pt.constant(law.paths)), len(law.paths), levels(depth)
     else:
         a, s = law
-        n, own = 4, symbolic_levels_of(PitmanYorProcess(sigma, alpha) if s.any() else DirichletProcess(alpha))
+        n, own = 4, symbolic_levels_of(nrm.PitmanYorProcess(sigma, alpha) if s.any() else nrm.DirichletProcess(alpha))
     value = (WeightedNested if has_weights else Nested)(depth)
     log_p = symbolic_log_nested_prior(value, own, gamma if has_weights else None, labels, pt.constant(n))
     gradient = pytensor.grad(log_p, [alpha, gamma], disconnected_inputs="ignore")

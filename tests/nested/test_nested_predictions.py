@@ -7,11 +7,10 @@ import pymc as pm
 import pytest
 import xarray as xr
 from enumerated_posterior import all_values, values_along
-from helpers import mixture_of, refused
+from helpers import canonical_labels, mixture_of, refused
 from pytensor.compile.mode import Mode
 
 import pymc_nrm as nrm
-from pymc_nrm.partitions.labels import canonical_labels
 from pymc_nrm.partitions.nested_levels import canonical_paths
 
 PLAIN = Mode(linker="py", optimizer="fast_compile")

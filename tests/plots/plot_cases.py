@@ -6,16 +6,16 @@ import pymc as pm
 import xarray as xr
 from helpers import in_order
 
-from pymc_nrm.measures import DirichletProcess, NormalizedInverseGaussian
+import pymc_nrm as nrm
 from pymc_nrm.moves.guide_trees.tree import build_tree, cut_tree
-from pymc_nrm.trees.clustering_result import Dendrogram
+from pymc_nrm.trees import Dendrogram
 
 TRUE = np.repeat([0, 1, 2, 3], [12, 8, 6, 1])
 N = len(TRUE)
 PRIORS = {
-    "DP": DirichletProcess(1),
-    "DP, unknown alpha": DirichletProcess(pm.Gamma.dist(2, 1)),
-    "NIG": NormalizedInverseGaussian(0.2),
+    "DP": nrm.DirichletProcess(1),
+    "DP, unknown alpha": nrm.DirichletProcess(pm.Gamma.dist(2, 1)),
+    "NIG": nrm.NormalizedInverseGaussian(0.2),
 }
 
 

@@ -11,12 +11,10 @@ import pytest
 import xarray as xr
 from helpers import refused
 
+import pymc_nrm as nrm
 from pymc_nrm import plots
-from pymc_nrm.measures import DirichletProcess
 from pymc_nrm.plots import plot_n_clusters
 from pymc_nrm.plots.canvas import Canvas
-from pymc_nrm.recipes.elicitation import elicit
-from pymc_nrm.stats import nested_point_estimate
 
 azp = pytest.importorskip("arviz_plots")
 plt, plotly = ("matplotlib",), ("matplotlib", "plotly")
@@ -55,7 +53,7 @@ PICTURES = {
     "tree_1": (nested, {"composition": plot_cases.TRUE, "images": {0: np.eye(3)}}, plt),
     "distance": (draws_and_truth, {}),
     "prior_partition": (lambda: (plot_cases.PRIORS, 30), {"n_draws": 20, "random_seed": 1}),
-    "prior_partition_1": (lambda: (DirichletProcess(0.5), 1), {"n_draws": 20, "random_seed": 1}),
+    "prior_partition_1": (lambda: (nrm.DirichletProcess(0.5), 1), {"n_draws": 20, "random_seed": 1}),
     "prior_partition_2": (lambda: (plot_cases.PRIORS, 500), {"n_draws": 20, "max_rank": 30, "random_seed": 1}),
     "clusters": (lambda: (None, plot_cases.make_data(2)), {"estimate": plot_cases.TRUE, "uncertainty": False}, plotly),
     "clusters_1": (lambda: (None, plot_cases.make_data(1)), {"estimate": plot_cases.TRUE, "uncertainty": PALE}, plotly),
@@ -163,7 +161,7 @@ def check_inside(figure):
     assert box.x1 <= width + tolerance and box.y1 <= height + tolerance
 
 
-DRAWS, NESTED, DP = plot_cases.make_draws(), plot_cases.make_nested_draws(), DirichletProcess(1.0)
+DRAWS, NESTED, DP = plot_cases.make_draws(), plot_cases.make_nested_draws(), nrm.DirichletProcess(1.0)
 X, BALL, IMAGES = plot_cases.make_data(7), plot_cases.make_ball(), np.ones((plot_cases.N, 2, 3))
 DENSITY = plot_cases.normal_density(2)
 MANY = plot_cases.make_slot_draws()["posterior"].to_dataset()
@@ -179,11 +177,11 @@ def dendrogram():
 
 @functools.cache
 def tree():
-    return (nested_point_estimate(NESTED, random_seed=1),)
+    return (nrm.nested_point_estimate(NESTED, random_seed=1),)
 
 
 def elicited():
-    return {"elicited": elicit(DirichletProcess, 9, 3)}, 8
+    return {"elicited": nrm.elicit(nrm.DirichletProcess, 9, 3)}, 8
 
 
 # What follows plot_ in the name of the function, its arguments or what makes them, and the error.
@@ -225,9 +223,14 @@ ERRORS = [
     ("dendrogram", dendrogram, {"gains": np.full(23, np.inf)}, "gains must be 23 finite numbers of at least 0"),
     ("prior_partition", ({}, 9), {}, "measures must be a measure or a mapping of names to measures; got {}"),
     ("prior_partition", ([DP], 9), {}, "measures must be a measure or a mapping"),
-    ("prior_partition", ({"DP": DirichletProcess}, 9), {}, "must map names to measures such as .*; got 'DP': <class"),
+    (
+        "prior_partition",
+        ({"DP": nrm.DirichletProcess}, 9),
+        {},
+        "must map names to measures such as .*; got 'DP': <class",
+    ),
     ("prior_partition", ({1: DP}, 9), {}, "measures must map names to measures"),
-    ("prior_partition", (DirichletProcess(0.0), 9), {}, "alpha of .* must be finite and above 0; got 0.0"),
+    ("prior_partition", (nrm.DirichletProcess(0.0), 9), {}, "alpha of .* must be finite and above 0; got 0.0"),
     ("prior_partition", (DP, 9), {"n_draws": 1}, "n_draws must be a whole number of at least 10; got 1"),
     ("prior_partition", (DP, 9), {"max_rank": 0}, "max_rank must be a whole number of at least 1; got 0"),
     ("prior_partition", (DP, 9), {"random_seed": "x"}, "random_seed must be None, a whole number"),

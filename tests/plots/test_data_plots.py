@@ -7,14 +7,19 @@ import xarray as xr
 from plot_cases import TRUE, N, make_ball, make_categories, make_data, make_estimates, normal_density
 from scipy.stats import multivariate_normal
 
-from pymc_nrm.plots import cluster_points
-from pymc_nrm.plots.category_shares import plot_category_shares
-from pymc_nrm.plots.clusters import component_moments, ellipse, empirical_moments, plot_clusters
-from pymc_nrm.plots.density import plot_density
-from pymc_nrm.plots.distance import plot_distance
-from pymc_nrm.plots.side_by_side import PALE, plot_credible_ball, plot_point_estimates
+import pymc_nrm as nrm
+from pymc_nrm.plots import (
+    cluster_points,
+    plot_category_shares,
+    plot_clusters,
+    plot_credible_ball,
+    plot_density,
+    plot_distance,
+    plot_point_estimates,
+)
+from pymc_nrm.plots.clusters import component_moments, ellipse, empirical_moments
+from pymc_nrm.plots.side_by_side import PALE
 from pymc_nrm.plots.visuals import CLUSTER_COLORS
-from pymc_nrm.stats import credible_ball
 
 pytest.importorskip("arviz_plots")
 
@@ -232,7 +237,7 @@ class TestCredibleBall:
         np.testing.assert_array_equal(tables["horizontal bound"], np.eye(N))  # the first of the ties
 
     def test_of_draws(self, draws):
-        ball = credible_ball(draws, TRUE)
+        ball = nrm.credible_ball(draws, TRUE)
         titles = [title["string"] for title in plot_credible_ball(ball, backend="none").viz["title"]["ball"].values]
         assert titles[1].endswith(f"distance {float(ball.horizontal_distance[0]):.3g} bits")
         radius = plot_distance(draws, TRUE, backend="none").viz["radius"]["z"].item()["x"]

@@ -7,19 +7,19 @@ import xarray as xr
 from plot_cases import PRIORS, TRUE, N, make_draws, make_slot_draws, result
 from scipy import integrate, stats
 
-from pymc_nrm.measures import DirichletProcess, NormalizedGeneralizedGamma
-from pymc_nrm.plots.cluster_parameters import plot_cluster_parameters
-from pymc_nrm.plots.cluster_sizes import plot_cluster_sizes
-from pymc_nrm.plots.density import plot_held_out_density
-from pymc_nrm.plots.distance import plot_distance
-from pymc_nrm.plots.n_clusters import plot_n_clusters
-from pymc_nrm.plots.partition_trace import plot_partition_trace
-from pymc_nrm.plots.prior_partition import plot_prior_partition
-from pymc_nrm.plots.similarity import plot_similarity
+import pymc_nrm as nrm
+from pymc_nrm.plots import (
+    plot_cluster_parameters,
+    plot_cluster_sizes,
+    plot_distance,
+    plot_held_out_density,
+    plot_n_clusters,
+    plot_partition_trace,
+    plot_prior_partition,
+    plot_similarity,
+)
 from pymc_nrm.plots.visuals import CLUSTER_COLORS
-from pymc_nrm.recipes.elicitation import elicit
 from pymc_nrm.recipes.elicitation_laws import drawn_measures, mean_pmf, n_clusters_pmf, sorted_sizes
-from pymc_nrm.stats import cluster_parameters
 
 pytest.importorskip("arviz_plots")
 
@@ -74,7 +74,7 @@ class TestClusterParameters:
     def test_quantiles(self):
         pc = plot_cluster_parameters(make_slot_draws(), estimate=TRUE, ci_prob=0.8, backend="none")
         assert pc.viz["median"]["parameter"].values.tolist() == ["slope", "effect[age]", "effect[dose]"]
-        values = cluster_parameters(make_slot_draws(), TRUE)
+        values = nrm.cluster_parameters(make_slot_draws(), TRUE)
         panels = {"slope": values["slope"], "effect[dose]": values["effect"].sel(covariate="dose")}
         for name, array in panels.items():
             array = array.values.reshape(80, 4)
@@ -197,34 +197,34 @@ def test_numbers_are_exact():
 
 def test_medians_are_those_of_partitions_of_the_prior():
     """Among three items, the largest cluster has 1, 2 or 3 of them with probabilities 1/6, 1/2, 1/3 if alpha is 1."""
-    sizes = sorted_sizes([DirichletProcess(1.0)] * 4000, 3, 3, np.random.default_rng(1))
+    sizes = sorted_sizes([nrm.DirichletProcess(1.0)] * 4000, 3, 3, np.random.default_rng(1))
     found = [(sizes[:, 0] == size).mean() for size in (1, 2, 3)]
     np.testing.assert_allclose(found, [1 / 6, 1 / 2, 1 / 3], atol=4 * np.sqrt(0.25 / 4000))
     assert (sizes.sum(axis=1) == 3).all() and (np.diff(sizes, axis=1) <= 0).all()
-    pc = plot_prior_partition(DirichletProcess(1), 3, max_rank=2, random_seed=1, backend="none")
+    pc = plot_prior_partition(nrm.DirichletProcess(1), 3, max_rank=2, random_seed=1, backend="none")
     dots = pc.viz["median"]["prior"].sel(measure="DirichletProcess").item()
     assert dots["x"].tolist() == [1, 2] and dots["y"].tolist() == [2, 1]
 
 
 def test_distributions_are_integrated_out():
     rng = np.random.default_rng(1)
-    measures = drawn_measures(NormalizedGeneralizedGamma(pm.Gamma.dist(2, 1), 0.0), 400, rng)
+    measures = drawn_measures(nrm.NormalizedGeneralizedGamma(pm.Gamma.dist(2, 1), 0.0), 400, rng)
     assert {measure.sigma for measure in measures} == {0.0}
     law = mean_pmf(measures, 5)
     density = stats.gamma(2).pdf
-    expected = integrate.quad(lambda a: density(a) * n_clusters_pmf(DirichletProcess(a), 5)[1], 0, np.inf)[0]
+    expected = integrate.quad(lambda a: density(a) * n_clusters_pmf(nrm.DirichletProcess(a), 5)[1], 0, np.inf)[0]
     spread = np.std([n_clusters_pmf(measure, 5)[1] for measure in measures]) / 20
     assert abs(law[1] - expected) < 4 * spread
     with pm.Model():
         alpha = pm.Gamma("alpha", 2, 1)
-    again = drawn_measures(DirichletProcess(alpha), 3, np.random.default_rng(2))
+    again = drawn_measures(nrm.DirichletProcess(alpha), 3, np.random.default_rng(2))
     assert len({measure.alpha for measure in again}) == 3
     with pytest.raises(ValueError, match="alpha of DirichletProcess must be finite and above 0"):
-        drawn_measures(DirichletProcess(pm.Normal.dist(-9, 1)), 3, rng)
+        drawn_measures(nrm.DirichletProcess(pm.Normal.dist(-9, 1)), 3, rng)
 
 
 def test_elicited_priors_have_their_own_law():
-    prior = elicit(DirichletProcess, 9, 3, sd=2, hyperprior="alpha")
+    prior = nrm.elicit(nrm.DirichletProcess, 9, 3, sd=2, hyperprior="alpha")
     pc = plot_prior_partition({"elicited": prior}, 9, n_draws=20, random_seed=1, backend="none")
     bars = pc.viz["bars"]["prior"].sel(measure="elicited").values
     np.testing.assert_allclose([bar["y"][0] for bar in bars], prior.pmf[: len(bars)])

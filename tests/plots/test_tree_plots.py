@@ -5,9 +5,10 @@ import pytest
 import xarray as xr
 from plot_cases import TRUE, N, make_nested_draws
 
+import pymc_nrm as nrm
 from pymc_nrm.plots import plot_nodes_by_level, plot_tree
 from pymc_nrm.plots.tree import LEAST_AREA, MAX_NAMES, ROOT_AREA, tree_layout
-from pymc_nrm.stats import ItemTree, nested_point_estimate, partition_quantities
+from pymc_nrm.stats import ItemTree, partition_quantities
 
 pytest.importorskip("arviz_plots")
 
@@ -18,7 +19,7 @@ def artist(pc, name):
 
 @pytest.fixture(scope="module")
 def tree():
-    return nested_point_estimate(make_nested_draws(), random_seed=1)
+    return nrm.nested_point_estimate(make_nested_draws(), random_seed=1)
 
 
 def test_layout(tree):

@@ -12,10 +12,7 @@ from scipy.special import logsumexp
 
 import pymc_nrm as nrm
 from pymc_nrm.families.arguments import broadcast_hyperparameters
-from pymc_nrm.partitions.labels import all_partitions
-from pymc_nrm.posterior import cluster_probabilities, compute_log_likelihood, sample_cluster_parameters
-from pymc_nrm.stats.point_estimate import point_estimate
-from pymc_nrm.testing import exact_posterior, log_evidence
+from pymc_nrm.testing import all_partitions, exact_posterior, log_evidence
 
 
 def test_grids_of_all_kinds_are_the_same():
@@ -78,7 +75,7 @@ def test_arviz_agrees_with_refits():
         z = nrm.Partition("z", nrm.NormalizedGeneralizedGamma(alpha, 0.35), dims="item")
         nrm.Mixture("x", z, family, observed=X, dims="item")
     idata = draws_of(partitions[rows % len(partitions)], alpha=alphas[rows // len(partitions)])
-    compute_log_likelihood(idata, model)
+    nrm.compute_log_likelihood(idata, model)
     loo = az.loo(idata, pointwise=True)
     ratios = np.exp(-idata["log_likelihood"]["x"].values[0])
     error = ratios.std(axis=0) / ratios.mean(axis=0) / np.sqrt(len(rows))
@@ -101,13 +98,13 @@ def test_existing_log_likelihoods_are_kept():
     model, idata = make_model(MEASURES["DP"], case), draws_of(all_partitions(4))
     other = idata["posterior"].to_dataset()[["z"]].rename(z="other")
     idata["log_likelihood"] = type(idata)(other)
-    assert compute_log_likelihood(idata, model, var_name="x") is idata
-    again = compute_log_likelihood(idata, model)
+    assert nrm.compute_log_likelihood(idata, model, var_name="x") is idata
+    again = nrm.compute_log_likelihood(idata, model)
     assert set(again["log_likelihood"].data_vars) == {"other", "x"}
-    dataset = compute_log_likelihood(idata["posterior"].to_dataset(), model, extend_inferencedata=False)
+    dataset = nrm.compute_log_likelihood(idata["posterior"].to_dataset(), model, extend_inferencedata=False)
     np.testing.assert_array_equal(dataset["x"], idata["log_likelihood"]["x"])
     with pytest.raises(TypeError, match="extend_inferencedata=False"):
-        compute_log_likelihood(idata["posterior"].to_dataset(), model)
+        nrm.compute_log_likelihood(idata["posterior"].to_dataset(), model)
 
 
 def test_latent_mixtures_have_no_likelihood():
@@ -119,22 +116,22 @@ def test_latent_mixtures_have_no_likelihood():
     posterior["x"] = ("chain", "draw", "x_dim_0"), np.zeros((1, 1, 3))
     idata = xr.DataTree.from_dict({"posterior": posterior})
     with pytest.raises(ValueError, match="'x' is latent"):
-        compute_log_likelihood(idata, model)
+        nrm.compute_log_likelihood(idata, model)
 
 
 def test_estimates_of_all_kinds():
     case = CASES["PoissonGamma"]
     model, idata = make_model(MEASURES["DP"], case), draws_of(all_partitions(4))
-    expected = cluster_probabilities(idata, model, case.new, [0, 1, 1, 0])
+    expected = nrm.cluster_probabilities(idata, model, case.new, [0, 1, 1, 0])
     assert expected.probability.dims == ("new_item", "cluster")
     labels = xr.DataArray([0, 1, 1, 0], dims="item", coords={"item": list("abcd")})
     for estimate in (labels, xr.Dataset({"labels": labels, "n_clusters": 2}), np.array([0, 1, 1, 0])):
-        xr.testing.assert_equal(cluster_probabilities(idata, model, case.new, estimate), expected)
-    chosen = point_estimate(idata, random_seed=0)
-    by_default = cluster_probabilities(idata, model, case.new)
-    xr.testing.assert_equal(by_default, cluster_probabilities(idata, model, case.new, chosen))
+        xr.testing.assert_equal(nrm.cluster_probabilities(idata, model, case.new, estimate), expected)
+    chosen = nrm.point_estimate(idata, random_seed=0)
+    by_default = nrm.cluster_probabilities(idata, model, case.new)
+    xr.testing.assert_equal(by_default, nrm.cluster_probabilities(idata, model, case.new, chosen))
     X = xr.DataArray(case.new, dims=("patient", "feature"), coords={"patient": ["p", "q"]})
-    renamed = cluster_probabilities(idata, model, X, [7, 2, 2, 7])
+    renamed = nrm.cluster_probabilities(idata, model, X, [7, 2, 2, 7])
     assert renamed.cluster.values.tolist() == [7, 2] and renamed.patient.values.tolist() == ["p", "q"]
     np.testing.assert_array_equal(renamed.probability, expected.probability)
     assert set(renamed.labels.values) <= {7, 2, -1}
@@ -144,20 +141,20 @@ def test_several_mixtures():
     families, data = dict.fromkeys("xy", nrm.PoissonGamma(1.0, 0.1)), {"x": [0, 1, 30, 28], "y": [0, 1, 2, 0]}
     model = mixture_of(families, data, nrm.DirichletProcess(0.1))
     idata, estimate = draws_of([[0, 0, 1, 1]] * 2), [0, 0, 1, 1]
-    both = cluster_probabilities(idata, model, {"y": [1, 1, 1], "x": [0, 29, 400]}, estimate)
+    both = nrm.cluster_probabilities(idata, model, {"y": [1, 1, 1], "x": [0, 29, 400]}, estimate)
     assert both.labels.values.tolist() == [0, 1, -1]
-    one = cluster_probabilities(idata, model, {"y": [1]}, estimate)
+    one = nrm.cluster_probabilities(idata, model, {"y": [1]}, estimate)
     assert one.probability.values.max() < 0.7
     with pytest.raises(ValueError, match=r"X_new must be a dict .*\['x', 'y'\]"):
-        cluster_probabilities(idata, model, [1], estimate)
+        nrm.cluster_probabilities(idata, model, [1], estimate)
     with pytest.raises(ValueError, match=r"got \['q'\]"):
-        cluster_probabilities(idata, model, {"q": [1]}, estimate)
+        nrm.cluster_probabilities(idata, model, {"q": [1]}, estimate)
     with pytest.raises(ValueError, match="same number of items for every mixture"):
-        cluster_probabilities(idata, model, {"x": [1], "y": [1, 2]}, estimate)
+        nrm.cluster_probabilities(idata, model, {"x": [1], "y": [1, 2]}, estimate)
 
 
 test_bad_estimates = refused(
-    lambda estimate: cluster_probabilities(
+    lambda estimate: nrm.cluster_probabilities(
         draws_of([[0, 0, 0, 0]]), make_model(MEASURES["DP"], CASES["PoissonGamma"]), [[1, 1]], estimate
     ),
     ([0, 0, 1], r"must have shape \(4,\); got shape \(3,\)"),
@@ -193,7 +190,7 @@ LABELS, DRAWS = [0, 1, 0, 0], 4000
 def test_posterior_means(name, means):
     case = CASES[name]
     idata = draws_of([LABELS] * DRAWS)
-    found = sample_cluster_parameters(idata, make_model(MEASURES["DP"], case), random_seed=1)
+    found = nrm.sample_cluster_parameters(idata, make_model(MEASURES["DP"], case), random_seed=1)
     assert found["size"].values[0, 0].tolist() == [3, 1]
     family = broadcast_hyperparameters(case.family, *case.X.shape)
     for cluster in (0, 1):
@@ -210,7 +207,7 @@ def test_posterior_means(name, means):
 def test_layout():
     model = make_model(MEASURES["NGG"], CASES["NormalWishart"])
     idata = draws_of([[0, 0, 0, 0], [0, 1, 2, 1]])
-    found, other = (sample_cluster_parameters(idata, model, random_seed=seed) for seed in (1, 2))
+    found, other = (nrm.sample_cluster_parameters(idata, model, random_seed=seed) for seed in (1, 2))
     assert found["mean"].dims == ("chain", "draw", "cluster", "feature")
     assert found["covariance"].dims == ("chain", "draw", "cluster", "feature", "feature_other")
     assert found["item_covariance"].dims == ("chain", "draw", "item", "feature", "feature_other")
@@ -219,6 +216,6 @@ def test_layout():
     assert found["size"].values[0].tolist() == [[4, 0, 0], [1, 2, 1]]
     assert found["mean"].isnull().any("feature").values[0].tolist() == [[False, True, True], [False] * 3]
     assert not found["item_mean"].isnull().any() and (found["item_mean"] != other["item_mean"]).all()
-    without = sample_cluster_parameters(idata, model, to_items=False, random_seed=1)
+    without = nrm.sample_cluster_parameters(idata, model, to_items=False, random_seed=1)
     assert set(without.data_vars) == {"size", "mean", "covariance"}
     np.testing.assert_array_equal(without["mean"], found["mean"])

@@ -6,13 +6,11 @@ import pandas as pd
 import pymc as pm
 import pytest
 import xarray as xr
-from helpers import mixture_of, refused
+from helpers import canonical_labels, mixture_of, refused
 from scipy import stats
 
 import pymc_nrm as nrm
-from pymc_nrm.partitions.labels import canonical_labels
-from pymc_nrm.posterior.fused_estimate import cut_fusions, fuse, fused_estimate
-from pymc_nrm.stats import expected_loss
+from pymc_nrm.posterior.fused_estimate import cut_fusions, fuse
 
 N = 24
 LABELS = np.repeat([0, 1, 2], [6, 12, 6])
@@ -163,7 +161,7 @@ def test_pictures_show_the_clusters_that_are_described():
     # Items that change between fused components are certain of their cluster.
     opacity = [np.unique(points["alpha"]) for points in pc.viz["points"]["X"].values]
     assert [alpha.tolist() for alpha in opacity] == [[1.0], [1.0]]
-    again = nrm.plots.plot_clusters(idata, X, estimate=fused_estimate(idata, model, random_seed=0), backend="none")
+    again = nrm.plots.plot_clusters(idata, X, estimate=nrm.fused_estimate(idata, model, random_seed=0), backend="none")
     assert again.viz["points"]["X"].values[0]["alpha"].min() == 1.0
     components = nrm.plots.plot_clusters(idata, X, backend="none")
     assert len(components.viz["legend"]["entries"].item()["labels"]) > len(legend)
@@ -301,7 +299,7 @@ def test_by_default_clusters_are_fused_and_compared_with_fused_draws():
     assert own["size"].tolist() == [80, 40]
     # Items change between components that are one cluster: in components, their certainty is below that.
     assert own["certainty"].tolist() == [1.0, 1.0]
-    xr.testing.assert_identical(description.estimate, fused_estimate(idata, model, random_seed=0))
+    xr.testing.assert_identical(description.estimate, nrm.fused_estimate(idata, model, random_seed=0))
     of_components = nrm.describe_clusters(idata, model, components=True)
     assert "in 3 clusters, the components of the point estimate" in str(of_components)
     assert of_components.table["cluster"]["certainty"].max() == 1.0 > of_components.table["cluster"]["certainty"].min()
@@ -313,14 +311,14 @@ def test_by_default_clusters_are_fused_and_compared_with_fused_draws():
 
 def test_draws_are_fused_as_the_estimate_is():
     X, components, idata = skewed_group()
-    fused = fused_estimate(idata, line_model(X), components, random_seed=1)
+    fused = nrm.fused_estimate(idata, line_model(X), components, random_seed=1)
     draws = idata["z"].values[0]
     labels = np.take_along_axis(fused.draw_fusion.values[0], draws, axis=1)
     np.testing.assert_array_equal(labels, np.tile(np.repeat([0, 1], [80, 40]), (40, 1)))
     assert (fused.draw_fusion.values[0] >= 0).sum(axis=1).tolist() == (draws.max(axis=1) + 1).tolist()
     # A draw of one cluster more has its own tree.
     more = xr.concat([idata, idata.where(np.arange(120) < 119, 3).astype(int)], dim="chain")
-    fused = fused_estimate(more, line_model(X), components, random_seed=1)
+    fused = nrm.fused_estimate(more, line_model(X), components, random_seed=1)
     assert (fused.draw_fusion.values[0] >= 0).sum(axis=1).max() == 3
     assert (fused.draw_fusion.values[1] >= 0).sum(axis=1).min() == 4
 
@@ -412,22 +410,22 @@ def skewed_group():
 def test_a_skewed_group_is_fused_and_a_group_apart_is_not():
     X, components, idata = skewed_group()
     model = line_model(X)
-    fused = fused_estimate(idata, model, components, random_seed=1)
+    fused = nrm.fused_estimate(idata, model, components, random_seed=1)
     np.testing.assert_array_equal(fused.labels, np.repeat([0, 1], [80, 40]))
     np.testing.assert_array_equal(fused.component_labels, components)
     assert (fused.n_clusters, fused.n_fusions) == (2, 1)
     assert fused.component_cluster.values.tolist() == [0, 0, 1]
     assert fused.fusion_closeness[0] > fused.threshold > fused.fusion_closeness[1]
     assert fused.fusion_closeness[1] < 1e-3
-    loss = expected_loss(fused.labels, idata)
+    loss = nrm.expected_loss(fused.labels, idata)
     assert float(fused.expected_loss) == pytest.approx(float(loss.expected_loss))
     assert fused.threshold == pytest.approx(1 / (1 + fused.attrs["omega"]))
     # Other names of labels, and the ends of omega.
-    again = fused_estimate(idata, model, 7 - components, random_seed=1)
+    again = nrm.fused_estimate(idata, model, 7 - components, random_seed=1)
     xr.testing.assert_identical(again, fused)
-    assert fused_estimate(idata, model, components, omega=1e-9).n_clusters == 3
-    assert fused_estimate(idata, model, components, omega=1e9).n_clusters == 1
-    assert fused_estimate(idata, model, components, n_clusters=1, max_draws=3).attrs["n_draws_used"] == 3
+    assert nrm.fused_estimate(idata, model, components, omega=1e-9).n_clusters == 3
+    assert nrm.fused_estimate(idata, model, components, omega=1e9).n_clusters == 1
+    assert nrm.fused_estimate(idata, model, components, n_clusters=1, max_draws=3).attrs["n_draws_used"] == 3
 
 
 def test_closeness_of_two_gaussians_is_that_of_their_means():
@@ -435,7 +433,7 @@ def test_closeness_of_two_gaussians_is_that_of_their_means():
     X = np.concatenate([stats.norm.ppf((np.arange(400) + 0.5) / 400) + shift for shift in (0.0, 3.0)])
     components = np.repeat([0, 1], 400)
     idata = xr.Dataset({"z": (("chain", "draw", "item"), np.tile(components, (1, 40, 1)))})
-    fused = fused_estimate(idata, line_model(X), components, random_seed=1)
+    fused = nrm.fused_estimate(idata, line_model(X), components, random_seed=1)
     expected = np.exp(-27 / 32)
     error = expected * 3 * 3 / 16 * np.sqrt(2 / 400 / (40 * 20))
     # The prior shrinks variances by less than 0.001, and the quantiles have a variance of 0.996.
@@ -493,12 +491,12 @@ def test_what_is_refused():
         ({"estimate": [0, 1]}, r"estimate must have shape \(4,\)"),
     ]:
         with pytest.raises(ValueError, match=message):
-            fused_estimate(idata, model, **({"estimate": [0, 0, 1, 1]} | arguments))
+            nrm.fused_estimate(idata, model, **({"estimate": [0, 0, 1, 1]} | arguments))
     fusions, closeness = fuse([[9.0]], [3])
     assert len(closeness) == 0 and cut_fusions(fusions, 0).tolist() == [0]
     words = mixture_of(nrm.MultinomialDirichlet([1.0, 1.0]), np.array([[1, 2], [3, 4], [0, 1], [5, 0]]))
     with pytest.raises(NotImplementedError, match="MultinomialDirichlet has no affinity in closed form"):
-        fused_estimate(idata, words, [0, 0, 1, 1])
+        nrm.fused_estimate(idata, words, [0, 0, 1, 1])
 
 
 def random_case(seed, n=14, m=6):

@@ -25,9 +25,8 @@ from prediction_cases import (
 from scipy import stats
 
 import pymc_nrm as nrm
-from pymc_nrm.partitions.labels import all_partitions
 from pymc_nrm.posterior.conditional_laws import components_of, mixture_quantiles
-from pymc_nrm.testing import exact_posterior, log_evidence
+from pymc_nrm.testing import all_partitions, exact_posterior, log_evidence
 
 MEASURE = MEASURES["NGG"]
 W_NEW, Y_NEW = np.array([0.7, 3.2, 8.0]), np.array([1.4, -1.2])

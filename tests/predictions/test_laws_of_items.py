@@ -6,15 +6,14 @@ import numpy as np
 import prediction_cases as cases
 import pymc as pm
 import pytest
-from helpers import log_density, mixture_of
+from helpers import canonical_labels, label_counts, log_density, mixture_of
 from prediction_cases import CASES, FAST, LINE, MEASURES, OF_AGE, OF_W, PLANE, draws_of, make_model
 from scipy import sparse
 from scipy.special import logsumexp
 
 import pymc_nrm as nrm
 from pymc_nrm.measures.base import log_eppf
-from pymc_nrm.partitions.labels import all_partitions, canonical_labels, label_counts
-from pymc_nrm.testing import kernel_inputs
+from pymc_nrm.testing import all_partitions, kernel_inputs
 
 
 class Part(NamedTuple):

@@ -6,21 +6,19 @@ import numpy as np
 import pymc as pm
 import pytest
 import xarray as xr
-from helpers import assert_law, mixture_of
+from helpers import assert_law, label_counts, mixture_of
 from prediction_cases import CASES, MEASURES, Case, draws_of, extensions, make_model, rows
 from scipy import sparse
 
 import pymc_nrm as nrm
-from pymc_nrm.families import NormalGamma
 from pymc_nrm.families.product import Product
 from pymc_nrm.measures.base import log_eppf
 from pymc_nrm.models.parts import joint_data, joint_family
 from pymc_nrm.models.rvs import find_partition
-from pymc_nrm.partitions.labels import all_partitions, label_counts
 from pymc_nrm.partitions.next_item import draw_new_labels, log_prediction_rule
-from pymc_nrm.posterior import predictive_density, sample_posterior_predictive
 from pymc_nrm.posterior.any_draws import draws_of as posterior_draws
 from pymc_nrm.steps.target import Target
+from pymc_nrm.testing import all_partitions
 
 
 class Foreign(NamedTuple):
@@ -60,7 +58,7 @@ def test_replications_have_the_law_of_their_cluster():
     """Two items of one cluster share a rate: negative binomial margins with a positive covariance."""
     case, labels = CASES["PoissonGamma"], [0, 1, 0, 0]
     idata = draws_of([labels] * 6000)
-    drawn = sample_posterior_predictive(idata, make_model(MEASURES["DP"], case), random_seed=1)
+    drawn = nrm.sample_posterior_predictive(idata, make_model(MEASURES["DP"], case), random_seed=1)
     x = drawn["posterior_predictive"]["x"]
     assert x.dims == ("chain", "draw", "item", "feature")
     assert x.dtype == np.int64
@@ -82,7 +80,7 @@ def test_replications_have_the_law_of_their_cluster():
 def test_data_of_new_items_follow_the_predictive_density(name):
     case = CASES[name]
     model, idata = make_model(MEASURES["NGG"], case), draws_of([[0, 1, 0, 0]] * 6000)
-    drawn = sample_posterior_predictive(idata, model, new_items=2, random_seed=3)["predictions"]
+    drawn = nrm.sample_posterior_predictive(idata, model, new_items=2, random_seed=3)["predictions"]
     assert drawn["x"].dims == ("chain", "draw", "new_item", "feature")
     if name == "PoissonGamma":
         grid = np.stack(np.meshgrid(np.arange(60), np.arange(60)), axis=-1).reshape(-1, 2)
@@ -92,7 +90,7 @@ def test_data_of_new_items_follow_the_predictive_density(name):
         grid = np.stack(np.meshgrid(np.sinh(t), np.sinh(t)), axis=-1).reshape(-1, 2)
         weight = np.sqrt(1 + grid**2).prod(axis=1) * (t[1] - t[0]) ** 2
     one = idata.isel(draw=slice(1))
-    p = predictive_density(one, model, grid).density.values[0, 0] * weight
+    p = nrm.predictive_density(one, model, grid).density.values[0, 0] * weight
     assert p.sum() == pytest.approx(1.0, abs=1e-4)
     for new in (0, 1):
         x = drawn["x"].values[0, :, new]
@@ -113,7 +111,7 @@ def test_new_items_of_two_mixtures_share_labels():
         nrm.Mixture("v", w, nrm.PoissonGamma(1.0, 0.1), observed=[0, 1])
     posterior = draws_of([[0, 1, 0, 1]] * 100)["posterior"].to_dataset()
     posterior["w"] = ("chain", "draw", "w_dim_0"), np.zeros((1, 100, 2), dtype=int)
-    drawn = sample_posterior_predictive(posterior, model, new_items=3, random_seed=1)
+    drawn = nrm.sample_posterior_predictive(posterior, model, new_items=3, random_seed=1)
     new = drawn["predictions"]
     assert set(new.data_vars) == {"z", "w", "x", "y", "v"}
     assert new["v"].dims == new["w"].dims == ("chain", "draw", "new_w_dim_0")
@@ -123,14 +121,14 @@ def test_new_items_of_two_mixtures_share_labels():
     assert ((new["x"] > 500) == (new["z"] == 1)).values[old].all()
     assert ((new["y"] > 500) == (new["z"] == 0)).values[old].all()
     assert drawn["posterior_predictive"]["x"].values[0, :, 3].min() > 500
-    only = sample_posterior_predictive(posterior, model, new_items=1, var_names="v", random_seed=1)
+    only = nrm.sample_posterior_predictive(posterior, model, new_items=1, var_names="v", random_seed=1)
     assert set(only["predictions"].data_vars) == {"w", "v"}
 
 
 def test_observed_data_are_kept_for_comparison():
     model, idata = make_model(MEASURES["DP"], CASES["PoissonGamma"]), draws_of([[0, 0, 0, 1]])
     idata["observed_data"] = xr.DataTree(xr.Dataset({"x": (("item", "feature"), CASES["PoissonGamma"].X)}))
-    drawn = sample_posterior_predictive(idata, model, random_seed=1)
+    drawn = nrm.sample_posterior_predictive(idata, model, random_seed=1)
     xr.testing.assert_equal(drawn["observed_data"].to_dataset(), idata["observed_data"].to_dataset())
 
 
@@ -138,12 +136,12 @@ def test_observed_data_are_kept_for_comparison():
 def test_row_sums_of_documents():
     words = sparse.csr_array([[2, 0, 1], [1, 2, 0], [0, 4, 0]])
     model = make_model(MEASURES["DP"], Case(nrm.MultinomialDirichlet(0.5), words, None))
-    drawn = sample_posterior_predictive(draws_of([[0, 0, 1]] * 20), model, random_seed=1)
+    drawn = nrm.sample_posterior_predictive(draws_of([[0, 0, 1]] * 20), model, random_seed=1)
     assert (drawn["posterior_predictive"]["x"].sum("feature") == [3, 3, 4]).all()
     with pytest.raises(ValueError, match="total of MultinomialDirichlet differs between items"):
-        sample_posterior_predictive(draws_of([[0, 0, 1]]), model, new_items=1)
+        nrm.sample_posterior_predictive(draws_of([[0, 0, 1]]), model, new_items=1)
     model = make_model(MEASURES["DP"], Case(nrm.MultinomialDirichlet(0.5), words[:2], None))
-    drawn = sample_posterior_predictive(draws_of([[0, 0]] * 20), model, new_items=2, random_seed=1)
+    drawn = nrm.sample_posterior_predictive(draws_of([[0, 0]] * 20), model, new_items=2, random_seed=1)
     assert (drawn["predictions"]["x"].sum("feature") == 3).all()
 
 
@@ -155,11 +153,11 @@ def test_bad_arguments():
         ({"var_names": []}, "at least one Mixture"),
     ]:
         with pytest.raises(ValueError, match=message):
-            sample_posterior_predictive(idata, model, **options)
+            nrm.sample_posterior_predictive(idata, model, **options)
     with pm.Model() as model:
         nrm.Partition("z", nrm.DirichletProcess(1.0), n=4)
     with pytest.raises(ValueError, match="model must have a Mixture"):
-        sample_posterior_predictive(idata, model)
+        nrm.sample_posterior_predictive(idata, model)
 
 
 LABELS = np.array([[0, 0, 1], [0, 1, 1], [0, 1, 2]])
@@ -240,7 +238,7 @@ def test_known_partition():
     with pm.Model(coords={"item": list("abc")}) as model:
         mu = pm.Normal("mu")
         z = nrm.Partition("z", nrm.DirichletProcess(1.0), dims="item", observed=[4, 4, 1])
-        nrm.Mixture("x", z, NormalGamma(mu, 1.0, 2.0, 1.0), observed=[0.0, 0.1, 3.0])
+        nrm.Mixture("x", z, nrm.NormalGamma(mu, 1.0, 2.0, 1.0), observed=[0.0, 0.1, 3.0])
     posterior = xr.Dataset({"mu": (("chain", "draw"), [[0.0, 1.0]])})
     draws = list(posterior_draws(posterior, model))
     assert [draw.labels.tolist() for draw in draws] == [[0, 0, 1]] * 2

@@ -13,7 +13,6 @@ from scipy.special import gammaln, logsumexp
 
 import pymc_nrm as nrm
 from pymc_nrm.measures.base import log_eppf
-from pymc_nrm.posterior import compute_log_likelihood
 
 X = np.array([-1.0, 0.4, 1.8])
 
@@ -53,7 +52,7 @@ def test_items_are_left_out_with_all_their_data(max_clusters, measure, rng):
         "scale": rng.gamma(2.0, size=(n_draws, max_clusters)),
         "t_unobserved": rng.normal(size=(n_draws, 1)),
     }
-    values = compute_log_likelihood(draws(**found), model)["log_likelihood"]["z"].values[0]
+    values = nrm.compute_log_likelihood(draws(**found), model)["log_likelihood"]["z"].values[0]
     for s in range(n_draws):
         for i in range(4):
             log_joint, log_rest = [], []
@@ -77,7 +76,7 @@ def density_of_items(build):
     with pm.Model() as model:
         z = nrm.Partition("z", nrm.DirichletProcess(1.0), n=3, max_clusters=2)
         build(z, pm.Normal("mean", 0, 1, shape=2))
-    compute_log_likelihood(draws(z=[[0, 0, 1]], mean=[[0.0, 1.0]], latent=np.zeros((1, 3))), model)
+    nrm.compute_log_likelihood(draws(z=[[0, 0, 1]], mean=[[0.0, 1.0]], latent=np.zeros((1, 3))), model)
 
 
 test_errors = refused(

@@ -17,11 +17,8 @@ import pymc_nrm as nrm
 from pymc_nrm.common.marks import partition_number
 from pymc_nrm.run.convergence_report import convergence_report, pair_findings
 from pymc_nrm.run.result.label_dependence import changed_by_renaming
-from pymc_nrm.stats import partition_names
-from pymc_nrm.stats.convergence import partition_convergence
+from pymc_nrm.stats import partition_names, partition_quantities
 from pymc_nrm.stats.diagnostics import diagnose
-from pymc_nrm.stats.quantities import partition_quantities
-from pymc_nrm.stats.summary import summary
 
 DATA = {"z": np.array([0, 1, 9, 8, 30, 28]), "w": np.array([2, 3, 40, 38])}
 ALPHA, SHAPE, RATE = 0.7, 1.0, 0.1
@@ -134,9 +131,9 @@ def test_arviz_works_as_before(idata):
 def test_options():
     few = sample(3, chains=1, compute_convergence_checks=False)
     assert np.isnan(few["partition_stats/z/convergence"]["rhat"]).all()
-    assert "z[n_clusters]" in summary(few).index
+    assert "z[n_clusters]" in nrm.summary(few).index
     without = sample(3, partition_diagnostics=False)
-    assert "partition_stats" not in without.children and "z[n_clusters]" in summary(without).index
+    assert "partition_stats" not in without.children and "z[n_clusters]" in nrm.summary(without).index
     with pytest.warns(FutureWarning, match="return_inferencedata"):
         trace = sample(3, return_inferencedata=False)
     assert trace["z"].shape == (6, 6)
@@ -155,7 +152,7 @@ def test_report_about_pairs_that_chains_disagree_about(rng):
     labels[0, :, 2:] = 1
     labels[1, :, 1] = labels[1, :, 3] = 1
     labels[:, :, 3] = np.where(first, labels[:, :, 3], labels[:, :, 2])
-    pairs = partition_convergence(result_of(z=labels))
+    pairs = nrm.partition_convergence(result_of(z=labels))
     [finding] = pair_findings(pairs, "z", 2)
     assert finding.quantity == "items 0, 1 of z" and finding.disagree
     assert finding.found.startswith("together in 0.000 to 1.000 of the draws of the chains")
@@ -165,7 +162,7 @@ def test_report_about_pairs_that_chains_disagree_about(rng):
 def test_report_about_pairs_that_are_known_too_little(rng):
     first = rng.integers(2, size=(2, 20)).repeat(20, axis=1)
     labels = np.stack([np.zeros_like(first), first], axis=2)
-    [finding] = pair_findings(partition_convergence(result_of(z=labels)), "z", 2)
+    [finding] = pair_findings(nrm.partition_convergence(result_of(z=labels)), "z", 2)
     assert not finding.disagree and finding.needed > 1
     assert finding.found.startswith("probability to be together has standard error")
 

@@ -4,13 +4,13 @@ import numpy as np
 import pytensor
 import pytensor.tensor as pt
 import pytest
+from cases import PrincipalNormalWishart, SphericalPrincipalNormalWishart
 from helpers import mixture_of
 from pytensor.graph.traversal import ancestors
 
 import pymc_nrm as nrm
 from pymc_nrm.families.base import localise, log_likelihood, prepare_data, statistics_size
-from pymc_nrm.families.definitions.principal_normal_wishart import PrincipalNormalWishart, principal_directions
-from pymc_nrm.families.derived.spherical_principal_normal_wishart import SphericalPrincipalNormalWishart
+from pymc_nrm.families.definitions.principal_normal_wishart import principal_directions
 from pymc_nrm.models.marginal_likelihood import (
     MarginalLikelihood,
     has_marginal_likelihood,

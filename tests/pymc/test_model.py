@@ -3,11 +3,10 @@
 import numpy as np
 import pymc as pm
 import pytest
-from helpers import mixture_of
+from helpers import is_canonical, mixture_of
 
 import pymc_nrm as nrm
 from pymc_nrm.measures.base import log_eppf
-from pymc_nrm.partitions.labels import is_canonical
 
 X = np.array([[0.0, 0.4], [1.1, 1.9], [0.7, 0.6], [-1.6, 1.2], [2.2, 2.4]])
 COORDS = {"obs": list("abcde"), "feature": ["length", "width"]}

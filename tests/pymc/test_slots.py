@@ -11,6 +11,7 @@ import numpy as np
 import pymc as pm
 import pytest
 import xarray as xr
+from helpers import canonical_labels
 from same_results import assert_same, stop_at
 from scipy import stats
 
@@ -19,10 +20,8 @@ from pymc_nrm.measures import base
 from pymc_nrm.models.itemwise.local_variables import EmptySlots
 from pymc_nrm.models.marginal_likelihood import MarginalLikelihood
 from pymc_nrm.models.own_step import OfOwnStep
-from pymc_nrm.partitions.labels import canonical_labels
-from pymc_nrm.recipes.elicitation_laws import suggest_max_clusters
 from pymc_nrm.run.convergence_report import convergence_report
-from pymc_nrm.stats.quantities import partition_quantities
+from pymc_nrm.stats import partition_quantities
 from pymc_nrm.steps.slot_nuts import MODELS_WITH_SLOT_NUTS
 
 CHEAP = {"mode": "FAST_COMPILE"}
@@ -65,15 +64,15 @@ def test_suggested_number_of_slots():
     measure = nrm.PitmanYorProcess(0.3, 1.0)
     p = np.exp(base.n_clusters_log_pmf(measure, 50))
     for tail in (0.3, 1e-3, 1e-9):
-        K = suggest_max_clusters(measure, 50, tail=tail)
+        K = nrm.suggest_max_clusters(measure, 50, tail=tail)
         assert p[K:].sum() <= tail < p[K - 1 :].sum()
-    assert suggest_max_clusters(measure, 3, tail=1e-12) == 3
+    assert nrm.suggest_max_clusters(measure, 3, tail=1e-12) == 3
     with pytest.raises(ValueError, match="tail must be between 0 and 1; got 2"):
-        suggest_max_clusters(measure, 3, tail=2)
+        nrm.suggest_max_clusters(measure, 3, tail=2)
     with pm.Model():
         alpha = pm.Gamma("alpha", 1, 1)
         with pytest.raises(ValueError, match="alpha of the measure must be a number"):
-            suggest_max_clusters(nrm.DirichletProcess(alpha), 3)
+            nrm.suggest_max_clusters(nrm.DirichletProcess(alpha), 3)
 
 
 def test_parameters_of_empty_slots_have_their_prior():

@@ -7,13 +7,12 @@ import pymc as pm
 import pytensor.tensor as pt
 import pytest
 import xarray as xr
-from helpers import mixture_of, refused
+from helpers import is_canonical, mixture_of, refused
 from pymc.step_methods.arraystep import BlockedStep
 from pytensor.link.numba.dispatch.basic import numba_funcify_and_cache_key
 
 import pymc_nrm as nrm
 from pymc_nrm.models import own_step
-from pymc_nrm.partitions.labels import is_canonical
 
 
 def make_model(X, measure=None, **prior):

@@ -8,11 +8,10 @@ import pandas as pd
 import pymc as pm
 import pytest
 import xarray as xr
+from cases import PrincipalNormalWishart, SphericalPrincipalNormalWishart
 from helpers import measure_of, refused
 
 import pymc_nrm as nrm
-from pymc_nrm.families.definitions.principal_normal_wishart import PrincipalNormalWishart
-from pymc_nrm.families.derived.spherical_principal_normal_wishart import SphericalPrincipalNormalWishart
 from pymc_nrm.models.rvs import family_of
 
 X = np.random.default_rng(1).normal(size=(12, 3))

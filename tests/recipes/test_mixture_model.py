@@ -13,7 +13,6 @@ from helpers import refused
 import pymc_nrm as nrm
 from pymc_nrm.models.rvs import family_of
 from pymc_nrm.models.values import Values
-from pymc_nrm.recipes import table_data
 
 N = 24
 LENGTH = np.random.default_rng(1).normal(size=N)
@@ -269,7 +268,7 @@ def on_grid(estimator, rows, grid, columns):
     log_p = []
     for k in range(len(rows)):
         repeated = rows.iloc[[k] * len(grid)].assign(width=grid).set_axis(range(len(grid)))
-        data = table_data(estimator.model_, repeated) if columns else repeated[["height", "width"]].to_numpy()
+        data = nrm.table_data(estimator.model_, repeated) if columns else repeated[["height", "width"]].to_numpy()
         log_p.append(nrm.log_predictive_density(estimator.idata_, estimator.model_, data, progressbar=False).values)
     p = np.exp(np.array(log_p) - np.max(log_p, axis=1, keepdims=True))
     return p / p.sum(axis=1, keepdims=True)

@@ -8,12 +8,13 @@ import xarray as xr
 from helpers import in_order
 from scipy.stats import entropy as entropy_of
 
+import pymc_nrm as nrm
 from pymc_nrm import stats
 from pymc_nrm.common.marks import partition_number
+from pymc_nrm.stats import partition_quantities
 from pymc_nrm.stats.contingency import cluster_sizes
 from pymc_nrm.stats.convergence import convergence_table, halves
-from pymc_nrm.stats.diagnostics import acceptance, add_diagnostics, diagnose
-from pymc_nrm.stats.quantities import partition_quantities
+from pymc_nrm.stats.diagnostics import acceptance, diagnose
 
 SAMPLE = ("chain", "draw")
 
@@ -124,7 +125,7 @@ def test_one_chain_without_its_dimension(two):
         {"posterior": idata["posterior"].isel(chain=1), "sample_stats": idata["sample_stats"]}
     )
     assert "different draws" in partition_quantities(selected, "z").attrs["log_joint"]
-    assert add_diagnostics(selected)["partition_stats/z/pairs"].attrs["parts"] == "halves"
+    assert nrm.add_diagnostics(selected)["partition_stats/z/pairs"].attrs["parts"] == "halves"
 
 
 @pytest.mark.parametrize("name", ["z", "w"])
@@ -221,26 +222,26 @@ def test_one_chain_has_an_r_hat(rng):
 
 def test_groups_are_replaced(two):
     idata, _ = two
-    add_diagnostics(idata)
+    nrm.add_diagnostics(idata)
     thinned = idata.isel(draw=slice(None, 30))
     del thinned["posterior"]["w"]
-    add_diagnostics(thinned)
+    nrm.add_diagnostics(thinned)
     assert set(thinned["partition_stats"].children) == {"z"}
     expected = diagnose(thinned, "z")
     for name in ("", "/convergence", "/pairs", "/acceptance"):
         assert thinned[f"partition_stats/z{name}"].to_dataset().equals(expected[name or "."].to_dataset())
-    add_diagnostics(idata, "z", n_pairs=3, random_seed=5)
+    nrm.add_diagnostics(idata, "z", n_pairs=3, random_seed=5)
     assert idata["partition_stats/z/pairs"].sizes["pair"] == 3 and idata["partition_stats/w/pairs"].sizes["pair"] == 6
 
 
 def test_wrong_arguments(two):
     idata, _ = two
     with pytest.raises(TypeError, match="idata must be a DataTree; got Dataset"):
-        add_diagnostics(idata["posterior"].to_dataset())
+        nrm.add_diagnostics(idata["posterior"].to_dataset())
     with pytest.raises(ValueError, match="partition"):
-        add_diagnostics(xr.DataTree.from_dict({"posterior": idata["posterior"].to_dataset()[["x"]]}))
+        nrm.add_diagnostics(xr.DataTree.from_dict({"posterior": idata["posterior"].to_dataset()[["x"]]}))
     with pytest.raises(ValueError, match="nothing"):
-        add_diagnostics(idata, "nothing")
+        nrm.add_diagnostics(idata, "nothing")
     with pytest.raises(ValueError, match="z"):
         partition_quantities(idata)
 

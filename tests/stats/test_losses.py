@@ -11,17 +11,10 @@ from helpers import in_order, refused
 from scipy.special import comb
 from scipy.stats import entropy
 
+import pymc_nrm as nrm
 from pymc_nrm import stats
-from pymc_nrm.partitions.labels import all_partitions
-from pymc_nrm.stats import (
-    assignment_uncertainty,
-    binder_loss,
-    credible_ball,
-    point_estimate,
-    similarity,
-    similarity_rows,
-    variation_of_information,
-)
+from pymc_nrm.stats import binder_loss, similarity_rows, variation_of_information
+from pymc_nrm.testing import all_partitions
 
 METRICS = [stats.variation_of_information, stats.normalized_variation_of_information, stats.binder_loss]
 ALL = [*METRICS, stats.one_minus_adjusted_rand]
@@ -171,7 +164,7 @@ def test_ball_equals_the_naive_one(loss, rng):
         center = rng.choice(rows)
         expected = naive_ball(draws, center, probability, loss)
         array = xr.DataArray(draws[None], dims=("chain", "draw", "obs"), coords={"obs": list("abcde")})
-        ball = credible_ball(array, center, probability=probability, loss=loss.__name__)
+        ball = nrm.credible_ball(array, center, probability=probability, loss=loss.__name__)
         assert ball.radius == pytest.approx(expected["radius"], abs=1e-8)
         assert ball.share == expected["share"] >= probability
         np.testing.assert_array_equal(ball.center, center)
@@ -189,11 +182,11 @@ def test_ball_equals_the_naive_one(loss, rng):
 def test_center_by_default_is_the_point_estimate(rng):
     draws = xr.DataArray(rng.choice(all_partitions(5), (2, 30)), dims=("chain", "draw", "obs"))
     costs = {"cost_false_join": 2.0}
-    ball = credible_ball(draws, loss="binder_loss", random_seed=1, **costs)
-    estimate = point_estimate(draws, loss="binder_loss", random_seed=1, **costs)
+    ball = nrm.credible_ball(draws, loss="binder_loss", random_seed=1, **costs)
+    estimate = nrm.point_estimate(draws, loss="binder_loss", random_seed=1, **costs)
     np.testing.assert_array_equal(ball.center, estimate.labels)
     assert ball.center_n_clusters == estimate.n_clusters
-    xr.testing.assert_identical(ball, credible_ball(draws, estimate, loss="binder_loss", **costs))
+    xr.testing.assert_identical(ball, nrm.credible_ball(draws, estimate, loss="binder_loss", **costs))
 
 
 @pytest.mark.parametrize("n_draws", [55, 56, 95])
@@ -202,9 +195,9 @@ def test_rounding_asks_for_no_further_draw(n_draws):
     rows = np.zeros((100, 3), dtype=int)
     rows[n_draws:, 2] = 1
     draws = xr.DataArray(rows[None], dims=("chain", "draw", "i"))
-    ball = credible_ball(draws, [0, 0, 0], probability=n_draws / 100)
+    ball = nrm.credible_ball(draws, [0, 0, 0], probability=n_draws / 100)
     assert ball.radius == 0 and ball.share == n_draws / 100
-    assert credible_ball(draws, [0, 0, 0], probability=n_draws / 100 + 1e-6).share == 1
+    assert nrm.credible_ball(draws, [0, 0, 0], probability=n_draws / 100 + 1e-6).share == 1
 
 
 def random_draws(rng, n=30, n_clusters=5, n_draws=40, n_chains=2):
@@ -226,16 +219,16 @@ def test_similarity_equals_counts(n, n_clusters, n_draws, rng):
     draws = random_draws(rng, n, n_clusters, n_draws, n_chains=1)
     few = [f"g{k}" for k in rng.choice(n, 25, replace=False)]
     chosen = draws.sel(gene=few)
-    part = similarity(draws, items=few)
+    part = nrm.similarity(draws, items=few)
     np.testing.assert_allclose(part, naive(chosen))
     assert part.gene.values.tolist() == part.gene_other.values.tolist() == few
     if n <= 400:
-        np.testing.assert_allclose(similarity(draws), naive(draws))
+        np.testing.assert_allclose(nrm.similarity(draws), naive(draws))
 
 
 def test_coordinates_and_blocks(rng):
     draws = random_draws(rng)
-    whole = similarity(draws)
+    whole = nrm.similarity(draws)
     assert whole.dims == ("gene", "gene_other") and whole.name == "similarity"
     assert set(whole.coords) == {"gene", "length", "gene_other", "length_other"}
     np.testing.assert_array_equal(whole, whole.T)
@@ -245,21 +238,21 @@ def test_coordinates_and_blocks(rng):
         assert all(len(block) <= (block_size or 30) for block in blocks)
         xr.testing.assert_identical(xr.concat(blocks, "gene", data_vars=None), whole)
     unnamed = draws.drop_vars(["gene", "length"])
-    np.testing.assert_allclose(similarity(unnamed, items=[4, 2]), whole.values[np.ix_([4, 2], [4, 2])])
-    assert not similarity(unnamed).coords
+    np.testing.assert_allclose(nrm.similarity(unnamed, items=[4, 2]), whole.values[np.ix_([4, 2], [4, 2])])
+    assert not nrm.similarity(unnamed).coords
     rows = xr.concat(similarity_rows(draws, items=["g7", "g3"], block_size=1), "gene", data_vars=None)
     xr.testing.assert_identical(rows, whole.sel(gene=["g7", "g3"]))
 
 
 test_errors_of_similarity = refused(
     lambda rng, function, kwargs: function(random_draws(rng), **kwargs),
-    (similarity, {"items": []}, "items must be a sequence of at least one item"),
-    (similarity, {"items": ["g1", "h2"]}, "items must be values of 'gene'; got 'h2'"),
+    (nrm.similarity, {"items": []}, "items must be a sequence of at least one item"),
+    (nrm.similarity, {"items": ["g1", "h2"]}, "items must be values of 'gene'; got 'h2'"),
     (similarity_rows, {"block_size": 0}, "block_size must be a whole number of at least 1; got 0"),
     (similarity_rows, {"block_size": 1.5}, "block_size must be a whole number of at least 1; got 1.5"),
-    (similarity, {"var_name": "y"}, "var_name must be"),
+    (nrm.similarity, {"var_name": "y"}, "var_name must be"),
     *(
-        (similarity, {"items": items}, TypeError, "items must be a sequence of values of 'gene'; got")
+        (nrm.similarity, {"items": items}, TypeError, "items must be a sequence of values of 'gene'; got")
         for items in (xr.Dataset(), xr.DataTree(), [["g1"], ["g2", "g3"]])
     ),
 )
@@ -270,14 +263,16 @@ def test_assignment_uncertainty(rng):
     rows = draws.values.reshape(-1, 12)
     together = naive(draws)
     for labels in (rng.integers(4, size=12), np.arange(12), np.zeros(12, dtype=int), [0] * 11 + [1]):
-        found = assignment_uncertainty(draws, labels)
+        found = nrm.assignment_uncertainty(draws, labels)
         for item in range(12):
             others = [j for j in range(12) if labels[j] == labels[item] and j != item]
             alone = np.mean([np.sum(row == row[item]) == 1 for row in rows])
             expected = 1 - together[item, others].mean() if others else 1 - alone
             assert found[item] == pytest.approx(expected, abs=1e-12)
     assert found.dims == ("gene",) and set(found.coords) == {"gene", "length"}
-    estimate = point_estimate(draws, random_seed=1)
-    xr.testing.assert_identical(assignment_uncertainty(draws, random_seed=1), assignment_uncertainty(draws, estimate))
+    estimate = nrm.point_estimate(draws, random_seed=1)
+    xr.testing.assert_identical(
+        nrm.assignment_uncertainty(draws, random_seed=1), nrm.assignment_uncertainty(draws, estimate)
+    )
     certain = draws.isel(chain=[0], draw=[0] * 3)
-    assert (assignment_uncertainty(certain, certain.values[0, 0]) == 0).all()
+    assert (nrm.assignment_uncertainty(certain, certain.values[0, 0]) == 0).all()

@@ -7,11 +7,12 @@ import pytest
 import xarray as xr
 from helpers import in_order, refused
 
+import pymc_nrm as nrm
 from pymc_nrm import stats
-from pymc_nrm.partitions.labels import all_partitions
-from pymc_nrm.stats.losses import VALUES, expected_loss, variation_of_information
-from pymc_nrm.stats.point_estimate import minimise, point_estimate
-from pymc_nrm.stats.point_estimates import point_estimates
+from pymc_nrm.stats import variation_of_information
+from pymc_nrm.stats.losses import VALUES
+from pymc_nrm.stats.point_estimate import minimise
+from pymc_nrm.testing import all_partitions
 
 # The function hides the module of the same name.
 module = sys.modules[minimise.__module__]
@@ -43,9 +44,9 @@ def test_estimate_is_the_best_of_all_partitions(loss, costs, rng):
         rows = all_partitions(n)
         for draws in (as_draws(rng.choice(rows, n_draws)), noisy_draws(rng, n, n_draws, 3)):
             best = mean_losses(rows, draws, loss, costs).min()
-            found = point_estimate(draws, loss=loss, max_clusters=None, random_seed=rng, **costs)
+            found = nrm.point_estimate(draws, loss=loss, max_clusters=None, random_seed=rng, **costs)
             assert found.expected_loss == pytest.approx(best, abs=1e-7)
-            assert expected_loss(found, draws, loss=loss, **costs).expected_loss == found.expected_loss
+            assert nrm.expected_loss(found, draws, loss=loss, **costs).expected_loss == found.expected_loss
 
 
 @pytest.mark.parametrize(("loss", "costs"), LOSSES, ids=IDS)
@@ -55,7 +56,7 @@ def test_limit_of_clusters(loss, costs, rng):
         for limit in (1, 2, 3):
             allowed = rows[rows.max(axis=1) < limit]
             best = mean_losses(allowed, draws, loss, costs).min()
-            found = point_estimate(draws, loss=loss, max_clusters=limit, random_seed=rng, **costs)
+            found = nrm.point_estimate(draws, loss=loss, max_clusters=limit, random_seed=rng, **costs)
             assert found.expected_loss == pytest.approx(best, abs=1e-7)
             assert found.n_clusters == found.labels.max() + 1 <= limit
 
@@ -65,16 +66,16 @@ def test_by_default_there_are_as_many_clusters_as_in_the_draws(rng):
     rows = rng.integers(3, size=(200, 30))
     rows[:8, :3] = [3, 4, 5]
     draws = as_draws(rows)
-    free = point_estimate(draws, loss="binder_loss", max_clusters=None, random_seed=1)
+    free = nrm.point_estimate(draws, loss="binder_loss", max_clusters=None, random_seed=1)
     assert (free.n_clusters, free.attrs["max_clusters"]) == (30, 30)
-    found = point_estimate(draws, loss="binder_loss", random_seed=1)
+    found = nrm.point_estimate(draws, loss="binder_loss", random_seed=1)
     # More than 95 % of the draws have three clusters.
     assert found.n_clusters == found.attrs["max_clusters"] == 3
-    xr.testing.assert_identical(found, point_estimate(draws, loss="binder_loss", max_clusters=3, random_seed=1))
-    assert point_estimates(draws, loss="binder_loss", random_seed=1).n_clusters.max() == 3
-    assert point_estimates(draws, loss="binder_loss", max_clusters=None, random_seed=1).n_clusters.max() == 30
+    xr.testing.assert_identical(found, nrm.point_estimate(draws, loss="binder_loss", max_clusters=3, random_seed=1))
+    assert nrm.point_estimates(draws, loss="binder_loss", random_seed=1).n_clusters.max() == 3
+    assert nrm.point_estimates(draws, loss="binder_loss", max_clusters=None, random_seed=1).n_clusters.max() == 30
     rows[:12, :3] = [3, 4, 5]
-    assert point_estimate(as_draws(rows), loss="binder_loss").attrs["max_clusters"] == 6
+    assert nrm.point_estimate(as_draws(rows), loss="binder_loss").attrs["max_clusters"] == 6
 
 
 @pytest.mark.parametrize(("loss", "costs"), LOSSES, ids=IDS)
@@ -82,9 +83,9 @@ def test_estimate_is_as_good_as_every_draw(loss, costs, rng):
     draws = noisy_draws(rng, 40, 300, 6, noise=0.4)
     best = mean_losses(draws.values[0], draws, loss, costs).min()
     # A single search from nothing may end anywhere; afterwards it is compared with the draws.
-    poor = point_estimate(draws, loss=loss, n_restarts=1, max_sweeps=1, max_zealous=0, random_seed=1, **costs)
+    poor = nrm.point_estimate(draws, loss=loss, n_restarts=1, max_sweeps=1, max_zealous=0, random_seed=1, **costs)
     assert poor.expected_loss <= best + 1e-12
-    found = point_estimate(draws, loss=loss, random_seed=1, **costs)
+    found = nrm.point_estimate(draws, loss=loss, random_seed=1, **costs)
     assert found.expected_loss <= poor.expected_loss + 1e-12
     assert found.restart_expected_loss.min() == pytest.approx(found.expected_loss)
 
@@ -97,7 +98,7 @@ def test_search_with_some_of_the_draws_first(loss, limit, rng, monkeypatch):
     rows = all_partitions(7)
     for _ in range(4):
         draws = noisy_draws(rng, 7, 90, 3)
-        found = point_estimate(draws, loss=loss, max_clusters=None, random_seed=rng)
+        found = nrm.point_estimate(draws, loss=loss, max_clusters=None, random_seed=rng)
         assert found.expected_loss == pytest.approx(mean_losses(rows, draws, loss, {}).min(), abs=1e-7)
         assert found.restart_expected_loss.min() == pytest.approx(found.expected_loss)
 
@@ -114,22 +115,22 @@ def test_tables_of_the_search_are_exact_in_single_precision(loss, costs):
 def test_search_reads_evenly_spaced_draws_of_every_chain(rng):
     rows = noisy_draws(rng, 7, 240, 3).values.reshape(3, 80, 7)
     draws = xr.DataArray(rows, dims=("chain", "draw", "obs"), name="z")
-    found = point_estimate(draws, max_draws=31, random_seed=1)
+    found = nrm.point_estimate(draws, max_draws=31, random_seed=1)
     few = draws.isel(draw=[0, 9, 18, 26, 35, 44, 53, 61, 70, 79])
     assert found.attrs["n_draws_searched"] == 30
     expected = mean_losses(all_partitions(7), as_draws(few.values.reshape(30, 7)), "variation_of_information", {})
     assert found.restart_expected_loss.min() == pytest.approx(expected.min())
     # The loss that is reported is that at all draws.
-    assert found.expected_loss == expected_loss(found, draws).expected_loss
-    assert point_estimate(draws, max_draws=None, random_seed=1).attrs["n_draws_searched"] == 240
-    assert point_estimate(draws, max_draws=1, random_seed=1).attrs["n_draws_searched"] == 3
+    assert found.expected_loss == nrm.expected_loss(found, draws).expected_loss
+    assert nrm.point_estimate(draws, max_draws=None, random_seed=1).attrs["n_draws_searched"] == 240
+    assert nrm.point_estimate(draws, max_draws=1, random_seed=1).attrs["n_draws_searched"] == 3
 
 
 def test_room_for_many_clusters(rng):
     """Tables grow while items are allocated."""
     draws = as_draws(np.tile(np.arange(60) // 2, (5, 1)))
     for loss in VALUES:
-        found = point_estimate(draws, loss=loss, n_restarts=2, random_seed=1)
+        found = nrm.point_estimate(draws, loss=loss, n_restarts=2, random_seed=1)
         assert found.expected_loss == found.mcse == 0
         np.testing.assert_array_equal(found.labels, np.arange(60) // 2)
 
@@ -137,8 +138,8 @@ def test_room_for_many_clusters(rng):
 def test_seed_and_result(rng):
     names = [f"g{k}" for k in range(20)]
     draws = noisy_draws(rng, 20, 50, 4).assign_coords(obs=names, group=("obs", np.arange(20) % 2))
-    found = point_estimate(draws, random_seed=3)
-    xr.testing.assert_identical(found, point_estimate(draws, random_seed=3))
+    found = nrm.point_estimate(draws, random_seed=3)
+    xr.testing.assert_identical(found, nrm.point_estimate(draws, random_seed=3))
     assert found.labels.dims == ("obs",) and found.labels.sel(obs="g0") == 0
     assert set(found.labels.coords) == {"obs", "group"}
     assert found.attrs == {"loss": "variation_of_information", "base": 2, "n_draws_searched": 50, "max_clusters": 4}
@@ -146,7 +147,7 @@ def test_seed_and_result(rng):
 
 
 test_errors = refused(
-    lambda kwargs: point_estimate(as_draws([[0, 0, 1]]), **kwargs),
+    lambda kwargs: nrm.point_estimate(as_draws([[0, 0, 1]]), **kwargs),
     ({"cost_false_join": 2}, TypeError, "variation_of_information has no argument cost_false_join"),
     ({"loss": "binder_loss", "cost_false_join": -1}, ValueError, "cost_false_join must be finite and greater"),
     ({"loss": "binder_loss", "cost_false_join": "1"}, TypeError, "cost_false_join must be a number; got '1'"),
@@ -179,7 +180,7 @@ def bimodal(rng, noise=0.05):
 
 
 def test_two_modes_and_their_shares(rng):
-    found = point_estimates(bimodal(rng), random_seed=1, progressbar=False)
+    found = nrm.point_estimates(bimodal(rng), random_seed=1, progressbar=False)
     np.testing.assert_array_equal(found.labels, [THIRDS, STRIPES])
     # Modes are so far apart that every draw is nearest to its own.
     np.testing.assert_allclose(found.share, [0.7, 0.3])
@@ -193,13 +194,13 @@ def test_two_modes_and_their_shares(rng):
 
 def test_each_is_the_best_partition_of_its_draws(rng):
     draws = bimodal(rng, noise=0.2)
-    found = point_estimates(draws, random_seed=1, progressbar=False)
+    found = nrm.point_estimates(draws, random_seed=1, progressbar=False)
     assert found.sizes["clustering"] == 2
     rows = draws.values.reshape(-1, N)
     losses = np.stack([variation_of_information(labels, rows) for labels in found.labels.values])
     for k in range(2):
         own = in_chains(rows[losses.argmin(axis=0) == k])
-        alone = point_estimate(own, random_seed=2, progressbar=False)
+        alone = nrm.point_estimate(own, random_seed=2, progressbar=False)
         np.testing.assert_allclose(found.expected_loss[k], losses[k][losses.argmin(axis=0) == k].mean())
         assert found.expected_loss[k] <= alone.expected_loss + 1e-9
         assert found.share[k] == (losses.argmin(axis=0) == k).mean()
@@ -208,66 +209,68 @@ def test_each_is_the_best_partition_of_its_draws(rng):
 @pytest.mark.parametrize("noise", [0.02, 0.1, 0.3])
 def test_one_mode_is_the_point_estimate(rng, noise):
     draws = in_chains(scattered(rng, THIRDS, 300, noise))
-    found = point_estimates(draws, random_seed=1, progressbar=False)
-    single = point_estimate(draws, random_seed=1, progressbar=False)
+    found = nrm.point_estimates(draws, random_seed=1, progressbar=False)
+    single = nrm.point_estimate(draws, random_seed=1, progressbar=False)
     np.testing.assert_array_equal(found.labels, single.labels.values[None])
     assert found.share.values.tolist() == [1.0] and found.share_mcse.values.tolist() == [0.0]
     assert found.expected_loss[0] == pytest.approx(float(single.expected_loss))
-    assert point_estimates(bimodal(rng), 1, random_seed=1).labels[0].coords["item"].equals(draws.coords["item"])
+    assert nrm.point_estimates(bimodal(rng), 1, random_seed=1).labels[0].coords["item"].equals(draws.coords["item"])
 
 
 @pytest.mark.parametrize("edge", ["normal", "uniform"])
 def test_a_boundary_that_moves_is_one_mode(rng, edge):
     places = rng.normal(15, 3, 300) if edge == "normal" else rng.uniform(8, 22, 300)
     draws = in_chains((np.arange(N) > places[:, None]).astype(int))
-    assert point_estimates(draws, random_seed=1, progressbar=False).sizes["clustering"] == 1
+    assert nrm.point_estimates(draws, random_seed=1, progressbar=False).sizes["clustering"] == 1
 
 
 def test_three_modes_of_which_two_are_wanted(rng):
     parts = [scattered(rng, center, size, 0.03) for center, size in ((THIRDS, 180), (TWO, 90), (STRIPES, 30))]
     draws = in_chains(np.concatenate(parts))
-    found = point_estimates(draws, random_seed=1, progressbar=False)
+    found = nrm.point_estimates(draws, random_seed=1, progressbar=False)
     np.testing.assert_allclose(found.share, [0.6, 0.3, 0.1], atol=0.01)
     np.testing.assert_array_equal(found.labels, [THIRDS, TWO, STRIPES])
     # The two that are closest get one partition.
-    np.testing.assert_allclose(point_estimates(draws, 2, random_seed=1, progressbar=False).share, [0.9, 0.1], atol=0.01)
-    few = point_estimates(draws, min_share=0.2, random_seed=1, progressbar=False)
+    np.testing.assert_allclose(
+        nrm.point_estimates(draws, 2, random_seed=1, progressbar=False).share, [0.9, 0.1], atol=0.01
+    )
+    few = nrm.point_estimates(draws, min_share=0.2, random_seed=1, progressbar=False)
     assert few.sizes["clustering"] == 2 and few.share.min() > 0.2
 
 
 def test_few_draws_and_other_losses(rng):
     same = in_chains([THIRDS] * 4)
-    assert point_estimates(same, random_seed=1).share.values.tolist() == [1.0]
+    assert nrm.point_estimates(same, random_seed=1).share.values.tolist() == [1.0]
     for loss in ("binder_loss", "normalized_variation_of_information", "one_minus_adjusted_rand"):
-        found = point_estimates(bimodal(rng), loss=loss, random_seed=1, progressbar=False)
+        found = nrm.point_estimates(bimodal(rng), loss=loss, random_seed=1, progressbar=False)
         np.testing.assert_allclose(found.share, [0.7, 0.3], atol=0.01)
         assert found.attrs["loss"] == loss
     total = float((found.share * found.expected_loss).sum())
-    assert total < float(expected_loss(found.labels[0].values, bimodal(rng), loss=loss).expected_loss)
+    assert total < float(nrm.expected_loss(found.labels[0].values, bimodal(rng), loss=loss).expected_loss)
 
 
 @pytest.mark.parametrize(("short", "loss"), [("vi", "variation_of_information"), ("binder", "binder_loss")])
 def test_losses_have_short_names(rng, short, loss):
     draws = bimodal(rng).isel(draw=slice(20))
     for name in (short, short.upper()):
-        for function in (point_estimate, point_estimates):
+        for function in (nrm.point_estimate, nrm.point_estimates):
             found = function(draws, loss=name, random_seed=1)
             assert found.identical(function(draws, loss=loss, random_seed=1)) and found.attrs["loss"] == loss
-    assert expected_loss(THIRDS, draws, loss=short).identical(expected_loss(THIRDS, draws, loss=loss))
+    assert nrm.expected_loss(THIRDS, draws, loss=short).identical(nrm.expected_loss(THIRDS, draws, loss=loss))
     with pytest.raises(ValueError, match="'one_minus_adjusted_rand', or in short 'vi', 'nvi', 'binder', 'omari'; got"):
-        expected_loss(THIRDS, draws, loss="rand")
+        nrm.expected_loss(THIRDS, draws, loss="rand")
 
 
 def test_same_seed_and_thinned_search(rng):
     draws = bimodal(rng)
-    one, other = (point_estimates(draws, max_draws=60, random_seed=3, progressbar=False) for _ in range(2))
+    one, other = (nrm.point_estimates(draws, max_draws=60, random_seed=3, progressbar=False) for _ in range(2))
     assert one.equals(other) and one.attrs["n_draws_searched"] == 60
     # Shares are those of all draws.
     np.testing.assert_allclose(one.share, [0.7, 0.3])
 
 
 test_errors_of_modes = refused(
-    lambda options: point_estimates(in_chains([THIRDS]), **options),
+    lambda options: nrm.point_estimates(in_chains([THIRDS]), **options),
     ({"n": 0}, "n must be a whole number of at least 1; got 0"),
     ({"min_share": 1}, "min_share must be at least 0 and below 1; got 1"),
     ({"loss": "rand"}, "loss must be one of"),

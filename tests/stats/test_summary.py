@@ -9,12 +9,9 @@ import pytest
 import xarray as xr
 from helpers import in_order, result_of
 
+import pymc_nrm as nrm
 from pymc_nrm.run.convergence_report import convergence_report
-from pymc_nrm.stats.convergence import partition_convergence
-from pymc_nrm.stats.diagnostics import add_diagnostics
-from pymc_nrm.stats.losses import adjusted_rand
-from pymc_nrm.stats.quantities import partition_quantities
-from pymc_nrm.stats.summary import summary
+from pymc_nrm.stats import adjusted_rand, partition_quantities
 
 SAMPLE = ("chain", "draw")
 COLUMNS = ["mean", "sd", "eti89_lb", "eti89_ub", "ess_bulk", "ess_tail", "r_hat", "mcse_mean", "mcse_sd"]
@@ -44,7 +41,7 @@ def make_idata(n_chains=3, n_draws=80, n=5):
 
 def test_rows_and_columns():
     idata = make_idata()
-    table = summary(idata)
+    table = nrm.summary(idata)
     assert table.columns.tolist() == COLUMNS
     names = table.index.tolist()
     assert names[:5] == ["z[n_clusters]", "z[entropy]", "z[size 1]", "z[size 2]", "z[size 3]"]
@@ -54,14 +51,14 @@ def test_rows_and_columns():
     assert names[14:] == ["x", "beta[l]", "beta[r]"]
     variables = idata["posterior"].data_vars
     other = xr.Dataset({name: variables[name] for name in ("beta", "x", "w", "z")})
-    assert summary(other).index.tolist() == [*names[7:14], *names[:7], *names[14:]]
+    assert nrm.summary(other).index.tolist() == [*names[7:14], *names[:7], *names[14:]]
     assert not {"z[a]", "z_n_clusters", "w[0]"} & set(names)
     assert table.notna().all(axis=None)
 
 
 def test_values_are_those_of_arviz_and_of_the_diagnostics():
     idata = make_idata()
-    table = summary(idata, n_sizes=1)
+    table = nrm.summary(idata, n_sizes=1)
     posterior = idata["posterior"].to_dataset()
     expected = arviz_stats.summary(posterior, var_names=["x", "beta", "z_n_clusters"]).astype(float)
     for row, name in (("x", "x"), ("beta[r]", "beta[r]"), ("z[n_clusters]", "z_n_clusters")):
@@ -69,7 +66,7 @@ def test_values_are_those_of_arviz_and_of_the_diagnostics():
     quantities = partition_quantities(idata, "z")
     assert float(table.loc["z[entropy]", "mean"]) == pytest.approx(float(quantities["entropy"].mean()))
     assert float(table.loc["z[size 1]", "mean"]) == pytest.approx(float(quantities["largest_cluster"].mean()))
-    pairs = partition_convergence(idata, "z")
+    pairs = nrm.partition_convergence(idata, "z")
     worst = pairs.isel(pair=int(np.argmax(pairs["rhat"].values)))
     row = table.loc[f"z[worst R-hat: {worst['item_name'].item()}, {worst['item_name_other'].item()}]"].astype(float)
     assert row["mean"] == pytest.approx(float(worst.probability))
@@ -80,32 +77,36 @@ def test_values_are_those_of_arviz_and_of_the_diagnostics():
 @pytest.mark.parametrize("select", [{"draw": slice(None, None, 3)}, {"chain": [1]}, {"chain": 1}], ids=str)
 def test_old_diagnostics_are_not_shown(select):
     fresh = make_idata()
-    with_group = add_diagnostics(make_idata()).isel(select)
-    assert summary(with_group).equals(summary(fresh.isel(select)))
-    assert not summary(with_group).equals(summary(fresh))
+    with_group = nrm.add_diagnostics(make_idata()).isel(select)
+    assert nrm.summary(with_group).equals(nrm.summary(fresh.isel(select)))
+    assert not nrm.summary(with_group).equals(nrm.summary(fresh))
 
 
 def test_names_and_arguments():
     idata = make_idata()
-    assert summary(idata, "x").index.tolist() == ["x"]
-    assert summary(idata, ["w", "x"], n_sizes=0).index[:2].tolist() == ["w[n_clusters]", "w[entropy]"]
-    assert summary(idata, ["beta", "w", "x"], n_sizes=0).index[[0, 2, -1]].tolist() == ["beta[l]", "w[n_clusters]", "x"]
-    assert "z_n_clusters" in summary(idata, ["z_n_clusters"]).index
-    assert summary(idata, "x", kind="stats", ci_prob=0.5).columns.tolist() == ["mean", "sd", "eti50_lb", "eti50_ub"]
-    assert summary(idata["posterior"].to_dataset()).equals(summary(idata))
+    assert nrm.summary(idata, "x").index.tolist() == ["x"]
+    assert nrm.summary(idata, ["w", "x"], n_sizes=0).index[:2].tolist() == ["w[n_clusters]", "w[entropy]"]
+    assert nrm.summary(idata, ["beta", "w", "x"], n_sizes=0).index[[0, 2, -1]].tolist() == [
+        "beta[l]",
+        "w[n_clusters]",
+        "x",
+    ]
+    assert "z_n_clusters" in nrm.summary(idata, ["z_n_clusters"]).index
+    assert nrm.summary(idata, "x", kind="stats", ci_prob=0.5).columns.tolist() == ["mean", "sd", "eti50_lb", "eti50_ub"]
+    assert nrm.summary(idata["posterior"].to_dataset()).equals(nrm.summary(idata))
     with pytest.raises(ValueError, match=r"var_names must be in the posterior, \['x', 'z'.*; got 'y'"):
-        summary(idata, ["x", "y"])
+        nrm.summary(idata, ["x", "y"])
     with pytest.raises(ValueError, match="n_sizes must be a whole number of at least 0; got -1"):
-        summary(idata, n_sizes=-1)
+        nrm.summary(idata, n_sizes=-1)
 
 
 @pytest.mark.filterwarnings("error::FutureWarning")
 def test_constant_partitions_and_few_draws():
     idata = make_idata()
     idata["posterior"]["z"] = idata["posterior"]["z"] * 0
-    rows = [name for name in summary(idata).index if name.startswith("z[")]
+    rows = [name for name in nrm.summary(idata).index if name.startswith("z[")]
     assert rows == ["z[n_clusters]", "z[entropy]", "z[size 1]"]
-    few = summary(make_idata(n_chains=1, n_draws=3))
+    few = nrm.summary(make_idata(n_chains=1, n_draws=3))
     assert "z[n_clusters]" in few.index
 
 
@@ -140,7 +141,7 @@ def test_agreement_is_the_adjusted_rand_index_between_draws(rng):
     rows = idata["posterior"]["z"].values.reshape(600, 60)
     index = adjusted_rand(rows, rows[rng.permutation(600)])
     error = index.std() / np.sqrt(600)
-    found = partition_convergence(idata, n_pairs=60 * 59 // 2).draw_agreement
+    found = nrm.partition_convergence(idata, n_pairs=60 * 59 // 2).draw_agreement
     # Agreement is a ratio of means, the index a mean of ratios: they differ by about 1 / n.
     assert float(found) == pytest.approx(index.mean(), abs=4 * error + 1 / 60)
 
@@ -159,18 +160,18 @@ def test_agreement_is_the_adjusted_rand_index_between_draws(rng):
     ids=["prior", "overlap", "apart", "certain", "one", "singletons"],
 )
 def test_who_is_told(rng, make, speaks):
-    idata = add_diagnostics(as_tree(make(rng)), random_seed=1)
+    idata = nrm.add_diagnostics(as_tree(make(rng)), random_seed=1)
     text = convergence_report(idata, idata["partition_stats"].children)
     assert (SENTENCE in text) == speaks
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        summary(idata)
+        nrm.summary(idata)
     assert any(SENTENCE in str(warning.message) for warning in caught) == speaks
 
 
 def test_chains_with_clusters_of_their_own(rng):
     """What each chain is certain of is told apart, however many chains disagree."""
     chains = np.stack([rng.permutation(np.arange(120) % 3) for _ in range(8)])
-    idata = add_diagnostics(as_tree(np.repeat(chains[:, None], 200, axis=1)), random_seed=1)
+    idata = nrm.add_diagnostics(as_tree(np.repeat(chains[:, None], 200, axis=1)), random_seed=1)
     text = convergence_report(idata, idata["partition_stats"].children)
     assert "chains disagree" in text and SENTENCE not in text

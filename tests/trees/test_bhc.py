@@ -5,8 +5,7 @@ import pytest
 from scipy import sparse
 from tree_reference import FAMILIES, MEASURES, ROWS, below, greedy, log_evidence, log_moment, marginals
 
-from pymc_nrm.families import MultinomialDirichlet, NormalGamma
-from pymc_nrm.measures import DirichletProcess, NormalizedGeneralizedGamma
+import pymc_nrm as nrm
 from pymc_nrm.measures.base import weights
 from pymc_nrm.moves.guide_trees import greedy as greedy_merges
 from pymc_nrm.moves.guide_trees.greedy import join_forest
@@ -62,7 +61,7 @@ def test_dirichlet_process_does_not_depend_on_u():
     assert low.log_evidence == pytest.approx(high.log_evidence, abs=1e-7)
 
 
-GAUSS = NormalGamma(0.0, 0.01, 2.0, 1.0)
+GAUSS = nrm.NormalGamma(0.0, 0.01, 2.0, 1.0)
 
 
 def clustered(rng, n, n_clusters=5, spread=20.0):
@@ -86,7 +85,7 @@ def test_bound_is_that_of_the_tree(measure, n_clusters):
 def test_dissimilarities_and_clusters(n, spread, rng):
     X, truth = clustered(rng, n, spread=spread)
     for seed in range(3):
-        result = bayes_kmeans_bhc(X, GAUSS, DirichletProcess(1.0), u=1.0, random_seed=seed)
+        result = bayes_kmeans_bhc(X, GAUSS, nrm.DirichletProcess(1.0), u=1.0, random_seed=seed)
         check_tree(result.tree)
         assert result.labels.tolist() == cut_tree(result.tree).tolist()
         if spread > 0.0 and n == 400:
@@ -123,27 +122,27 @@ def test_groups_do_not_outgrow_their_share(rng):
 @pytest.mark.parametrize("n_clusters", [0, 4, 1.5, True, "two"])
 def test_bad_number_of_clusters(n_clusters):
     with pytest.raises(ValueError, match="n_clusters"):
-        bayes_kmeans_bhc([0.0, 1.0, 2.0], GAUSS, DirichletProcess(1.0), n_clusters=n_clusters)
+        bayes_kmeans_bhc([0.0, 1.0, 2.0], GAUSS, nrm.DirichletProcess(1.0), n_clusters=n_clusters)
 
 
 _generator = np.random.default_rng(11)
 _centres = _generator.normal(size=(5, 2), scale=3.0)
 POINTS = _centres[_generator.integers(5, size=150)] + _generator.normal(size=(150, 2))
 POINTS[7, 1] = np.nan
-OF_POINTS = NormalGamma(0.0, 0.1, 2.0, [0.5, 1.0])
+OF_POINTS = nrm.NormalGamma(0.0, 0.1, 2.0, [0.5, 1.0])
 TOPICS = _generator.dirichlet(np.full(12, 0.2), size=4)
 WORDS = sparse.csr_array(np.array([_generator.multinomial(20, TOPICS[i % 4]) for i in range(60)]))
 
 CASES = {
     "points": (OF_POINTS, POINTS, MEASURES["NGG"], 3.0, 64),
     "points, shallow": (OF_POINTS, POINTS, MEASURES["DP"], 100.0, 3),
-    "all apart": (NormalGamma(0.0, 1e-14, 50.0, 1.0), 1e4 * POINTS, MEASURES["NIG"], 1e6, 64),
+    "all apart": (nrm.NormalGamma(0.0, 1e-14, 50.0, 1.0), 1e4 * POINTS, MEASURES["NIG"], 1e6, 64),
     "overlap": (OF_POINTS, _generator.normal(size=(150, 2)), MEASURES["NIG"], 5.0, 64),
     "duplicates": (OF_POINTS, np.tile(POINTS[8:20], (12, 1)), MEASURES["NGG"], 3.0, 64),
-    "one point": (OF_POINTS, np.ones((80, 2)), DirichletProcess(1.0), 3.0, 8),
+    "one point": (OF_POINTS, np.ones((80, 2)), nrm.DirichletProcess(1.0), 3.0, 8),
     "constant feature": (OF_POINTS, POINTS * np.array([1.0, 0.0]), MEASURES["NGG"], 3.0, 64),
-    "far apart": (NormalGamma(0.0, 1e-3, 2.0, 1.0), 1e6 * POINTS, MEASURES["NGG"], 3.0, 64),
-    "words": (MultinomialDirichlet(0.3), WORDS, MEASURES["NGG"], 3.0, 64),
+    "far apart": (nrm.NormalGamma(0.0, 1e-3, 2.0, 1.0), 1e6 * POINTS, MEASURES["NGG"], 3.0, 64),
+    "words": (nrm.MultinomialDirichlet(0.3), WORDS, MEASURES["NGG"], 3.0, 64),
 }
 
 
@@ -230,7 +229,7 @@ def test_many_roots_are_joined_in_groups(monkeypatch):
 
 
 def test_passes_keep_the_best_tree():
-    measure = NormalizedGeneralizedGamma(1.0, 0.25)
+    measure = nrm.NormalizedGeneralizedGamma(1.0, 0.25)
     one, again, other = (ibhc(POINTS, OF_POINTS, measure, random_seed=seed) for seed in (4, 4, 5))
     assert np.array_equal(one.tree.left, again.tree.left) and one.log_u == again.log_u
     assert not np.array_equal(one.tree.left, other.tree.left)
@@ -243,12 +242,14 @@ def test_passes_keep_the_best_tree():
 @pytest.mark.parametrize("depth", [None, 64, 4])
 def test_depth_changes_shape_not_clusters(depth):
     X = np.concatenate([_generator.normal(size=(200, 1)), 50.0 + _generator.normal(size=(100, 1))])
-    result = ibhc(X, NormalGamma(20.0, 0.1, 2.0, 1.0), DirichletProcess(1.0), balance_depth=depth, random_seed=1)
+    result = ibhc(
+        X, nrm.NormalGamma(20.0, 0.1, 2.0, 1.0), nrm.DirichletProcess(1.0), balance_depth=depth, random_seed=1
+    )
     assert result.labels.tolist() == [0] * 200 + [1] * 100
 
 
 @pytest.mark.parametrize(
-    "family, X", [(OF_POINTS, POINTS), pytest.param(MultinomialDirichlet(0.3), WORDS, marks=pytest.mark.slow)]
+    "family, X", [(OF_POINTS, POINTS), pytest.param(nrm.MultinomialDirichlet(0.3), WORDS, marks=pytest.mark.slow)]
 )
 def test_streaming(family, X):
     clustering = IncrementalClustering(family, MEASURES["NGG"], random_seed=2)
@@ -263,7 +264,7 @@ def test_streaming(family, X):
 
 
 def test_batches_of_several_data_sets():
-    families = [OF_POINTS, MultinomialDirichlet(0.3)]
+    families = [OF_POINTS, nrm.MultinomialDirichlet(0.3)]
     first = with_more_rows(families, None, [POINTS[:10], WORDS[:10]], "X")
     both = with_more_rows(families, first, [POINTS[10:12], WORDS[10:12]], "X")
     np.testing.assert_array_equal(both[0], POINTS[:12])

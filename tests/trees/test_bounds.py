@@ -12,15 +12,13 @@ from hypothesis import strategies as st
 from scipy import sparse
 from tree_reference import MEASURES, below, clusters
 
-from pymc_nrm.families import BernoulliBeta, MultinomialDirichlet, NormalGamma
-from pymc_nrm.measures import DirichletProcess, NormalizedGeneralizedGamma
+import pymc_nrm as nrm
 from pymc_nrm.measures.base import log_eppf, log_joint_term
 from pymc_nrm.moves.guide_trees.tree import build_tree, leaves
-from pymc_nrm.partitions.labels import all_partitions
-from pymc_nrm.testing import log_evidence
+from pymc_nrm.testing import all_partitions, log_evidence
 from pymc_nrm.trees import alternative_trees, bhc, log_evidence_lower_bound, predictive_log_density
 
-GAUSS = NormalGamma(0.5, 0.3, 1.5, 1.0)
+GAUSS = nrm.NormalGamma(0.5, 0.3, 1.5, 1.0)
 
 
 def consistent(tree, v, moved=()):
@@ -97,7 +95,7 @@ def test_given_u(measure, rng):
 )
 def test_order_of_bounds_and_names_of_items(points, alpha, sigma, seed):
     rng, X = np.random.default_rng(seed), np.array(points)
-    n, measure = len(X), NormalizedGeneralizedGamma(alpha, sigma)
+    n, measure = len(X), nrm.NormalizedGeneralizedGamma(alpha, sigma)
     tree = tree_reference.random_tree(rng, n)
     old, new = log_evidence_lower_bound(tree, X, GAUSS, measure), alternative_trees(tree, X, GAUSS, measure)
     assert old <= new.log_bound + 1e-9 and new.log_gain >= 0.0
@@ -114,7 +112,7 @@ def test_order_of_bounds_and_names_of_items(points, alpha, sigma, seed):
 
 def test_potentials_of_many_thousands(rng):
     X = 1e3 * rng.normal(size=(3000, 2))
-    family, measure = NormalGamma(0.0, 1e-6, 2.0, 1.0), NormalizedGeneralizedGamma(1.0, 0.5)
+    family, measure = nrm.NormalGamma(0.0, 1e-6, 2.0, 1.0), nrm.NormalizedGeneralizedGamma(1.0, 0.5)
     tree = tree_reference.random_tree(rng, 3000)
     new = alternative_trees(tree, X, family, measure)
     assert np.isfinite(new.log_bound) and np.isfinite(new.node_gains).all() and new.log_bound < -4e4
@@ -122,7 +120,7 @@ def test_potentials_of_many_thousands(rng):
 
 
 test_bad_arguments = refused(
-    lambda tree, options: alternative_trees(tree(), [[0.0], [1.0], [1.0]], GAUSS, DirichletProcess(1.0), **options),
+    lambda tree, options: alternative_trees(tree(), [[0.0], [1.0], [1.0]], GAUSS, nrm.DirichletProcess(1.0), **options),
     (lambda: "tree", {}, TypeError, "Dendrogram or a Tree"),
     (lambda: build_tree([[0, 1]]), {}, ValueError, "2 leaves"),
     (lambda: build_tree([[0, 1], [2, 3]]), {"start": 5}, ValueError, "start"),
@@ -136,7 +134,11 @@ test_bad_arguments = refused(
 @pytest.mark.parametrize("alpha", [1e-300, 1e-20, 1e-8, 1e-4, 1.0, 1e4])
 def test_evidence_of_two_items_with_any_measure(alpha, sigma):
     # Two items have one tree, with which both partitions are consistent.
-    measure, family, X = NormalizedGeneralizedGamma(alpha, sigma), NormalGamma(0.0, 1.0, 2.0, 1.0), [[0.0], [3.0]]
+    measure, family, X = (
+        nrm.NormalizedGeneralizedGamma(alpha, sigma),
+        nrm.NormalGamma(0.0, 1.0, 2.0, 1.0),
+        [[0.0], [3.0]],
+    )
     if (sigma == 1e-12 and alpha < 1e-8) or (sigma == 1e-6 and alpha == 1e-300):
         with pytest.raises(ValueError, match="measure must have a larger alpha, sigma or gamma for trees"):
             bhc(X, family, measure, random_seed=1)
@@ -145,8 +147,8 @@ def test_evidence_of_two_items_with_any_measure(alpha, sigma):
         assert tree.log_evidence == pytest.approx(log_evidence(X, family, measure), abs=1e-7)
 
 
-BINARY = BernoulliBeta(0.7, 1.1)
-GAUSS_OF_RATIOS = NormalGamma(0.2, 0.1, 1.5, 0.8)
+BINARY = nrm.BernoulliBeta(0.7, 1.1)
+GAUSS_OF_RATIOS = nrm.NormalGamma(0.2, 0.1, 1.5, 0.8)
 
 
 def log_p_binary(X, family):
@@ -207,7 +209,7 @@ def test_ratio_of_sums_over_partitions(name, measure, n, rng):
     np.testing.assert_allclose(predictive_log_density(tree.tree, X, new, family, measure), found, atol=1e-9)
 
 
-@pytest.mark.parametrize("measure", [DirichletProcess(0.7), NormalizedGeneralizedGamma(0.5, 0.8)])
+@pytest.mark.parametrize("measure", [nrm.DirichletProcess(0.7), nrm.NormalizedGeneralizedGamma(0.5, 0.8)])
 def test_density_integrates_to_one(measure, rng):
     X = np.concatenate([rng.normal(-3, 1, 15), rng.normal(2, 0.3, 15), [1e3]])
     tree = bhc(X, GAUSS_OF_RATIOS, measure, random_seed=1)
@@ -222,7 +224,7 @@ def test_several_data_sets_and_sparse_counts(rng):
     measure = MEASURES["NGG"]
     counts = rng.poisson(1.0, size=(7, 4))
     X, words = rng.normal(size=(7, 1)), sparse.csr_array(counts)
-    family = [GAUSS_OF_RATIOS, MultinomialDirichlet(0.5, total=counts[:5].sum(axis=1))]
+    family = [GAUSS_OF_RATIOS, nrm.MultinomialDirichlet(0.5, total=counts[:5].sum(axis=1))]
     tree = bhc([X[:5], words[:5]], family, measure, random_seed=1)
     found = predictive_log_density(tree, [X[:5], words[:5]], [X[5:], words[5:]], family, measure)
     dense = predictive_log_density(tree, [X[:5], counts[:5]], [X[5:], counts[5:]], family, measure)
@@ -231,7 +233,7 @@ def test_several_data_sets_and_sparse_counts(rng):
 
 
 test_bad_arguments_of_predictions = refused(
-    lambda tree, family, X_new: predictive_log_density(tree(), [0.0, 1.0], X_new, family, DirichletProcess(1.0)),
+    lambda tree, family, X_new: predictive_log_density(tree(), [0.0, 1.0], X_new, family, nrm.DirichletProcess(1.0)),
     (lambda: "tree", GAUSS_OF_RATIOS, [0.0], TypeError, "Dendrogram or a Tree"),
     (lambda: build_tree([[0, 1], [2, 3]]), GAUSS_OF_RATIOS, [0.0], ValueError, "3 leaves"),
     (lambda: build_tree([[0, 1]]), GAUSS_OF_RATIOS, [[0.0, 1.0]], ValueError, "1 features"),

@@ -3,7 +3,7 @@
 import numpy as np
 import pymc as pm
 import pytest
-from helpers import refused
+from helpers import canonical_labels, refused
 from scipy import sparse
 from scipy.cluster.hierarchy import fcluster, is_monotonic, is_valid_linkage, linkage
 from tree_reference import below, random_tree
@@ -11,16 +11,14 @@ from tree_reference import below, random_tree
 import pymc_nrm as nrm
 from pymc_nrm.families.features import features
 from pymc_nrm.families.product import NoData, NoRows
-from pymc_nrm.measures import DirichletProcess, NormalizedGeneralizedGamma
 from pymc_nrm.measures.base import weights
 from pymc_nrm.moves.guide_trees import guide_tree as guide
 from pymc_nrm.moves.guide_trees.guide_tree import near_sampled_items
 from pymc_nrm.moves.guide_trees.tree import build_tree, check_tree, cut_tree, leaves, lowest_common_ancestor
-from pymc_nrm.partitions.labels import canonical_labels
 from pymc_nrm.trees import bhc, guide_tree, ibhc
 from pymc_nrm.trees.inputs import family_and_data
 
-MEASURE = NormalizedGeneralizedGamma(0.8, 0.3)
+MEASURE = nrm.NormalizedGeneralizedGamma(0.8, 0.3)
 GAUSS = nrm.NormalGamma(0.0, 0.1, 2.0, 0.5)
 
 _rng = np.random.default_rng(3)
@@ -121,13 +119,13 @@ test_bad_arguments = refused(
         (algorithm, *row)
         for algorithm in (bhc, ibhc)
         for row in (
-            ([1.0, 2.0], GAUSS, DirichletProcess(-1.0), {}, ValueError, "alpha of DirichletProcess"),
+            ([1.0, 2.0], GAUSS, nrm.DirichletProcess(-1.0), {}, ValueError, "alpha of DirichletProcess"),
             ([1.0, 2.0], GAUSS, "DP", {}, TypeError, "must be a measure"),
             ([1.0, 2.0], "gauss", MEASURE, {}, TypeError, "must be a family"),
             ([[1.0, 2.0]], nrm.NormalWishart(0.0, 1.0, np.eye(2), 1.0), MEASURE, {}, ValueError, "nu of NormalWishart"),
             ([], GAUSS, MEASURE, {}, ValueError, "X must have at least one row"),
             ([1.0, 2.0], GAUSS, MEASURE, {"u": 0.0}, ValueError, "u must be"),
-            ([1.0, 2.0], GAUSS, DirichletProcess(ALPHA), {}, TypeError, "must be a number"),
+            ([1.0, 2.0], GAUSS, nrm.DirichletProcess(ALPHA), {}, TypeError, "must be a number"),
             ([1.0, 2.0], nrm.NormalGamma(ALPHA, 1.0, 1.0, 1.0), MEASURE, {}, TypeError, "must be a number"),
         )
     ),

@@ -8,9 +8,8 @@ from helpers import refused
 from pytensor.compile.mode import Mode
 from scipy import sparse
 
+import pymc_nrm as nrm
 from pymc_nrm.common.supports import SUPPORTS
-from pymc_nrm.families import CategoricalDirichlet, MultinomialDirichlet, NormalGamma, NormalWishart
-from pymc_nrm.measures import DirichletProcess, NormalizedGeneralizedGamma, PitmanYorProcess
 from pymc_nrm.stats import adjusted_rand
 from pymc_nrm.trees import bayes_kmeans_bhc, bhc, log_evidence_lower_bound, optimize_hyperparameters
 from pymc_nrm.trees.bound_gradient import Block, TreeBound, coordinates
@@ -18,8 +17,8 @@ from pymc_nrm.trees.bound_gradient import Block, TreeBound, coordinates
 _rng = np.random.default_rng(4)
 TRUTH = _rng.integers(3, size=60)
 X = np.array([[0.0, 0.0], [6.0, 0.0], [0.0, 7.0]])[TRUTH] + _rng.normal(size=(60, 2))
-GAUSS = NormalGamma(1.0, 0.1, 2.0, [1.0, 2.0])
-NGG = NormalizedGeneralizedGamma(0.7, 0.3)
+GAUSS = nrm.NormalGamma(1.0, 0.1, 2.0, [1.0, 2.0])
+NGG = nrm.NormalizedGeneralizedGamma(0.7, 0.3)
 
 
 @pytest.mark.parametrize(
@@ -51,10 +50,10 @@ def test_coordinates_there_and_back(value, support, rng):
 
 
 def test_values_that_belong_to_the_data_do_not_vary():
-    for family, length in ((CategoricalDirichlet(0.5), 1), (MultinomialDirichlet([0.5, 1.0], total=3), 2)):
+    for family, length in ((nrm.CategoricalDirichlet(0.5), 1), (nrm.MultinomialDirichlet([0.5, 1.0], total=3), 2)):
         assert len(Block(family, None, 2).start) == length
     with pytest.raises(ValueError, match="n_levels"):
-        Block(CategoricalDirichlet(0.5), ["n_levels"], 2)
+        Block(nrm.CategoricalDirichlet(0.5), ["n_levels"], 2)
 
 
 def assert_gradient(bound, tree):
@@ -69,7 +68,7 @@ def assert_gradient(bound, tree):
 
 @pytest.mark.quick("measure0")
 @pytest.mark.parametrize(
-    "measure", [NGG, PitmanYorProcess(0.4, -0.2), DirichletProcess(0.5), PitmanYorProcess(1e-7, 0.5)]
+    "measure", [NGG, nrm.PitmanYorProcess(0.4, -0.2), nrm.DirichletProcess(0.5), nrm.PitmanYorProcess(1e-7, 0.5)]
 )
 def test_gradient(measure):
     bound = TreeBound(X, GAUSS, measure)
@@ -83,7 +82,7 @@ def test_gradient(measure):
 def test_gradient_of_several_data_sets(rng):
     counts = rng.poisson(1.0, size=(7, 4))
     data = [X[:7, :1], sparse.csr_array(counts)]
-    families = [NormalGamma(0.2, 0.1, 1.5, 0.8), MultinomialDirichlet(0.5, total=counts.sum(axis=1))]
+    families = [nrm.NormalGamma(0.2, 0.1, 1.5, 0.8), nrm.MultinomialDirichlet(0.5, total=counts.sum(axis=1))]
     bound = TreeBound(data, families, NGG, [["kappa"], None], ["sigma"])
     assert len(bound.start) == 3
     assert_gradient(bound, bhc(data, families, NGG, random_seed=1))
@@ -91,14 +90,14 @@ def test_gradient_of_several_data_sets(rng):
 
 @pytest.mark.slow
 def test_gradient_with_matrices():
-    family = NormalWishart(X.mean(axis=0), 0.1, np.array([[1.0, 0.3], [0.3, 2.0]]), 5.0)
+    family = nrm.NormalWishart(X.mean(axis=0), 0.1, np.array([[1.0, 0.3], [0.3, 2.0]]), 5.0)
     assert_gradient(TreeBound(X, family, NGG), bhc(X, family, NGG, random_seed=1))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("algorithm", [bhc, bayes_kmeans_bhc])
 def test_bound_grows(algorithm):
-    start = NormalGamma(5.0, 0.05, 2.0, [3.0, 0.3])
+    start = nrm.NormalGamma(5.0, 0.05, 2.0, [3.0, 0.3])
     result = optimize_hyperparameters(X, start, NGG, algorithm=algorithm, n_rounds=3, random_seed=1)
     assert (np.diff(result.log_bounds) >= 0.0).all()
     assert result.log_bounds[-1] > result.log_bounds[0] + 5.0
@@ -110,7 +109,7 @@ def test_bound_grows(algorithm):
 
 def test_what_does_not_vary_stays():
     result = optimize_hyperparameters(
-        X, GAUSS, NormalizedGeneralizedGamma(1.0, 0.0), family_names=["beta"], n_rounds=1, random_seed=1
+        X, GAUSS, nrm.NormalizedGeneralizedGamma(1.0, 0.0), family_names=["beta"], n_rounds=1, random_seed=1
     )
     assert result.family[:3] == GAUSS[:3] and result.measure.sigma == 0.0 and result.measure.alpha != 1.0
 
@@ -121,6 +120,6 @@ test_bad_arguments = refused(
     ({"n_iterations": 1.5}, ValueError, "n_iterations"),
     ({"family_names": ["nu"]}, ValueError, "nu"),
     ({"measure_names": ["kappa"]}, ValueError, "kappa"),
-    ({"measure": DirichletProcess(-1.0)}, ValueError, "alpha of DirichletProcess"),
+    ({"measure": nrm.DirichletProcess(-1.0)}, ValueError, "alpha of DirichletProcess"),
     ({"family": "gauss"}, TypeError, "must be a family"),
 )

@@ -10,11 +10,10 @@ from helpers import log_marginal_of, random_merges
 from scipy import sparse
 
 import pymc_nrm as nrm
-from pymc_nrm.families import MultinomialDirichlet, NormalGamma
 from pymc_nrm.kernels.generic import lacking
 from pymc_nrm.measures.base import log_eppf, log_tilted_moment, weights
 from pymc_nrm.moves.guide_trees.tree import build_tree
-from pymc_nrm.partitions.labels import all_partitions
+from pymc_nrm.testing import all_partitions
 from pymc_nrm.trees.inputs import family_and_data
 
 MEASURES = {
@@ -30,8 +29,8 @@ _points = _generator.normal(size=(6, 2)) + np.array([0.0, 0, 0, 3, 3, 9])[:, Non
 _points[2, 1] = np.nan
 
 FAMILIES = {
-    "NormalGamma": (NormalGamma(0.5, 0.2, 1.5, [0.8, 1.2]), _points),
-    "MultinomialDirichlet": (MultinomialDirichlet(0.7), sparse.csr_array(_generator.poisson(1.5, size=(6, 4)))),
+    "NormalGamma": (nrm.NormalGamma(0.5, 0.2, 1.5, [0.8, 1.2]), _points),
+    "MultinomialDirichlet": (nrm.MultinomialDirichlet(0.7), sparse.csr_array(_generator.poisson(1.5, size=(6, 4)))),
 }
 
 # Kernels are compiled for each family: the second row is slow.

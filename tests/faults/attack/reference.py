@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from pymc_nrm.families import CategoricalDirichlet, NormalWishart
+import pymc_nrm as nrm
 
 
 def log(x):
@@ -83,7 +83,7 @@ def normal_gamma(family, X):
     for values, mu, kappa, alpha, beta in zip(X.T, *family, strict=True):
         known = values[~np.isnan(values), None]
         if len(known):
-            total += normal_wishart(NormalWishart([mu], kappa, [[2.0 * beta]], 2.0 * alpha), known)
+            total += normal_wishart(nrm.NormalWishart([mu], kappa, [[2.0 * beta]], 2.0 * alpha), known)
     return total
 
 
@@ -148,7 +148,7 @@ def poisson_gamma(family, X):
 
 
 def bernoulli_beta(family, X):
-    return categorical_dirichlet(CategoricalDirichlet(np.stack([family.beta, family.alpha], axis=1)), X)
+    return categorical_dirichlet(nrm.CategoricalDirichlet(np.stack([family.beta, family.alpha], axis=1)), X)
 
 
 def categorical_dirichlet(family, X):
@@ -177,7 +177,7 @@ def of_logarithms(inner):
     def log_marginal(family, X):
         is_log = np.asarray(family.log_columns) == 1.0
         logs = np.where(is_log, np.log(np.where(is_log, X, 1.0)), X)
-        return inner(family[1:] if inner is normal_gamma else NormalWishart(*family[1:]), logs) - np.nansum(
+        return inner(family[1:] if inner is normal_gamma else nrm.NormalWishart(*family[1:]), logs) - np.nansum(
             logs[:, is_log]
         )
 
@@ -187,7 +187,7 @@ def of_logarithms(inner):
 def of_zeros(family, X):
     """The log marginal of what is positive."""
     positive = np.where(np.isnan(X), np.nan, X > 0)
-    return categorical_dirichlet(CategoricalDirichlet(np.stack([family.zeros, family.ones], axis=1)), positive)
+    return categorical_dirichlet(nrm.CategoricalDirichlet(np.stack([family.zeros, family.ones], axis=1)), positive)
 
 
 def hurdle_log_normal(family, X):

@@ -4,8 +4,7 @@ import itertools
 
 import numpy as np
 import xarray as xr
-
-from pymc_nrm.partitions.labels import canonical_labels
+from helpers import canonical_labels
 
 
 def draw_paths(rng, n, n_levels, alpha=1.0):
