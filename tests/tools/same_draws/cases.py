@@ -11,7 +11,7 @@ import xarray as xr
 import pymc_nrm as nrm
 from pymc_nrm.families.definitions.principal_normal_wishart import PrincipalNormalWishart
 from pymc_nrm.families.derived.spherical_principal_normal_wishart import SphericalPrincipalNormalWishart
-from tests.same_draws.models import (
+from tests.tools.same_draws.models import (
     BROAD,
     CLUSTERS,
     COUNTS,

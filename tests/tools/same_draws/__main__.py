@@ -1,8 +1,8 @@
 """Whether draws of fixed seeds are the same before and after a change of the code.
 
-``python -m tests.same_draws --write FILE.npz`` writes draws, predictions and summaries of small models of every kind of
-partition, with every step, family and measure; ``--compare FILE.npz`` says which of them differ now, ``--only REGEX``
-runs some cases.  Kernels and graphs run in Python, so that nothing is compiled.
+``python -m tests.tools.same_draws --write FILE.npz`` writes draws, predictions and summaries of small models of every
+kind of partition, with every step, family and measure; ``--compare FILE.npz`` says which of them differ now, ``--only
+REGEX`` runs some cases.  Kernels and graphs run in Python, so that nothing is compiled.
 """
 
 import argparse
@@ -20,7 +20,7 @@ import pytensor
 from pytensor.compile.mode import Mode
 
 from pymc_nrm.kernels.generic import Kernel
-from tests.same_draws.cases import CASES
+from tests.tools.same_draws.cases import CASES
 
 TOLERANCE = 1e-9
 _exp = math.exp

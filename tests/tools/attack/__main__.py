@@ -1,4 +1,4 @@
-"""``python -m tests.faults.attack --examples 100000 --seed 1``: attack the public API, and report failures.
+"""``python -m tests.tools.attack --examples 100000 --seed 1``: attack the public API, and report failures.
 
 The report is written every half minute, and when a signal (SIGINT, SIGTERM) ends the campaign.
 """
@@ -12,7 +12,7 @@ from .campaign import KINDS, Campaign
 
 
 def main():
-    parser = argparse.ArgumentParser(prog="python -m tests.faults.attack", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m tests.tools.attack", description=__doc__)
     parser.add_argument("--examples", type=int, default=10_000)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--processes", type=int, default=2)
