@@ -31,7 +31,7 @@ def test_marginals_are_those_of_exact_arithmetic(case, n):
 
 
 def test_bad_data_are_refused(case):
-    for X, message in case.row.bad:
+    for X, message in case.row.refused:
         with pytest.raises(ValueError, match=f"{type(case.family).__name__}.*{message}"):
             prepare_data(case.family, X)
 
