@@ -41,7 +41,7 @@ class LearnedWishart(NamedTuple):
     # L / sqrt(d + 2), shape (d, d).
     scale: Any
     # Means and standard deviations of the logarithms of share, kappa and excess, shape (3, 2).
-    laws: Any
+    normals: Any
 
 
 class LearnedConcentrations(NamedTuple):
@@ -52,7 +52,7 @@ class LearnedConcentrations(NamedTuple):
     # As in LearnedWishart.
     family: Any
     # Means and standard deviations of the logarithms, shape (2, d).
-    laws: Any
+    normals: Any
     # Part of a family of two parts, 0 or 1, whose hyperparameters these are; None for other families.
     part: Any = None
 
@@ -68,7 +68,7 @@ class LearnedGammas(NamedTuple):
     # A share of 1 gives clusters with these variances, shape (d,).
     variances: Any
     # Means and standard deviations of the logarithms of shares, kappa and excess, shape (2, d + 2).
-    laws: Any
+    normals: Any
     # As in LearnedConcentrations.
     part: Any = None
 
@@ -102,10 +102,10 @@ def _learned_process(model, partition, readers):
         return None
     [alpha], exponential = measure, _constants(measure.alpha, ExponentialRV)
     # An exponential distribution is a gamma distribution of shape 1.
-    law = _constants(alpha, GammaRV) if exponential is None else [1.0, *exponential]
-    if law is None or readers.read_elsewhere([alpha], partition, [alpha]):
+    gamma = _constants(alpha, GammaRV) if exponential is None else [1.0, *exponential]
+    if gamma is None or readers.read_elsewhere([alpha], partition, [alpha]):
         return None
-    return LearnedProcess(partition, [alpha], float(law[0]), 1.0 / float(law[1]))
+    return LearnedProcess(partition, [alpha], float(gamma[0]), 1.0 / float(gamma[1]))
 
 
 class _Form(NamedTuple):
@@ -165,37 +165,41 @@ def _family_of_ones(mixture, constants):
 
 
 def _read_concentrations(model, mixture, variables, constants):
-    laws = _log_normals(model, variables)
-    if laws is None:
+    normals = _log_normals(model, variables)
+    if normals is None:
         return None
     family = _family_of_ones(mixture, constants)
-    laws = np.array([np.broadcast_to(one, n_features(family)) for one in laws[0]], dtype="float64")
-    return LearnedConcentrations(mixture, variables, family, laws)
+    normals = np.array([np.broadcast_to(one, n_features(family)) for one in normals[0]], dtype="float64")
+    return LearnedConcentrations(mixture, variables, family, normals)
 
 
 def _read_gammas(model, mixture, variables, constants):
-    laws = _log_normals(model, variables)
-    if laws is None:
+    normals = _log_normals(model, variables)
+    if normals is None:
         return None
     variances = constants["variances"]
-    laws = [np.broadcast_to(one, n) for law, n in zip(laws, (len(variances), 1, 1), strict=True) for one in law]
-    laws = np.array([np.concatenate(laws[0::2]), np.concatenate(laws[1::2])], dtype="float64")
-    return LearnedGammas(mixture, variables, _family_of_ones(mixture, constants), variances, laws)
+    lengths = (len(variances), 1, 1)
+    means, deviations = (
+        np.concatenate([np.broadcast_to(values[k], n) for values, n in zip(normals, lengths, strict=True)])
+        for k in (0, 1)
+    )
+    normals = np.array([means, deviations], dtype="float64")
+    return LearnedGammas(mixture, variables, _family_of_ones(mixture, constants), variances, normals)
 
 
 def _read_wishart(model, mixture, variables, constants):
-    laws, squares, below, scale = _log_normals(model, variables[:3]), variables[3], variables[4:], constants["scale"]
+    normals, squares, below, scale = _log_normals(model, variables[:3]), variables[3], variables[4:], constants["scale"]
     d = len(scale)
-    has_usual_laws = (
-        laws is not None
+    is_usual = (
+        normals is not None
         and _are_free_logs(model, [squares])
         and _are(_constants(squares, GammaRV), 0.5 * (d + 2.0 - np.arange(d)), 2.0)
         and all(_are(_constants(one, NormalRV), 0.0, 1.0) and model.rvs_to_transforms[one] is None for one in below)
     )
-    if not has_usual_laws:
+    if not is_usual:
         return None
     family = full_family(mixture, family_of(mixture), {"kappa": 1.0, "Psi": scale @ scale.T, "nu": d + 2.0})
-    return LearnedWishart(mixture, variables, family, scale, np.array(laws, dtype=np.float64))
+    return LearnedWishart(mixture, variables, family, scale, np.array(normals, dtype=np.float64))
 
 
 _WISHART = _Form("Psi", lambda d: [(), (), (), (d,), (d * (d - 1) // 2,)], _read_wishart)
@@ -219,9 +223,9 @@ _FORMS = {
 
 def _log_normals(model, variables):
     """Means and standard deviations of the logarithms of variables, or None unless all are log-normal."""
-    laws = [_constants(one, LogNormalRV) for one in variables]
-    is_usual = _are_free_logs(model, variables) and None not in laws and all((law[1] > 0.0).all() for law in laws)
-    return laws if is_usual else None
+    normals = [_constants(one, LogNormalRV) for one in variables]
+    is_usual = _are_free_logs(model, variables) and None not in normals
+    return normals if is_usual and all((deviation > 0.0).all() for _, deviation in normals) else None
 
 
 def _are_free_logs(model, variables):

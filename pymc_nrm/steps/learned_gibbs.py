@@ -175,8 +175,8 @@ class _Wishart(_Prior):
         family = family if isinstance(family, NormalWishart) else family.leading()
         share, kappa, excess, squares, *below = (np.array(point[name], dtype="float64") for name in self._variables)
         logs, below = np.array([share, kappa, excess]), below[0] if below else np.empty(0)
-        scale, laws = np.array(self._learned.scale), self._learned.laws
-        return rng, family, rows, scale, laws, logs, np.exp(squares), below, n_sweeps
+        scale, normals = np.array(self._learned.scale), self._learned.normals
+        return rng, family, rows, scale, normals, logs, np.exp(squares), below, n_sweeps
 
     def values(self, arguments):
         logs, squares, below = arguments[-4:-1]
@@ -192,7 +192,7 @@ class _Gammas(_Prior):
         logs = np.concatenate([np.atleast_1d(point[name]) for name in self._variables])
         # A sweep of d features draws d shares; further sweeps gain less the more features there are.
         n_sweeps = max(1, n_sweeps // len(self._learned.variances))
-        return rng, family, rows, self._learned.variances, self._learned.laws, logs, n_sweeps
+        return rng, family, rows, self._learned.variances, self._learned.normals, logs, n_sweeps
 
     def values(self, arguments):
         *shares, kappa, excess = arguments[-2]
@@ -208,7 +208,7 @@ class _Concentrations(_Prior):
         logs = np.array(point[name], dtype="float64")
         family, rows = self.clusters(point)
         # Features are independent, so that further sweeps would gain little.
-        return rng, family, rows, self._learned.laws, logs
+        return rng, family, rows, self._learned.normals, logs
 
     def values(self, arguments):
         return [arguments[-1]]

@@ -343,13 +343,13 @@ def log_conditional(prior, point):
         family = family._replace(
             kappa=np.full(d, kappa), alpha=np.full(d, 1.0 + excess), beta=share * learned.variances * excess
         )
-        total = normal(np.concatenate([np.atleast_1d(one) for one in values]), *learned.laws)
+        total = normal(np.concatenate([np.atleast_1d(one) for one in values]), *learned.normals)
     elif isinstance(learned, LearnedConcentrations):
         changed = {"alpha": family.alpha.T * np.exp(values[0])}
         if hasattr(family, "beta"):
             changed["beta"] = family.beta * np.exp(values[0])
         family = family._replace(**{name: np.ascontiguousarray(value.T) for name, value in changed.items()})
-        total = normal(values[0], *learned.laws)
+        total = normal(values[0], *learned.normals)
     else:
         assert isinstance(learned, LearnedWishart)
         family, d = getattr(family, "leading", lambda: family)(), len(learned.scale)
@@ -361,7 +361,7 @@ def log_conditional(prior, point):
         # The density of T T', and the Jacobian of the logarithms of squares, as in tests/families/test_learned.py.
         total = wishart.logpdf(T @ T.T, df=d + 2, scale=np.eye(d))
         total += ((d - np.arange(d) - 1) / 2 + 1) @ values[3]
-        total += normal(np.array(values[:3]), *learned.laws.T)
+        total += normal(np.array(values[:3]), *learned.normals.T)
     return total + sum(log_marginal(family, row) for row in rows)
 
 
@@ -378,7 +378,7 @@ def heights(prior, point):
     learned, names = prior._learned, prior._variables
     if isinstance(learned, LearnedConcentrations):
         [name] = names
-        for j, (mean, deviation) in enumerate(learned.laws.T):
+        for j, (mean, deviation) in enumerate(learned.normals.T):
             yield [
                 (
                     log_height(ConcentrationTarget(family, rows, j, mean, deviation), point[name][j] + step),
@@ -394,7 +394,7 @@ def heights(prior, point):
             # Of shares, slices move log(beta / (alpha v)).
             moved = logs - share_shift(logs) * (np.arange(d + 2) < d)
             moved[place] += step
-            target = GammaTarget(family, rows, learned.variances, moved.copy(), place, learned.laws)
+            target = GammaTarget(family, rows, learned.variances, moved.copy(), place, learned.normals)
             shares = moved[:d] + share_shift(moved)
             values = shares, np.array(moved[d]), np.array(moved[d + 1])
             pair.append((log_height(target, moved[place]), point | dict(zip(names, values, strict=True))))

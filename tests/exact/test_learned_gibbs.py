@@ -381,8 +381,8 @@ def test_log_normal_variables_with_other_constants_are_taken():
     assert first.variables == variables
     assert second.variables == [concentration]
     np.testing.assert_array_equal(first.variances, [2.0, 4.0])
-    np.testing.assert_array_equal(first.laws, [[0.5, -0.5, -2.0, 1.0], [0.5, 0.5, 0.7, 2.0]])
-    np.testing.assert_array_equal(second.laws, [[0.0, 1.0], [0.5, 0.5]])
+    np.testing.assert_array_equal(first.normals, [[0.5, -0.5, -2.0, 1.0], [0.5, 0.5, 0.7, 2.0]])
+    np.testing.assert_array_equal(second.normals, [[0.0, 1.0], [0.5, 0.5]])
     np.testing.assert_array_equal(second.family.alpha.data, [[0.4, 0.6]] * 2)
 
 

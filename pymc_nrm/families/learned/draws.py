@@ -91,16 +91,17 @@ class ConcentrationTarget(NamedTuple):
 
 
 @kernel
-def draw_concentrations(rng, family, rows, laws, logs):
+def draw_concentrations(rng, family, rows, normals, logs):
     """Draw logarithms of concentrations given the statistics of clusters, and change them in place.
 
-    Given the partition, features are independent, and each draw leaves the law of its feature invariant.  The family is
-    that of concentrations of 1; rows of ``laws`` are means and standard deviations of normal priors.
+    Given the partition, features are independent, and each draw leaves the distribution of its feature invariant.
+    The family has its hyperparameters at concentrations of 1; rows of ``normals`` are means and standard deviations of
+    the normal priors of the logarithms.
     """
-    # The more clusters, the narrower the law.
+    # The more clusters, the narrower the distribution.
     width = min(1.5, 6.0 / math.sqrt(rows.shape[0]))
     for j in range(logs.shape[0]):
-        target = ConcentrationTarget(family, rows, j, laws[0, j], laws[1, j])
+        target = ConcentrationTarget(family, rows, j, normals[0, j], normals[1, j])
         logs[j] = slice_sample(rng, target, logs[j], width)
 
 
@@ -138,7 +139,7 @@ class ScaleTarget(NamedTuple):
     moves_share: Any
     moves_excess: Any
     # Rows are mean and standard deviation of normal priors: log share, log kappa and log excess.
-    laws: Any
+    normals: Any
     # Memory (d, d).
     work: Any
 
@@ -151,8 +152,8 @@ class ScaleTarget(NamedTuple):
         for i in range(d):
             total += math.lgamma(0.5 * (m + n_clusters * nu - i)) - n_clusters * math.lgamma(0.5 * (nu - i))
             total -= (m + n_clusters * nu) * math.log(work[i, i])
-        total -= 0.5 * ((log_share - self.laws[0, 0]) / self.laws[0, 1]) ** 2
-        return total - 0.5 * ((log_excess - self.laws[2, 0]) / self.laws[2, 1]) ** 2
+        total -= 0.5 * ((log_share - self.normals[0, 0]) / self.normals[0, 1]) ** 2
+        return total - 0.5 * ((log_excess - self.normals[2, 0]) / self.normals[2, 1]) ** 2
 
 
 @kernel
@@ -166,12 +167,12 @@ def factor_shifted(scatter, c, factor):
 
 
 @kernel
-def draw_wishart_hyperparameters(rng, family, rows, scale, laws, logs, squares, below, n_sweeps):
+def draw_wishart_hyperparameters(rng, family, rows, scale, normals, logs, squares, below, n_sweeps):
     """Draw share, kappa, excess and V given the statistics of clusters, and change them in place.
 
-    It leaves their joint law given the partition and the data invariant, and is irreducible.  ``scale`` is R, ``logs``
-    are logarithms of share, kappa and excess, ``squares`` and ``below`` are T.  Of the family, mu counts, and Psi is
-    written to.
+    It leaves their joint distribution given the partition and the data invariant, and is irreducible.  ``scale`` is R,
+    ``logs`` are logarithms of share, kappa and excess, ``squares`` and ``below`` are T.  The kernel reads mu of the
+    family, and writes to Psi.
     """
     d, n_clusters = scale.shape[0], rows.shape[0]
     share_width, excess_width, kappa_width = 2.0 * math.sqrt(2.0 / (d * (d + 2.0))), 0.5, 1.0
@@ -186,7 +187,7 @@ def draw_wishart_hyperparameters(rng, family, rows, scale, laws, logs, squares, 
                 copy_row(factors[k, i], work[i])
             copy_row(factors[k, d], work[d + 3])
             distances[k] = solve_column(work, work[d + 3])
-        target = KappaTarget(rows[:, 0], distances, float(d), nu, laws[1, 0], laws[1, 1])
+        target = KappaTarget(rows[:, 0], distances, float(d), nu, normals[1, 0], normals[1, 1])
         logs[1] = slice_sample(rng, target, logs[1], kappa_width)
         kappa, log_determinants = math.exp(logs[1]), 0.0
         for i in range(d):
@@ -201,7 +202,7 @@ def draw_wishart_hyperparameters(rng, family, rows, scale, laws, logs, squares, 
         for moves_share in (0.0, 1.0):
             direction = moves_share, 1.0 - moves_share
             target = ScaleTarget(
-                scatter, log_determinants, float(n_clusters), logs[0], logs[2], *direction, laws, inverse
+                scatter, log_determinants, float(n_clusters), logs[0], logs[2], *direction, normals, inverse
             )
             step = slice_sample(rng, target, 0.0, share_width if moves_share else excess_width)
             logs[0] += step * moves_share
@@ -227,8 +228,8 @@ def write_prior_scatter(Psi, scale, logs, squares, below):
 @kernel
 def add_precision(bartlett, factor, scale, root, scatter):
     """Add ``R' Lambda R``, with ``Lambda = inverse(F)' U U' inverse(F)``, to the lower triangle of S; return its log
-    determinant.  U is the given A with rows and columns in reverse order: U U' has the same law as A A', and ``U'
-    inverse(F) R`` is lower triangular.  The factor F is overwritten.
+    determinant.  U is the given A with rows and columns in reverse order: U U' and A A' have the same distribution, and
+    ``U' inverse(F) R`` is lower triangular.  The factor F is overwritten.
     """
     d = scale.shape[0]
     log_determinant = 0.0

@@ -25,16 +25,16 @@ class GammaTarget(NamedTuple):
     logs: Any
     place: Any
     # Means and standard deviations of the normal priors, shape (2, d + 2).
-    laws: Any
+    normals: Any
 
     def log_height(self, x):
-        family, logs, laws, place, d = self.family, self.logs, self.laws, self.place, self.variances.shape[0]
+        family, logs, normals, place, d = self.family, self.logs, self.normals, self.place, self.variances.shape[0]
         logs[place] = x
         kappa, alpha, shift, total = math.exp(logs[d]), 1.0 + math.exp(logs[d + 1]), share_shift(logs), 0.0
         for j in range(d, d + 2):
-            total -= 0.5 * ((logs[j] - laws[0, j]) / laws[1, j]) ** 2
+            total -= 0.5 * ((logs[j] - normals[0, j]) / normals[1, j]) ** 2
         for j in range(place if place < d else 0, place + 1 if place < d else d):
-            total -= 0.5 * ((logs[j] + shift - laws[0, j]) / laws[1, j]) ** 2
+            total -= 0.5 * ((logs[j] + shift - normals[0, j]) / normals[1, j]) ** 2
             family.kappa[j], family.alpha[j] = kappa, alpha
             family.beta[j] = math.exp(logs[j]) * self.variances[j] * alpha
             for k in range(self.rows.shape[0]):
@@ -49,20 +49,20 @@ def share_shift(logs):
 
 
 @kernel
-def draw_gamma_hyperparameters(rng, family, rows, variances, laws, logs, n_sweeps):
+def draw_gamma_hyperparameters(rng, family, rows, variances, normals, logs, n_sweeps):
     """Draw logarithms of shares, kappa and excess given the statistics of clusters, and change them in place.
 
-    Each draw leaves their joint law given the partition and the data invariant, and a sweep is irreducible.  Of the
-    family, mu counts; the rest is written to.
+    Each draw leaves their joint distribution given the partition and the data invariant, and a sweep is irreducible.
+    The kernel reads mu of the family, and writes to its other fields.
     """
     d, n_clusters = variances.shape[0], rows.shape[0]
     for j in range(d):
         logs[j] -= share_shift(logs)
     for _ in range(n_sweeps):
         for place in range(d + 2):
-            # The more clusters, and features that share a value, the narrower the law.
+            # The more clusters, and features that share a value, the narrower the distribution.
             width = min(1.5, 4.0 / math.sqrt(n_clusters if place < d else n_clusters * d))
-            target = GammaTarget(family, rows, variances, logs, place, laws)
+            target = GammaTarget(family, rows, variances, logs, place, normals)
             logs[place] = slice_sample(rng, target, logs[place], width)
     for j in range(d):
         logs[j] += share_shift(logs)
