@@ -170,7 +170,7 @@ def _worst_pairs(pairs):
     ]
 
 
-def without_labels[Result: (xr.DataTree, xr.Dataset)](idata: Result) -> Result:
+def without_labels[Idata: (xr.DataTree, xr.Dataset)](idata: Idata) -> Idata:
     """Replace the labels in a result by quantities that do not depend on them, for ArviZ.
 
     ArviZ makes a row or a plot of every number of every variable, but labels are only names, and there may be many.
