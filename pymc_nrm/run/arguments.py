@@ -34,7 +34,7 @@ def with_numbers_of_draws(model, draws, kwargs, quiet):
     is_many = n > MANY_ITEMS
     if is_many and draws is None and not quiet:
         _log.info(
-            f"{name} has {n:,} items: by default chains make {DRAWS_OF_MANY} draws instead of {DRAWS}, and as many "
+            f"{name} has {n:,} items: by default chains make {DRAWS_OF_MANY} draws instead of {DRAWS},\nand as many "
             "of tuning; draws and tune change that."
         )
     default = DRAWS_OF_MANY if is_many else DRAWS

@@ -1,6 +1,7 @@
 """One report of what a user must know about the convergence of a run: a table, worst first, and advice."""
 
 import math
+import textwrap
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,7 +23,8 @@ _DISAGREEMENT = 1.05
 _SHORT = 400
 # Probability of reporting that chains disagree about a partition when they agree.
 _FALSE_ALARMS = 1e-4
-_MAX_ROWS = 8
+_MAX_ROWS = 5
+_WIDTH = 100
 # More clusters than a reader wants.
 _MANY_CLUSTERS = 20
 # Share of draws with all slots in use from which on a limited number of clusters is reported.
@@ -75,7 +77,7 @@ def convergence_report(idata: xr.DataTree, diagnostics: Any, nuts: Any = ()) -> 
     Returns
     -------
     str
-        A line with the number of quantities that failed, a row for each, worst first, and advice.
+        A line with the number of quantities that failed, a row for each of the worst five, worst first, and advice.
 
     Examples
     --------
@@ -83,12 +85,18 @@ def convergence_report(idata: xr.DataTree, diagnostics: Any, nuts: Any = ()) -> 
     >>> print(convergence_report(xr.DataTree.from_dict({"posterior": posterior}), {}))
     ... # doctest: +NORMALIZE_WHITESPACE
     Convergence of 2 chains with 200 draws each: the chains disagree; 1 of 1 quantities failed.
-      x  R-hat 2.26, above 1.01; effective sample size 3 of at least 200 (100 for each of 2 chains)
+      x  R-hat 2.26, above 1.01; effective sample size 3 of at least 200
     These draws are not from the posterior yet.
     Look at nrm.plots.plot_partition_trace(idata), then take more tune or another step.
     See "When chains disagree" in the documentation, docs/how-to/when-chains-disagree.md.
     """
     return convergence(idata, diagnostics, nuts).report
+
+
+def wrapped(text):
+    """Break lines of a text that are not rows of a table, so that they fit a terminal."""
+    options = {"width": _WIDTH, "break_long_words": False, "break_on_hyphens": False}
+    return "\n".join(line if line.startswith("  ") else textwrap.fill(line, **options) for line in text.splitlines())
 
 
 def convergence(idata, diagnostics, nuts):
@@ -98,7 +106,7 @@ def convergence(idata, diagnostics, nuts):
     nuts = [*nuts, *_overflows(diagnostics)]
     if n_draws < _ESS_PER_CHAIN:
         lines = [*nuts, f"Only {n_draws} draws per chain: convergence cannot be checked reliably."]
-        return Convergence("\n".join(lines))
+        return Convergence(wrapped("\n".join(lines)))
     known = {f"{name}{suffix}" for name in diagnostics for suffix in _SUFFIXES}
     known |= renamed_variables(posterior) | {name for name in posterior.data_vars if NESTED in posterior[name].attrs}
     # Among hundreds of missing values, extremes of R-hat exceed fixed limits by chance.
@@ -124,7 +132,7 @@ def convergence(idata, diagnostics, nuts):
     lines += _overlaps(diagnostics)
     if n_chains == 1:
         lines.append("Only one chain was sampled: R-hat compares the parts of that chain alone.")
-    return Convergence("\n".join(lines), needed, tuple(_many_clusters(diagnostics)))
+    return Convergence(wrapped("\n".join(lines)), needed, tuple(map(wrapped, _many_clusters(diagnostics))))
 
 
 def _many_clusters(diagnostics):
@@ -175,10 +183,9 @@ def _lines(findings, how_many, n_chains, n_draws, needed, safe):
     parts = "chains disagree" if n_chains > 1 else "halves of the chain disagree"
     short = "nearly fine" if n_draws >= _SHORT else "too few draws"
     verdict = f"the {parts}; {how_many} quantities failed" if disagree else f"{short}; {how_many} quantities fall short"
-    first = ", the worst first" if len(findings) > 1 else ""
     if safe:
         yield safe
-    yield f"Convergence of {chains} with {n_draws} draws each: {verdict}{first}."
+    yield f"Convergence of {chains} with {n_draws} draws each: {verdict}."
     for finding in findings[:_MAX_ROWS]:
         yield f"  {finding.quantity:{width}}  {finding.found}"
     if len(findings) > _MAX_ROWS:
@@ -207,8 +214,7 @@ def _findings(table, owner, n_chains, n_draws):
             found.append(f"R-hat {rhat:.2f}, above {_RHAT_LIMIT}")
             times = (rhat - 1) / (_RHAT_LIMIT - 1)
         if ess < least:
-            chains = f" ({_ESS_PER_CHAIN} for each of {n_chains} chains)" if n_chains > 1 else ""
-            found.append(f"effective sample size {ess:.0f} of at least {least}{chains}")
+            found.append(f"effective sample size {ess:.0f} of at least {least}")
             times = max(times, least / ess)
         if found:
             needed = max(least / ess, (rhat - 1) / (_RHAT_LIMIT - 1) if is_above else 1.0)
@@ -233,11 +239,11 @@ def pair_findings(pairs: Any, name: str, n_chains: int) -> list[Finding]:
         means = pair.common_depth_by_part if nested else pair.probability_by_part
         low, high, parts = float(means.min()), float(means.max()), pairs.attrs["parts"]
         where = (
-            f"lowest common node at level {low:.2f} to {high:.2f}, on average, in the {parts}, "
+            f"lowest common node at mean level {low:.2f} to {high:.2f} in the {parts}"
             if nested
-            else f"together in {low:.3f} to {high:.3f} of the draws of the {parts}, "
+            else f"together in {low:.2f} to {high:.2f} of draws of the {parts}"
         )
-        found = f"{where}{float(pairs.max_z):.1f} standard errors apart (by chance {float(pairs.expected_max_z):.1f})"
+        found = f"{where}, z-score {float(pairs.max_z):.1f} (by chance {float(pairs.expected_max_z):.1f})"
         findings.append(Finding(_items(pair, name), found, float(pairs.max_z / limit) ** 2, True, 1.0))
     # No variable with values from 0 to L has a larger standard deviation than L / 2.
     limit = 0.5 * pairs.attrs.get("n_levels", 1) / math.sqrt(_ESS_PER_CHAIN * n_chains)

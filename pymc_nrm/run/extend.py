@@ -52,7 +52,7 @@ def extended_run(model, arguments, report):
                 seconds_per_draw = result.idata["posterior"].attrs["sampling_time"] / (arguments["tune"] + draws)
             if not report.quiet:
                 _information.info(
-                    f"The chains agree, but {draws:,} draws of each are too few: extending them to {more:,} draws, "
+                    f"The chains agree, but {draws:,} draws of each are too few: extending them to {more:,} draws,\n"
                     f"about {duration(seconds_per_draw * (more - draws))}. Pass draws={draws} to stop here."
                 )
             longer = with_generator(arguments | {"draws": more})

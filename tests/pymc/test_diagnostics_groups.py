@@ -155,8 +155,8 @@ def test_report_about_pairs_that_chains_disagree_about(rng):
     pairs = nrm.partition_convergence(result_of(z=labels))
     [finding] = pair_findings(pairs, "z", 2)
     assert finding.quantity == "items 0, 1 of z" and finding.disagree
-    assert finding.found.startswith("together in 0.000 to 1.000 of the draws of the chains")
-    assert "standard errors apart (by chance" in finding.found
+    assert finding.found.startswith("together in 0.00 to 1.00 ")
+    assert "z-score" in finding.found
 
 
 def test_report_about_pairs_that_are_known_too_little(rng):
@@ -180,9 +180,9 @@ def test_report_puts_the_worst_first(rng):
     slow = np.repeat(rng.normal(size=(2, 50)), 8, axis=1)
     lines = report_about({"slow": slow, "good": good, "apart": good + OFFSETS, "still": 0 * good}).splitlines()
     start = "Convergence of 2 chains with 400 draws each: the chains disagree; "
-    assert lines[0] == start + "2 of 3 quantities failed, the worst first."
+    assert lines[0] == start + "2 of 3 quantities failed."
     assert lines[1].startswith("  apart  R-hat 1.") and lines[2].startswith("  slow   ")
-    assert "of at least 200 (100 for each of 2 chains)" in lines[2]
+    assert lines[2].endswith(" of at least 200")
     assert lines[3] == "These draws are not from the posterior yet."
     assert '"When chains disagree"' in lines[-1]
 
@@ -221,8 +221,9 @@ def test_report_is_cut_and_names_nuts_first(rng):
     stuck = rng.normal(size=(2, 400)) + OFFSETS
     lines = report_about({f"x{k}": stuck + k for k in range(11)}, ["There were 3 divergences."]).splitlines()
     assert lines[0] == "There were 3 divergences." and "11 of 11" in lines[1]
-    assert sum(line.startswith("  x") for line in lines) == 8
-    assert "  and 3 more, see nrm.summary(idata)" in lines
+    assert sum(line.startswith("  x") for line in lines) == 5
+    assert "  and 6 more, see nrm.summary(idata)" in lines
+    assert max(map(len, lines)) <= 100
     report = report_about({"x": rng.normal(size=(2, 400))}, ["There was 1 divergence."])
     assert report == "There was 1 divergence.\nConvergence of 2 chains with 400 draws each: fine but for this."
 

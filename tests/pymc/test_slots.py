@@ -234,10 +234,7 @@ def test_report_judges_no_slots_and_warns_of_overflow(result):
     report = convergence_report(idata, trees)
     assert "  mean" not in report and "  level" not in report and "  scale" not in report
     share = 100 * float((idata["posterior"]["z_n_clusters"] == 2).mean())
-    assert report.splitlines()[0] == (
-        f"z used all 2 slots in {share:.3g}% of draws: this is the posterior given at most 2 clusters. "
-        "Raise max_clusters."
-    )
+    assert report.startswith(f"z used all 2 slots in {share:.3g}% of draws: ") and "max_clusters" in report
     # Three clusters of three items are no restriction.
     assert "w used all" not in report
 

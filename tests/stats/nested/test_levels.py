@@ -170,7 +170,7 @@ def test_report_of_chains_that_disagree(rng):
     [finding] = pair_findings(diagnostics["h"]["pairs"].to_dataset(), "h", 2)
     together = stats.partition_convergence(draws).common_depth_by_part[:, 0].values
     assert finding.quantity == "items animal 0, animal 1 of h" and finding.disagree
-    assert finding.found.startswith(f"lowest common node at level {together[0]:.2f} to 2.00, on average, in the chains")
+    assert finding.found.startswith(f"lowest common node at mean level {together[0]:.2f} to 2.00 in the chains")
     report = convergence_report(result(draws), diagnostics)
     assert "items animal 0, animal 1 of h  lowest common node" in report and "the chains disagree" in report
     # Few draws that agree: the standard error is judged in levels too.
