@@ -82,7 +82,7 @@ def _without_length_checks(graph, variables):
     if node is None or any(graph is one for one in variables):
         return graph
     inputs = [_without_length_checks(one, variables) for one in node.inputs]
-    if type(node.op) is CheckAndRaise and all(map(_is_known_from_shapes, node.inputs[1:])):
+    if type(node.op) is CheckAndRaise and all(map(is_known_from_shapes, node.inputs[1:])):
         return inputs[0]
     # With a known shape, a model and its frozen copy have the same tensor.
     if type(node.op) is Alloc and None not in graph.type.shape and inputs[0].type.shape == graph.type.shape:
@@ -92,7 +92,9 @@ def _without_length_checks(graph, variables):
     return node.clone_with_new_inputs(inputs, strict=False).outputs[graph.index]
 
 
-def _is_known_from_shapes(condition):
+def is_known_from_shapes(condition):
+    """Whether a condition depends on nothing but shapes and constants."""
+
     def inputs(variable):
         is_length = variable.owner is None or type(variable.owner.op) in (Shape, Shape_i)
         return [] if is_length else variable.owner.inputs

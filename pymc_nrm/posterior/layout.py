@@ -18,6 +18,7 @@ from pymc_nrm.common.checks import naming, numeric_array
 from pymc_nrm.common.progress import tracked
 from pymc_nrm.families.base import prepare_alike
 from pymc_nrm.families.conjugate import parameter_shapes
+from pymc_nrm.models.learned_fields import is_known_from_shapes
 from pymc_nrm.models.rvs import dims_of, family_of, find_mixture, is_mixture, partition_of, rows_of
 from pymc_nrm.models.values import computed_by
 from pymc_nrm.partitions.grouped import Grouped, family_of_rows
@@ -217,8 +218,12 @@ def _with_one_row_each(graphs, rows):
 
 
 def _as_written(graph):
-    """The graph of a hyperparameter without the checks of its shape, which is that of the old items."""
-    while computed_by(graph, Alloc | CheckAndRaise):
+    """The graph of a hyperparameter without the checks of its shape, which is that of the old items; checks of values
+    by the user hold for new items as well.
+    """
+    while computed_by(graph, Alloc) or (
+        computed_by(graph, CheckAndRaise) and all(map(is_known_from_shapes, graph.owner.inputs[1:]))
+    ):
         graph = graph.owner.inputs[0]
     return graph
 

@@ -22,6 +22,7 @@ from prediction_cases import (
     make_model,
     visits_model,
 )
+from pytensor.raise_op import CheckAndRaise
 from scipy import stats
 
 import pymc_nrm as nrm
@@ -101,6 +102,20 @@ def test_constant_covariates_are_not_known_for_new_items():
         nrm.predictive_density(idata, model, Y_NEW, given={"w": W_NEW}, var_name="y")
     with pytest.raises(ValueError, match=r"given must have new values of \['w'\]"):
         nrm.log_predictive_density(idata, joint_model(), {"y": Y_NEW})
+
+
+def test_checks_of_covariates_hold_for_new_items():
+    """Those of values, but not those of the number of the old items."""
+    with pm.Model() as model:
+        z = nrm.Partition("z", MEASURE, n=5)
+        w = pm.Data("w", W)
+        X = CheckAndRaise(ValueError, "w must be below 9")(design(w), pt.all(w < 9))
+        X = CheckAndRaise(ValueError, "five rows are needed")(X, pt.eq(X.shape[0], 5))
+        nrm.Mixture("y", z, LINE._replace(covariates=X), observed=Y)
+    idata, density = draws_of([[0, 0, 0, 1, 1]]), nrm.log_predictive_density
+    assert np.isfinite(density(idata, model, {"y": Y_NEW, "w": np.array([1.0, 8.0])}, progressbar=False)).all()
+    with pytest.raises(ValueError, match="w must be below 9"):
+        density(idata, model, {"y": Y_NEW, "w": np.array([1.0, 9.5])}, progressbar=False)
 
 
 @pytest.mark.slow
