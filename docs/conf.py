@@ -1,5 +1,10 @@
-"""Sphinx configuration.  Nothing is downloaded: formulas become MathML."""
+"""Sphinx configuration.
 
+Nothing is downloaded: formulas become MathML.  On Read the Docs, pages are not run,
+and names of PyMC, ArviZ and scikit-learn lead to their documentation.
+"""
+
+import os
 import sys
 from importlib import metadata
 from pathlib import Path
@@ -29,12 +34,26 @@ extensions = [
     "coverage_check",
     "written_outputs",
     "first_page",
+    "sitemap",
 ]
+_IS_HOSTED = os.environ.get("READTHEDOCS") == "True"
+if _IS_HOSTED:
+    extensions.append("sphinx.ext.intersphinx")
+intersphinx_mapping = {
+    "arviz": ("https://python.arviz.org/en/stable", None),
+    "numpy": ("https://numpy.org/doc/stable", None),
+    "pymc": ("https://www.pymc.io/projects/docs/en/stable", None),
+    "sklearn": ("https://scikit-learn.org/stable", None),
+    "xarray": ("https://docs.xarray.dev/en/stable", None),
+}
 exclude_patterns = ["_build", "_templates", "**.ipynb_checkpoints"]
 templates_path = ["_templates"]
 
 html_theme = "furo"
 html_title = "pymc_nrm"
+html_baseurl = os.environ.get(
+    "READTHEDOCS_CANONICAL_URL", "https://pymc-nrm.readthedocs.io/en/latest/"
+)
 html_static_path = ["_static"]
 html_css_files = ["pymc_nrm.css"]
 html_copy_source = False
@@ -43,8 +62,9 @@ html_show_sourcelink = False
 myst_enable_extensions = ["amsmath", "colon_fence", "deflist", "dollarmath"]
 myst_heading_anchors = 3
 
-# Pages with code are run.  What they print is kept until a source file changes.
-nb_execution_mode = "cache"
+# Pages with code are run; what they print is kept until a source file changes.
+# The host runs nothing: pages show the outputs that are written into them.
+nb_execution_mode = "off" if _IS_HOSTED else "cache"
 _EXECUTED = Path(__file__).parent / "_build" / "executed"
 nb_execution_cache_path = str(_EXECUTED / source_fingerprint()[:16])
 nb_execution_timeout = 900

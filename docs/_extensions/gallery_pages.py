@@ -63,6 +63,7 @@ The script `examples/{name}.py`:
 _CARD = """
 :::{{grid-item-card}} {title}
 :img-top: /images/{name}.png
+:img-alt: {title}
 :link: generated/{name}
 :link-type: doc
 :::

@@ -1,7 +1,7 @@
 """Outputs of code that a page shows where it is read without being built.
 
 ``python docs/_extensions/written_outputs.py`` runs the pages of :data:`PAGES` and writes what each cell prints, and its
-pictures, between two comments below the cell; Sphinx, which runs the cells itself, leaves these parts out.
+pictures, between two comments below the cell; Sphinx leaves these parts out where it runs the cells itself.
 """
 
 import ast
@@ -25,13 +25,14 @@ _DPI = 80
 
 
 def setup(app):
-    """Leave written outputs out of what Sphinx reads."""
+    """Leave written outputs out of what Sphinx reads if it runs the cells."""
     app.connect("source-read", _leave_out)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
 
 
 def _leave_out(app, name, source):
-    source[0] = without_outputs(source[0])
+    if app.config.nb_execution_mode != "off":
+        source[0] = without_outputs(source[0])
 
 
 def without_outputs(text):
