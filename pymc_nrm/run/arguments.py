@@ -6,7 +6,7 @@ import logging
 from pymc.util import get_random_generator, get_state_from_generator, random_generator_from_state
 
 from pymc_nrm.common.checks import check_count, random_generator
-from pymc_nrm.common.pymc_internals import default_chains
+from pymc_nrm.common.pymc_internals import default_chains, flatten_steps
 from pymc_nrm.kernels.compilation import usable_cores
 from pymc_nrm.models.rvs import n_items, names_in_chunks, partitions_of
 from pymc_nrm.run.kept_draws import LABEL_STORAGE
@@ -41,9 +41,16 @@ def with_numbers_of_draws(model, draws, kwargs, quiet):
     draws = default if draws is None else draws
     check_count("draws", draws, 0)
     if kwargs.get("tune") is None:
-        kwargs = {**kwargs, "tune": default}
+        kwargs = {**kwargs, "tune": max([default, *_tune_steps_asked_for(kwargs.get("step"))])}
     check_count("tune", kwargs["tune"], 0)
     return draws, kwargs
+
+
+def _tune_steps_asked_for(step):
+    """Draws of tuning that the given steps ask for by ``default_tune_steps``, as steps of PyMC 6.4 may."""
+    steps = step if isinstance(step, list | tuple) else [] if step is None else [step]
+    asked = [getattr(flat, "default_tune_steps", None) for given in steps for flat in flatten_steps(given)]
+    return [number for number in asked if number is not None]
 
 
 def check_sampling(model, label_storage, kwargs):

@@ -205,3 +205,16 @@ def test_a_run_without_matplotlib_has_no_bar(monkeypatch, caplog):
     with caplog.at_level(logging.INFO):
         assert arguments.with_possible_bar({"tune": 5}, quiet=False) == {"tune": 5, "progressbar": False}
     assert "No progress bar: PyMC draws it with matplotlib, which is not installed." in caplog.text
+
+
+def test_steps_that_ask_for_more_tuning_get_it():
+    """``default_tune_steps`` of steps, which PyMC has from 6.4 on."""
+    with pm.Model() as model:
+        nrm.Partition("z", nrm.DirichletProcess(1.0), n=4)
+        y = pm.Poisson("y", 3.0)
+        step = pm.Metropolis([y])
+    for asked, expected in ((None, 1000), (500, 1000), (3000, 3000)):
+        step.default_tune_steps = asked
+        for given in (step, [step]):
+            assert arguments.with_numbers_of_draws(model, None, {"step": given}, quiet=True)[1]["tune"] == expected
+    assert arguments.with_numbers_of_draws(model, None, {"step": step, "tune": 7}, quiet=True)[1]["tune"] == 7
