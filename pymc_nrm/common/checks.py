@@ -6,7 +6,6 @@ import numbers
 import os
 
 import numpy as np
-import pytensor.tensor as pt
 from pytensor.graph.basic import Constant, Variable
 from pytensor.tensor.type import TensorType
 
@@ -218,19 +217,6 @@ def known_size(size):
 def static_shape(value):
     """Shape of a number, an array or a tensor, with None for unknown sizes of a tensor."""
     return value.type.shape if isinstance(value, Variable) else np.shape(value)
-
-
-def broadcast_tensor(tensor, shape):
-    """A tensor of full shape: a constant or the tensor itself if possible, since PyMC prints these."""
-    lengths = [int(length.data) if isinstance(length, Constant) else length for length in shape]
-    if not any(isinstance(length, Variable) for length in lengths):
-        if isinstance(tensor, Constant):
-            return pt.constant(np.broadcast_to(tensor.data, lengths))
-        if static_shape(tensor) == tuple(lengths):
-            return tensor
-        if set(lengths) == {1}:
-            return tensor.dimshuffle(*["x"] * (len(lengths) - tensor.ndim), *range(tensor.ndim))
-    return pt.broadcast_to(tensor, shape)
 
 
 def _check_shape(title, name, value, core, sizes):

@@ -9,7 +9,7 @@ from pytensor.compile.sharedvalue import SharedVariable
 from pytensor.graph.basic import Constant, Variable
 from pytensor.raise_op import CheckAndRaise
 
-from pymc_nrm.common.checks import broadcast_tensor, check_values, numeric_array, plain_values, static_shape
+from pymc_nrm.common.checks import check_values, numeric_array, plain_values, static_shape
 from pymc_nrm.families.base import canonical
 
 
@@ -69,9 +69,22 @@ def _broadcast(title, tensor, core, sizes, symbolic):
                 number = "" if isinstance(size, Variable) else f"{size} "
                 words = f"{title} must have one entry for each of the {number}{counted}; {tensor} has another length"
                 tensor = CheckAndRaise(ValueError, words)(tensor, pt.eq(tensor.shape[i], size))
-        return broadcast_tensor(tensor, shape) if core else tensor
+        return _broadcast_tensor(tensor, shape) if core else tensor
     # A copy: views made by broadcasting are read-only, for which kernels would be compiled again.
     return np.array(np.broadcast_to(tensor, shape), order="C") if core else float(tensor)
+
+
+def _broadcast_tensor(tensor, shape):
+    """A tensor of full shape: a constant or the tensor itself if possible, since PyMC prints these."""
+    lengths = [int(length.data) if isinstance(length, Constant) else length for length in shape]
+    if not any(isinstance(length, Variable) for length in lengths):
+        if isinstance(tensor, Constant):
+            return pt.constant(np.broadcast_to(tensor.data, lengths))
+        if static_shape(tensor) == tuple(lengths):
+            return tensor
+        if set(lengths) == {1}:
+            return tensor.dimshuffle(*["x"] * (len(lengths) - tensor.ndim), *range(tensor.ndim))
+    return pt.broadcast_to(tensor, shape)
 
 
 def sampled(X):
