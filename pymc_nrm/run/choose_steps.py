@@ -22,7 +22,7 @@ def continuous_without_step(model, steps):
 def learned_variables(model, kwargs):
     """Value variables without a step that a :class:`~pymc_nrm.LearnedGibbs` can draw, prior by prior."""
     rest = continuous_without_step(model, given_steps(kwargs))
-    priors = [[model.rvs_to_values[rv] for rv in one.variables] for one in learned_priors(model)]
+    priors = [[model.rvs_to_values[rv] for rv in prior.variables] for prior in learned_priors(model)]
     chosen = [variable for variables in priors if set(variables) <= set(rest) for variable in variables]
     # Options of NUTS ask for NUTS where there is nothing else that it could sample.
     return [] if len(chosen) == len(rest) and {"nuts", "target_accept"} & kwargs.keys() else chosen

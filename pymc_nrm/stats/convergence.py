@@ -149,9 +149,9 @@ def partition_convergence(
     Notes
     -----
     If ``max_z`` is well above ``expected_max_z``, chains disagree: the scores of pairs depend on each other, and the
-    largest of dependent normal scores is smaller than that of independent ones.  Scores are only asymptotically normal,
-    and the standard errors of slowly mixing chains are too small.  A small ``max_z`` does not prove convergence: the
-    check misses pairs that were not chosen, and clusters that no chain has found.
+    largest of dependent normal scores is smaller than the largest of independent scores.  Scores are only
+    asymptotically normal, and the standard errors of slowly mixing chains are too small.  A small ``max_z`` does not
+    prove convergence: the check misses pairs that were not chosen, and clusters that no chain has found.
 
     Examples
     --------

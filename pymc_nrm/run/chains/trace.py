@@ -31,7 +31,7 @@ class RunRecord(NamedTuple):
         """Rows of tuning and of draws, where there are any, by how names of their groups begin."""
         end = self.n_warmup_rows + self.n_draw_rows
         rows = {"warmup_": slice(0, self.n_warmup_rows), "": slice(self.n_warmup_rows, end)}
-        return {prefix: one for prefix, one in rows.items() if one.stop > one.start}
+        return {prefix: part for prefix, part in rows.items() if part.stop > part.start}
 
 
 def kept_row(iteration, n_tune, thin, keep_warmup):

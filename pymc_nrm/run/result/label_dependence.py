@@ -35,15 +35,15 @@ def changed_by_renaming(model, slots):
     for partition in partitions:
         known[partition] = Role("labels" if partition.ndim == 1 else "changed", partition)
         known |= {model[name]: Role("slots", partition) for name in slots.get(partition.name, [])}
-    own = {f"{rv.name}_{end}" for rv, kind in partitions.items() for end in kind.deterministics(rv)}
-    own |= {name for names in slots.values() for name in names}
-    found = {}
+    covered = {f"{rv.name}_{end}" for rv, kind in partitions.items() for end in kind.deterministics(rv)}
+    covered |= {name for names in slots.values() for name in names}
+    changed = {}
     for variable in model.deterministics:
-        for one in postorder(variable, lambda one: [] if one.owner is None else one.owner.inputs, known):
-            known[one] = _FREE if one.owner is None else _role(one.owner, [known[i] for i in one.owner.inputs])
-        if known[variable].kind != "free" and variable.name not in own:
-            found[variable.name] = known[variable].of.name
-    return found
+        for x in postorder(variable, lambda x: [] if x.owner is None else x.owner.inputs, known):
+            known[x] = _FREE if x.owner is None else _role(x.owner, [known[y] for y in x.owner.inputs])
+        if known[variable].kind != "free" and variable.name not in covered:
+            changed[variable.name] = known[variable].of.name
+    return changed
 
 
 def _role(node, roles):
@@ -82,30 +82,33 @@ def _of_elementwise(scalar_op, inputs, roles, changed):
             return _FREE
         is_whole = isinstance(scalar_op, Cast) and scalar_op.o_type.dtype.startswith("int")
         return roles[0] if is_whole or isinstance(scalar_op, Identity) else changed
-    # Along the axis of slots, what is combined with them must be the same for all slots.
+    # Along the axis of slots, other inputs must be the same for all slots.
     is_equivariant = all(
-        role.kind == "slots" or (role.kind == "free" and one.type.broadcastable[:1] in ((), (True,)))
-        for one, role in zip(inputs, roles, strict=True)
+        role.kind == "slots" or (role.kind == "free" and x.type.broadcastable[:1] in ((), (True,)))
+        for x, role in zip(inputs, roles, strict=True)
     )
     return Role("slots", changed.of) if is_equivariant else changed
 
 
 def _of_entries(role, index, roles, changed):
     """The role of some entries of a variable, given its own."""
-    rest = [
-        part for one in index[1:] for part in ([one.start, one.stop, one.step] if isinstance(one, slice) else [one])
-    ]
-    if any(roles.get(one, _FREE).kind != "free" for one in rest if one is not None):
+    others = [part for entry in index[1:] for part in _parts(entry)]
+    if any(roles.get(part, _FREE).kind != "free" for part in others):
         return changed
     first = roles.get(index[0], _FREE) if not isinstance(index[0], slice) else None
     if role.kind == "labels":
-        parts = [index[0]] if first is not None else [index[0].start, index[0].stop, index[0].step]
-        return role if all(roles.get(one, _FREE).kind == "free" for one in parts if one is not None) else changed
+        return role if all(roles.get(part, _FREE).kind == "free" for part in _parts(index[0])) else changed
     if first is None:
         # Several arrays apart from each other put their axes in front.
-        stays = index[0] == slice(None) and sum(not isinstance(one, slice) for one in index) < 2
+        stays = index[0] == slice(None) and sum(not isinstance(entry, slice) for entry in index) < 2
         return role if stays else changed
     return _FREE if first.kind == "labels" and role.kind == "slots" else changed
+
+
+def _parts(entry):
+    """The variables and numbers in an entry of an index."""
+    parts = [entry.start, entry.stop, entry.step] if isinstance(entry, slice) else [entry]
+    return [part for part in parts if part is not None]
 
 
 def slot_parameters(model, posterior):

@@ -134,22 +134,22 @@ def add_densities(idata, model, kept, progressbar):
     if kept.log_prior:
         names = None if kept.log_prior is True else kept.log_prior
         pm.stats.compute_log_prior(idata, var_names=names, model=model, progressbar=False)
-    names = rest = list(kept.log_likelihood)
+    names = others = list(kept.log_likelihood)
     for partition in partitions_of(model):
         uses = {rv.name for rv in (*mixtures_of(model, partition), *other_uses(model, partition))}
         if uses.isdisjoint(names):
             continue
-        rest = [name for name in rest if name not in uses]
+        others = [name for name in others if name not in uses]
         try:
             compute_log_likelihood(idata, model, var_name=partition.name, progressbar=progressbar)
         except (NotImplementedError, TypeError, ValueError) as error:
             _log.warning(f"log_likelihood of idata_kwargs: none for the items of {partition.name!r}, since {error}")
-    if rest:
-        own = pm.stats.compute_log_likelihood(
-            idata, var_names=rest, extend_inferencedata=False, model=model, progressbar=progressbar
+    if others:
+        values = pm.stats.compute_log_likelihood(
+            idata, var_names=others, extend_inferencedata=False, model=model, progressbar=progressbar
         )
-        found = idata["log_likelihood"].to_dataset() if "log_likelihood" in idata.children else xr.Dataset()
-        idata["log_likelihood"] = xr.DataTree(found.merge(own, combine_attrs="drop_conflicts"))
+        of_items = idata["log_likelihood"].to_dataset() if "log_likelihood" in idata.children else xr.Dataset()
+        idata["log_likelihood"] = xr.DataTree(of_items.merge(values, combine_attrs="drop_conflicts"))
 
 
 _NAMES = (CLUSTER_COUNTS, CLUSTER_SUMS, FOLLOWED_LABELS)
