@@ -1,4 +1,4 @@
-"""A line about compilation, which a first run waits for, work beside it, processors for both, options of PyTensor."""
+"""Log line for a compilation that a first run waits for, work beside it, processors for both, options of PyTensor."""
 
 import contextlib
 import logging
@@ -16,19 +16,19 @@ _log = logging.getLogger("pymc.nrm_compilation")
 # Shorter compilation needs no line.
 SECONDS_BEFORE_LINE = 2.0
 
-# What can be done in another process while this one compiles: pairs of a name and a function, see
+# Work for another process while this one compiles: pairs of a name and a function, see
 # with_work_beside_compilation.
 _work_beside = []
-# Whether a line on the terminal shows the seconds that compilation takes.
+# Whether a line on the terminal shows the elapsed seconds of compilation.
 _shows_seconds = True
 
 
 @contextlib.contextmanager
 def announced_compilation(step, families, elapsed=contextlib.nullcontext):
-    """Log one line if kernels are compiled for longer than two seconds, and enter ``elapsed(title)``, which shows how
-    long; loading them from the cache takes less.
+    """Log one line if kernels take longer than two seconds to compile, and enter ``elapsed(title)``, which shows the
+    elapsed seconds; loading kernels from the cache takes less.
 
-    Work that can be done beside is started then and has ended when the context is left.
+    Work beside it starts then, and has ended when the context exits.
     """
     names = " and ".join(sorted({family.__name__ for family in families}))
     title = f"{step} for {names}" if names else step
@@ -36,7 +36,7 @@ def announced_compilation(step, families, elapsed=contextlib.nullcontext):
     from numba.core import event
 
     class Announcement(event.Listener):
-        """Numba compiles parts of a kernel one by one, so there is an event every second or so."""
+        """Numba compiles the parts of a kernel one by one, so there is an event every second or so."""
 
         def __init__(self):
             self.first = None
@@ -76,7 +76,7 @@ def with_work_beside_compilation(name, start):
 
 @contextlib.contextmanager
 def without_announcements(quiet=True, progressbar=True):
-    """Log no such line if ``quiet``, and show no seconds without a progress bar."""
+    """Log no line about compilation if ``quiet``, and show no seconds without a progress bar."""
     global _shows_seconds
     level, shown = _log.level, _shows_seconds
     if quiet:
@@ -90,7 +90,7 @@ def without_announcements(quiet=True, progressbar=True):
 
 
 class _FastMathematics:
-    """Off while there is a run: the first of several threads switches it off, and the last one on again."""
+    """Off during a run: the first of several threads switches it off, and the last switches it on again."""
 
     lock = threading.Lock()
     n_runs = 0
@@ -99,9 +99,10 @@ class _FastMathematics:
 
 @contextlib.contextmanager
 def same_bits_in_every_process():
-    """Compile functions of PyTensor without fast mathematics, also in processes that are started here.
+    """Compile functions of PyTensor without fast mathematics, also in processes started in this context.
 
-    With it, a function has other last bits in the process that compiles it than in those that load it from the cache.
+    With fast mathematics, the last bits of results differ between the process that compiles a function and processes
+    that load it from the cache.
     """
     with _FastMathematics.lock:
         if _FastMathematics.n_runs == 0:
@@ -134,5 +135,5 @@ def _environment(name, value):
 
 
 def usable_cores():
-    """Number of processors that this process may use; PyMC counts only half of those of the machine."""
+    """Number of processors that this process may use; PyMC counts only half of the processors of the machine."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -1,8 +1,8 @@
 """Functions that dispatch on the type of their first argument, and compiled kernels whose disk cache cannot go stale.
 
-A measure or a family is a ``NamedTuple`` of its hyperparameters, whose methods say what it does.  A function made with
-:func:`generic` calls the method of its name, chosen in Python at run time and in numba at compile time.  A function
-made with :func:`kernel` is compiled by numba, and its machine code is kept on disk.
+A measure or a family is a ``NamedTuple`` of its hyperparameters, whose methods define its behaviour.  A function made
+with :func:`generic` calls the method of the same name, chosen in Python at run time and in numba at compile time.  A
+function made with :func:`kernel` is compiled by numba, and its machine code is kept on disk.
 """
 
 import functools
@@ -41,7 +41,7 @@ class Generic:
         return self.dispatch(type(first))(first, *rest, **named)
 
     def dispatch(self, cls: type) -> Callable[..., Any]:
-        """The implementation for a type: that of the first class in its method resolution order that has one."""
+        """The implementation for a type: the first one among the classes of its method resolution order."""
         if cls not in self._found:
             self._found[cls] = next(found for one in cls.__mro__ if (found := self._own(one)) is not None)
         return self._found[cls]
@@ -51,9 +51,9 @@ class Generic:
         return method if isinstance(method, types.FunctionType) else self.registry.get(cls)
 
     def register(self, cls: type) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-        """Decorator that adds the implementation for a type from outside of its class."""
+        """Decorator that adds the implementation for a type from outside its class."""
         if isinstance(vars(cls).get(self.__name__), types.FunctionType):
-            raise TypeError(f"{cls.__name__} has a method {self.__name__}, so that no other can be registered")
+            raise TypeError(f"{cls.__name__} already has a method {self.__name__}; another cannot be registered")
 
         def add(implementation):
             self.registry[cls] = implementation
@@ -72,9 +72,9 @@ def generic(
 ) -> Any:
     """Make a function that dispatches on the ``NamedTuple`` type of its first argument.
 
-    The implementation for a type is its method of the same name, or what ``@name.register(SomeType)`` adds from
-    outside; the decorated body is the default.  A call works from Python and from inside any :func:`kernel`, where the
-    choice is made at compile time and costs nothing.
+    The implementation for a type is its method of the same name, or the function that ``@name.register(SomeType)`` adds
+    from outside; the decorated body is the default.  Calls work from Python and from any :func:`kernel`, where the
+    implementation is chosen at compile time at no cost.
 
     Parameters
     ----------
@@ -141,7 +141,7 @@ def _implements(cls, function):
 def describe_fields[T](hyperparameters: Mapping[str, Any], **attributes: Any) -> Callable[[type[T]], type[T]]:
     """Decorator that describes the fields of a ``NamedTuple`` and sets further class attributes.
 
-    Type checkers would take an assignment in the body of a ``NamedTuple`` for a field, an argument of its constructor.
+    Type checkers would read an assignment in the body of a ``NamedTuple`` as a field, an argument of its constructor.
     """
 
     def describe(cls):
@@ -163,7 +163,7 @@ _preparing = threading.RLock()
 
 
 def numba_extension(register):
-    """Decorator for a function that extends numba, for example by an intrinsic; it is called once numba is imported."""
+    """Decorator for a function that extends numba, for example by an intrinsic; it runs once numba is imported."""
     _extensions.append(register)
     if _numba_is_ready:
         register()
@@ -184,9 +184,9 @@ def _overload(dispatcher):
 
 
 def prepare_numba():
-    """Tell numba about generic functions, extensions and kernels that call kernels; do this once."""
+    """Register generic functions, extensions and kernels that call kernels with numba; do this once."""
     global _numba_is_ready
-    # Kernels may be called first in several threads.
+    # Several threads may call kernels for the first time.
     with _preparing:
         if _numba_is_ready:
             return
@@ -208,9 +208,9 @@ class Kernel:
     ----------
     function : callable
     exact : bool
-        Whether every operation rounds as it is written, without contraction and reassociation.
+        Whether every operation rounds as written, without contraction and reassociation.
     inner_loop : bool
-        Whether to optimise it before it becomes part of another kernel, wherever it is.
+        Whether to optimise it before it becomes part of another kernel, in any module.
     threaded : bool
         Whether calls from Python release its lock.
     """
@@ -234,9 +234,9 @@ class Kernel:
     def part(self):
         """The numba dispatcher for calls from other kernels.
 
-        Numba optimises and translates every function together with all that it calls, so that a function counts again
-        for each kernel on the way up to the one that Python calls.  Parts need neither machine code nor wrappers for
-        calls from Python; those of ``layers.COMPOSED`` are optimised only as parts of what calls them.
+        Numba optimises and translates every function together with everything it calls, so a function counts again for
+        each kernel up to the one that Python calls.  Parts need neither machine code nor wrappers for calls from
+        Python; parts in ``layers.COMPOSED`` are optimised only within their callers.
         """
         if are_known():
             classes = compilers()
@@ -275,17 +275,17 @@ def kernel(function: Callable[..., Any] | None = None, *, inner_loop: bool = Fal
     """Compile a function with numba and keep the machine code on disk.
 
     Numba's own cache looks only at the file of the function.  The key used here also covers every source file of this
-    package that the function can call and, for types and kernels defined elsewhere, what their implementations reach
-    (``kernel_cache.function_fingerprint``).  Outdated machine code is therefore never loaded, whatever is edited or
-    upgraded.  If the disk is full, read-only or damaged, every process compiles the function, after a warning.
+    package that the function can call and, for types and kernels defined elsewhere, everything their implementations
+    reach (``kernel_cache.function_fingerprint``).  Outdated machine code is therefore never loaded, whatever is edited
+    or upgraded.  If the disk is full, read-only or damaged, every process compiles the function, after a warning.
 
     Parameters
     ----------
     function : callable
         Function in the subset of Python that numba compiles.
     inner_loop : bool
-        Whether most time is spent in its own loops.  Kernels of the parts ``layers.COMPOSED`` that only become part of
-        other kernels are otherwise not optimised by themselves, which halves the time of compilation.
+        Whether the function spends most of its time in its own loops.  Other kernels of the parts ``layers.COMPOSED``
+        that only become part of other kernels are not optimised by themselves, which halves the time of compilation.
     threaded : bool
         Whether a call from Python releases its lock, so that threads run side by side; Ctrl-C waits for its end.
 
@@ -316,14 +316,14 @@ def exact_kernel(function: Callable[..., Any]) -> Kernel:
 
 
 def precompile(compiled: Kernel, *arguments: Any) -> None:
-    """Compile a kernel for the types of the given arguments, or load it from the cache, but do not run it.
+    """Compile a kernel for the types of the arguments, or load it from the cache, without running it.
 
     Parameters
     ----------
     compiled : Kernel
         A function made with :func:`kernel`.
     *arguments
-        Values of the types that later calls will have.
+        Values with the types of later calls.
 
     Examples
     --------

@@ -5,7 +5,7 @@ import _thread
 import signal
 import threading
 
-# Functions that numba and llvmlite call from machine code: an error in them is lost, or becomes another one.
+# Functions that numba and llvmlite call from machine code: an error in them is lost, or becomes another error.
 _CALLED_BACK = frozenset({"_numba_unpickle", "_raw_object_cache_notify", "_raw_object_cache_getbuffer"})
 _SECONDS_TO_WAIT = 0.005
 
@@ -27,21 +27,21 @@ def call_again_later():
 
 
 class Interrupted:
-    """Whether Ctrl-C has come in this run; PyMC itself would go on with the next chain of the same process."""
+    """Whether Ctrl-C has come in this run; PyMC itself would continue with the next chain of the same process."""
 
     came = False
 
 
 class _Interrupt:
-    """What our handler of SIGINT knows about the call that it protects; only the main thread has one."""
+    """State of our SIGINT handler for the call that it protects; only the main thread has one."""
 
-    handler = None  # the one that it replaces
+    handler = None  # the replaced handler
     in_call = False
     came = False
 
 
 def _hold(signum, frame):
-    """Remember SIGINT for later where an error would do harm; elsewhere call the replaced handler."""
+    """Hold SIGINT where an error would do harm; elsewhere call the replaced handler."""
     if _Interrupt.in_call:
         if frame.f_code is _CALL:
             # `check_signals` is asking, or the call is over.
@@ -56,10 +56,10 @@ def _hold(signum, frame):
 
 
 def call_with_late_interrupts(function, arguments):
-    """Call a compiled function, and hold back a SIGINT that comes while its arguments or results are converted.
+    """Call a compiled function, and hold a SIGINT that comes while its arguments or results are converted.
 
-    Numba converts tuples and generators with Python code, and that is where Python looks for signals.  A
-    KeyboardInterrupt at that point leaves both a result and an error, or null pointers in nested tuples.
+    Numba converts tuples and generators with Python code, where Python checks for signals.  A KeyboardInterrupt at that
+    point leaves both a result and an error, or null pointers in nested tuples.
     """
     handler = _signal.getsignal(signal.SIGINT)
     # A handler is a number if it is a default of the system, and None if it was not installed from Python.
@@ -80,7 +80,7 @@ def call_with_late_interrupts(function, arguments):
         try:
             _signal.signal(_SIGINT, handler)
         finally:
-            # If another signal ends this block, the one that was held must not come out of a later call.
+            # If another signal ends this block, the held signal must not come out of a later call.
             came, _Interrupt.came = _Interrupt.came, False
         if came:
             handler(_SIGINT, None)
@@ -93,12 +93,12 @@ _SIGINT = int(signal.SIGINT)
 def check_signals():
     """Let Python handle signals in the middle of a long kernel, which ends if a handler raises an error.
 
-    The memory of arrays that the kernel has allocated is then lost, so large arrays should be arguments.
+    The arrays that the kernel has allocated are then leaked, so large arrays should be arguments.
     """
 
 
 def compile_check_signals():
-    """Tell numba what :func:`check_signals` is in a kernel."""
+    """Define :func:`check_signals` for numba."""
     from llvmlite import ir
     from numba.core import cgutils, types
     from numba.extending import intrinsic, overload

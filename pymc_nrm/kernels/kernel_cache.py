@@ -26,7 +26,7 @@ _INSTALLED = [pathlib.Path(sysconfig.get_path(name)) for name in ("stdlib", "pla
 
 
 def layer_of(path):
-    """Name of the folder or module directly below the package that a file belongs to; None for files elsewhere."""
+    """Name of the folder or module directly below the package that contains a file; None for files elsewhere."""
     root = pathlib.Path(__file__).parents[1]
     path = pathlib.Path(path)
     return path.relative_to(root).with_suffix("").parts[0] if path.is_relative_to(root) else None
@@ -53,31 +53,31 @@ def source_fingerprint(layer=None):
 
 
 def class_fingerprint(cls):
-    """Hash of the implementations registered for a type, and of what :func:`function_fingerprint` says they reach."""
+    """Hash of the implementations registered for a type, and of everything they reach."""
     name = f"{cls.__module__}.{cls.__qualname__}"
     return _fingerprint([name, *(dispatcher.dispatch(cls) for dispatcher in dispatchers)], cls.__module__)
 
 
 def function_fingerprint(function):
-    """Hash of the code of a function and of all that it reaches by name, through any number of other functions.
+    """Hash of the code of a function and of everything it reaches by name, through any number of other functions.
 
     The hash covers functions, kernels, methods of classes, modules and their attributes, closures, default values and
     constants (numbers, strings, tuples, arrays, members of enumerations), and the files of functions and modules.  For
-    the standard library and for installed packages, except the function's own, it covers only the version.  It leaves
-    out the content of lists, dictionaries and other objects, which kernels cannot read.
+    the standard library and for installed packages, except the function's own, it covers only the version.  It omits
+    the content of lists, dictionaries and other objects, which kernels cannot read.
     """
     return _fingerprint([function], inspect.unwrap(function).__module__)
 
 
 def _fingerprint(values, module):
-    """Hash of values and what they reach; of installed packages, only the one that ``module`` belongs to is read."""
+    """Hash of values and everything they reach; only the installed package of ``module`` is read."""
     digest, own, seen, waiting = hashlib.sha256(), module.partition(".")[0], {}, list(values)
     while waiting:
         value = waiting.pop()
         if id(value) in seen:
             continue
         if not isinstance(value, _CONSTANTS):
-            # Functions may reach themselves.  Values kept here stay alive, so that no other value gets their id.
+            # Functions may reach themselves.  Values kept here stay alive, so no other value gets their id.
             seen[id(value)] = value
         token, further = _describe(value, own)
         digest.update(len(token).to_bytes(8, "big") + token)
@@ -86,7 +86,7 @@ def _fingerprint(values, module):
 
 
 def _describe(value, own):
-    """Bytes that stand for a value itself, and the values that it reaches."""
+    """Bytes that represent a value itself, and the values that it reaches."""
     inner = (getattr(value, "__wrapped__", None) or getattr(value, "py_func", None)) if callable(value) else None
     if isinstance(value, types.ModuleType | types.FunctionType | type) or inner is not None:
         module = value.__name__ if isinstance(value, types.ModuleType) else value.__module__
@@ -96,7 +96,7 @@ def _describe(value, own):
             return name + _version(module or ""), []
         token = name + (file.read_bytes() if file is not None and file.is_file() else b"")
         further = [] if inner is None else [inner]
-        # What is registered for a generic function, or one made by `singledispatch`, counts as well.
+        # Implementations registered for a generic function, or with `singledispatch`, count as well.
         further += getattr(value, "registry", {}).values()
         if isinstance(value, types.FunctionType):
             token += _code_bytes(value.__code__)
@@ -160,7 +160,7 @@ def _version(module):
 
 
 def _code_bytes(code):
-    """Bytes that stand for a code object."""
+    """Bytes that represent a code object."""
     constants = [_code_bytes(c) if inspect.iscode(c) else _constant_bytes(c) for c in code.co_consts]
     return b"".join([code.co_code, repr(code.co_names).encode(), *constants])
 
@@ -179,13 +179,13 @@ def attach_cache(dispatcher, suffix):
     except (OSError, RuntimeError) as error:
         _warn_once(
             "cannot be written",
-            f"Compiled kernels cannot be kept ({error}), so every process compiles them again, which may take "
-            "minutes. Set the environment variable NUMBA_CACHE_DIR to a folder that can be written",
+            f"The cache of compiled kernels cannot be written ({error}), so every process compiles them again, which "
+            "may take minutes. Set the environment variable NUMBA_CACHE_DIR to a writable folder",
         )
 
 
 def _warn_once(what, message):
-    # A problem of one kernel is a problem of all, but each has a different message.
+    # A problem of one kernel is a problem of all kernels, but each has a different message.
     if what not in _said:
         _said.add(what)
         warnings.warn(message, RuntimeWarning, stacklevel=2)
@@ -204,7 +204,7 @@ def _cache_class():
         """An index of keys, and one file per key with a hash, the key and its machine code.
 
         Numba itself writes the index first, and reuses the file numbers of an outdated index.  After a full disk, or
-        with two processes writing at once, its index could name machine code of something else.
+        with two processes writing at once, its index could name the machine code of another function.
         """
 
         def save(self, key, data):
@@ -229,7 +229,7 @@ def _cache_class():
         def _load_index(self):
             try:
                 return super()._load_index()
-            except (ImportError, AttributeError):  # another version of this package, whose classes were elsewhere
+            except (ImportError, AttributeError):  # another version of this package, with classes in other modules
                 return {}
             except Exception as error:  # unpickling of a damaged file may raise anything
                 _warn_of_damage(self._index_path, error)
@@ -265,7 +265,7 @@ def _cache_class():
             try:
                 self._choose_file(sig)
                 return super().load_overload(sig, target_context)
-            except Exception as error:  # whatever it is, the kernel can still be compiled
+            except Exception as error:  # whatever the error, the kernel can still be compiled
                 _warn_of_damage(self._cache_path, error)
                 return None
 
@@ -276,8 +276,8 @@ def _cache_class():
             except Exception as error:
                 _warn_once(
                     "cannot be written",
-                    f"Compiled kernels cannot be kept in {self._cache_path} ({error}), so every process compiles "
-                    "them again, which may take minutes. Make room there, or set the environment variable "
+                    f"Compiled kernels cannot be written to {self._cache_path} ({error}), so every process compiles "
+                    "them again, which may take minutes. Free disk space, or set the environment variable "
                     "NUMBA_CACHE_DIR to another folder",
                 )
 
@@ -296,7 +296,7 @@ def _warn_of_damage(path, error):
     _warn_once(
         "is damaged",
         f"A file of compiled kernels cannot be read ({path}: {error!r}); the kernel is compiled and written again. If "
-        "this happens again, delete the folder, or set the environment variable NUMBA_CACHE_DIR to another one",
+        "this happens again, delete the folder, or set the environment variable NUMBA_CACHE_DIR to another folder",
     )
 
 

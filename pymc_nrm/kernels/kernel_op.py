@@ -14,7 +14,7 @@ from pymc_nrm.kernels.kernel_cache import function_fingerprint, layer_of, source
 
 class KernelOp(Op):
     """Base class of operations that call one kernel; subclasses define ``kernel``, ``make_node``, ``pullback`` if there
-    are derivatives, and ``constant``, the places of inputs in which there are none.
+    are derivatives, and ``constant``, the positions of inputs without derivatives.
 
     The kernel takes arrays, with scalars as arrays without dimensions, and returns an array or a tuple of arrays.
     """
@@ -43,7 +43,7 @@ class KernelOp(Op):
         return source, {"compiled": type(self).kernel.dispatcher}
 
     def fingerprint(self):
-        """What changes with the code that this function calls."""
+        """Text that changes with the code that this function calls."""
         function = type(self).kernel.dispatcher.py_func
         layer = layer_of(function.__code__.co_filename)
         return source_fingerprint(layer) if layer else source_fingerprint() + function_fingerprint(function)
@@ -56,9 +56,9 @@ class KernelOp(Op):
 
 
 def symbolic_pullback(function, inputs, cotangents, constant=()):
-    """Cotangents of the inputs of an operation, from a symbolic function that computes the same.
+    """Cotangents of the inputs of an operation, from an equivalent symbolic function.
 
-    Second derivatives, which samplers do not need, are thus those of a graph.
+    Second derivatives, which samplers do not need, then come from a graph.
     """
     # Inputs may depend on each other; partial derivatives need variables that do not.
     fresh = [variable.type() for variable in inputs]

@@ -28,8 +28,8 @@ def whole_lanes(n):
 def log_above_one(x):
     """Natural logarithm of a finite number of at least 1, without branches, to about one unit in the last place.
 
-    It writes ``x = 2^e m`` with m in sqrt(1/2) .. sqrt(2), and sums the series of ``log m = 2 artanh(s)`` with
-    ``s = (m - 1) / (m + 1)``, where s^2 is below 0.03.  The series is split into parts that need not wait for each
+    With ``x = 2^e m`` and m in sqrt(1/2) .. sqrt(2), it sums the series of ``log m = 2 artanh(s)``, where
+    ``s = (m - 1) / (m + 1)`` and s^2 is below 0.03.  The series is split into parts that need not wait for each
     other.
     """
     bits = np.float64(x).view(np.int64)
@@ -55,7 +55,7 @@ def log_positive(x):
 def exp_within(x):
     """Exponential of a number in -700 .. 700, without branches, to a relative error of 1e-13, or 1e-14 near zero.
 
-    It writes ``exp x = 2^n exp r`` with r within log(2) / 2 of zero.
+    With ``exp x = 2^n exp r``, r is within log(2) / 2 of zero.
     """
     n = np.floor(x * 1.4426950408889634 + 0.5)
     r = (x - n * _LN2_HIGH) - n * _LN2_LOW
@@ -84,7 +84,7 @@ def squared_lengths(panel, x, n_blocks, out):
 
 
 def squared_lengths_of_items(factor, x, out):
-    """The same of LANES items, x (d, LANES), and one cluster, factor (n_rows,), in place."""
+    """:func:`squared_lengths` of LANES items, x (d, LANES), and one cluster, factor (n_rows,), in place."""
     row = 0
     out.fill(0.0)
     for i in range(len(x)):
@@ -94,7 +94,7 @@ def squared_lengths_of_items(factor, x, out):
 
 @numba_extension
 def _compile_squared_lengths():
-    # Compilers do not vectorise these sums by themselves: as plain loops they take three to five times as long.
+    # Compilers do not vectorise these sums: plain loops take three to five times as long.
     from llvmlite import ir
     from numba.core import cgutils, types
     from numba.extending import intrinsic, overload
@@ -107,7 +107,7 @@ def _compile_squared_lengths():
         return builder.bitcast(array.data, lanes.as_pointer())
 
     def emit_lengths(builder, d, row, factor, value, total):
-        """Add the squared length to ``total``: ``factor(index)`` and ``value(j)`` give lanes of W or b, and of x."""
+        """Add the squared length to ``total``: ``factor(index)`` and ``value(j)`` return lanes of W or b, and of x."""
         y, one = cgutils.alloca_once(builder, lanes), ir.Constant(whole, 1)
 
         def add_product(target, a, b):

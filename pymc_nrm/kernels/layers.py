@@ -26,13 +26,13 @@ IMPORTS = {
 # Kernels call nothing in these parts, so editing a message there recompiles nothing.
 WITHOUT_KERNELS = frozenset({"common", "steps"})
 
-# Kernels of these modules are optimised only as parts of what calls them: kernels that Python calls, inner loops, and
+# Kernels of these modules are optimised only within their callers: kernels that Python calls, inner loops, and
 # implementations of generic functions.
 COMPOSED = tuple(f"pymc_nrm.{name}." for name in ("measures", "families", "partitions", "moves", "published"))
 
 
 def kernel_layers(layer):
-    """The part, and all with kernels that it imports, directly or indirectly: code that may get into its kernels."""
+    """The part, and all parts with kernels that it imports, directly or indirectly: code that may enter its kernels."""
     found = {layer}
     for name in reversed(IMPORTS):
         if name in found:

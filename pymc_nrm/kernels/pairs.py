@@ -36,14 +36,14 @@ def _compile_fused_multiply_add():
 
 @exact_kernel
 def split_at(x, large):
-    """Split a number below 2^51 g into a multiple of g, a power of two, and the exact rest; ``large`` is 1.5 2^52 g."""
+    """Split a number below 2^51 g into a multiple of g, a power of two, and the remainder; ``large`` is 1.5 2^52 g."""
     high = (x + large) - large
     return high, x - high
 
 
 @exact_kernel
 def split_product(a, b, large):
-    """Split a product as :func:`split_at` does; the low part is the double nearest to the rest."""
+    """Split a product as in :func:`split_at`; the low part is the double nearest to the remainder."""
     high = (a * b + large) - large
     return high, fused_multiply_add(a, b, -high)
 

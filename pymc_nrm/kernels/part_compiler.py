@@ -1,4 +1,4 @@
-"""Names of numba beyond its documented interface, and a compiler of kernels as parts of others that uses them."""
+"""Undocumented names of numba, and a compiler that uses them to compile kernels as parts of others."""
 
 import contextlib
 import functools
@@ -7,7 +7,7 @@ import importlib
 import warnings
 from types import SimpleNamespace
 
-# The first and the last version with which the tests of kernels, of their cache, and of their laws were run.
+# First and last version of numba with which the tests of kernels, their cache, and their distributions were run.
 FIRST, LAST = (0, 61), (0, 68)
 
 CACHE = {
@@ -55,7 +55,7 @@ def lacking_names(used):
 
 @functools.cache
 def are_known():
-    """Whether the installed numba is a version whose internals are known; if not, warn once."""
+    """Whether the installed numba is a version with known internals; if not, warn once."""
     import numba
 
     version = tuple(int(part) for part in numba.__version__.split(".")[:2])
@@ -63,7 +63,7 @@ def are_known():
     if FIRST <= version <= LAST and not lacking:
         return True
     tried = " to ".join(".".join(map(str, one)) for one in (FIRST, LAST))
-    reason = f"lacks {', '.join(lacking)}" if lacking else f"is not among the versions that were tried, {tried}"
+    reason = f"lacks {', '.join(lacking)}" if lacking else f"is not among the tested versions, {tried}"
     cache = "are not kept on disk" if lacking_names(CACHE) else "are kept on disk as usual"
     warnings.warn(
         f"numba {numba.__version__} {reason}. Kernels are compiled by numba's own compiler, which takes longer, and "
@@ -78,8 +78,8 @@ def are_known():
 def compilers():
     """Subclasses of numba's classes, made when numba is first needed.
 
-    Numba translates each function into intermediate code, links in what it calls, optimises all of this, and generates
-    machine code::
+    Numba translates each function into intermediate code, links the functions it calls, optimises the result, and
+    generates machine code::
 
         whole  --->  intermediate code  --->  optimised  --->  machine code
                            ^ linked into
@@ -97,12 +97,12 @@ def compilers():
     from numba.core.targetconfig import ConfigStack
 
     def share_callees():
-        # Numba compiles what is called again for callers with other flags, which need not agree on wrappers.
+        # Numba recompiles a callee for callers with other flags, which need not agree on wrappers.
         flags = ConfigStack().top()
         flags.no_cpython_wrapper, flags.no_cfunc_wrapper = True, False
 
     class PartLibrary(JITCodeLibrary):
-        """Intermediate code that the engine for machine code never sees."""
+        """Intermediate code that the engine for machine code never receives."""
 
         optimises = True
 
@@ -127,7 +127,7 @@ def compilers():
             return library
 
     def entry_point(library, description, environment):
-        # Callers name the function by this object; the machine code behind it is null.
+        # Callers name the function by this object; its machine code is null.
         name = description.qualname.split(".")[-1]
         return _dynfunc.make_function(description.lookup_module(), name, "", 0, environment, (library,))
 
@@ -198,7 +198,7 @@ def compilers():
 
 @contextlib.contextmanager
 def _garbage_collection_paused():
-    """Collect no garbage, which would take a tenth of the time of compilation."""
+    """Pause garbage collection, which would take a tenth of the time of compilation."""
     was_enabled = gc.isenabled()
     gc.disable()
     try:

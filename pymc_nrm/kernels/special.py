@@ -103,13 +103,13 @@ def draw_gamma(rng, shape):
     return rng.standard_gamma(shape) if shape >= 0.0 else math.nan
 
 
-# Variances of prior draws of tiny shapes overflow; items have no density under them that doubles hold, in either case.
+# Variances of prior draws of tiny shapes overflow; in either case doubles cannot hold a density of items under them.
 _LARGEST_VARIANCE = 1e300
 
 
 @kernel
 def draw_variance(rng, shape, scale):
-    """Draw an inverse gamma variable; what is above 1e300 is 1e300."""
+    """Draw an inverse gamma variable, at most 1e300."""
     variance = scale / draw_gamma(rng, shape)
     return _LARGEST_VARIANCE if variance > _LARGEST_VARIANCE else variance
 
@@ -123,9 +123,9 @@ def draw_log_gamma(rng, shape):
 
 @kernel
 def draw_beta(rng, a, b):
-    """Draw a beta variable x; return x and 1 - x, both with all their digits."""
+    """Draw a beta variable x; return x and 1 - x, both to full precision."""
     if max(a, b) < 1e-290:
-        # The variable is 0 or 1 to all digits; the logarithms of gamma variables must not overflow.
+        # The variable is 0 or 1 to full precision; the logarithms of gamma variables must not overflow.
         a, b = 1e10 * a, 1e10 * b
     log_x, log_y = draw_log_gamma(rng, a), draw_log_gamma(rng, b)
     return 1.0 / (1.0 + math.exp(log_y - log_x)), 1.0 / (1.0 + math.exp(log_x - log_y))
@@ -141,7 +141,7 @@ def draw_probability(rng, a, b):
 @kernel
 def index_at(weights, n, threshold):
     """The first of n indices up to which weights sum to more than a threshold, a uniform variable times their sum. If a
-    weight is NaN or infinite, the index is arbitrary, for proposals that are then rejected.
+    weight is NaN or infinite, the index is arbitrary; such proposals are then rejected.
     """
     chosen = n - 1
     for k in range(n):
@@ -164,7 +164,7 @@ def draw_index(rng, weights):
 
 @kernel
 def exponentiate(values, n):
-    """Replace n values by their exponentials, divided by the largest of these; return the largest value and the sum."""
+    """Replace n values by their exponentials divided by the largest one; return the largest value and the sum."""
     largest, total = values[0], 0.0
     for k in range(1, n):
         largest = max(largest, values[k])
@@ -180,13 +180,13 @@ def draw_categorical(rng, log_weights):
     weights = log_weights.copy()
     _, total = exponentiate(weights, weights.shape[0])
     if not 0.0 < total < math.inf:
-        raise ValueError("log weights must be less than infinity, not NaN, and at least one more than -infinity")
+        raise ValueError("log weights must be below infinity, not NaN, and at least one above -infinity")
     return draw_index(rng, weights)
 
 
 @kernel
 def cholesky_update(L, x):
-    """Turn the Cholesky factor of ``A`` into that of ``A + x x'``, in place. Shapes: ``L`` (d, d), ``x`` (d,)."""
+    """Update the Cholesky factor of ``A`` to ``A + x x'``, in place. Shapes: ``L`` (d, d), ``x`` (d,)."""
     d = x.shape[0]
     for k in range(d):
         diagonal = math.hypot(L[k, k], x[k])

@@ -211,7 +211,7 @@ def test_names_that_numba_lacks_are_named():
     ("change", "hits", "message"),
     [
         ("", ["0", "1"], None),
-        ("numba_internals.LAST = (0, 60)", ["0"], "is not among the versions that were tried, 0.61 to 0.60"),
+        ("numba_internals.LAST = (0, 60)", ["0"], "is not among the tested versions, 0.61 to 0.60"),
         (
             "numba_internals.COMPILER['numba.core.compiler']['Compiler'] = ('_compile_wood',)",
             ["0", "1"],
