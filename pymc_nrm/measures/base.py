@@ -1,26 +1,26 @@
-"""What a measure must define: its hyperparameters, and the functions that models and samplers call.
+"""The interface of measures: hyperparameters, and the functions that models and samplers call.
 
 A measure is a prior over partitions.  It is a ``NamedTuple`` of scalar hyperparameters, described by
 :func:`random_measure`, and registers an implementation for each function below.  Fields are numbers, tensors or random
 variables in a model, and floats in kernels.
 
-Samplers need a law that is a product over clusters.  A measure therefore has an auxiliary variable u, given which the
-joint density of a partition of n items and of u is ``exp(t(n, u)) prod_c exp(moment[n_c])``.  :func:`weights` returns
-the table ``moment``, :func:`log_joint_term` returns t, and :func:`draw_log_auxiliary` draws u given the partition.  The
-law of u may depend on n and on the number of clusters, but not on their sizes.  The prior is therefore of Gibbs type
-(Gnedin & Pitman 2006; De Blasi et al. 2015).  Each measure decides what u stands for: for normalized random measures it
-is the variable of James, Lijoi & Prünster (2009).  Others need no Levy intensity.  All functions take or return its
-logarithm, since u itself may overflow.
+Samplers need a distribution that is a product over clusters.  A measure therefore has an auxiliary variable u, given
+which the joint density of a partition of n items and of u is ``exp(t(n, u)) prod_c exp(moment[n_c])``.
+:func:`weights` returns the table ``moment``, :func:`log_joint_term` returns t, and :func:`draw_log_auxiliary` draws u
+given the partition.  The distribution of u may depend on n and on the number of clusters, but not on cluster sizes.
+The prior is therefore of Gibbs type (Gnedin & Pitman 2006; De Blasi et al. 2015).  Each measure defines its own u: for
+normalized random measures it is the variable of James, Lijoi & Prünster (2009).  Others need no Levy intensity.  All
+functions take or return the logarithm of u, since u itself may overflow.
 
 A normalized random measure is a homogeneous completely random measure divided by its total mass.  If rho is its Levy
 intensity, the Laplace exponent is ``psi(u) = int (1 - exp(-u w)) rho(dw)``, the tilted moments are ``kappa(m, u) = int
 w^m exp(-u w) rho(dw)``, and the joint density of a partition of n items and of u is ``u^(n-1) exp(-psi(u)) / Gamma(n)
-prod_c kappa(n_c, u)`` (ibid., eq. 7 and 8).  If rho is of finite activity, there may be no atom; it is meant given that
-there is one, and the density is divided by ``1 - exp(-psi(inf))``, where psi(inf) is the mass of rho.
+prod_c kappa(n_c, u)`` (ibid., eq. 7 and 8).  If rho has finite activity, there may be no atom; the prior is conditional
+on at least one atom, and the density is divided by ``1 - exp(-psi(inf))``, where psi(inf) is the mass of rho.
 
 Tables of weights are in units of ``1 / (1 + u)``: ``moment[m] = log kappa'(m, u)`` with ``kappa'(m, u) = (1 + u)^m
 kappa(m, u)``, and ``log_joint_term`` is ``(n - 1) log u - n log(1 + u) - psi(u) - log Gamma(n)``.  This moves the
-factor ``(1 + u)^-n``, which all partitions of n items share, out of the tables; nothing then cancels if u is huge.
+factor ``(1 + u)^-n``, common to all partitions of n items, out of the tables; nothing then cancels if u is huge.
 """
 
 from collections.abc import Callable
@@ -57,7 +57,7 @@ def random_measure[T](*, hyperparameters: dict[str, Hyperparameter]) -> Callable
     Raises
     ------
     ValueError
-        If the names of the hyperparameters are not those of the fields.
+        If the names of the hyperparameters are not the names of the fields.
 
     Examples
     --------
@@ -73,7 +73,7 @@ def random_measure[T](*, hyperparameters: dict[str, Hyperparameter]) -> Callable
 class Weights(NamedTuple):
     """Log weights of clusters given the auxiliary variable, in the two tables that kernels read.
 
-    Factors that all partitions of n items share belong to :func:`log_joint_term`.
+    Factors common to all partitions of n items belong to :func:`log_joint_term`.
 
     Parameters
     ----------
@@ -89,13 +89,13 @@ class Weights(NamedTuple):
 
 @generic
 def log_joint_term(measure, n, log_u):
-    """Log joint density of a partition of n items and of u (not log u), less the sum of ``moment`` over clusters."""
+    """Log joint density of a partition of n items and of u (not log u), minus the sum of ``moment`` over clusters."""
     raise NotImplementedError
 
 
 @generic
 def log_joint_increment(measure, n, log_u):
-    """Change of :func:`log_joint_term` from n to n + 1 items; a measure may register a form that does not cancel."""
+    """Change of :func:`log_joint_term` from n to n + 1 items; a measure may register a form without cancellation."""
     return log_joint_term(measure, n + 1, log_u) - log_joint_term(measure, n, log_u)
 
 
@@ -113,13 +113,13 @@ def weights(measure, n, log_u):
 
 @generic
 def log_eppf(measure, counts):
-    """Log probability of a partition with these sizes of clusters, int64 (n_clusters,), with u integrated out."""
+    """Log probability of a partition with these cluster sizes, int64 (n_clusters,), with u integrated out."""
     raise NotImplementedError
 
 
 @generic
 def symbolic_log_eppf(measure, counts):
-    """The same as a scalar tensor, differentiable in the fields of the measure; ``counts`` is an integer tensor."""
+    """:func:`log_eppf` as a scalar tensor, differentiable in the fields of the measure; ``counts`` is a tensor."""
     raise NotImplementedError
 
 
@@ -146,8 +146,8 @@ def gibbs_type_rule(measure, n, n_clusters):
     """Sigma and ``log_new`` if the prediction rule has a closed form, else None; for Python, not for kernels.
 
     The probability of a partition is ``V(n, k) prod_c (1 - sigma)_(n_c - 1)`` (Gnedin & Pitman 2006).  ``log_new`` is
-    the log of ``V(n+1, k+1) / V(n+1, k)``, the weight of a new cluster if one of m items has ``m - sigma``.  With None,
-    the rule is a ratio of two :func:`log_eppf`.
+    the log of ``V(n+1, k+1) / V(n+1, k)``, the weight of a new cluster if a cluster of m items has weight
+    ``m - sigma``.  With None, the rule is a ratio of two :func:`log_eppf`.
     """
     return None
 
@@ -164,8 +164,8 @@ def check_measure_hyperparameters(measure):
     return plain
 
 
-# Samplers call none of the following.  They are the definitions of a normalized random measure, with which its tables
-# must agree.
+# Samplers call none of the following functions.  They define a normalized random measure, and its tables must agree
+# with them.
 
 
 @generic

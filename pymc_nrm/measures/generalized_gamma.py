@@ -39,7 +39,7 @@ N_FORWARD_NODES = 512
 # Lay new nodes when the weight at an end of the grid exceeds this share of the total.
 _LARGEST_END = 1e-15
 
-# Upper limit of log u, which only an alpha below 1e-306 reaches; nothing but the value of u depends on log u there.
+# Upper limit of log u, which only an alpha below 1e-306 reaches; only the value of u depends on log u there.
 LARGEST_LOG_U = 1e308
 
 
@@ -50,7 +50,7 @@ def stable_parameters(measure):
 
 
 class GeneralizedGamma:
-    """Methods of every measure that has ``stable_parameters``."""
+    """Methods of every measure with ``stable_parameters``."""
 
     def log_levy_intensity(self, w):
         alpha, sigma = stable_parameters(self)
@@ -119,7 +119,7 @@ class GeneralizedGamma:
 
 
 def generalized_gamma[T](measure_type: type[T]) -> type[T]:
-    """Decorator that gives a measure with ``stable_parameters`` the methods of its class that it does not define."""
+    """Decorator that adds the methods of the class to a measure with ``stable_parameters`` that lacks them."""
     for name, method in vars(GeneralizedGamma).items():
         if isinstance(method, types.FunctionType) and name not in vars(measure_type):
             setattr(measure_type, name, method)
@@ -135,7 +135,7 @@ def _log_new_weight(alpha, sigma, n, k):
 
 
 class LogU(NamedTuple):
-    """Conditional law of s = log u given n items in k clusters; its log density is concave in s.
+    """Conditional distribution of s = log u given n items in k clusters; its log density is concave in s.
 
     The log density is ``n s + (k sigma - n) softplus(s) - alpha expm1(sigma softplus(s)) / sigma``, which follows from
     the joint density of the partition and u (Favaro & Teh 2013, section 3.2).

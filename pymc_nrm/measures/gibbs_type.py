@@ -1,7 +1,7 @@
-"""What all priors of Gibbs type share: given the auxiliary variable, a cluster of m items has the weight ``m - sigma``.
+"""Functions of all priors of Gibbs type: given the auxiliary variable, a cluster of m items has weight ``m - sigma``.
 
-For mixtures of finitely many components, sigma is negative.  Generalized Stirling numbers give the law of the number of
-clusters.
+For mixtures of finitely many components, sigma is negative.  Generalized Stirling numbers give the distribution of the
+number of clusters.
 """
 
 import math
@@ -50,14 +50,14 @@ def size_factors(counts, sigma):
     n, total = 0, 0.0
     for m in counts:
         n += m
-        # log Gamma(m - sigma) - log Gamma(1 - sigma), of which the latter diverges as sigma tends to 1.
+        # The second term of log Gamma(m - sigma) - log Gamma(1 - sigma) diverges as sigma tends to 1.
         if m > 1:
             total += math.lgamma(m - sigma) - math.lgamma(2.0 - sigma) + math.log1p(-sigma)
     return n, total
 
 
 def symbolic_size_factors(counts, sigma):
-    """The log of the same product as a symbolic scalar."""
+    """The logarithm of :func:`size_factors` as a symbolic scalar."""
     total = pt.gammaln(pt.maximum(counts, 2) - sigma).sum() - counts.shape[0] * pt.gammaln(2.0 - sigma)
     return total + pt.gt(counts, 1).sum() * pt.log1p(-sigma)
 

@@ -4,9 +4,9 @@ Given the partition and u, a generalized gamma measure before normalisation has 
 gamma variable of shape ``n_c - sigma`` and rate ``1 + u``.  Independently, it has the jumps of a measure with Levy
 intensity ``exp(-u w) rho(w)``, at atoms that are independent draws from the base measure (James, Lijoi & Prünster 2009,
 "Posterior analysis for normalized random measures with independent increments", theorem 1).  All masses are logarithms,
-since u may overflow, and in units of ``1 / (1 + u)``, so that nothing cancels if u is huge.  Functions of tails are of
-the intensity ``x^(-1-sigma) e^-x / Gamma(1-sigma)`` on (0, inf); a change of units gives it to every measure of the
-class and its tilted versions.
+since u may overflow, and in units of ``1 / (1 + u)``, so that nothing cancels if u is huge.  Tail functions refer to
+the intensity ``x^(-1-sigma) e^-x / Gamma(1-sigma)`` on (0, inf); a change of units gives the intensity of every measure
+of the class and of its tilted versions.
 """
 
 import math
@@ -28,7 +28,7 @@ class Jumps(NamedTuple):
     clusters: Any
     # Logarithms of the largest of the other jumps, in the same unit and in decreasing order; shape (n_jumps,).
     remaining: Any
-    # Logarithm of the expected mass of those left out, in the same unit; -inf if none is.
+    # Logarithm of the expected mass of omitted jumps, in the same unit; -inf if none is omitted.
     log_tail_mass: float
     # Logarithm of the unit.
     log_unit: float
@@ -40,14 +40,14 @@ class Jumps(NamedTuple):
 def draw_jumps(measure, counts, rng, tail_mass, max_jumps):
     """Draw the jumps of the random measure given a partition; called from Python, not from kernels.
 
-    The draw is exact but for the jumps left out: those of a mass below ``tail_mass``, and those beyond ``max_jumps``.
+    The draw is exact except for omitted jumps: jumps with mass below ``tail_mass``, and jumps beyond ``max_jumps``.
     """
     raise NotImplementedError(f"jumps of {type(measure).__name__} are not implemented: it has no method draw_jumps")
 
 
 def draw_stable_jumps(rng, log_a, sigma, counts, tail_mass, max_jumps):
-    """Jumps of the clusters, the largest of those of the intensity of a generalized gamma measure, and the log of the
-    expected mass of those left out.
+    """Jumps of the clusters, the largest other jumps under the intensity of a generalized gamma measure, and the log of
+    the expected mass of the omitted jumps.
     """
     clusters = draw_log_gamma_jumps(rng, sigma, np.array(counts, dtype="int64"))
     others = draw_largest_log_jumps(rng, log_a, sigma, log_sum_exp(clusters), float(tail_mass), int(max_jumps))
@@ -66,12 +66,12 @@ def draw_log_gamma_jumps(rng, sigma, counts):
 @kernel
 def draw_largest_log_jumps(rng, log_a, sigma, log_other_mass, tail_mass, max_jumps):
     """Draw the largest jumps of the intensity ``a / Gamma(1 - sigma) x^(-1-sigma) e^-x`` as logarithms, decreasing, and
-    return the logarithm of the expected mass of the others, too.
+    return the logarithm of the expected mass of the other jumps, too.
     """
     # The i-th jump x solves N(x) = t_i, where N(x) = a Gamma(-sigma, x) / Gamma(1 - sigma) is the expected number of
     # jumps above x, and t_i are the arrival times of a Poisson process of rate 1 (Ferguson & Klass 1972).  Jumps end
-    # when m / (m + s) <= tail_mass, with s the mass so far, including that of the clusters, and m = a P(1 - sigma, x)
-    # the expected mass of all jumps below the last one.  For an intensity exp(-u w) rho(w), a is alpha (1 + u)^sigma.
+    # when m / (m + s) <= tail_mass, with s the mass so far, including the clusters, and m = a P(1 - sigma, x) the
+    # expected mass of all jumps below the last one.  For an intensity exp(-u w) rho(w), a is alpha (1 + u)^sigma.
     log_jumps = np.empty(16)
     n_jumps = 0
     arrival = 0.0
@@ -126,8 +126,8 @@ def _log_upper_gamma(sigma, log_x):
         return math.log(value) - x - sigma * log_x
     if -sigma * log_x > 300.0:
         return -sigma * log_x - math.log(sigma)
-    # Gamma(-sigma) - sum_k (-1)^k x^(k-sigma) / (k! (k - sigma)).  Gamma(-sigma) and the term of k = 0 diverge as sigma
-    # tends to 0, Gamma(-sigma) and that of k = 1 as sigma tends to 1, so each pair is combined first.
+    # Gamma(-sigma) - sum_k (-1)^k x^(k-sigma) / (k! (k - sigma)).  Gamma(-sigma) and the term k = 0 diverge as sigma
+    # tends to 0, Gamma(-sigma) and the term k = 1 as sigma tends to 1, so each pair is combined first.
     rest = 1.0 - sigma
     total = expm1_ratio(sigma, -log_x)
     if sigma <= 0.5:
@@ -151,7 +151,7 @@ def log_tail(sigma, log_x):
 
 @kernel
 def log_tail_inverse(sigma, log_number, log_above):
-    """Log of the size x above which there is a given expected number of jumps: the inverse of :func:`log_tail`.
+    """Log of the size x with a given expected number of larger jumps: the inverse of :func:`log_tail`.
 
     The tail is log-concave in log x, so Newton steps from the right never overshoot the root.
     """

@@ -39,7 +39,7 @@ def draw_log_concave(rng, target):
         log_density_derivative(target, b),
     )
     if not (slope_a > 0.0 and slope_b < 0.0 and slope_a < math.inf and slope_b > -math.inf):
-        raise ValueError("target of draw_log_concave is not log-concave, or not a probability density")
+        raise ValueError("target of draw_log_concave must be a log-concave probability density")
 
     #        left    right          Three tangents bound the log density (dotted).  Below, positions are relative to the
     #         ._______.             mode, and heights to the log density at the mode.
@@ -72,7 +72,7 @@ def draw_log_concave(rng, target):
             bound = slope * x
         if math.log(1.0 - rng.random()) <= log_density(target, mode + x) - top - bound:
             return mode + x
-    raise ValueError("target of draw_log_concave is not log-concave, or not a probability density")
+    raise ValueError("target of draw_log_concave must be a log-concave probability density")
 
 
 @kernel
@@ -96,11 +96,11 @@ def _near_mode(target):
             slope_low = log_density_derivative(target, low)
             step *= 2.0
     if not (slope_low >= 0.0 and slope_high <= 0.0):
-        raise ValueError("target of draw_log_concave has no mode")
+        raise ValueError("target of draw_log_concave must have a mode")
     value_low, value_high = log_density(target, low), log_density(target, high)
     # Bisect: the bracket may be as wide as the largest double, and the mode as narrow as one unit in the last place.
     for _ in range(2200):
-        # The tangents at the two ends meet at or above the maximum: stop if that is close.
+        # The tangents at the two ends meet at or above the maximum: stop if they meet close to it.
         gap = value_high - value_low - slope_high * (high - low)
         crossing = gap / (slope_low - slope_high) if slope_low > slope_high else 0.0
         if value_low + slope_low * crossing - max(value_low, value_high) < 0.1:
@@ -118,7 +118,7 @@ def _near_mode(target):
 
 @kernel
 def _point_below(target, mode, top, step):
-    """A point where the log density is about one below ``top``, on that side of the mode that ``step`` points to."""
+    """A point where the log density is about one below ``top``, on the side of the mode to which ``step`` points."""
     near, far = 0.0, math.inf * step
     for _ in range(2200):
         x = mode + step

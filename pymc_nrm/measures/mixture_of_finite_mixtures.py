@@ -1,8 +1,8 @@
-"""Mixtures of finite mixtures: a Poisson number of components, whose weights have a symmetric Dirichlet law.
+"""Mixtures of finite mixtures: a Poisson number of components with symmetric Dirichlet weights.
 
-A component has a gamma variable of shape gamma, and its weight is the share of that variable in their sum.  The
-components are thus the atoms of a completely random measure of finite activity, with a number M of atoms that is
-Poisson, given that there is one.  Sums over M take the place of integrals over u: with ``L = log(1 + u)`` and
+A component has a gamma variable of shape gamma, and its weight is the share of this variable in their sum.  The
+components are thus the atoms of a completely random measure of finite activity, whose number of atoms M is Poisson,
+conditioned on at least one.  Sums over M replace integrals over u: with ``L = log(1 + u)`` and
 ``psi(u) = rate (1 - e^(-gamma L))``, the series of ``exp(rate e^(-gamma L))`` gives beta integrals,
 
     V(n, k) = 1 / (1 - e^-rate) sum_(m >= 0) rate^(k+m) e^-rate / m! Gamma(gamma (k+m)) / Gamma(gamma (k+m) + n),
@@ -39,7 +39,7 @@ from pymc_nrm.measures.jumps import Jumps, draw_log_gamma_jumps
 # The sum over M has about as many terms as the rate.
 LARGEST_RATE = 1e5
 
-# Weights of components then differ by a ten-thousandth of themselves.
+# Weights of components then differ by about 1e-4, relatively.
 LARGEST_GAMMA = 1e8
 
 # The sum has this many terms plus the rate and 12 of its square roots: the Poisson tail beyond is below 1e-30.
@@ -58,8 +58,8 @@ class MixtureOfFiniteMixtures(NamedTuple):
     Parameters
     ----------
     gamma : positive float, scalar tensor or random variable
-        Parameter of the Dirichlet distribution of the weights, at most 1e8.  The smaller, the more components have no
-        item.
+        Parameter of the Dirichlet distribution of the weights, at most 1e8.  With smaller values more components have
+        no item.
     rate : positive float, scalar tensor or random variable
         Mean of the Poisson distribution of M before it is conditioned on ``M >= 1``, at most 1e5.  The number of
         clusters among n items tends to M as n grows.
@@ -71,8 +71,8 @@ class MixtureOfFiniteMixtures(NamedTuple):
     ``kappa(m, u) = rate Gamma(gamma + m) / Gamma(gamma) (1 + u)^(-gamma - m)`` (Argiento & De Iorio 2022, "Is infinity
     that far? A Bayesian nonparametric perspective of finite mixture models").  If gamma tends to 0 with
     ``rate * gamma = alpha`` fixed, the limit is the Dirichlet process with concentration alpha.  A prior on the rate
-    gives other laws of M, the geometric one of Miller & Harrison (2018), "Mixture models with a prior on the number of
-    components", among them.  A Poisson law of ``M - 1`` is not among them.
+    gives other distributions of M, including the geometric distribution of Miller & Harrison (2018), "Mixture models
+    with a prior on the number of components".  It cannot give a Poisson distribution of ``M - 1``.
 
     Examples
     --------
@@ -127,7 +127,7 @@ class MixtureOfFiniteMixtures(NamedTuple):
         gamma, rate = (base.as_float64_scalar(value) for value in self)
         counts = pt.as_tensor(counts)
         n, k = counts.sum(), counts.shape[0]
-        # Where a value outside the support is tried, one that is not finite included, few terms are enough.
+        # For values outside the support, including infinite ones, few terms are enough.
         inside = pt.and_(rate > 0.0, rate <= LARGEST_RATE)
         mean = disconnected_grad(pt.switch(inside, rate, 0.0))
         m = pt.arange((mean + 12.0 * pt.sqrt(mean)).astype("int64") + N_TERMS_AT_RATE_ZERO).astype("float64")
@@ -148,10 +148,10 @@ class MixtureOfFiniteMixtures(NamedTuple):
         return -self.gamma, _cached_log_new_weight(n, n_clusters, self.gamma, self.rate)
 
     def draw_jumps(self, counts, rng, tail_mass, max_jumps):
-        """All jumps, whatever ``tail_mass`` is, unless there are more than ``max_jumps``.
+        """Draw all jumps, whatever ``tail_mass`` is, unless there are more than ``max_jumps``.
 
         Jumps of clusters are gamma variables of shape ``gamma + n_c``.  The others are the components without items: a
-        Poisson number of mean ``rate (1 + u)^-gamma`` of gamma variables of shape gamma.  All have the rate ``1 + u``.
+        Poisson number with mean ``rate (1 + u)^-gamma`` of gamma variables of shape gamma.  All have rate ``1 + u``.
         """
         gamma, rate = float(self.gamma), float(self.rate)
         log_u = self.draw_log_auxiliary(int(np.sum(counts)), len(counts), rng)
@@ -163,7 +163,7 @@ class MixtureOfFiniteMixtures(NamedTuple):
 
 @kernel
 def _log_poisson(rate):
-    """Log probabilities of 0, 1, ... under the Poisson distribution, as many as the sum over M has terms."""
+    """Log probabilities of 0, 1, ... under the Poisson distribution, for all terms of the sum over M."""
     values = np.empty(int(rate + 12.0 * math.sqrt(rate)) + N_TERMS_AT_RATE_ZERO)
     log_rate = math.log(rate)
     for m in range(values.shape[0]):
@@ -243,7 +243,7 @@ def _n_clusters_kernel(gamma, rate, n):
 
 @kernel
 def _n_clusters_mean_kernel(gamma, rate, n):
-    """The mean of ``M (1 - P(a component has no item | M))``."""
+    """Mean of ``M (1 - P(a component has no item | M))``."""
     values = _log_poisson(rate)
     total = 0.0
     for m in range(1, values.shape[0]):
@@ -258,7 +258,7 @@ def _n_clusters_mean_kernel(gamma, rate, n):
 def _draw_partition_kernel(gamma, rate, n, rng):
     """Draw M, then the components of items one by one, with the weights of components integrated out."""
     labels = np.zeros(n, dtype=np.int64)
-    # The first event of a Poisson process on [0, rate] that has one, then the number of those that follow.
+    # The first event of a Poisson process on [0, rate] with at least one event, then the number of further events.
     first = -math.log1p(rng.random() * math.expm1(-rate))
     n_components = 1 + rng.poisson(max(rate - first, 0.0))
     k = 0

@@ -1,15 +1,15 @@
 """Pitman-Yor process.
 
-Let d be the discount and t the concentration.  The process is a normalized generalized gamma measure whose alpha is
-random, ``alpha = d zeta`` with zeta a gamma variable of shape t/d (Pitman & Yor 1997, "The two-parameter
+Let d be the discount and t the concentration.  The process is a normalized generalized gamma measure with random alpha,
+``alpha = d zeta`` with zeta a gamma variable of shape t/d (Pitman & Yor 1997, "The two-parameter
 Poisson-Dirichlet distribution derived from a stable subordinator", proposition 21).  In ``g = zeta (1 + u)^d`` the
-variables zeta and u of that measure merge, and the joint density of a partition of n items and of g is
+variables zeta and u of this measure merge, and the joint density of a partition of n items and of g is
 
     (1 / (d Gamma(t/d + 1) (t + 1)_(n-1))) g^(t/d - 1) e^-g prod_c d g (1 - d)_(n_c - 1).
 
 Given the partition, g is thus a gamma variable of shape ``t/d + k``, also for concentrations of at most 0, for which
-there is no zeta.  The auxiliary variable is ``d g``: it tends to t as d tends to 0.  Where it is t to double precision,
-and if d is 0, there is none; u then is that of the Dirichlet process, on which no cluster depends.
+there is no zeta.  The auxiliary variable is ``d g``: it tends to t as d tends to 0.  If it equals t to double
+precision, or d is 0, there is none; u is then the variable of the Dirichlet process, on which no cluster depends.
 """
 
 import math
@@ -32,8 +32,8 @@ from pymc_nrm.measures.gibbs_type import (
 )
 from pymc_nrm.measures.jumps import Jumps, draw_stable_jumps
 
-# Above this ratio of concentration to discount, d g varies by less than 1e-9 of itself, and probabilities of partitions
-# into k clusters are those given ``d g = t`` up to a share below k^2 / 2e18.
+# Above this ratio of concentration to discount, d g varies by less than 1e-9, relatively, and probabilities of
+# partitions into k clusters equal the probabilities given ``d g = t`` up to a relative error below k^2 / 2e18.
 _LARGEST_RATIO = 1e18
 
 
@@ -59,11 +59,11 @@ class PitmanYorProcess(NamedTuple):
     ``prod_(i=1)^(k-1) (t + i d) / (t + 1)_(n-1) prod_c (1 - d)_(n_c - 1)`` (Pitman 1995, "Exchangeable and partially
     exchangeable random partitions", proposition 9).
 
-    The auxiliary variable, which the statistic ``u`` of samplers holds, is d times a gamma variable of shape
-    ``t/d + k``; for a discount of 0 it is that of the Dirichlet process.
+    The auxiliary variable, which is the statistic ``u`` of samplers, is d times a gamma variable of shape ``t/d + k``;
+    for a discount of 0 it is the auxiliary variable of the Dirichlet process.
 
-    A prior on both parameters has to keep the concentration above -discount: ``discount = pm.Beta("discount", 1, 2)``
-    and ``concentration = pm.Gamma("excess", 2, 1) - discount`` reach all of the allowed values.
+    A prior on both parameters must keep the concentration above -discount: ``discount = pm.Beta("discount", 1, 2)``
+    and ``concentration = pm.Gamma("excess", 2, 1) - discount`` reach all allowed values.
 
     Examples
     --------
@@ -91,7 +91,7 @@ class PitmanYorProcess(NamedTuple):
         d, t = self.discount, self.concentration
         if not has_auxiliary(d, t):
             return draw_log_u_without_sigma(float(t), n, rng)
-        # The mean of d g comes first, since the shape alone may be a difference of large numbers.
+        # Use the mean of d g first, since the shape alone may be a difference of large numbers.
         mean = t + n_clusters * d
         shape = mean / d
         return max(math.log(mean) + draw_log_gamma(rng, shape) - math.log(shape), -LARGEST_LOG_U)
@@ -145,16 +145,16 @@ class PitmanYorProcess(NamedTuple):
 
     def gibbs_type_rule(self, n, n_clusters):
         d, t = float(self.discount), float(self.concentration)
-        # With no items yet, the only weight may be any.
+        # Without items, the only weight is arbitrary.
         return d, math.log(t + n_clusters * d) if n_clusters > 0 else 0.0
 
     def draw_jumps(self, counts, rng, tail_mass, max_jumps):
-        """Given g the jumps are those of a generalized gamma measure of ``alpha (1 + u)^sigma = d g``.
+        """Draw jumps of a generalized gamma measure with ``alpha (1 + u)^sigma = d g``, given g.
 
         The mass outside the clusters then has the Laplace transform ``exp(-g ((1 + s)^d - 1))``.  With g a gamma
-        variable of shape ``t/d + k`` it is one of shape ``t + k d``, so that weights are Dirichlet variables (Pitman
-        1996, "Some developments of the Blackwell-MacQueen urn scheme", corollary 20).  This holds for all t.  The
-        process has no scale: the unit is 1.
+        variable of shape ``t/d + k`` this mass is a gamma variable of shape ``t + k d``, so weights are Dirichlet
+        variables (Pitman 1996, "Some developments of the Blackwell-MacQueen urn scheme", corollary 20).  This holds for
+        all t.  The process has no scale: the unit is 1.
         """
         d, t = float(self.discount), float(self.concentration)
         log_u = self.draw_log_auxiliary(int(np.sum(counts)), len(counts), rng)
@@ -164,7 +164,7 @@ class PitmanYorProcess(NamedTuple):
 
 @kernel
 def has_auxiliary(discount, concentration):
-    """Whether clusters depend on an auxiliary variable: not at discount 0, nor where ``d g`` is constant."""
+    """Whether clusters depend on an auxiliary variable: not at discount 0, nor if ``d g`` is constant."""
     return discount > 0.0 and concentration <= _LARGEST_RATIO * discount
 
 

@@ -77,7 +77,7 @@ def find_window(n, k, alpha, sigma):
 
     At the mode, log x is at most a few units below ``-log(1 + alpha)``, and x is below ``1000 n / alpha``, where
     ``alpha x`` exceeds ``n log(1 + sigma x)`` for any alpha.  The first grid therefore contains the mode.  Since the
-    integrand is unimodal, each further grid needs to reach only one node beyond those that are not negligible.
+    integrand is unimodal, each further grid needs to reach only one node beyond the nodes that are not negligible.
     """
     low = -math.log(math.log1p(alpha) + 10.0 + _DEPTH)
     high = max(math.log(1000.0 * n + 1000.0) - math.log(alpha), 0.0) + 1.0
@@ -139,8 +139,8 @@ def quadrature_nodes(n, k, alpha, sigma):
 class QuadratureNodes(KernelOp):
     """Nodes of the quadrature, which differentiation treats as constants.
 
-    The trapezoid rule on any fixed nodes near these is as accurate, so the derivatives of I(n, k) are those of the sum
-    over fixed nodes.
+    The trapezoid rule on any fixed nodes near these is as accurate, so the derivatives of I(n, k) are the derivatives
+    of the sum over fixed nodes.
     """
 
     kernel = quadrature_nodes
