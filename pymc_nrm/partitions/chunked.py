@@ -1,7 +1,7 @@
 """Partitions of rows in chunks: the value holds the clusters, and labels stay with the rows.
 
-The value of the partition is the sizes of the clusters, and that of each mixture over it the sums of their statistics:
-all that its law and hyperparameters need.  Only the step that samples them knows which row is in which cluster.
+The value of the partition is the cluster sizes, and the value of each mixture over it the sums of cluster statistics:
+all that its distribution and hyperparameters need.  Only the step that samples them knows the cluster of each row.
 """
 
 from typing import Any, NamedTuple
@@ -14,19 +14,19 @@ from pymc_nrm.measures.base import symbolic_log_eppf
 from pymc_nrm.partitions.kind import Kind, MarkedStart
 from pymc_nrm.partitions.labels import canonical_labels, smallest_type
 
-# Statistics of the step that hold a draw: sizes (n_clusters,) and sums (n_clusters, size) of clusters, in the order in
-# which the labels of the followed rows name them, and these labels.
+# Statistics of the step that hold a draw: sizes (n_clusters,) and sums (n_clusters, size) of clusters, in the order of
+# the labels of the followed rows, and these labels.
 CLUSTER_COUNTS, CLUSTER_SUMS, FOLLOWED_LABELS = "cluster_counts", "cluster_sums", "followed_labels"
 
 _NO_DRAWS = (
     "has no forward draws, since its labels stay with the rows; draw from the same model with an ordinary Partition of "
-    "few items"
+    "a small number of items"
 )
 
 
 class Measured(NamedTuple):
-    """What a mixture needs of some columns of all rows: how blocks prepare them, and the sums (size,) over all rows in
-    units of ``quanta``.
+    """Data of a mixture from columns of all rows: how blocks prepare them, and the sums (size,) over all rows in units
+    of ``quanta``.
     """
 
     preparation: Any
@@ -35,10 +35,10 @@ class Measured(NamedTuple):
 
 
 class Rows:
-    """Base of rows in chunks: what models ask of them.
+    """Base of rows in chunks: the attributes that models read.
 
-    ``n`` is their number, ``columns`` the names of the columns, ``key`` a string that other rows do not have,
-    ``sampled_values`` an array of random rows, and ``max_clusters`` the number of clusters that a draw may have.
+    ``n`` is the number of rows, ``columns`` the names of the columns, ``key`` a string that other rows do not have,
+    ``sampled_values`` an array of random rows, and ``max_clusters`` the largest number of clusters of a draw.
     """
 
     n: int
@@ -58,14 +58,14 @@ class Rows:
 
 
 class GivenStart(MarkedStart):
-    """Copy the value of a partition, with given labels of all rows in the metadata of its type."""
+    """Copy the value of a partition, with labels of all rows in the metadata of its type."""
 
     def __init__(self, labels):
         self.marked = np.dtype("int64", metadata={"labels of rows": labels})
 
 
 def given_labels(value):
-    """The labels of all rows that were given as the start of a chain (n,), from the value at a point, or None."""
+    """The initial labels of all rows of a chain (n,), from the value at a point, or None if there are none."""
     return (value.dtype.metadata or {}).get("labels of rows")
 
 
@@ -110,7 +110,7 @@ class Chunked(Kind):
         n_clusters = int(labels.max()) + 1
         if n_clusters > self.max_number:
             raise ValueError(
-                f"{argument} must have at most max_clusters={self.max_number} clusters, as its Chunks say; got "
+                f"{argument} must have at most max_clusters={self.max_number} clusters, the limit of its Chunks; got "
                 f"{n_clusters}"
             )
         return GivenStart(labels.astype(smallest_type(n_clusters)))(pt.constant(self._one_cluster()))

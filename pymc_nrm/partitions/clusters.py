@@ -15,8 +15,8 @@ from pymc_nrm.partitions.labels import rename_in_order
 class State(NamedTuple):
     """Clusters in slots, which kernels change in place; ``active`` lists the occupied slots first.
 
-    The slots after the first ``size[0]`` entries of ``active`` are empty.  Their rows are those of a cluster without
-    data, so the first empty slot serves as the candidate for a new cluster::
+    The slots after the first ``size[0]`` entries of ``active`` are empty.  Their rows equal the rows of a cluster
+    without data, so the first empty slot serves as the candidate for a new cluster::
 
         active   [ 3   0   4 | 1   2 ]        size[0] = 3: slots 3, 0 and 4 are clusters
                    occupied    ^ candidate for a new cluster
@@ -106,14 +106,14 @@ def open_slot(state):
 
 @kernel
 def close_slot(state, slot):
-    """Remove an empty cluster: move its slot behind the occupied ones and reset its rows to those without data."""
+    """Remove an empty cluster: move its slot behind the occupied slots and reset its rows."""
     last = state.size[0] - 1
     here, other = state.position[slot], state.active[last]
     state.active[here], state.active[last] = other, slot
     state.position[other], state.position[slot] = here, last
     state.size[0] = last
     state.counts[slot] = 0
-    # Rounding may have left residues in the rows, so copy those of another empty slot.
+    # Rounding may have left residues in the rows, so copy the rows of another empty slot.
     pristine = state.active[last + 1]
     copy_row(state.statistics[slot], state.statistics[pristine])
     copy_row(state.cache[slot], state.cache[pristine])
@@ -121,7 +121,7 @@ def close_slot(state, slot):
 
 @kernel
 def attach(state, item, slot, family, data):
-    """Put an item that is in no cluster into a slot."""
+    """Assign an item that is in no cluster to a slot."""
     update_cache(family, state.statistics[slot], state.cache[slot], data, item, 1.0)
     state.counts[slot] += 1
     state.labels[item] = slot
@@ -137,7 +137,7 @@ def ordered_labels(state):
 
 @generic
 def cluster_size(family, statistics, count):
-    """Number of items of a cluster as the measure counts them, given the number of those that kernels see."""
+    """Size of a cluster as the measure counts items, given the number of items that kernels see."""
     return count
 
 

@@ -1,4 +1,4 @@
-"""Flat partitions: one label for each item, numbered in order of appearance; which cluster the next item joins."""
+"""Flat partitions: one label for each item, numbered in order of appearance."""
 
 import numpy as np
 import pytensor.tensor as pt
@@ -12,14 +12,14 @@ from pymc_nrm.partitions.labels import canonical_labels
 
 
 def safe_indices(labels, n):
-    """Labels in a graph, all 0 if any is outside 0 to n - 1, and whether they were in this range."""
+    """Labels in a graph, all 0 if any is outside 0 to n - 1, and whether all were in this range."""
     in_range = pt.and_(pt.all(labels >= 0), pt.all(labels < n))
     return pt.switch(in_range, labels, 0), in_range
 
 
 @kernel
 def _sizes(labels, n):
-    """Sizes of clusters, one if labels are out of order, and whether they are in order."""
+    """Sizes of clusters, a single size if labels are out of order, and whether they are in order."""
     n_items, n_clusters, in_order, n_known = labels.shape[0], 0, True, n.item()
     sizes = np.zeros(n_items, dtype=np.int64)
     for i in range(n_items):
@@ -37,7 +37,7 @@ def _sizes(labels, n):
 
 @kernel
 def _indices(labels, n):
-    """Do the same as :func:`safe_indices`."""
+    """Kernel of :func:`safe_indices`."""
     in_range, n_known = True, n.item()
     for i in range(labels.shape[0]):
         in_range &= 0 <= labels[i] < n_known
@@ -48,7 +48,7 @@ def _indices(labels, n):
 
 
 class _ReadLabels(KernelOp):
-    """One operation in place of twenty to compile; NUTS, which evaluates it most, pays for each pass over labels."""
+    """One operation instead of twenty to compile; NUTS, which evaluates it most, pays for each pass over labels."""
 
     constant = (0, 1)
 
@@ -59,7 +59,7 @@ class _ReadLabels(KernelOp):
 
 
 class Sizes(_ReadLabels):
-    """Sizes of clusters of labels in order of appearance, and whether they are."""
+    """Sizes of clusters of labels in order of appearance, and whether they are in this order."""
 
     kernel = _sizes
 
@@ -68,7 +68,7 @@ class Sizes(_ReadLabels):
 
 
 class Indices(_ReadLabels):
-    """Labels as they are, or all 0 if any is outside 0 to n - 1, and whether they were in this range."""
+    """Labels unchanged, or all 0 if any is outside 0 to n - 1, and whether all were in this range."""
 
     kernel = _indices
     # Labels are not copied.
@@ -84,7 +84,7 @@ def _draw_labels(rng, n, measure):
 
 
 class Flat(Kind):
-    """One label for each item: what kinds of flat partitions share."""
+    """One label for each item: base of the kinds of flat partitions."""
 
     def shape(self, n):
         return (n,)
@@ -101,7 +101,7 @@ class Flat(Kind):
         raise NotImplementedError
 
     def log_share_of_names(self, n_clusters):
-        """Log probability of these names of the clusters, given the partition: there are no others."""
+        """Log probability of these labels of the clusters, given the partition: no others are possible."""
         return 0.0
 
     def log_density(self, priors, labels, n):
@@ -111,7 +111,7 @@ class Flat(Kind):
 
 
 class Ordered(Flat):
-    """Labels are numbered from 0 in order of appearance: of all ways of naming the clusters, a model uses this one."""
+    """Labels numbered from 0 in order of appearance: the one labelling of a partition that a model uses."""
 
     only_mixtures = (
         "partition {name!r}, which has no slots: give it max_clusters to index parameters with its labels, or use a "
@@ -130,14 +130,14 @@ class Ordered(Flat):
         return labels.max(axis=-1) + 1
 
     def units_of_every_start(self):
-        """Items, as kernels see them, that a chain on some items must hold to be a start for all."""
+        """Items, as kernels see them, that a chain on a subset of the items must hold to start a chain on all."""
         return np.empty(0, dtype=np.int64)
 
-    # Whether items may be in any cluster, or only in those of the units of every start.
+    # Whether items may be in any cluster, or only in the clusters of the units of every start.
     opens_clusters = True
 
     def with_new_clusters(self, family):
-        """The family of :meth:`kernel_parts` for guide trees, which may cut items into any clusters."""
+        """The family of :meth:`kernel_parts` for guide trees, which may divide items into any clusters."""
         return family
 
     def renamed(self, labels, n, argument):

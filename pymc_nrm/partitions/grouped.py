@@ -1,7 +1,7 @@
 """Several rows of data for each item: an item has the data of all its rows.
 
-Kernels see items, or groups of items that stay together, in the place of rows, and :class:`Grouped` in that of the
-family of rows.
+Kernels see items, or groups of items that stay together, instead of rows, and :class:`Grouped` instead of the family of
+rows.
 """
 
 from typing import Any, NamedTuple
@@ -17,7 +17,7 @@ class GroupedRows(NamedTuple):
 
     # Data of the rows.
     rows: Any
-    # Rows sorted by item, of shape (n_rows,); those of item i are ``members[start[i] : start[i + 1]]``.
+    # Rows sorted by item, of shape (n_rows,); item i has rows ``members[start[i] : start[i + 1]]``.
     start: Any
     members: Any
 
@@ -43,7 +43,7 @@ class GroupedRows(NamedTuple):
 
 
 def grouped_rows(rows, items, n):
-    """Data of n items, given those of rows and the item of each row."""
+    """Data of n items, from the data of rows and the item of each row."""
     start = np.concatenate([[0], np.cumsum(np.bincount(items, minlength=n))])
     return GroupedRows(rows, start, np.argsort(items, kind="stable"))
 
@@ -54,7 +54,7 @@ class Grouped(NamedTuple):
     family: Any
 
     def prepare_alike(self, X, data):
-        # Each row is an item of its own.
+        # Each row is its own item.
         rows = base.prepare_alike(self.family, X, data.rows)
         return grouped_rows(rows, np.arange(len(X)), len(X))
 
@@ -89,7 +89,7 @@ class Grouped(NamedTuple):
         copy_row(cache[size:], statistics)
 
     def log_predictive(self, cache, data, item):
-        # Each row given those of the cluster and the ones before it.
+        # Predictive density of each row given the rows of the cluster and the preceding rows of the item.
         size, first, last = base.cache_size(self.family), data.start[item], data.start[item + 1]
         if first == last:
             return 0.0

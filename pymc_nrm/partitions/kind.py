@@ -1,13 +1,14 @@
-"""What depends on the kind of a partition, and nothing else does: one class per kind, which the package asks.
+"""Everything that depends on the kind of a partition: one class per kind.
 
 The random variable carries its kind, and ``kind_of(variable)`` of ``pymc_nrm.models.rvs`` finds it, bound to the name
 of the variable.  A kind owns five things:
 
 - the *value*: its shape, its canonical form, and how kernels read and write it at a point;
-- the *law*: what kernels read of the prior, the symbolic log density, forward draws, and where chains start by default;
-- what *one more item* may do: how the measure counts clusters, and what a place implies;
-- *results*: statistics, marks, and columns that are flat partitions in their own right;
-- what *suits*: steps list the kinds that they sample, and families are for clusters or for the leaves of trees.
+- the *distribution*: the prior in the form of kernels, the symbolic log density, forward draws, and the default initial
+  point;
+- *one more item*: how the measure counts clusters, and what a place implies;
+- *results*: statistics, marks, and columns that are flat partitions themselves;
+- *compatibility*: steps list the kinds that they sample, and families are for clusters or for the leaves of trees.
 """
 
 import copy
@@ -21,7 +22,7 @@ from pymc_nrm.common.marks import NAME
 
 
 class Kind:
-    """Base of all kinds, with the defaults of most.
+    """Base of all kinds, with the most common defaults.
 
     A kind is part of a random variable: two are equal if their ``key`` is, which hash and pickle without the variable.
     """
@@ -29,27 +30,27 @@ class Kind:
     # Name of the kind for users, and in the graph.
     title: ClassVar[str] = "Partition"
     rv_name: ClassVar[str] = "partition"
-    # What messages call it, after its title, where they tell it from other kinds, and who samples it.
+    # Description in messages, after the title, where it distinguishes kinds; and the step that samples the kind.
     description: ClassVar[str] = ""
     sampled_by: ClassVar[str] = ""
     # Shape of a value and of a hyperparameter of the measure, as in signatures of PyTensor.
     value_core: ClassVar[str] = "(n)"
     field_core: ClassVar[str] = "()"
-    # What the law needs besides the measure: NamedTuples whose fields are further inputs, with their core shapes.
+    # Parameters besides the measure: NamedTuples whose fields are further inputs, with their core shapes.
     further_priors: ClassVar[dict[type, tuple[str, ...]]] = {}
     # Number of slots of labels that index parameters.
     max_clusters: int | None = None
     # Number of levels of a tree below its root.
     depth: int | None = None
-    # Whether data belong to the leaves of a tree, and not to clusters that know nothing of each other.
+    # Whether data belong to the leaves of a tree instead of clusters that are independent of each other.
     takes_trees: ClassVar[bool] = False
-    # Why nothing but mixtures may use the labels; None if everything may.
+    # Why only mixtures may use the labels; None if other variables may use them.
     only_mixtures: ClassVar[str | None] = None
     # Column of a progress bar: a statistic of every step, and its title.
     progress: ClassVar[tuple[str, str]] = ("n_clusters", "Clusters")
-    # Columns of the value that are flat partitions in their own right: the end of their name, and their place.
+    # Columns of the value that are flat partitions themselves: the end of their name, and their position.
     flat_columns: ClassVar[dict[str, int]] = {}
-    # Number of items, and the argument that tells it, if the kind knows.
+    # Number of items, and the argument that determines it, if the kind has a fixed number.
     n_items: int | None = None
     argument: ClassVar[str | None] = None
     # Name of the variable; see `kind_of`.
@@ -80,15 +81,15 @@ class Kind:
         raise NotImplementedError
 
     def coords(self):
-        """Dimensions of the value after that of the items: the end of their names, and coordinates."""
+        """Dimensions of the value after the dimension of the items: the end of their names, and coordinates."""
         return {}
 
     def read(self, point):
-        """Return a copy of the value at a point as kernels read it; that of a start may not be canonical."""
+        """Return a copy of the value at a point as kernels read it; an initial value may not be canonical."""
         raise NotImplementedError
 
     def write(self, point, state):
-        """Return a copy of the point with another value, from what kernels return."""
+        """Return a copy of the point with a new value, from the state that kernels return."""
         raise NotImplementedError
 
     def of_items(self, labels):
@@ -96,21 +97,21 @@ class Kind:
         return labels
 
     def kernel_parts(self, family, data):
-        """Return family and data of all mixtures for the kernels of steps, from those of the items."""
+        """Return family and data of all mixtures for the kernels of steps, from the family and data of the items."""
         return family, data
 
     def with_weights(self, family, weights):
-        """Return family and weights given u for the kernels of steps, from those of :meth:`kernel_parts` and items."""
+        """Return family and weights given u for the kernels of steps, from :meth:`kernel_parts` and item weights."""
         return family, weights
 
     def renamed(self, labels, n, argument):
-        """Bring labels from a user to canonical form, and check them."""
+        """Check labels from a user and return them in canonical form."""
         raise NotImplementedError
 
-    # The law
+    # Distribution
 
     def kernel_prior(self, priors):
-        """Return the law as kernels of steps read it, from measure and further priors with numbers in their fields."""
+        """Return the prior as kernels of steps read it, from measure and further priors with numeric fields."""
         return priors[0]
 
     def log_density(self, priors, labels, n):
@@ -119,20 +120,20 @@ class Kind:
 
     @staticmethod
     def draw(rng, n, *priors):
-        """Forward draw of a value: a kernel."""
+        """Draw a value forward: a kernel."""
         raise NotImplementedError
 
     def further_fields(self):
-        """Fields of the further priors that the kind itself tells, as tensors."""
+        """Fields of the further priors that the kind itself determines, as tensors."""
         return []
 
-    # What kernels that draw read after the priors.
+    # Further arguments of kernels that draw, after the priors.
     draw_options: tuple[Any, ...] = ()
-    # Message if a forward draw has failed, which then begins with -1; None for draws that never fail.
+    # Message for a failed forward draw, which then begins with -1; None for draws that never fail.
     failed_draw: str | None = None
 
     def default_start(self, zeros, priors):
-        """Symbolic value where chains start by default, given zeros in the shape of the value."""
+        """Symbolic default initial value, given zeros in the shape of the value."""
         return zeros
 
     # One more item
@@ -142,39 +143,39 @@ class Kind:
         return np.bincount(labels).astype(np.int64)
 
     def log_join_others(self, labels, join):
-        """Log probabilities that each item, left out, joins the clusters of the others, from those of the measure."""
+        """Log probabilities that each item, left out, joins the clusters of the others, from the measure's."""
         return join
 
     # Results
 
     def deterministics(self, labels):
-        """Deterministics of a model, by the ends of their names, given the symbolic value."""
+        """Deterministics of a model, keyed by the ends of their names, given the symbolic value."""
         raise NotImplementedError
 
     def marks(self):
-        """Attributes by which results know draws of this kind."""
+        """Attributes that identify draws of this kind in results."""
         return {NAME: self.name}
 
     def random_columns(self):
-        """Places of labels that vary in an array of draws, by the name of their column, which may be empty."""
+        """Positions of labels that vary in an array of draws, keyed by the name of their column, which may be empty."""
         return {"": ...}
 
     # Mixtures
 
     def cluster_labels(self, labels):
-        """Labels of the clusters to which data belong, from a value, or the value if data belong to a tree."""
+        """Labels of the clusters to which data belong, from a value; the value itself if data belong to a tree."""
         return labels
 
     def symbolic_indices(self, labels, n):
-        """Make cluster labels in a graph indices from 0 to the number of clusters - 1, and say whether they were valid.
+        """Make cluster labels in a graph indices from 0 to the number of clusters - 1, and return if they were valid.
 
-        Neither kernels nor graphs check bounds, and samplers that know nothing of partitions may propose any numbers.
+        Neither kernels nor graphs check bounds, and generic samplers may propose any numbers.
         """
         raise NotImplementedError
 
 
 class MarkedStart(Op):
-    """Copy a start to the dtype ``marked``, whose metadata copies and processes keep."""
+    """Copy an initial value to the dtype ``marked``, whose metadata copies and processes keep."""
 
     def make_node(self, value):
         return Apply(self, [value], [value.type()])
@@ -185,5 +186,5 @@ class MarkedStart(Op):
         output_storage[0][0] = copied
 
     def do_constant_folding(self, fgraph, node):
-        # Constants have no metadata, and PyTensor merges equal ones: the user may give the same labels.
+        # Constants have no metadata, and PyTensor merges equal constants: the user may pass the same labels.
         return False

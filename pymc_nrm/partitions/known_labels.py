@@ -1,18 +1,19 @@
-"""Flat partitions of items whose labels are partly known: known items with one label share a cluster, others never do.
+"""Flat partitions with partly known labels: known items with equal labels share a cluster, others never do.
 
 Known labels are data.  The density of a value is the EPPF of the partition of all items, so that hyperparameters learn
-from known labels as from everything else; it sums over values to the probability of the known labels, the EPPF of their
-numbers of items, and not to one.  Forward draws are exact given known labels: by exchangeability the partition of the
-known items comes first, and the others follow by the prediction rule.
+from known labels.  Its sum over values is not one but the probability of the known labels, the EPPF of their numbers of
+items.  Forward draws are exact given known labels: by exchangeability the partition of the known items comes first, and
+the others follow by the prediction rule.
 
-The known items of one label are one unit for kernels, as groups are in ``together.py``, but each of them counts.  A
-cluster holds at most one such unit, so that its statistics tell how many items it has: :class:`KnownGrouped` turns
-weights of units into those of items, and makes a cluster of two labels impossible.
+For kernels the known items of one label are one unit, like groups in ``together.py``, but each item counts.  A cluster
+holds at most one such unit, so that its statistics determine its number of items: :class:`KnownGrouped` converts
+weights of units into weights of items, and makes a cluster of two labels impossible.
 
 With ``only_known`` a value also has no cluster without a known item: the posterior given that there is none.  The
 density of a value is the same, and so are all conditionals given the partition.  Its sum over values is now the
-probability that the known labels are right and that no item is elsewhere.  A free item then cannot open a cluster, and
-a known one cannot leave the free items of its cluster, which they never must: free items alone reach every such value.
+probability that the known labels are right and that no item is in another cluster.  A free item then cannot open a
+cluster, and a known item cannot leave the free items of its cluster, which it never needs to: moves of free items alone
+reach every such value.
 """
 
 import math
@@ -34,7 +35,7 @@ from pymc_nrm.partitions.together import Together
 
 
 class KnownItems(NamedTuple):
-    """What is known of each item: an input of the random variable."""
+    """Known labels of the items: an input of the random variable."""
 
     # Labels from 0 in order of appearance, -1 where unknown; int64 of shape (n,).
     labels: Any
@@ -42,10 +43,10 @@ class KnownItems(NamedTuple):
 
 @kernel
 def _draw_others(rng, n, measure, known, only_known):
-    """Draw the labels of the other items one by one: probabilities are ratios of those of partitions.
+    """Draw the labels of the other items one by one, with ratios of partition probabilities.
 
-    Given no further cluster, a prior of Gibbs type weighs k clusters by their sizes minus sigma, whatever comes later:
-    the total of these weights depends on the number of items before alone.
+    Given no further cluster, a prior of Gibbs type weights k clusters by their sizes minus sigma, whatever comes later:
+    the total of these weights depends only on the number of preceding items.
     """
     labels, counts = known.labels.copy(), np.zeros(n, dtype=np.int64)
     k = 0
@@ -58,7 +59,7 @@ def _draw_others(rng, n, measure, known, only_known):
         if labels[item] >= 0:
             continue
         threshold = rng.random()
-        # A new cluster, then those that are there.
+        # A new cluster, then the existing clusters.
         chosen = k
         counts[k] = 1
         log_q = log_eppf(measure, counts[: k + 1])
@@ -84,9 +85,9 @@ def _draw_others(rng, n, measure, known, only_known):
 
 
 class KnownLabels(Together):
-    """Known items share a cluster if their labels are equal, and only then; the others are free.
+    """Known items share a cluster if and only if their labels are equal; the others are free.
 
-    ``labels`` are whole numbers or strings, one for each item; -1, NaN and None stand for unknown ones.
+    ``labels`` are whole numbers or strings, one for each item; -1, NaN and None represent unknown labels.
     """
 
     further_priors = {KnownItems: ("(n)",)}
@@ -99,7 +100,7 @@ class KnownLabels(Together):
         self.known, self.names = _known_labels(title, labels)
         self.only_known = only_known
         if only_known and not self.names:
-            raise ValueError(f"only_known=True needs at least one known label; {title} has none")
+            raise ValueError(f"{title} must have a known label with only_known=True; got none")
         units = np.where(self.known >= 0, self.known, len(self.names) + np.arange(len(self.known)))
         super().__init__(units, title)
         self.key = (self.known.tobytes(), self.names, self.only_known)
@@ -139,7 +140,7 @@ class KnownLabels(Together):
             item, other = items[wrong[0, 0]], self.first[self._is_known][wrong[0, 1]]
             names = [self.names[self.known[one]] for one in (other, item)]
             raise ValueError(
-                f"{argument} must put known items into one cluster if their labels in known are equal, and only then; "
+                f"{argument} must put known items into one cluster if and only if their labels in known are equal; "
                 f"items {other} and {item} have the known labels {names[0]!r} and {names[1]!r}, and the labels "
                 f"{canonical[other]} and {canonical[item]}"
             )
@@ -165,7 +166,7 @@ class KnownLabels(Together):
 
     def log_join_others(self, labels, join):
         join = super().log_join_others(labels, join)
-        # An item that is the only one of its label is not in the cluster of another label.
+        # The only item with its known label is not in the cluster of another label.
         held = np.zeros(join.shape[1], dtype=bool)
         held[labels[self.known >= 0]] = True
         if self.only_known:
@@ -175,14 +176,14 @@ class KnownLabels(Together):
         for item in self.first[self._is_known & (self._sizes == 1)]:
             join[item, held & (np.arange(len(held)) != labels[item])] = -np.inf
             if self.only_known and np.isfinite(join[item, labels[item]]):
-                # Items without a label are with it, and would be elsewhere.
+                # Items without a label share its cluster, and would be in another cluster.
                 join[item, -1] = -np.inf
             join[item] -= np.logaddexp.reduce(join[item])
         return join
 
 
 def _known_labels(title, labels):
-    """Labels of items from 0 in order of appearance, -1 where unknown, and the names of these."""
+    """Labels of items from 0 in order of appearance, -1 where unknown, and the user's labels."""
     if isinstance(labels, Variable):
         raise TypeError(f"{title} must be an array of labels; got {labels} of type {labels.type}")
     array = np.asarray(labels, dtype=object)
@@ -199,7 +200,7 @@ def _known_labels(title, labels):
 
 
 class KnownRows(NamedTuple):
-    """Data of a kernel in which the items are units, and which of them are items of known labels."""
+    """Data of a kernel in which the items are units, and a mask of the units with known labels."""
 
     groups: Any
     # Bool of shape (number of units,).
@@ -226,7 +227,7 @@ class KnownGrouped(NamedTuple):
         return base.statistics_size(self.family) + 3
 
     def cache_size(self):
-        # Units, whether one is known, and what the weight of one more free item lacks.
+        # Units, whether one is known, and the correction to the weight of one more free item.
         return base.cache_size(self.family) + 3
 
     def parameters_size(self):
@@ -259,7 +260,7 @@ class KnownGrouped(NamedTuple):
             return -math.inf
         return base.log_predictive(self.family, cache[:-3], data.groups, item) + lacking
 
-    # Gibbs updates with a panel move free items only, which are units of one item: a known unit stays in its cluster,
+    # Gibbs updates with a panel move only free items, which are units of one item: a known unit stays in its cluster,
     # or opens one again if it is alone.  Free items alone reach every partition that agrees with the known labels.
 
     def panel_shape(self):
@@ -294,7 +295,7 @@ class KnownGrouped(NamedTuple):
         if fast.panel_shape(self.family.family)[0] == 0:
             return math.nan
         if data.is_known[item]:
-            # Above all other weights, of which that of a new cluster is not zero.
+            # Above all other weights, among which the weight of a new cluster is not zero.
             return 1e300
         inner, member = cache[: base.cache_size(self.family.family)], _member(data, item)
         own = fast.log_predictive_without(self.family.family, statistics[:-3], inner, data.groups.rows, member)
@@ -322,7 +323,7 @@ class KnownGrouped(NamedTuple):
         return _n_items(statistics)
 
     def stays(self, data, item):
-        # The clusters of known labels are told apart by them: free items come and go.
+        # Clusters of known labels keep their known units; free items come and go.
         return data.is_known[item]
 
     def opens_clusters(self):

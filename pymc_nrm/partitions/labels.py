@@ -12,7 +12,7 @@ _TYPES = (np.uint8, np.uint16, np.uint32)
 
 @kernel
 def rename_in_order(labels, n_labels):
-    """Rename labels from 0 to ``n_labels - 1`` in order of appearance, in place; return how many there are."""
+    """Rename labels from 0 to ``n_labels - 1`` in order of appearance, in place; return the number of labels used."""
     names = np.full(n_labels, -1, dtype=np.int64)
     n_names = 0
     for i in range(labels.shape[0]):
@@ -25,7 +25,7 @@ def rename_in_order(labels, n_labels):
 
 @kernel
 def members(labels, n_labels):
-    """Items sorted by label, from 0 to ``n_labels - 1``; those of label k are ``order[start[k] : start[k + 1]]``."""
+    """Items sorted by label, from 0 to ``n_labels - 1``; label k has items ``order[start[k] : start[k + 1]]``."""
     start = np.zeros(n_labels + 1, dtype=np.int64)
     for i in range(labels.shape[0]):
         start[labels[i] + 1] += 1
@@ -96,7 +96,7 @@ def _label_array(labels, argument):
     except TypeError as error:
         got = str(error).split("; ", 1)[1]
         remedy = "pandas.factorize(labels)[0] or np.unique(labels, return_inverse=True)[1]"
-        raise TypeError(f"{argument} must be whole numbers; {got}. Number names of clusters with {remedy}") from None
+        raise TypeError(f"{argument} must be whole numbers; {got}. Convert names of clusters with {remedy}") from None
 
 
 def is_canonical(labels):

@@ -18,7 +18,7 @@ from pymc_nrm.partitions.nested_levels import (
     symbolic_log_nested_prior,
 )
 
-# Each level has a column of labels, and hyperparameters of its own.
+# Each level has a column of labels, and its own hyperparameters.
 _MOST_LEVELS = 100
 
 
@@ -36,7 +36,7 @@ def _draw_tables(rng, n, measure, weights):
 class Nested(Kind):
     """Nodes of an item at levels 1 to ``depth``, shape (n, depth), each column numbered in order of appearance.
 
-    A node is part of one node of the level above it.
+    A node is part of one node of the level above.
     """
 
     title, rv_name = "NestedPartition", "nested_partition"
@@ -108,7 +108,7 @@ class Nested(Kind):
         return values
 
     def _default_tables(self, columns, n):
-        """Further columns for those that a user has given."""
+        """Further columns for the columns that a user has given."""
         return []
 
     def refinements(self):
@@ -124,9 +124,9 @@ class Nested(Kind):
 
 
 class WeightedNested(Nested):
-    """Nodes and then tables at levels ``depth`` to 0, of which the last one is the component of an item.
+    """Nodes, then tables at levels ``depth`` to 0; the last table is the component of an item.
 
-    A table is part of one table of the level above it, and stands in one node of its level.
+    A table is part of one table of the level above, and belongs to one node of its level.
     """
 
     further_priors = {HierarchicalDirichletProcess: ("(l)", "()")}
@@ -172,7 +172,7 @@ class WeightedNested(Nested):
 
 
 def _within(above, labels):
-    """Labels of pairs of a label above and one of this level."""
+    """Labels of pairs of a label above and a label of this level."""
     return canonical_labels(above * (labels.max() + 1) + labels)
 
 
@@ -183,7 +183,7 @@ def _refines(fine, coarse):
 
 
 class KnownTree(WeightedNested):
-    """Paths are known and tables are random; columns are those of random trees with weights.
+    """Known paths and random tables; columns are as in random trees with weights.
 
     ``known_paths`` are canonical, shape (n, depth); ``nodes`` are parents and labels of nodes, for each level, as the
     user wrote them.
@@ -204,7 +204,7 @@ class KnownTree(WeightedNested):
     def renamed(self, labels, n, argument):
         values = super().renamed(labels, n, argument)
         if (values[:, : self.depth] != self.known_paths).any():
-            raise ValueError(f"{argument} must have the known tree, that of paths; it has another one")
+            raise ValueError(f"{argument} must have the known tree of paths; got another tree")
         return values
 
     def default_start(self, zeros, priors):

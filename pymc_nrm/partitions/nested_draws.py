@@ -1,4 +1,4 @@
-"""Draws of nested partitions and of their tables, and where one more item may go."""
+"""Draws of nested partitions and of their tables, and the places of one more item."""
 
 import math
 from typing import Any, NamedTuple
@@ -64,7 +64,7 @@ def _longer_random_paths(levels, rng, paths, n_new):
 def _longer_known_paths(levels, rng, paths, n_new):
     n, depth = paths.shape[0] + n_new, levels.paths.shape[1]
     if n > levels.paths.shape[0]:
-        raise ValueError("paths are known for fewer items than are drawn")
+        raise ValueError("paths must be known for all items to be drawn; they are known for fewer")
     longer = np.empty((n, depth), dtype=np.int64)
     longer[:, :] = levels.paths[:n]
     return longer
@@ -78,7 +78,7 @@ def draw_paths(rng, levels, n):
 
 @kernel
 def draw_further_paths(rng, levels, paths, n_new):
-    """Draw paths of new items given canonical ones (n, at least depth), which begin the result (n + n_new, depth)."""
+    """Draw paths of new items given canonical paths (n, at least depth), the first rows of (n + n_new, depth)."""
     return _longer_paths(levels, rng, paths, n_new)
 
 
@@ -95,21 +95,20 @@ def draw_value(rng, levels, gammas, n):
 
 @kernel
 def draw_further_nested(rng, levels, gammas, values, n_new):
-    """Draw the paths and the tables of further items given those of the first ones. The value is canonical, so that its
-    first n rows are those given. Shapes: ``gammas`` (depth + 1,), ``values`` (n, 2 depth + 1); returns (n + n_new, 2
-    depth + 1).
+    """Draw the paths and the tables of further items given the first items. The value is canonical, so that its first n
+    rows are unchanged. Shapes: ``gammas`` (depth + 1,), ``values`` (n, 2 depth + 1); returns (n + n_new, 2 depth + 1).
     """
     depth, n_old = gammas.shape[0] - 1, values.shape[0]
     n = n_old + n_new
     longer = np.empty((n, 2 * depth + 1), dtype=np.int64)
     longer[:, :depth] = draw_further_paths(rng, levels, values, n_new)
-    # Customers of the leaves are items, those of other nodes the tables of the level below; each is known by an item.
+    # Customers of leaves are items, customers of other nodes are tables of the level below; an item identifies each.
     customers, own = np.arange(n), np.arange(n)
     for level in range(depth, -1, -1):
         rooms = np.zeros(customers.shape[0], dtype=np.int64)
         n_known = 0
         for j in range(customers.shape[0]):
-            # Tables are in the order of their first items, so that those of old items come first.
+            # Tables are in the order of their first items, so tables of old items come first.
             n_known += customers[j] < n_old
             if level > 0:
                 rooms[j] = longer[customers[j], level - 1]
@@ -134,10 +133,10 @@ def draw_further_nested(rng, levels, gammas, values, n_new):
 class Places(NamedTuple):
     """The places of one more item: nodes of all levels, one after the other."""
 
-    # Places of level l are those from `start[l]` to before `start[l + 1]`, in order of their labels; int64 of shape
+    # Level l has the places from `start[l]` to before `start[l + 1]`, in order of their labels; int64 of shape
     # (depth + 2,).
     start: Any
-    # The places above each item, from the root down; int64 of shape (n, depth + 1).
+    # Places above each item, from the root down; int64 of shape (n, depth + 1).
     nodes: Any
     # Place of the parent; -1 for the root; int64 of shape (n_places,).
     above: Any
@@ -168,8 +167,8 @@ def places_of(levels, values):
 
 @kernel
 def nodes_of_paths(values, depth):
-    """Number the nodes of all levels, one level after the other. The results are those of :class:`Places`. Shapes:
-    ``values`` (n, at least depth); returns ``n_children`` (n_places,).
+    """Number the nodes of all levels, one level after the other. Returns fields of :class:`Places`. Shapes: ``values``
+    (n, at least depth); returns ``n_children`` (n_places,).
     """
     n = values.shape[0]
     start = np.zeros(depth + 2, dtype=np.int64)
@@ -209,7 +208,7 @@ def component_weights(gammas, values, components, n_components, places):
     for level in range(depth + 1):
         largest = -1
         for i in range(n):
-            # Customers are items at a leaf, elsewhere the tables of the level below, each known by its first item.
+            # Customers are items at a leaf, and elsewhere tables of the level below, identified by their first item.
             below = i if level == depth else values[i, 2 * depth - level - 1]
             if below > largest:
                 weights[places.nodes[i, level], components[i]] += 1.0

@@ -1,4 +1,4 @@
-"""Nested partitions level by level: laws, priors, known paths."""
+"""Nested partitions level by level: prediction rules, priors, known paths."""
 
 import math
 import numbers
@@ -17,23 +17,22 @@ from pymc_nrm.measures import DirichletProcess, PitmanYorProcess
 
 
 class KnownPaths(NamedTuple):
-    """Paths that are known, where a random tree has its measure and ``Levels``."""
+    """Known paths, which replace the measure and ``Levels`` of a random tree."""
 
     # In canonical form, see `canonical_paths`; ndarray of int64 or matrix tensor, shape (n, depth).
     paths: Any
 
 
 def canonical_paths(title, labels, known=()):
-    """Number the nodes of each level in order of appearance, from the labels of groups that a user gives. Also returns
-    the parent and the label of each node, for each level. Shapes: ``labels`` (n,) or (n, depth); returns ``paths`` (n,
-    depth).
+    """Number the nodes of each level in order of appearance, from a user's labels of groups. Also returns the parent
+    and the label of each node, for each level. Shapes: ``labels`` (n,) or (n, depth); returns ``paths`` (n, depth).
     """
     if isinstance(labels, Variable):
-        raise TypeError(f"{title} must be an array of labels, which are known; got {labels} of type {labels.type}")
+        raise TypeError(f"{title} must be an array of known labels; got {labels} of type {labels.type}")
     array = np.asarray(labels, dtype=object)
     n_missing = int(np.ma.count_masked(labels)) if np.ma.is_masked(labels) else int(pd.isna(array).sum())
     if n_missing:
-        raise ValueError(f"{title} must have no missing labels; {n_missing} of {array.size} are missing")
+        raise ValueError(f"{title} must have no missing labels; got {n_missing} missing of {array.size}")
     fits = array.ndim in (1, 2) and array.size > 0
     if fits and known:
         fits = len(known) == (1 if array.ndim == 1 else array.shape[1])
@@ -63,7 +62,7 @@ def _plain(title, label):
 
 
 class Levels(NamedTuple):
-    """Prediction rules of the levels of a nested partition; entry l is that for the children of a node of level l.
+    """Prediction rules of the levels of a nested partition; entry l is the rule for children of a node of level l.
 
     With N items in m children, of which one has N_c, the next item follows this child with probability
     ``(N_c - sigma) / (N + alpha)`` and a new one with probability ``(alpha + m sigma) / (N + alpha)`` (Pitman 1995,
@@ -79,8 +78,8 @@ class Levels(NamedTuple):
 def levels_of(measure):
     """Prediction rules of all levels, from a measure whose fields have one entry for each level.
 
-    A measure fits if the probability of the next item's cluster depends on the sizes of clusters and their number in
-    the way of :class:`Levels`.  Known paths have no such rules, and stay what they are.
+    A measure is suitable if the probability of the next item's cluster depends on the sizes and the number of clusters
+    as in :class:`Levels`.  Known paths have no such rules, and are returned unchanged.
     """
     raise NotImplementedError
 
@@ -101,15 +100,15 @@ def _levels_of_known_paths(measure):
 
 
 def symbolic_levels_of(measure):
-    """Prediction rules as :func:`levels_of` gives them, with None for a sigma that the measure fixes at 0."""
+    """Prediction rules as in :func:`levels_of`, with None for a sigma that the measure fixes at 0."""
     levels = levels_of(measure)
-    # A subclass may have rules of its own.
+    # A subclass may have other rules.
     return levels._replace(sigma=None) if type(measure) is DirichletProcess else levels
 
 
 def broadcast_to_levels(parameters, depth):
-    """Check the fields of a measure or of weights, and give those that may vary by level one entry for each level. They
-    become tensors of float64.
+    """Check the fields of a measure or of weights, and broadcast fields that may vary by level to one entry per level.
+    They become tensors of float64.
     """
     parameters = plain_values(parameters)
     known = type(parameters)(*[known_value(value) for value in parameters])
@@ -149,23 +148,23 @@ def _tensor(value, shape):
 class HierarchicalDirichletProcess(NamedTuple):
     """Mixing weights of all nodes of a tree over components that they share.
 
-    The weights of the root are ``GEM(gamma_0)``; those of a node of level l are a Dirichlet process of concentration
-    ``gamma[l - 1]`` whose centre are the weights of its parent.  Every item draws its component from its leaf.  This is
-    the multilevel hierarchical Dirichlet process of Huang, Laitonjam, Piao & Hurley (2020).
+    The weights of the root are ``GEM(gamma_0)``.  The weights of a node of level l are a Dirichlet process of
+    concentration ``gamma[l - 1]`` centred at the weights of its parent.  Every item draws its component from its leaf.
+    This is the multilevel hierarchical Dirichlet process of Huang, Laitonjam, Piao & Hurley (2020).
 
     Parameters
     ----------
     gamma : positive float, tensor or random variable, scalar or shape (depth,)
-        Concentrations of levels 1 to depth: the larger, the more the weights of a node resemble those of its parent.
+        Concentrations of levels 1 to depth: with larger values the weights of a node are closer to its parent's.
     gamma_0 : positive float, scalar tensor or random variable
         Concentration of the root; the number of components grows with it.
 
     Notes
     -----
-    Components are drawn once for the whole tree and independently of each other, and each item shows one component
-    once.  Given the components, a random tree is therefore independent of the data: how near two components are says
-    nothing about where they stand in the tree.  Over known groups this is the hierarchical Dirichlet process of Teh,
-    Jordan, Beal & Blei (2006), and the data say which components each group has.
+    Components are drawn once for the whole tree and independently of each other, and each item has one component.
+    Given the components, a random tree is therefore independent of the data: similarity of two components is no
+    evidence of their positions in the tree.  Over known groups this is the hierarchical Dirichlet process of Teh,
+    Jordan, Beal & Blei (2006), and the data inform the components of each group.
 
     Examples
     --------
@@ -199,7 +198,7 @@ def _log_prediction_rules(rooms, groups, arrives, alpha, sigma):
 
 @kernel
 def _first_of_each(labels):
-    """Which items are the first with their label."""
+    """Mask of the items that are the first with their label."""
     first = np.zeros(labels.shape[0], dtype=np.bool_)
     largest = -1
     for i in range(labels.shape[0]):
@@ -210,7 +209,7 @@ def _first_of_each(labels):
 
 @generic
 def _log_probability(levels, paths):
-    """Log probability of paths under the law of random ones, or given those that are known."""
+    """Log probability of paths as random paths, or given known paths."""
     raise NotImplementedError
 
 
@@ -261,7 +260,7 @@ def log_nested_prior(levels, gammas, values):
 
 def symbolic_log_nested_prior(value, levels, gammas, labels, n):
     """Symbolic log probability of paths and, with weights, of tables; differentiable in all concentrations. It is minus
-    infinity unless the columns are nested and in order of appearance, with the paths that are known.
+    infinity unless the columns are nested and in order of appearance, with the known paths.
     """
     depth, width = value.depth, len(value.columns)
     in_range = pt.all(labels >= 0) & pt.all(labels < n)
@@ -288,7 +287,7 @@ def symbolic_log_nested_prior(value, levels, gammas, labels, n):
 
 def _first_rows(flat, n_rows, width):
     """Row of the first item of the block of each item, in each column."""
-    # Later writes win, also in NumPy if indices are a vector: writing from last to first leaves the first appearance.
+    # Later writes win, also in NumPy if indices are a vector: writing from last to first keeps the first appearance.
     rows = pt.repeat(pt.arange(n_rows)[::-1], width)
     places = pt.zeros(n_rows * width, dtype="int64")[flat[::-1].ravel()].set(rows)
     return places[flat]
@@ -299,7 +298,7 @@ def _sums(index, amounts, length):
 
 
 def _log_paths(levels, labels, sizes, depth, n_rows, first):
-    """Log probability of paths; only the counts of nodes that exist are given to log-gamma functions."""
+    """Log probability of paths; only counts of existing nodes are passed to log-gamma functions."""
     alpha, sigma = levels
     nodes = pt.nonzero(sizes[: depth * n_rows])[0]
     n_items, above = sizes[nodes], nodes // n_rows
@@ -340,6 +339,6 @@ def _log_tables(gammas, labels, flat, first, depth, n_rows):
     log_p = -symbolic_log_rising_factorial(gammas[occupied // n_rows] + 1.0, n_customers[occupied] - 1).sum()
     n_seated = _sums(flat[:, tables], arrives, n_rows * (2 * depth + 1))
     log_p += pt.gammaln(n_seated[pt.nonzero(n_seated)[0]]).sum()
-    # The first table of a node is certain, each further one has weight gamma.
+    # The first table of a node is certain; each further table has weight gamma.
     n_further = first[:, tables].sum(axis=0) - _sums(occupied // n_rows, pt.ones_like(occupied), depth + 1)
     return log_p + (n_further * pt.log(gammas)).sum()

@@ -1,4 +1,4 @@
-"""Which cluster one more item joins: the predictive distribution of a flat partition."""
+"""The cluster that one more item joins: the predictive distribution of a flat partition."""
 
 import numpy as np
 
@@ -12,7 +12,7 @@ def log_prediction_rule(measure, counts):
     # These are ratios of partition probabilities, `EPPF(counts with the item) / EPPF(counts)`.  For priors of Gibbs
     # type they are `(n_c - sigma) V(n+1, k) / V(n, k)` and `V(n+1, k+1) / V(n, k)` (Lijoi, Mena & Prünster 2007,
     # "Controlling the reinforcement in Bayesian non-parametric mixture models", section 2).  Weights of clusters given
-    # a u that was drawn given the partition of n items would be wrong, since the next item changes the law of u.
+    # a u drawn given the partition of n items would be wrong, since the next item changes the distribution of u.
     counts = np.asarray(counts, dtype=np.int64)
     weights = np.empty(len(counts) + 1)
     rule = gibbs_type_rule(measure, int(counts.sum()), len(counts))
@@ -29,7 +29,7 @@ def log_prediction_rule(measure, counts):
 
 def log_join_without(measure, counts):
     """Log probabilities that an item left out joins each cluster or a new one, shape (n_clusters, n_clusters + 1). Rows
-    are the clusters that the item was in; the cluster of an item that was alone has probability zero.
+    are the original cluster of the item; the cluster of an item that was alone has probability zero.
     """
     n_clusters = len(counts)
     rows = np.full((n_clusters, n_clusters + 1), -np.inf)
@@ -50,8 +50,8 @@ def log_join_without(measure, counts):
 
 
 def draw_new_labels(measure, counts, n_new, rng):
-    """Draw the labels of new items one after another from their predictive law. Labels below ``n_clusters`` are old
-    clusters; new ones follow in order of appearance.
+    """Draw the labels of new items one after another from their predictive distribution. Labels below ``n_clusters``
+    are old clusters; new clusters follow in order of appearance.
     """
     counts = [int(count) for count in counts]
     labels = np.empty(n_new, dtype=np.int64)

@@ -1,4 +1,4 @@
-"""Flat partitions whose clusters own slots, so that labels index parameters."""
+"""Flat partitions whose clusters occupy slots, so that labels index parameters."""
 
 import math
 
@@ -11,15 +11,15 @@ from pymc_nrm.kernels.generic import kernel
 from pymc_nrm.measures.base import draw_partition
 from pymc_nrm.partitions.flat import Flat, safe_indices
 
-# Steps keep some numbers for each slot.
+# Steps store a row of numbers for each slot.
 _MOST_SLOTS = 10**6
-# Forward draws with too many clusters are drawn again, at most this many times.
+# Forward draws with too many clusters are repeated, at most this many times.
 MOST_TRIES = 10_000
 
 
 @kernel
 def _draw_slots(rng, n, measure, max_clusters):
-    """Draw slots of n items given that there are at most ``max_clusters`` clusters; all are -1 if that fails."""
+    """Draw slots of n items given at most ``max_clusters`` clusters; all are -1 if that fails."""
     for _ in range(MOST_TRIES):
         labels = draw_partition(measure, n, rng)
         n_clusters = labels.max() + 1
@@ -36,7 +36,7 @@ def _draw_slots(rng, n, measure, max_clusters):
 class Slots(Flat):
     """One slot from 0 to ``max_clusters - 1`` for each item, so that ``slope[labels]`` is the slope of every item.
 
-    All ways of giving different slots to the clusters of a partition have the same probability::
+    All assignments of different slots to the clusters of a partition have the same probability::
 
         labels   3  0  0  3  5        clusters {0, 3}, {1, 2}, {4} in slots 3, 0, 5 of 6; slots 1, 2 and 4 are empty
     """
@@ -88,7 +88,7 @@ class Slots(Flat):
         return counts[(counts > 0).nonzero()], pt.and_(in_range, pt.eq(labels.shape[0], n))
 
     def log_share_of_names(self, n_clusters):
-        """Log probability that clusters own just these slots: minus the log number of injections into the slots."""
+        """Log probability that clusters occupy exactly these slots: minus the log number of injections into slots."""
         # PyTensor would compute the second term in single precision.
         K = float(self.max_clusters)
         return pt.gammaln(K + 1.0 - n_clusters) - math.lgamma(K + 1.0)

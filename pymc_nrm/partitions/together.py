@@ -1,9 +1,9 @@
 """Flat partitions of items in groups that always share a cluster: twins, repeated measurements, must-links.
 
-The measure is the law of the partition of the *groups*: each counts once, whatever its size, and an item on its own is
-a group of one.  The data of a group are the data of all its items.  This law needs no constant, unlike the law of a
-partition of all items given that groups stay together, whose constant depends on hyperparameters.  Kernels of steps see
-groups in the place of items, see ``grouped.py``.
+The measure is the prior of the partition of the *groups*: each counts once, whatever its size, and a single item is a
+group of one.  The data of a group are the data of all its items.  This prior needs no constant, unlike the distribution
+of a partition of all items given that groups stay together, whose constant depends on hyperparameters.  Kernels of
+steps see groups instead of items, see ``grouped.py``.
 """
 
 from typing import Any, NamedTuple
@@ -78,7 +78,7 @@ class Together(Ordered):
         return canonical
 
     def symbolic_sizes(self, labels, n):
-        # Labels of another number of items are no value, but must not be read beyond their end.
+        # Another number of labels is no value, but must not be read beyond their end.
         items = labels[pt.minimum(np.arange(len(self.groups)), labels.shape[0] - 1)]
         sizes, valid = super().symbolic_sizes(items[self.first], len(self.first))
         together = pt.all(pt.eq(items, items[self.first[self.groups]]))
@@ -88,7 +88,7 @@ class Together(Ordered):
         return super().counts(labels[self.first])
 
     def log_join_others(self, labels, join):
-        # The others of its group tell the cluster of an item.
+        # The other items of its group determine the cluster of an item.
         told = self._sizes[self.groups] > 1
         join[told] = -np.inf
         join[told, labels[told]] = 0.0

@@ -143,7 +143,11 @@ test_wrong_labels = refused(
     ({"known": ["a", "a", None], "observed": [0, 1, 1]}, ValueError, "observed of .* labels 'a' and 'a', and .* 0"),
     ({"known": [1, 1, None], "only_known": 1}, TypeError, "only_known of Partition 'z' must be True or False; got 1"),
     ({"n": 3, "only_known": True}, ValueError, "only_known of Partition 'z' must be False unless known"),
-    ({"known": [None, -1], "only_known": True}, ValueError, "only_known=True needs .* known of Partition 'z' has none"),
+    (
+        {"known": [None, -1], "only_known": True},
+        ValueError,
+        "known of Partition 'z' must have a known label with only_known=True; got none",
+    ),
     (
         {"known": ["a", None, "b"], "only_known": True, "initval": [0, 1, 2]},
         ValueError,

@@ -145,7 +145,7 @@ test_errors = refused(
     ({"weights": 1.0}, TypeError, r"weights .* must be HierarchicalDirichletProcess\(...\) or None; got 1.0"),
     ({"weights": nrm.HierarchicalDirichletProcess(1.0, [1.0, 2.0])}, ValueError, "gamma_0 .* must be a scalar;"),
     ({"weights": nrm.HierarchicalDirichletProcess(0.0, 1.0)}, ValueError, "gamma .* above 0; got 0.0"),
-    ({"n": None}, ValueError, "NestedPartition 'h' needs its number of items"),
+    ({"n": None}, ValueError, "n of NestedPartition 'h', the number of items, must be given"),
     ({"n": 0}, ValueError, "n of NestedPartition 'h'"),
     ({"shape": (3, 2)}, ValueError, "NestedPartition does not take shape"),
     ({"initval": [[0, 0, 0]] * 3}, ValueError, r"initval .* must have shape \(3, 2\); got shape \(3, 3\)"),
@@ -165,9 +165,13 @@ test_errors = refused(
     (PATHS | {"weights": HDP([1.0, 1.0], 1.0)}, ValueError, r"shape \(1,\); got shape \(2,\)"),
     (PATHS | {"n": 4}, ValueError, "paths of .* 'h' must have one row for each of the 4 items; got 5 rows"),
     (PATHS | {"dims": "animal"}, ValueError, "paths of .* 'h' must have one row for each of the 3 items"),
-    (PATHS | {"paths": ["a", None, "b"]}, ValueError, "paths of .* 'h' must have no missing labels; 1 of 3"),
-    (PATHS | {"initval": [[0]] * 4 + [[1]]}, ValueError, "initval .* must have the known tree, that of paths"),
-    (PATHS | {"observed": [[0]] * 4 + [[1]]}, ValueError, "observed .* must have the known tree, that of paths"),
+    (
+        PATHS | {"paths": ["a", None, "b"]},
+        ValueError,
+        "paths of .* 'h' must have no missing labels; got 1 missing of 3",
+    ),
+    (PATHS | {"initval": [[0]] * 4 + [[1]]}, ValueError, "initval .* must have the known tree of paths"),
+    (PATHS | {"observed": [[0]] * 4 + [[1]]}, ValueError, "observed .* must have the known tree of paths"),
     within=lambda: pm.Model(coords={"animal": range(3)}),
 )
 
@@ -279,16 +283,16 @@ def test_labels_of_groups():
 
 test_wrong_labels_of_groups = refused(
     lambda labels: canonical_paths("paths", labels),
-    (["a", None], ValueError, "paths must have no missing labels; 1 of 2 are missing"),
-    ([0.0, np.nan], ValueError, "1 of 2 are missing"),
-    (pd.array([1, None], dtype="Int64"), ValueError, "1 of 2 are missing"),
-    (np.ma.masked_array([1, 2], [False, True]), ValueError, "1 of 2 are missing"),
+    (["a", None], ValueError, "paths must have no missing labels; got 1 missing of 2"),
+    ([0.0, np.nan], ValueError, "got 1 missing of 2"),
+    (pd.array([1, None], dtype="Int64"), ValueError, "got 1 missing of 2"),
+    (np.ma.masked_array([1, 2], [False, True]), ValueError, "got 1 missing of 2"),
     ([0.5, 1.0], TypeError, "paths must be whole numbers or strings; got 0.5 of type float"),
     ([[0, 1], [0]], TypeError, r"got \[0, 1\] of type list"),
     ("abc", ValueError, r"paths must have shape \(n,\) or \(n, depth\), with at least one item; got shape \(\)"),
     ([], ValueError, "at least one item"),
     (np.zeros((2, 2, 2), dtype=int), ValueError, r"got shape \(2, 2, 2\)"),
-    (pt.lvector("groups"), TypeError, "paths must be an array of labels, which are known; got groups"),
+    (pt.lvector("groups"), TypeError, "paths must be an array of known labels; got groups"),
 )
 
 
