@@ -23,16 +23,16 @@ def draw_weights(rng, measure, n, n_clusters):
 
 
 def weights_of_two(table):
-    """Weights for two items, on which kernels are compiled without much work."""
+    """Weights for two items, with which kernels compile without much work."""
     return Weights(table.join[:3], table.moment[:3])
 
 
 @kernel(inner_loop=True)
 def new_panel(state, join, family):
-    """What a sweep reads instead of the caches: rows and lanes of :func:`panel_shape`, and the log weights of joining
-    clusters (width,), with a column for each active slot.
+    """Tables that a sweep reads instead of the caches: rows and lanes of :func:`panel_shape`, and the log weights of
+    joining clusters (width,), with a column for each active slot.
     """
-    # The column after the last cluster is that of a cluster without data; the columns after it have prior weight 0:
+    # The column after the last cluster is a cluster without data; the columns after it have prior weight 0:
     #
     #     column       0   ...   K - 1 |  K  | K + 1 ... width - 1
     #                   K clusters     | new |      padding
@@ -53,8 +53,8 @@ def new_panel(state, join, family):
 def column_at(uniform, values, n_columns, likely):
     """The column of a uniform variable, with probabilities proportional to exponentials of the values, overwritten.
 
-    Weights are relative to that of the likely column, or to the highest if that is far larger.  Rounding would lose
-    relative weights below exp(-40) in any case.  A NaN weight makes the total NaN. Shapes: ``values`` (at least
+    Weights are relative to the weight of the likely column, or to the highest if that is far larger.  Rounding would
+    lose relative weights below exp(-40) in any case.  A NaN weight makes the total NaN. Shapes: ``values`` (at least
     n_columns, up to a multiple of LANES,).
     """
     width = whole_lanes(n_columns)
@@ -74,7 +74,7 @@ def column_at(uniform, values, n_columns, likely):
         values[k] = weight
         total += weight
     if not 0.0 < total < np.inf:
-        raise ValueError("an item cannot be drawn into a cluster: all weights are 0, or one is not finite")
+        raise ValueError("an item cannot be assigned to any cluster: all weights are 0, or one is not finite")
     threshold = uniform * total
     if threshold < values[likely]:
         return likely
@@ -91,7 +91,7 @@ def column_at(uniform, values, n_columns, likely):
 
 @kernel(inner_loop=True)
 def draw_column(rng, values, n_columns, likely):
-    """Draw a column, as :func:`column_at`."""
+    """Draw a column, as in :func:`column_at`."""
     return column_at(rng.random(), values, n_columns, likely)
 
 
@@ -101,7 +101,7 @@ _MANY, _PIECE = 20_000, 64
 
 @kernel
 def random_items(rng, n, n_items):
-    """``n_items`` different items out of n in uniformly random order, shape (n_items,)."""
+    """``n_items`` distinct items out of n in uniformly random order, shape (n_items,)."""
     order = np.arange(n)
     for i in range(n_items):
         j = i + int(rng.random() * (n - i))
@@ -111,7 +111,7 @@ def random_items(rng, n, n_items):
 
 @kernel
 def scan_order(rng, n, n_items):
-    """The first ``n_items`` items of random orders of all n, one after the other, shape (n_items,).
+    """The first ``n_items`` items of successive random orders of all n, shape (n_items,).
 
     If there are many items, blocks of neighbours in memory stay together, since uniformly random order makes the
     processor wait for memory.
@@ -131,7 +131,7 @@ def scan_order(rng, n, n_items):
 
 @kernel
 def gibbs_sweep(rng, state, weights, family, data, items):
-    """Redraw the cluster of each of the given items, in their order; those with label -1 are in none yet.
+    """Redraw the cluster of each item of ``items``, in their order; items with label -1 have no cluster yet.
 
     It leaves the target given u invariant for any fixed ``items``, and hence for random ones drawn independently of the
     partition.  It is irreducible if ``items`` are all items (Neal 2000, algorithm 3; Favaro & Teh 2013, section 4.1).
@@ -146,9 +146,9 @@ def gibbs_sweep(rng, state, weights, family, data, items):
 
 
 def join_in_turn(rng, weights, family, data, state=None, labels=None, first=()):
-    """Labels of items; those with label -1 join the clusters of a state, or new ones, in random order, given u.
+    """Assign items with label -1 to the clusters of a state, or to new clusters, one by one in random order, given u.
 
-    Without a state, no item has a cluster yet, and the items ``first`` are the first to join.
+    Without a state, no item has a cluster yet, and the items ``first`` are assigned first. Returns the labels.
     """
     if state is None:
         state, labels = build_state(np.empty(0, dtype=np.int64), family, data), np.full(len(weights.moment) - 1, -1)
@@ -162,10 +162,10 @@ def join_in_turn(rng, weights, family, data, state=None, labels=None, first=()):
 
 @kernel(inner_loop=True)
 def _sweep_while_room(rng, state, weights, family, data, items, start):
-    """Update ``items[start:]`` until one empty slot is left; return the next index and how many items moved.
+    """Update ``items[start:]`` until one empty slot is left; return the next index and the number of items that moved.
 
-    Arrays that never change identity inside the loop stay in registers.  Growing them here would cost a quarter of the
-    speed.
+    Arrays that never change identity inside the loop stay in registers.  Growing them here would make it a quarter
+    slower.
     """
     labels, counts, active, position, size = state.labels, state.counts, state.active, state.position, state.size
     statistics, cache, join = state.statistics, state.cache, weights.join
@@ -184,12 +184,12 @@ def _sweep_while_room(rng, state, weights, family, data, items, start):
         outside = old < 0
         here = size[0] if outside else position[old]
         alone = not outside and counts[old] == 1
-        # Most items stay in their cluster, so do not take them out and put them back.
+        # Most items stay in their cluster, so do not remove and insert them.
         taken_out = outside or alone
         own = math.nan if taken_out else fast.log_predictive_without(family, statistics[old], cache[old], data, item)
         inside = not math.isnan(own)
         if alone:
-            # The last cluster moves into the closed one's column, and its own column becomes that of a new cluster.
+            # The last cluster moves into the closed one's column, and its own column becomes the new cluster's.
             close_slot(state, old)
             last = size[0]
             prior[here], prior[last], prior[last + 1] = prior[last], join[0], -np.inf
@@ -236,12 +236,12 @@ def _sweep_while_room(rng, state, weights, family, data, items, start):
 
 
 class ItemsWithGaps(NamedTuple):
-    """Items and their missing entries: those of ``items[k]`` are ``columns[starts[k] : starts[k + 1]]``."""
+    """Items and their missing entries: ``items[k]`` misses ``columns[starts[k] : starts[k + 1]]``."""
 
     items: Any
     starts: Any
     columns: Any
-    # Places in `items`, in the order of their draws.
+    # Positions in `items`, in the order of their draws.
     order: Any
     # Shape (n, d), a part of the data.
     values: Any
@@ -251,11 +251,11 @@ class ItemsWithGaps(NamedTuple):
 
 @kernel
 def missing_entries_sweep(rng, state, weights, family, data, gaps):
-    """Redraw the missing entries of each item, with its label if these are drawn, given all other items.
+    """Redraw the missing entries of each item, with its label if labels are drawn, given all other items.
 
-    It leaves the target given u invariant, of labels and missing entries together: the label is drawn from its
-    conditional given the observed entries of the item, then the missing ones given these and the label.  It is
-    irreducible for the missing entries.  Returns the number of items that changed their cluster.
+    It leaves the joint target of labels and missing entries given u invariant: the label is drawn from its conditional
+    given the observed entries of the item, then the missing entries given these and the label.  It is irreducible for
+    the missing entries.  Returns the number of items that changed their cluster.
     """
     n_done, n_moved = 0, 0
     while n_done < gaps.order.shape[0]:
@@ -267,7 +267,7 @@ def missing_entries_sweep(rng, state, weights, family, data, gaps):
 
 @kernel(inner_loop=True)
 def _redraw_while_room(rng, state, join, family, data, gaps, start):
-    """Redraw items from a place in the order until one empty slot is left; return the next place and how many moved.
+    """Redraw items from ``start`` until one empty slot is left; return the next position and how many moved.
 
     As in a sweep over labels, arrays that never change identity inside the loop stay in registers.
     """
@@ -291,7 +291,7 @@ def _redraw_while_room(rng, state, join, family, data, gaps, start):
             fast.update_cache(family, statistics[old], cache[old], data, item, -1.0)
         for place in range(starts[k], starts[k + 1]):
             filled[item, columns[place]] = math.nan
-        # A cluster that was closed is the first empty slot.
+        # A cluster that closed is the first empty slot.
         chosen = position[old]
         if gaps.draws_labels:
             n_columns = size[0] + 1

@@ -1,27 +1,28 @@
-"""Starts of chains over many items from chains on some of them.
+"""Initial points of chains over many items, from chains on samples of the items.
 
 Merges of clusters are easy among few items and rare among many.
 """
 
 import numpy as np
 
-# Chains on so many items, one after the other, lead to the start of a chain on more.
+# Sizes of successive chains that lead to the initial point of a chain on more items.
 START_SIZES = (1000, 20_000)
 _START_SWEEPS = 60
 
 
 def is_many(n):
-    """Whether a chain on n items starts from chains on some of them."""
+    """Whether a chain on n items starts from chains on samples of them."""
     return n > START_SIZES[-1]
 
 
 def climb(rng, n, begin, advance, held=(), sweeps=None):
-    """Run chains on more and more of n random items; return the last of them, and its items.
+    """Run chains on growing random samples of n items; return the last chain, and its items.
 
-    ``begin(items, previous)`` makes a chain from the one before, None at first, whose items come first among its own;
-    ``advance(chain)`` makes a sweep, of which ``sweeps`` has numbers by those of items.  All chains hold ``held``.
+    ``begin(items, previous)`` makes a chain from the previous one, None at first, whose items come first among its own;
+    ``advance(chain)`` makes a sweep; ``sweeps`` maps numbers of items to numbers of sweeps.  All chains include
+    ``held``.
     """
-    # Items may be in an order that tells of their clusters.
+    # The order of the items may be informative about their clusters.
     order = rng.permutation(n)
     if len(held):
         order = np.concatenate([held, order[~np.isin(order, held)]])

@@ -14,9 +14,9 @@ from pymc_nrm.kernels.special import draw_gamma
 from pymc_nrm.moves.gibbs import draw_column
 from pymc_nrm.partitions.clusters import build_state, cluster_size, opens_clusters, stays
 
-# Jumps below are lost to underflow.
+# Smaller jumps are lost to underflow.
 _SMALLEST = 1e-300
-# Tables of weights of Gibbs type, to rounding.
+# Tables of weights of Gibbs type, up to rounding.
 _LARGEST_DEVIATION = 1e-6
 
 
@@ -29,9 +29,9 @@ class JumpLaw(NamedTuple):
 
 @kernel
 def jump_law(weights):
-    """Find the law of the jumps from the weights of clusters given u."""
+    """Find the intensity of the jumps from the weights of clusters given u."""
     join = weights.join
-    # With two items, or one, all tables are of this form.
+    # With at most two items, all tables are of this form.
     sigma = 0.0
     if join.shape[0] > 2:
         sigma = 1.0 - 1.0 / math.expm1(join[2] - join[1])
@@ -41,7 +41,7 @@ def jump_law(weights):
 
 @kernel
 def largest_deviation(weights):
-    """How far a table of weights is from that of a prior of Gibbs type: the largest difference of logarithms."""
+    """Distance of a table of weights from a prior of Gibbs type: the largest difference of logarithms."""
     join = weights.join
     if join.shape[0] < 4:
         return 0.0
@@ -55,17 +55,17 @@ def largest_deviation(weights):
 
 
 def check_gibbs_type(measure, weights, user):
-    """Refuse tables that are not of Gibbs type, to rounding, on behalf of a step that needs this."""
+    """Refuse tables that are not of Gibbs type, up to rounding, for a step that requires this."""
     if not largest_deviation(weights) < _LARGEST_DEVIATION:
         raise NotImplementedError(
-            f"{type(measure).__name__} does not weigh clusters by their size minus a constant, as priors of Gibbs type "
-            f"do, which {user}"
+            f"measure must be of Gibbs type, with weights of clusters equal to their size minus a constant, which "
+            f"{user}; got {type(measure).__name__}"
         )
 
 
 @kernel
 def expected_proposals(law, level):
-    """Mean number of points that :func:`jumps_above` proposes; the mean number of jumps is about as large, or less."""
+    """Mean number of points that :func:`jumps_above` proposes; the mean number of jumps is similar, or smaller."""
     if law.sigma < -1.0:
         return math.exp(law.log_scale + math.lgamma(-law.sigma))
     return _n_small(law, level) + _n_large(law, level)
@@ -90,7 +90,7 @@ def _n_large(law, level):
 @kernel
 def least_level(law, lowest, most):
     """The lowest level, at least ``lowest``, above which at most ``most`` proposals are expected. If sigma is below -1,
-    jumps cost little and the level is ``lowest``.
+    jumps are cheap and the level is ``lowest``.
     """
     lowest = max(lowest, _SMALLEST)
     if law.sigma < -1.0 or expected_proposals(law, lowest) <= most:
@@ -111,7 +111,7 @@ def jumps_above(rng, law, level):
 
     Between the level and 1, proposals have intensity ``exp(-level) x^(-1 - sigma)`` and are kept with probability
     ``exp(level - x)``.  Above ``m = max(level, 1)`` they have intensity ``m^(-1 - sigma) exp(-x)`` and are kept with
-    probability ``(m / x)^(1 + sigma)``.  If sigma is below -1, all jumps are drawn as gamma variables. They are in no
+    ``(m / x)^(1 + sigma)``.  If sigma is below -1, all jumps are drawn as gamma variables. Points are in no particular
     order.
     """
     sigma = law.sigma
@@ -142,7 +142,7 @@ def jumps_above(rng, law, level):
 
 
 class SliceCounts(NamedTuple):
-    """Numbers of items that changed their cluster and that had to stay, and of jumps besides those of clusters."""
+    """Numbers of items that changed their cluster and that had to stay, and of jumps besides the jumps of clusters."""
 
     n_moved: Any
     n_kept: Any
@@ -155,14 +155,14 @@ def slice_labels(rng, state, weights, family, data, most_jumps):
 
     It leaves the target given u invariant and is irreducible.  Given the partition, it draws the jumps J and the
     parameters of the clusters, for each item a slice s, uniform between 0 and the jump of its cluster, and all other
-    jumps above the lowest slice, with parameters from the base measure.  Labels given all of this are independent:
+    jumps above the lowest slice, with parameters from the base measure.  Given all of these, labels are independent:
     each is one of the jumps above the slice of the item, with probability proportional to the density of its data
     (Walker 2007 for the Dirichlet process; Griffin & Walker 2011 for normalized random measures).
 
-    Slices so low that more than ``most_jumps`` further jumps are expected above them are left alone: their
-    items keep their labels.  Which these are depends on u and on slices, given which all labels are drawn, so that the
-    target is still invariant.  Items of which :func:`stays` says so keep them as well.  Without further jumps, where no
-    item may open a cluster, labels are drawn from their conditional given that none does.  The labels are canonical.
+    Slices so low that more than ``most_jumps`` further jumps are expected above them are not used: their items keep
+    their labels.  These items depend only on u and on slices, given which all labels are drawn, so the target is still
+    invariant.  Items for which :func:`stays` is true keep their labels as well.  Without further jumps, if no item may
+    open a cluster, labels are drawn from their conditional given that none does.  The labels are canonical.
     """
     n = state.labels.shape[0]
     n_clusters = state.size[0]
@@ -215,8 +215,8 @@ def slice_labels(rng, state, weights, family, data, most_jumps):
 
 @kernel(inner_loop=True)
 def _components(rng, state, family, cluster_jumps, others):
-    """Draw parameters of all components into a panel, in decreasing order of their jumps, and return minus the jumps
-    in that order; ``column_of`` has the column of the cluster in each slot.
+    """Draw parameters of all components into a panel, in decreasing order of their jumps, and return minus the jumps in
+    that order; ``column_of`` has the column of the cluster in each slot.
     """
     n_clusters, n_components = state.size[0], state.size[0] + others.shape[0]
     jumps = np.empty(n_components)
@@ -251,5 +251,5 @@ def slice_move(rng, state, weights, family, data, most_jumps):
 
 @kernel
 def expected_large_jumps(weights):
-    """Expected number of jumps above 1, in units of ``1 / (1 + u)``, besides those of clusters."""
+    """Expected number of jumps above 1, in units of ``1 / (1 + u)``, besides the jumps of clusters."""
     return expected_proposals(jump_law(weights), 1.0)

@@ -1,4 +1,4 @@
-"""Gibbs sampling of labels over a random pool of slots: those that are occupied, and a few empty ones."""
+"""Gibbs sampling of labels over a random pool of slots: all occupied slots, and a few empty ones."""
 
 import math
 from typing import Any, NamedTuple
@@ -17,19 +17,19 @@ from pymc_nrm.moves.gibbs import draw_column
 class Pool(NamedTuple):
     """Columns of a table, one for each slot of the pool; kernels change it in place."""
 
-    # The column in which each item lies; int64 of shape (n,).
+    # Column of each item; int64 of shape (n,).
     columns: Any
     # Number of items of each column; int64 of shape (n_columns,).
     counts: Any
-    # statistics, cache: Rows of the conjugate mixtures over the partition; the last row is that of a cluster without
-    # data; shape (n_columns + 1, ...).
+    # statistics, cache: Rows of the conjugate mixtures over the partition; the last row is a cluster without data;
+    # shape (n_columns + 1, ...).
     statistics: Any
     cache: Any
 
 
 @kernel
 def build_pool(columns, n_columns, family, data):
-    """Pool of the given columns, with all statistics summed from the data."""
+    """Pool with items in these columns, with all statistics summed from the data."""
     statistics = np.zeros((n_columns + 1, statistics_size(family)))
     cache = np.zeros((n_columns + 1, size_of_cache(family)))
     counts = np.zeros(n_columns, dtype=np.int64)
@@ -92,14 +92,14 @@ def draw_pool(rng, counts, mean):
 
 @kernel
 def pool_sweep(rng, pool, weights, family, data, table, log_empty, items):
-    """Redraw the slot of each of the given items within the pool, in their order.
+    """Redraw the slot of each item of ``items`` within the pool, in their order.
 
     Let B be the pool and k the number of slots that other items occupy.  The joint density of the labels, u and B is,
     as a function of labels in B, proportional to
 
         prod_c kappa(n_c, u) f(y_c | theta_c)  mean^(-k) / Z(K - k)
 
-    so that an occupied slot of n_s other items has the weight ``join[n_s] f(y_i | theta_s)``, and an empty one
+    so an occupied slot of n_s other items has the weight ``join[n_s] f(y_i | theta_s)``, and an empty slot
     ``join[0] / mean  Z(K - k) / Z(K - k - 1)  f(y_i | theta_s)``.  The sweep leaves the target given u and the
     parameters of all slots invariant for any fixed ``items``.  It is irreducible only together with draws of the pool
     and of the parameters (Neal 2000, algorithm 8, with a random number of empty slots). Returns the number of items
@@ -151,8 +151,8 @@ def pool_sweep(rng, pool, weights, family, data, table, log_empty, items):
 
 @kernel
 def _write_prior(prior, counts, join, log_empty, k):
-    """Log weights of all columns before the data of an item are seen, if k slots are occupied without it."""
-    # With all slots occupied there is no empty one, and no item is drawn before one of them is left.
+    """Write log weights of all columns before the data of an item are seen, if k slots are occupied without it."""
+    # With all slots occupied there is no empty slot, and no item is drawn before one is vacated.
     empty = log_empty[k] if k < log_empty.shape[0] else -np.inf
     for c in range(counts.shape[0]):
         prior[c] = join[counts[c]] if counts[c] > 0 else empty

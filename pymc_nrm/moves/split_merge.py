@@ -1,4 +1,4 @@
-"""Split-merge moves with two random anchor items, and what all split-merge moves share: the two sides, and a tally.
+"""Split-merge moves with two random anchor items, and parts that all split-merge moves share: two sides, and a tally.
 
 A split of cluster A into a and b and the merge of a and b are the two directions of one Metropolis-Hastings move.  Both
 build the sides item by item, starting from the anchors.  A split draws the side of every item.  A merge keeps every
@@ -39,7 +39,7 @@ class Tally(NamedTuple):
     accepted: Any
     # Sum of the log acceptance ratios; shape (1,).
     log_ratio: Any
-    # Number of moves that had a ratio; those that cannot be accepted are rejected without one; int64 of shape (1,).
+    # Number of moves with a ratio; impossible moves are rejected without one; int64 of shape (1,).
     n_ratios: Any
 
 
@@ -58,7 +58,7 @@ def empty_tally():
 def accept(rng, tally, merging, log_ratio, log_bound=0.0):
     """Accept or reject a split or merge by Metropolis-Hastings, and count it; nan and -infinity mean impossible.
 
-    Given a bound on the ratio below 1, the move has come so far with a probability of this bound.
+    If ``log_bound`` is below 0, the move has reached this point with probability ``exp(log_bound)``.
     """
     kind = MERGE if merging else SPLIT
     tally.proposed[kind] += 1
@@ -72,7 +72,7 @@ def accept(rng, tally, merging, log_ratio, log_bound=0.0):
 
 
 def split_merge_statistics(totals):
-    """Statistics of a draw from the summed fields of its kernels' counts, those of a tally among them."""
+    """Statistics of a draw from the summed fields of its kernels' counts, including the fields of a tally."""
     proposed, accepted, log_ratio, n_ratios = (totals.pop(name) for name in Tally._fields)
     n_moves = proposed.sum()
     return totals | {
@@ -188,7 +188,7 @@ def log_target_ratio(weights, family, sides):
 
 @kernel
 def present_sides(state, slot, other):
-    """Two clusters of the state as sides, without caches."""
+    """Sides of two present clusters of the state, without caches."""
     counts, statistics = np.empty(2, dtype=np.int64), np.empty((2, state.statistics.shape[1]))
     for side, cluster in ((0, slot), (1, other)):
         counts[side] = state.counts[cluster]
@@ -206,7 +206,7 @@ def fill_slot(state, family, slot, count, row):
 
 @kernel
 def apply_split(state, family, sides, slot):
-    """Put the first side into a slot and the second into a new one; return the state and the new slot.
+    """Assign the first side to a slot and the second to a new one; return the state and the new slot.
 
     The caller changes the labels.
     """
@@ -240,8 +240,8 @@ class SplitMergeOptions(NamedTuple):
 def allocate_by_scans(rng, sides, weights, family, data, items, placed, goals, n_scans):
     """Allocate items by restricted Gibbs scans from a random launch state; return the log probability of the last scan.
 
-    This is the split proposal of Jain & Neal (2004).  The launch state does not depend on ``goals``, so the probability
-    of a last scan that ends in ``goals`` is that of the reverse move.  Each scan visits items in a fresh random order:
+    This is the split proposal of Jain & Neal (2004).  The launch state does not depend on ``goals``, so the reverse
+    move has the probability of a last scan that ends in ``goals``.  Each scan visits items in a fresh random order:
     reusing an order would bias the move.
     """
     for k in range(items.shape[0]):
@@ -267,7 +267,7 @@ def split_merge(rng, state, weights, family, data, options, tally):
     log_apart = log_bound = 0.0
     if merging:
         log_apart = log_target_ratio(weights, family, present_sides(state, slot, other))
-        # Since q is at most 1, many merges are rejected whatever the allocation would say.
+        # Since q is at most 1, many merges are rejected whatever the allocation would find.
         log_bound = -log_apart
         if math.log(rng.random()) >= log_bound:
             accept(rng, tally, merging, math.nan)

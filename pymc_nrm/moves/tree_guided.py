@@ -1,4 +1,4 @@
-"""Gibbs updates of what a cluster has below a node of a guide tree, cycles of all moves, starts from Ward linkage."""
+"""Gibbs updates of the part of a cluster below a node of a guide tree, and cycles of all moves."""
 
 from typing import Any, NamedTuple
 
@@ -27,7 +27,7 @@ def block_weight(weights, family, data, state, log_weights, slot, items, block, 
 
 @kernel
 def change_cluster(state, weights, family, data, log_weights, slot, items, block, sign):
-    """Add a block to a cluster, or take it away; close the cluster if nothing is left."""
+    """Add a block to a cluster, or remove it; close the cluster if nothing is left."""
     state.counts[slot] += sign * items.shape[0]
     if state.counts[slot] == 0:
         close_slot(state, slot)
@@ -39,7 +39,7 @@ def change_cluster(state, weights, family, data, log_weights, slot, items, block
         for k in range(block.shape[0]):
             state.statistics[slot, k] += sign * block[k]
         refresh_cache(family, state.statistics[slot], state.cache[slot])
-    # What is left may be impossible without the block, which the greatest ratio then takes back.
+    # The remaining items may be impossible without the block, which the greatest ratio then restores.
     log_weights[slot] = max(log_weight(weights, family, state.counts[slot], state.statistics[slot]), -1e300)
 
 
@@ -62,9 +62,9 @@ def find_block(state, guide, node, anchor, marks, stamp):
 
 @kernel
 def redraw_block(rng, state, weights, family, data, log_weights, items, block, slots):
-    """Draw a slot among those given for a block that is in no cluster, put it there, and return the slot.
+    """Draw a slot among ``slots`` for a block that is in no cluster, assign the block to it, and return the slot.
 
-    An empty slot among them stands for a new cluster.
+    An empty slot among them represents a new cluster.
     """
     scratch = np.empty(block.shape[0])
     values = np.empty(slots.shape[0])
@@ -81,7 +81,7 @@ def redraw_block(rng, state, weights, family, data, log_weights, items, block, s
 
 @kernel
 def sum_block(family, data, items, block):
-    """Write the statistics of a block, or zeros if it has one item: nothing reads them then."""
+    """Write the statistics of a block, or zeros if it has one item, whose statistics nothing reads."""
     for k in range(block.shape[0]):
         block[k] = 0.0
     if items.shape[0] > 1:
@@ -96,8 +96,8 @@ def subtree_gibbs(rng, state, weights, family, data, guide, n_moves):
     Each move draws a node v and a leaf i below it.  The block b consists of the items below v in the cluster of i.  It
     becomes a cluster by itself, or joins a cluster c of the other items that has no item below v, with probability
     proportional to L(b) or L(c + b) / L(c).  In each of these partitions the cluster of i has exactly the items of b
-    below v.  Starting from any of them, b, the rest and the alternatives are therefore the same, and the move is a
-    Gibbs update::
+    below v.  Starting from any of them, b, the remaining clusters and the alternatives are therefore the same, and the
+    move is a Gibbs update::
 
         item       1  2  3 | 4  5      i is 1 or 2, so b = {1, 2}
         cluster    A  A  B | A  C      b may join {4}, {5} or neither, but not {3}, which is below v
@@ -120,7 +120,7 @@ def subtree_gibbs(rng, state, weights, family, data, guide, n_moves):
         old = state.labels[anchor]
         items = find_block(state, guide, node, anchor, marks, move)
         if state.counts[old] == items.shape[0]:
-            # Removing the block frees its slot, which is then the one for a new cluster: list it once.
+            # Removing the block frees its slot, which is then the slot of a new cluster: list it once.
             marks[old] = move
         slots = np.empty(state.size[0] + 1, dtype=np.int64)
         n_candidates = 0
@@ -147,8 +147,8 @@ class MovesPerCycle(NamedTuple):
 
 
 class Cycles(NamedTuple):
-    """Options of cycles: their guide tree, the numbers of moves in each, and a row of items for the Gibbs updates of
-    each.
+    """Options of cycles: their guide tree, the numbers of moves of each kind, and a row of items for the Gibbs updates
+    of each cycle.
     """
 
     guide: Any

@@ -28,7 +28,7 @@ from pymc_nrm.moves.split_merge import (
 
 
 class Traces(NamedTuple):
-    """Where the clusters of a state lie in a guide tree."""
+    """Positions of the clusters of a state in a guide tree."""
 
     # Places of items in leaf order, grouped by slot and increasing within each slot; int64 of shape (n,).
     places: Any
@@ -198,7 +198,7 @@ def sides_of_units(state, guide, units, other, sides):
 
 @kernel
 def relabel_units(state, guide, units, placed, slot):
-    """Put the second anchor and the units of its side into a slot."""
+    """Assign the second anchor and the units of its side to a slot."""
     state.labels[units.anchors[1]] = slot
     for k in range(placed.shape[0]):
         if placed[k] != 1:
@@ -345,9 +345,9 @@ def tree_split_merge(rng, state, weights, family, data, guide, traces, log_weigh
 
         L(a) L(b) / (L(A) q)
 
-    where q is the probability of allocating the units to these sides; that of a merge is the inverse.  If ``informed``,
+    where q is the probability of allocating the units to these sides; a merge has the inverse ratio.  If ``informed``,
     the ratio of drawing the anchors is a further factor (:func:`log_anchor_ratio`).  The move leaves the target given u
-    invariant, but is not irreducible by itself.  A proposal takes time in proportion to the number of units, plus the
+    invariant, but is not irreducible by itself.  A proposal takes time proportional to the number of units, plus the
     number of clusters if ``informed``; an accepted move also changes labels.
     """
     if informed:
@@ -365,7 +365,7 @@ def tree_split_merge(rng, state, weights, family, data, guide, traces, log_weigh
         log_apart = log_target_ratio(weights, family, present)
         if informed:
             log_apart += log_anchor_ratio(weights, family, state, log_weights, present, slot, other)
-        # Since q is at most 1, many merges are rejected whatever the allocation would say.
+        # Since q is at most 1, many merges are rejected whatever the allocation would find.
         log_bound = -log_apart
         if math.log(rng.random()) >= log_bound:
             return state, accept(rng, tally, merging, math.nan)

@@ -1,10 +1,11 @@
-"""A start from Ward linkage: the best cut of a Ward tree of many features by a Gaussian score."""
+"""Initial clusters from Ward linkage: the best cut of a Ward tree of many features by a Gaussian score."""
 
 import numpy as np
 
-# A covariance of its own costs a cluster of many features more than it gains, until hyperparameters say that all have
-# nearly the same one.  At those where chains start, guide trees may therefore join what is apart, and chains of many
-# items never divide it, but a cut of a Ward tree does.  With fewer features, guide trees find the clusters.
+# With many features, a cluster's own covariance costs more than it improves the fit, until hyperparameters say that all
+# covariances are nearly equal.  With initial hyperparameters, guide trees may therefore join separate clusters, and
+# chains of many items never divide them, but a cut of a Ward tree does.  With fewer features, guide trees find the
+# clusters.
 _LEAST_FEATURES = 8
 # The Ward tree has at most `_MOST_ITEMS` items, at least `_ITEMS_PER_FEATURE` for each feature, and is cut into at most
 # `_MOST_CLUSTERS` clusters.
@@ -12,21 +13,21 @@ _MOST_ITEMS, _ITEMS_PER_FEATURE, _MOST_CLUSTERS = 1000, 5, 20
 
 
 def should_try_ward_start(n, d):
-    """Whether a start from Ward linkage may be better than that of a guide tree."""
+    """Whether initial clusters from Ward linkage may be better than clusters from a guide tree."""
     return d >= _LEAST_FEATURES and n >= _ITEMS_PER_FEATURE * d
 
 
 def better_start(rng, points, labels):
-    """Labels of items, or those of the best cut of a Ward tree of their points if its Gaussian score is higher."""
+    """Labels, or the best cut of a Ward tree of the items' points if its Gaussian score is higher."""
     return max((labels, *_cuts(rng, points)), key=lambda one: gaussian_score(points, one))
 
 
 def _cuts(rng, points):
-    """Labels of all items by cuts of the tree of random ones: linear discriminants of the clusters of a cut."""
+    """Labels of all items by cuts of the tree of a random sample: linear discriminants of the clusters of a cut."""
     from scipy.cluster.hierarchy import cut_tree, linkage  # slow to import
 
     n, d = points.shape
-    # A random half, so that chains start apart.
+    # A random half, so that chains start from different points.
     sample = points[rng.permutation(n)[: min(_MOST_ITEMS, max(n // 2, _ITEMS_PER_FEATURE * d))]]
     for cut in cut_tree(linkage(sample, "ward"), np.arange(1, _MOST_CLUSTERS + 1)).T:
         counts = np.bincount(cut)
@@ -38,8 +39,8 @@ def _cuts(rng, points):
 
 
 def gaussian_score(points, labels):
-    """Log-likelihood of Gaussian clusters with labels and one covariance, or one each if that is higher, less half a
-    log n for each parameter. It is minus infinity where a covariance is singular. Shapes: ``points`` (n, d).
+    """Log-likelihood of Gaussian clusters with labels and one covariance, or one each if that is higher, minus half a
+    log n for each parameter. It is minus infinity if a covariance is singular. Shapes: ``points`` (n, d).
     """
     n, d = points.shape
     counts = np.bincount(labels)
@@ -54,6 +55,6 @@ def gaussian_score(points, labels):
 
 
 def _log_density(rest):
-    """The largest log density of deviations from means, but for a constant."""
+    """The largest log density of deviations from means, up to a constant."""
     sign, log_determinant = np.linalg.slogdet(rest.T @ rest / len(rest))
     return -0.5 * len(rest) * log_determinant if sign > 0 else -np.inf

@@ -110,6 +110,6 @@ def test_copies_that_cannot_be_made(tmp_path, monkeypatch):
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
     assert not folder.exists()
     monkeypatch.setattr(source.shutil, "disk_usage", lambda folder: SimpleNamespace(free=5599))
-    with pytest.raises(OSError, match="copy needs 5,600 bytes, and 5,599 are free"):
+    with pytest.raises(OSError, match="copy needs 5,600 bytes of disk space; 5,599 are free"):
         nrm.Chunks(X, copy=folder)
     assert not folder.exists()

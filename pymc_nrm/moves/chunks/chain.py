@@ -1,4 +1,4 @@
-"""The state of a chain at the driver: exact sums of clusters, and changes of labels that blocks have yet to make."""
+"""The state of a chain at the driver: exact sums of clusters, and pending changes of labels in blocks."""
 
 from typing import Any, NamedTuple
 
@@ -16,7 +16,7 @@ from pymc_nrm.moves.chunks.rows_in_lanes import draw_columns, draw_uniforms, tak
 
 
 class Changes(NamedTuple):
-    """Changes of labels that the next pass makes first: a row of cluster k and side s goes to ``target[k, s]``, and
+    """Changes of labels that the next pass makes first: a row of cluster k and side s gets label ``target[k, s]``, and
     then the rows ``rows``, in increasing order, get the labels ``labels``.
     """
 
@@ -26,14 +26,14 @@ class Changes(NamedTuple):
 
 
 def no_changes(n_clusters, new_names=None):
-    """Changes that only give clusters new names, if any."""
+    """Changes that only rename clusters, if any."""
     names = np.arange(n_clusters) if new_names is None else new_names
     return Changes(np.stack([names, names], axis=1), np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64))
 
 
 class Preparation(NamedTuple):
     """A family, with hyperparameters of full shape, and the centre and grid that the data of all blocks share; None for
-    families whose data have none.  ``places`` are its columns, or None for all.
+    families whose data have neither.  ``places`` are its columns, or None for all.
     """
 
     family: Any
@@ -74,7 +74,8 @@ class Preparations(NamedTuple):
 
 
 class Block:
-    """Rows ``first`` to ``first + n - 1``, their labels and sides, and where the rows of the sample are among them.
+    """Rows ``first`` to ``first + n - 1``, their labels and sides, and the positions of the rows of the sample among
+    them.
 
     ``read`` returns the values (n, d), float64.  ``kept`` says whether prepared data stay in memory.
     """
@@ -85,7 +86,7 @@ class Block:
         self._preparation, self._data = None, None
 
     def unread(self):
-        """Return the block without what reads it, for another process."""
+        """Return the block without its reader, for another process."""
         return Block(self.first, self.n, None, kept=False)
 
     def reset(self):
@@ -107,13 +108,13 @@ class Block:
         return slice(*np.searchsorted(rows, [self.first, self.first + self.n]))
 
     def begin(self, changes):
-        """Make the changes of labels that are due."""
+        """Make the pending changes of labels."""
         make_changes(self.labels, self.sides, changes.target)
         own = self.own(changes.rows)
         self.labels[changes.rows[own] - self.first] = changes.labels[own]
 
     def labels_of(self, rows):
-        """Labels of increasing row numbers, and 0 for those of other blocks."""
+        """Labels of increasing row numbers, and 0 for rows of other blocks."""
         found, own = np.zeros(len(rows), dtype=np.int64), self.own(rows)
         found[own] = self.labels[rows[own] - self.first]
         return found
@@ -146,7 +147,7 @@ class Atoms(NamedTuple):
 
 @kernel(inner_loop=True, threaded=True)
 def relabel_rows(labels, before, first, family, data, atoms, seed, call):
-    """Draw the labels (n,) of the rows whose atoms are above the level, and write the atoms that they had, -1 for none,
+    """Draw the labels (n,) of the rows whose atoms are above the level, and write their previous atoms, -1 for none,
     into ``before`` (n,), or the new label of other rows.
     """
     n_atoms, n_drawing, drawing = atoms.log_jumps.shape[0], 0, np.empty(labels.shape[0], dtype=np.int32)
@@ -179,7 +180,7 @@ def relabel_rows(labels, before, first, family, data, atoms, seed, call):
 
 
 def relabel(block, message):
-    """Draw labels given atoms; return what their counts and sums gain, and the labels of the sample."""
+    """Draw labels given atoms; return the changes of their counts and sums, and the labels of the sample."""
     changes, preparation, quanta, atoms, seed, call, sample = message
     block.begin(changes)
     data, before = block.data(preparation), np.empty(block.n, dtype=np.int32)
@@ -189,12 +190,12 @@ def relabel(block, message):
 
 
 def moved(block, before, after, family, data, quanta, n_clusters):
-    """What the counts (n_clusters,) and sums (n_clusters, size) of clusters gain by :func:`move_rows`."""
+    """Changes of the counts (n_clusters,) and sums (n_clusters, size) of clusters by :func:`move_rows`."""
     counts, sums = np.zeros(n_clusters, dtype=np.int64), np.zeros((n_clusters, len(quanta.quantum)), dtype=np.int64)
     if not move_rows(before, after, family, data, quanta, counts, sums):
         raise ValueError(
-            f"rows {block.first} to {block.first + block.n - 1} have larger statistics than when they were first read: "
-            "the data have changed"
+            f"rows {block.first} to {block.first + block.n - 1} must not change during a run: their statistics are "
+            "larger than when they were first read"
         )
     return counts, sums
 
@@ -216,7 +217,7 @@ def read_labels(block, message):
 
 
 def sum_clusters(block, message):
-    """Counts (n_clusters,) and sums (n_clusters, size) of the labels as they are after the changes."""
+    """Counts (n_clusters,) and sums (n_clusters, size) of the labels after the changes."""
     changes, preparation, quanta, n_clusters = message
     block.begin(changes)
     family, data = preparation.family, block.data(preparation)
@@ -266,9 +267,9 @@ def measured_quanta(engine, preparation):
 
 
 class Chain:
-    """Clusters of the rows of an engine, and what its passes need.
+    """Clusters of the rows of an engine, and the state of its passes.
 
-    ``sample`` are row numbers in increasing order, chosen without looking at labels; their values (n_sample, d) and
+    ``sample`` are row numbers in increasing order, chosen independently of labels; their values (n_sample, d) and
     labels are at the driver.  ``preparation`` may be replaced by one with other hyperparameters.
     """
 
@@ -278,7 +279,7 @@ class Chain:
         self.n, self.n_columns = engine.n_rows, sample_values.shape[1]
         self.quanta = measured_quanta(engine, preparation) if quanta is None else quanta
         self.sample_data = preparation(sample_values)
-        # Where the rows of the sample are, for proposals that look at near rows; distances go column by column.
+        # Positions of the rows of the sample, for proposals that use near rows; distances are computed by column.
         self.points = np.asfortranarray(features(self.sample_data, np.random.default_rng(0)))
         self._whole = None
         self.reset()
@@ -302,11 +303,11 @@ class Chain:
         self.set(Clusters(*clusters), self.changes, labels[self.sample].astype(np.int64))
 
     def begin_sweep(self, rng):
-        """Draw the seed of the numbers of rows of a sweep."""
+        """Draw the seed for the random numbers of the rows of a sweep."""
         self.seed, self.call = rng.integers(2**64, dtype=np.uint64), 0
 
     def next_call(self):
-        """Seed and number of another call, which draws numbers of rows of its own."""
+        """Seed and number of another call, for which rows have new random numbers."""
         self.call += 1
         return self.seed, self.call
 

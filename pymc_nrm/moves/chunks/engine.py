@@ -8,9 +8,9 @@ import numpy as np
 
 from pymc_nrm.partitions.labels import smallest_type
 
-# Partial sums that one task adds up.
+# Number of partial sums that one task adds up.
 _FAN_IN = 8
-# After so many passes the labels go through this process, so that no task remembers all that led to them.
+# After this many passes the labels go through this process, so that no task keeps the history that led to them.
 _PASSES_BETWEEN_RESTARTS = 200
 
 
@@ -18,8 +18,8 @@ class Engine:
     """Runs passes over blocks on this machine.
 
     A pass is a function of a block and a message, which may change the labels of the block and returns a tuple of
-    arrays.  :meth:`run` returns the sums of these arrays over all blocks; integers, or floats of which all blocks but
-    one return 0, have the same sum in any order.
+    arrays.  :meth:`run` returns the sums of these arrays over all blocks.  Integers have the same sum in any order, and
+    so have floats that are 0 in all blocks but one.
     """
 
     def __init__(self, blocks, n_threads=1):
@@ -28,12 +28,12 @@ class Engine:
         self._pool = ThreadPoolExecutor(n_threads) if n_threads > 1 and self.n_blocks > 1 else None
 
     def each(self, one_pass, message):
-        """Iterate over what a pass returns for each block, in their order; it changes no labels."""
+        """Iterate over the results of a pass for each block, in order; the pass changes no labels."""
         map_all = map if self._pool is None else self._pool.map
         return map_all(lambda block: one_pass(block, message), self.blocks)
 
     def run(self, one_pass, message):
-        """Sums over blocks of what the pass returns."""
+        """Sums over blocks of the results of a pass."""
         totals = None
         for parts in self.each(one_pass, message):
             totals = parts if totals is None else add(totals, parts)
@@ -63,9 +63,9 @@ def add(totals, parts):
 class ClusterEngine:
     """Runs the same passes as tasks of a ``distributed.Client``; labels stay with the workers.
 
-    Tasks are functions of their inputs, and random numbers are those of rows: what a dead worker had is computed again,
-    with the same result.  ``sources`` are, for each block, a future of its values or a function that reads them;
-    ``n_threads`` is for chains on some of the rows, which this process runs.
+    Tasks are functions of their inputs, and random numbers belong to rows: the results of a dead worker are computed
+    again, with the same values.  ``sources`` are, for each block, a future of its values or a function that reads them;
+    ``n_threads`` is for chains on a sample of the rows, which this process runs.
     """
 
     def __init__(self, client, blocks, sources, n_threads=1):
@@ -79,19 +79,19 @@ class ClusterEngine:
         self._blocks, self._n_passes = self._submit(copy.copy, self._first_blocks), 0
 
     def _submit(self, function, *arguments):
-        """Futures of a function of one argument of each list."""
-        # Without names of their own, equal tasks of several passes would be one.
+        """Futures of a function called with one argument from each list."""
+        # Without unique names, equal tasks of several passes would be merged.
         return [self._client.submit(function, *each, pure=False) for each in zip(*arguments, strict=True)]
 
     def each(self, one_pass, message):
-        """Iterate over what a pass returns for each block, in their order; it changes no labels."""
+        """Iterate over the results of a pass for each block, in order; the pass changes no labels."""
         repeated = [one_pass] * self.n_blocks, [message] * self.n_blocks
         futures = self._submit(_advance, self._blocks, self._sources, *repeated)
         for future in self._submit(operator.itemgetter(1), futures):
             yield self._client.gather(future)
 
     def run(self, one_pass, message):
-        """Sums over blocks of what the pass returns."""
+        """Sums over blocks of the results of a pass."""
         if self._n_passes == _PASSES_BETWEEN_RESTARTS:
             self._restart()
         self._n_passes += 1
@@ -105,7 +105,7 @@ class ClusterEngine:
         return list(self._client.gather(parts[0]))
 
     def _restart(self):
-        """Make blocks anew from their labels, which forgets how they came about."""
+        """Create blocks from their labels, without the history that led to them."""
         self._begin(self._client.gather(self._submit(_state, self._blocks)))
 
     def _begin(self, states):
@@ -127,7 +127,7 @@ class ClusterEngine:
 
 
 def _advance(block, source, one_pass, message):
-    """A copy of a block after a pass, and what the pass returns."""
+    """A copy of a block after a pass, and the result of the pass."""
     block = copy.copy(block)
     block.labels, block.sides = block.labels.copy(), block.sides.copy()
     block.read = source if callable(source) else lambda: source

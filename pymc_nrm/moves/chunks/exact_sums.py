@@ -1,9 +1,9 @@
 """Sums over rows as sums of integers, which do not depend on the order of their terms.
 
 Every number of a row is rounded to a multiple of a power of two, its *quantum*, once.  Addition of integers is
-associative: sums are the same for any chunks.  The statistics of a cluster are these sums times the quanta, so that
-rounding changes the target slightly, and nothing else.  Quanta of statistics use the largest of all rows: with n rows,
-they are at most ``n 2^-59`` times as large.  High parts of sums (``families/shared/moments.py``) are multiples of
+associative: sums are the same for any chunks.  The statistics of a cluster are these sums times the quanta, so rounding
+changes the target slightly, and nothing else.  Quanta of statistics are set by the largest values of all rows: with n
+rows, they are at most ``n 2^-59`` times as large.  High parts of sums (``families/shared/moments.py``) are multiples of
 coarser powers of two and stay exact; with their low parts, sums have over a hundred bits.
 """
 
@@ -47,8 +47,8 @@ def logarithm_digits(n):
 
 @kernel(threaded=True)
 def move_rows(before, after, family, data, quanta, counts, sums):
-    """Take rows out of the sums of ``before`` and add them to those of ``after``, both (n,), -1 for none, where these
-    differ; False if a statistic is too large.  Shapes: ``counts`` (m,), ``sums`` (m, size), int64.
+    """Move rows from the sums of ``before`` to the sums of ``after``, both (n,), -1 for none, where they differ; return
+    False if a statistic is too large.  Shapes: ``counts`` (m,), ``sums`` (m, size), int64.
     """
     size, right = sums.shape[1], True
     memory, rounded = np.empty(size), np.empty(size, dtype=np.int64)
@@ -84,5 +84,5 @@ def add_logarithms(terms, n, digits, words):
 
 
 def logarithm_value(words, digits):
-    """Sums of :func:`add_logarithms` from words (..., 3); NaN if a term was too large, or no number."""
+    """Sums of :func:`add_logarithms` from words (..., 3); NaN if a term was too large or NaN."""
     return np.where(words[..., 2] > 0, np.nan, words[..., 0] + words[..., 1] / digits)

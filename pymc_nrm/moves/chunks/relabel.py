@@ -5,8 +5,8 @@ Given u, the atoms (J, theta) of the random measure are a Poisson process of int
 partition, jumps of clusters are gamma variables of shape ``n_c - sigma``, their parameters come from the posterior of
 the cluster, and all other atoms are again such a process, independent of the partition.  Rows whose atom has a jump
 above the level draw one of the atoms above it, with probability proportional to ``J f(x | theta)``; other rows stay.
-That the jump of a row is above the level does not change by this, so that it is a Gibbs update of labels given the
-atoms and the set of these rows.  Atoms below the level are never drawn: nothing is truncated.
+The jump of a row remains above the level, so this is a Gibbs update of labels given the atoms and the set of these
+rows.  Atoms below the level are never drawn: nothing is truncated.
 """
 
 import math
@@ -23,7 +23,7 @@ from pymc_nrm.moves.gibbs import gibbs_sweep
 from pymc_nrm.moves.slice_labels import jumps_above
 from pymc_nrm.partitions.clusters import empty_state
 
-# In units of 1 / (1 + u): a Dirichlet process has 0.22 alpha jumps above it, besides those of clusters.
+# In units of 1 / (1 + u): a Dirichlet process has 0.22 alpha jumps above it, besides the jumps of clusters.
 LEVEL = 1.0
 
 
@@ -54,7 +54,7 @@ def relabel_all(chain, rng, law, level=LEVEL):
 
 
 def label_by(chain, other, rng, law):
-    """Draw the labels of all rows given atoms of the clusters of another chain, for a start."""
+    """Draw the labels of all rows given atoms of the clusters of another chain, for an initial point."""
     counts, _ = other.clusters
     jumps, parameters = draw_atoms(rng, law, other.preparation.family, counts, other.statistics(), LEVEL)
     chain.reset()
@@ -63,7 +63,7 @@ def label_by(chain, other, rng, law):
 
 
 def draw_labels(chain, above, jumps, parameters, have_atoms=True):
-    """Draw the labels of rows whose atoms are above the level among these; clusters of others stay as they are.
+    """Draw the labels of rows whose atoms are above the level among these; clusters of other rows are unchanged.
 
     If the clusters of the chain have no atoms, all rows draw one.
     """
@@ -87,7 +87,7 @@ def draw_labels(chain, above, jumps, parameters, have_atoms=True):
 
 @kernel
 def state_of(family, labels, counts, statistics):
-    """State of clusters of which only some rows, with these labels (m,), may move."""
+    """State of clusters with all their rows, of which only some, with these labels (m,), may move."""
     n_clusters = counts.shape[0]
     state = empty_state(labels, n_clusters + 8, family)
     for k in range(n_clusters):
@@ -99,7 +99,7 @@ def state_of(family, labels, counts, statistics):
 
 
 def joining_weights(law, n):
-    """Table of the log weights of joining clusters of up to n rows, which stands for both to save memory."""
+    """Table of the log weights of joining clusters of up to n rows, used for both tables to save memory."""
     join = np.empty(n + 1)
     join[0] = law.log_scale + math.lgamma(1.0 - law.sigma)
     join[1:] = np.log(np.arange(1.0, n + 1.0) - law.sigma)
@@ -107,10 +107,10 @@ def joining_weights(law, n):
 
 
 def redraw_rows(chain, rng, law, n_rows):
-    """Redraw the clusters of random rows, one after the other, given those of all others.
+    """Redraw the clusters of random rows, one after the other, given the clusters of all other rows.
 
-    It leaves the target given u invariant, and is irreducible: any row may be chosen.  Rows are chosen without looking
-    at labels.  Returns how many have moved.
+    It leaves the target given u invariant, and is irreducible: any row may be chosen.  Rows are chosen independently of
+    labels.  Returns the number of rows that moved.
     """
     n_rows = min(n_rows, chain.n)
     rows = np.sort(rng.choice(chain.n, n_rows, replace=False, shuffle=False))
@@ -120,7 +120,7 @@ def redraw_rows(chain, rng, law, n_rows):
     state = state_of(family, labels.copy(), counts, chain.statistics())
     weights = joining_weights(law, int(counts.max()) + n_rows + 1)
     state, n_moved = gibbs_sweep(rng, state, weights, family, data, rng.permutation(n_rows))
-    # Slots of clusters that were closed and opened again hold other clusters, which counts and sums follow row by row.
+    # Slots of clusters that closed and opened again hold other clusters, so update counts and sums row by row.
     capacity = len(state.counts)
     new_counts = np.append(counts, np.zeros(capacity - len(counts), dtype=np.int64))
     new_sums = np.concatenate([sums, np.zeros((capacity - len(counts), sums.shape[1]), dtype=np.int64)])

@@ -1,5 +1,5 @@
-"""Random numbers, categorical draws and mixture densities of LANES rows side by side; those of a row do not depend on
-the others.
+"""Random numbers, categorical draws and mixture densities of LANES rows side by side; results for a row do not depend
+on the others.
 """
 
 import math
@@ -18,7 +18,7 @@ _UNIT = 2.0**-53
 
 @kernel(inner_loop=True)
 def take_items(order, begin, end, items):
-    """Write up to LANES items from a place on, before another, and return how many; the first is in all other lanes."""
+    """Write up to LANES items from ``begin`` to ``end``, and return how many; the first item fills all other lanes."""
     for lane in range(LANES):
         items[lane] = order[begin + lane if begin + lane < end else begin]
     return min(end - begin, LANES)
@@ -26,10 +26,10 @@ def take_items(order, begin, end, items):
 
 @kernel(inner_loop=True)
 def philox(words, first_key, second_key):
-    """Replace counters of four words of 32 bits, (4, LANES), by random ones, given a key of two; all are uint64."""
+    """Replace counters of four words of 32 bits, (4, LANES), by random words, given a key of two; all are uint64."""
     for _ in range(10):
         for lane in range(LANES):
-            # Words are short anyway; only with masks do compilers use short multiplications.
+            # All words are short; only with masks do compilers use short multiplications.
             first, second = _FIRST_FACTOR * (words[0, lane] & _LOW), _SECOND_FACTOR * (words[2, lane] & _LOW)
             words[0, lane] = (second >> _HALF) ^ words[1, lane] ^ first_key
             words[2, lane] = (first >> _HALF) ^ words[3, lane] ^ second_key
@@ -56,7 +56,7 @@ def draw_uniforms(seed, call, first, items, words, uniforms):
 
 @kernel(inner_loop=True)
 def draw_columns(uniforms, values, n_columns, likely, chosen):
-    """Draw the columns of LANES rows as ``column_at``; ``values`` (n_columns, LANES) are overwritten."""
+    """Draw the columns of LANES rows as in ``column_at``; ``values`` (n_columns, LANES) are overwritten."""
     reference, total = np.empty(LANES), np.zeros(LANES)
     n_above = 0
     for lane in range(LANES):
@@ -76,7 +76,7 @@ def draw_columns(uniforms, values, n_columns, likely, chosen):
             total[lane] += weight
     for lane in range(LANES):
         if not 0.0 < total[lane] < np.inf:
-            raise ValueError("a row cannot be drawn into a cluster: all weights are 0, or one is not finite")
+            raise ValueError("a row cannot be assigned to any cluster: all weights are 0, or one is not finite")
         threshold, column = uniforms[lane] * total[lane] - values[likely[lane], lane], likely[lane]
         if threshold >= 0.0:
             for k in range(n_columns):
@@ -90,7 +90,7 @@ def draw_columns(uniforms, values, n_columns, likely, chosen):
 
 @kernel(inner_loop=True)
 def mix_columns(values, n_columns, weights, total, mix):
-    """Write the log of the sum of exponentials of a row, NaN if a value is; weights / total are its shares."""
+    """Write the log of the sum of exponentials of a row, NaN if a value is NaN; weights / total are its shares."""
     for lane in range(LANES):
         mix[lane] = values[0, lane]
         total[lane] = 0.0
@@ -108,7 +108,7 @@ def mix_columns(values, n_columns, weights, total, mix):
 
 @kernel(inner_loop=True)
 def draw_parts(uniforms, weights, total, n_parts, parts):
-    """Draw parts with probabilities weights / total, arbitrary ones if a weight is NaN; uniforms are overwritten."""
+    """Draw parts with probabilities weights / total, arbitrary if a weight is NaN; uniforms are overwritten."""
     for lane in range(LANES):
         uniforms[lane] *= total[lane]
         parts[lane] = 0

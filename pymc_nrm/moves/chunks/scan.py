@@ -1,4 +1,4 @@
-"""The pass of splits and merges: rows of disjoint sets of clusters draw their parts, or are weighed under them."""
+"""The pass of splits and merges: rows of disjoint sets of clusters draw their parts, or are weighted under them."""
 
 from typing import Any, NamedTuple
 
@@ -16,9 +16,9 @@ from pymc_nrm.partitions.labels import members
 class Parts(NamedTuple):
     """Sets of clusters and components of their parts, at most LANES.
 
-    Clusters (m, k), -1 behind the last one of a set; numbers of parts (m,); whether rows draw their parts (m,), or keep
-    those that are there; whether labels are summed out (m,); rows of the anchors of the parts (m, k); parameters (m, k,
-    size) and logarithms of weights (m, k).
+    Clusters (m, k), -1 after the last cluster of a set; numbers of parts (m,); whether rows draw their parts (m,), or
+    keep the present parts; whether labels are summed out (m,); rows of the anchors of the parts (m, k); parameters (m,
+    k, size) and logarithms of weights (m, k).
     """
 
     clusters: Any
@@ -32,11 +32,12 @@ class Parts(NamedTuple):
 
 @kernel(inner_loop=True, threaded=True)
 def scan_rows(labels, sides, targets, first, family, data, parts, n_clusters, draw, digits, words):
-    """Draw the parts of the rows of disjoint sets of clusters, or weigh them.
+    """Draw the parts of the rows of disjoint sets of clusters, or weight them.
 
     Anchors belong to their parts.  For other rows the sum has the logarithm of the density under all parts if labels
     are summed out, otherwise of the probability of the part.  Shapes: ``words`` (m, 3); ``draw`` is the seed and the
-    call of the numbers of rows; a row drawn into part k > 0 of set m gets target m times the number of columns, plus k.
+    call of the rows' random numbers; a row drawn into part k > 0 of set m gets target m times the number of columns,
+    plus k.
     """
     seed, call = draw
     n_columns = parts.clusters.shape[1]
@@ -94,8 +95,8 @@ def rows_of_sets(labels, clusters, n_clusters):
 
 
 def scan_parts(block, message):
-    """Draw or weigh parts; return counts and sums of those drawn, but the first of a set, words of sums of logarithms,
-    and parts of rows.
+    """Draw or weight parts; return counts and sums of drawn parts except the first of a set, words of sums of
+    logarithms, and parts of rows.
     """
     changes, preparation, quanta, parts, n_clusters, draw, digits, asked = message
     block.begin(changes)
@@ -110,10 +111,10 @@ def scan_parts(block, message):
 
 
 def scan(chain, parts, asked):
-    """One pass: counts (m, k) and sums (m, k, size) of parts that were drawn, sums of logarithms (m,), and the parts
-    of rows, which are asked for by increasing numbers.
+    """Make one pass: return counts (m, k) and sums (m, k, size) of drawn parts, sums of logarithms (m,), and the parts
+    of the rows whose increasing numbers are ``asked``.
     """
-    # The first part of a set has what is not in the others.
+    # The first part of a set holds everything that is not in the other parts.
     first_counts, first_sums = (of_sets(parts.clusters, of_clusters) for of_clusters in chain.clusters)
     n_clusters, digits = len(chain.clusters.counts), logarithm_digits(chain.n)
     preparation, quanta, call = chain.preparation, chain.quanta, chain.next_call()
@@ -124,21 +125,21 @@ def scan(chain, parts, asked):
 
 
 def of_sets(clusters, of_clusters):
-    """Sums (m, ...) over sets of clusters (m, k), -1 behind the last one of a set, of numbers of clusters."""
+    """Sums (m, ...) over sets of clusters (m, k), -1 after the last cluster of a set, of values per cluster."""
     none = np.zeros_like(of_clusters[:1])
     return np.concatenate([of_clusters, none])[clusters].sum(axis=1)
 
 
 def nearest(points, row, n_near):
-    """Rows that are nearest to one of them, itself included, in no order. Shapes: ``points`` (n, d)."""
+    """Rows that are nearest to a row, including itself, in no particular order. Shapes: ``points`` (n, d)."""
     distances = ((points - points[row]) ** 2).sum(axis=1)
     return np.argpartition(distances, min(n_near, len(points)) - 1)[:n_near]
 
 
 def divide(chain, clusters, split, merged, new_counts, new_sums):
-    """Make accepted splits and merges of sets of clusters (m, k): the parts of a split but the first are new clusters.
+    """Make accepted splits and merges of sets of clusters (m, k): the first part of a split keeps its label.
 
-    ``split`` and ``merged`` are masks (m,), counts (m, k) and sums (m, k, size) those of parts.
+    ``split`` and ``merged`` are masks (m,); counts (m, k) and sums (m, k, size) belong to parts.
     """
     counts, sums = (list(rows) for rows in chain.clusters)
     target = np.tile(np.arange(len(counts))[:, None], clusters.shape[1])

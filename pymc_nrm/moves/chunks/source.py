@@ -1,4 +1,4 @@
-"""Rows of arrays and tables in blocks, with all that models and chains need to know of them before they start."""
+"""Rows of arrays and tables in blocks, and the properties that models and chains need before they start."""
 
 import contextlib
 import errno
@@ -27,7 +27,7 @@ from pymc_nrm.moves.chunks.chain import (
 from pymc_nrm.moves.chunks.engine import ClusterEngine, Engine
 from pymc_nrm.partitions.chunked import Measured, Rows
 
-# A block has about this many numbers: many beside the fixed work of a pass, few beside the caches of a thread.
+# A block has about this many numbers: enough to hide the fixed work of a pass, few enough for the caches of a thread.
 _NUMBERS_PER_BLOCK = 2**18
 # Prepared rows are kept in memory if they take at most about this many bytes.
 _MOST_BYTES_KEPT = 2**31
@@ -58,8 +58,8 @@ def read_source(X, client=None, block_rows=None):
         slices = _MemoryMap(X) if isinstance(X, np.memmap) and X.filename is not None else _Rows(X)
     if client is not None and (isinstance(X, np.ndarray) or names is not None) and not isinstance(slices, _MemoryMap):
         raise TypeError(
-            "X must be a Dask array or DataFrame, a memory map or an array of Zarr with a client, whose workers read "
-            f"it; got {type(X).__name__}, which is in the memory of this process"
+            "X must be a Dask array or DataFrame, a memory map or a Zarr array with a client, whose workers read it; "
+            f"got {type(X).__name__}, which is in the memory of this process"
         )
     shape = tuple(X.shape)
     if len(shape) not in (1, 2) or 0 in shape:
@@ -79,7 +79,7 @@ def blocks_of(source, kept=True):
 
 
 class _Rows:
-    """Rows of what gives them for slices."""
+    """Rows of an object that returns slices of rows."""
 
     def __init__(self, rows):
         self._rows = rows
@@ -89,7 +89,7 @@ class _Rows:
 
 
 class _MemoryMap(_Rows):
-    """Rows of a memory map, which another process opens anew."""
+    """Rows of a memory map, which another process opens again."""
 
     def __reduce__(self):
         one = self._rows
@@ -111,7 +111,7 @@ def _values(rows, title):
 
 
 def _of_partitions(X, client):
-    """Source of a Dask array or DataFrame; a cluster keeps what it has read."""
+    """Source of a Dask array or DataFrame; a cluster keeps the data it has read."""
     names = [str(name) for name in X.columns] if hasattr(X, "columns") else None
     if names is None:
         if X.ndim not in (1, 2) or 0 in X.shape[1:]:
@@ -138,13 +138,13 @@ def _of_partitions(X, client):
 
 
 class _Partition:
-    """A function that computes the values of a partition, which holds those that were computed for their number."""
+    """A function that computes the values of a partition; it keeps values that were computed to count the rows."""
 
     def __init__(self, partition, title):
         self._partition, self._title, self._held = partition, title, None
 
     def measure(self, room):
-        """Number of rows, and of the bytes that are held until the values are first read, at most ``room``."""
+        """Number of rows, and of the bytes, at most ``room``, that are kept until the values are first read."""
         values = self()
         if values.nbytes > room:
             return len(values), 0
@@ -158,12 +158,12 @@ class _Partition:
 
 @contextlib.contextmanager
 def new_copy(folder, n, d):
-    """A file of all rows in a new folder, and the place of the first; the folder is removed if an error comes."""
+    """A file of all rows in a new folder, and the position of the first; an error removes the folder."""
     os.makedirs(folder)
     try:
         needed, free = 8 * n * d, shutil.disk_usage(folder).free
         if needed > free:
-            raise OSError(errno.ENOSPC, f"copy needs {needed:,} bytes, and {free:,} are free", folder)
+            raise OSError(errno.ENOSPC, f"copy needs {needed:,} bytes of disk space; {free:,} are free", folder)
         path = os.path.join(folder, "rows.npy")
         with open(path, "wb") as file:
             header = {"descr": np.dtype("float64").str, "fortran_order": False, "shape": (n, d)}
@@ -206,7 +206,7 @@ def first_read(block, message):
 
 
 class Columns(Rows):
-    """Some columns of rows in chunks."""
+    """Columns of rows in chunks."""
 
     def __init__(self, chunks, places):
         self._chunks, self._places = chunks, places
@@ -228,33 +228,33 @@ class Columns(Rows):
 class Chunks(Columns):
     """The rows of an array or a table in blocks, for one chain over more rows than ordinary steps can sweep.
 
-    Give it to :class:`Partition` as ``rows=`` and to :class:`Mixture` as ``observed=``.  Blocks are read when they are
-    needed.  The draws do not depend on how many there are, nor on the number of threads.
+    Pass it to :class:`Partition` as ``rows=`` and to :class:`Mixture` as ``observed=``.  Blocks are read when they are
+    needed.  Draws do not depend on the number of blocks or threads.
 
     Parameters
     ----------
     X : array_like or DataFrame, shape (n, d) or (n,)
-        An array, a memory map or an array of Zarr or of another library that gives NumPy arrays for slices of rows; a
-        DataFrame with columns of numbers; or a Dask array or DataFrame, whose partitions are the blocks.  Missing
-        values are NaN, where the family allows them.
+        An array, a memory map, a Zarr array, or an array of another library whose slices of rows are NumPy arrays; a
+        DataFrame with numeric columns; or a Dask array or DataFrame, whose partitions are the blocks.  Missing values
+        are NaN, where the family allows them.
     block_rows : int, optional
-        Rows of a block, by default so many that a block has about 260,000 numbers.
+        Rows of a block; by default a block has about 260,000 numbers.
     n_followed : int
-        Number of random rows whose labels results hold, all rows if there are fewer.
+        Number of random rows whose labels results hold; all rows if there are fewer.
     n_sampled : int
-        Number of random rows that stay in memory, from which starts, hyperpriors and proposals are made.
+        Number of random rows that stay in memory, for initial points, hyperpriors and proposals.
     max_clusters : int
-        Number of clusters that a draw may have; more of them end a run with an error.
+        Largest number of clusters of a draw; more clusters end a run with an error.
     n_threads : int, optional
         Number of threads of this process; by default all processors that it may use.
     client : distributed.Client, optional
-        Runs all passes over the rows as tasks of a Dask cluster, which keeps partitions of a Dask array or DataFrame,
-        and otherwise reads files: X must then be one of these, a memory map, or an array of Zarr.  Draws are those
-        without a client.
+        Runs all passes over the rows as tasks of a Dask cluster, which keeps the partitions of a Dask array or
+        DataFrame, and otherwise reads files: X must then be a Dask object, a memory map, or a Zarr array.  Draws are
+        the same as without a client.
     copy : path, optional
-        A new folder for a copy of all rows, 8 n d bytes, which is written when they are first read and read by all
-        passes of all chains: for rows that do not fit into memory and are slow to read, such as Parquet files or
-        compressed arrays.  The folder stays; its file ``rows.npy`` can be an ``X`` of later runs.  Draws are the same.
+        A new folder for a copy of all rows, 8 n d bytes, written when they are first read and read by all passes of
+        all chains: for rows that do not fit into memory and are slow to read, such as Parquet files or compressed
+        arrays.  The folder remains; its file ``rows.npy`` can be the ``X`` of later runs.  Draws are the same.
     seed : int
         Seed of the choice of followed and sampled rows.
 
@@ -263,7 +263,7 @@ class Chunks(Columns):
     n, d : int
         Numbers of rows and columns.
     columns : list of str
-        Their names, those of the table or numbers.
+        Names of the columns, from the table, or numbers.
     followed : ndarray of int, shape (n_followed,)
         Row numbers of the followed rows, in increasing order.
     extremes : ndarray, shape (2, d)
@@ -272,10 +272,10 @@ class Chunks(Columns):
     Raises
     ------
     ValueError
-        If X has no rows or columns, a value is infinite or no number, a number is not whole and positive,
+        If X has no rows or columns, a value is infinite or not a number, a count is not a positive whole number,
         ``block_rows`` is given for data that have partitions, or ``copy`` exists or is given with a client.
     OSError
-        If the disk of ``copy`` has too little room.
+        If there is too little disk space for ``copy``.
     TypeError
         If X does not have real numbers, or is in memory although there is a client.
 
@@ -311,7 +311,7 @@ class Chunks(Columns):
         check_count("n_threads", n_threads, 1, optional=True)
         check_count("seed", seed, 0)
         if copy is not None and client is not None:
-            raise ValueError(f"copy must be None with a client, whose workers keep what they have read; got {copy!r}")
+            raise ValueError(f"copy must be None with a client, whose workers keep the data they read; got {copy!r}")
         folder = None if copy is None else new_folder("copy", copy)
         source = read_source(X, client, block_rows)
         self.columns, self.d, self.max_clusters = source.columns, len(source.columns), max_clusters
@@ -332,7 +332,7 @@ class Chunks(Columns):
         rng = np.random.default_rng(seed)
         n_sampled = min(self.n, max(n_sampled, n_followed))
         chosen = rng.choice(self.n, n_sampled, replace=False)
-        # The first of them are followed, so that their labels come with those of the sample.
+        # The first rows of the sample are followed, so that their labels come with the labels of the sample.
         self.sample, self.followed = np.sort(chosen), np.sort(chosen[:n_followed])
         self.sample_values = self.engine.run(gather_rows, (no_changes(1), self.sample, self.d))[1]
         about = f"{self.n} {self.columns} {max_clusters} {n_followed} {seed}".encode()
@@ -343,25 +343,25 @@ class Chunks(Columns):
         return f"Chunks of {self.n:,} rows and {self.d} columns in {self.engine.n_blocks} blocks"
 
     def __getitem__(self, columns: str | list[str]) -> Columns:
-        """Return some of the columns, by name: those of one mixture, where several share a partition."""
+        """Return columns by name, for one of several mixtures that share a partition."""
         names = [columns] if isinstance(columns, str) else list(columns)
         unknown = [name for name in names if name not in self.columns]
         if unknown or not names:
-            raise KeyError(f"columns must be some of {self.columns}; got {columns!r}")
+            raise KeyError(f"columns must be among {self.columns}; got {columns!r}")
         return Columns(self, [self.columns.index(name) for name in names])
 
     @property
     def followed_values(self) -> pd.DataFrame:
-        """The followed rows as a DataFrame, with their numbers as its index."""
+        """The followed rows as a DataFrame, indexed by row number."""
         values = self.sample_values[np.searchsorted(self.sample, self.followed)]
         return pd.DataFrame(values, index=self.followed, columns=self.columns)
 
     def each(self, one_pass, message):
-        """Iterate over what a function of a block and a message returns, block by block."""
+        """Iterate over the results of a function of a block and a message, block by block."""
         return self.engine.each(one_pass, message)
 
     def _read_first(self, copied):
-        """Least and largest value of each column, of which none may be infinite."""
+        """Least and largest value of each column; none may be infinite."""
         low, high = np.full(self.d, np.inf), np.full(self.d, -np.inf)
         for block_low, block_high in self.engine.each(first_read, (self.columns, copied)):
             low, high = np.fmin(low, block_low), np.fmax(high, block_high)
@@ -371,7 +371,7 @@ class Chunks(Columns):
         return np.stack([low, high])
 
     def measured_columns(self, family, places):
-        """Return :class:`Measured` for some columns, by two passes over all rows, or three."""
+        """Return :class:`Measured` for columns, by two or three passes over all rows."""
         values, places = self.sample_values[:, places], np.array(places)
         center = grid = None
         prepared = prepare_data(family, values)

@@ -1,4 +1,4 @@
-"""Splits and merges of disjoint sets of clusters: by a launch and one scan, or by parameters whose moments match."""
+"""Splits and merges of disjoint sets of clusters: by a launch and one scan, or by parameters with matching moments."""
 
 import math
 
@@ -16,9 +16,9 @@ from pymc_nrm.kernels.special import copy_row, draw_log_gamma, log_rising_factor
 from pymc_nrm.moves.chunks.rows_in_lanes import take_items
 from pymc_nrm.moves.chunks.scan import Parts, divide, nearest, of_sets, scan
 
-# Steps of the launch, and about how many rows of the sample it looks at: a pass over all rows follows.
+# Number of steps of the launch, and about how many rows of the sample it uses: a pass over all rows follows.
 N_STEPS, _LAUNCH_ROWS = 8, 4000
-# Sets of so few rows are all tried in each draw.
+# Each draw tries all sets with at most this many rows.
 _FEW_ROWS = 50_000
 
 
@@ -41,7 +41,7 @@ def draw_halves(rng, law, family, counts, statistics, parameters, log_weights):
 
 @kernel
 def launch(rng, law, family, data, labels, stride, first, second, anchors, n_steps, parameters, log_weights):
-    """Find two halves of two clusters: draw their parameters given halves of every stride-th sampled row, and so on."""
+    """Find two halves of two clusters: draw parameters given halves of every stride-th sampled row, and repeat."""
     counts, statistics = np.empty(2, dtype=np.int64), np.empty((2, statistics_size(family)))
     panel, values, items = component_panel(family, LANES), np.empty((2, LANES)), np.zeros(LANES, dtype=np.int64)
     n_places, n_drawing = (labels.shape[0] + stride - 1) // stride, 0
@@ -72,21 +72,21 @@ def launch(rng, law, family, data, labels, stride, first, second, anchors, n_ste
 
 
 def most_rows(counts):
-    """How many rows disjoint sets may have together, if the first does not have more: a pass over many takes long."""
+    """Largest number of rows of disjoint sets together, unless the first has more: a pass over many takes long."""
     return max(counts.sum() // 4, _FEW_ROWS)
 
 
 def disjoint_pairs(rng, points, labels, counts, n_pairs):
-    """Anchors (m, 2), places in the sample, and their clusters (m, 2); the second is -1 if it is the first."""
+    """Anchors (m, 2), positions in the sample, and their clusters (m, 2); the second is -1 if both are the same."""
     anchors, clusters, taken, n_rows, most = [], [], set(), 0, most_rows(counts)
     for _ in range(n_pairs):
-        # Near rows more often than distant ones, from the data alone: most pairs of the latter are in two clusters.
+        # Near rows more often than distant rows, from the data alone: most distant pairs are in two clusters.
         pivot, n_near = int(rng.integers(len(labels))), int(1.0 + len(labels) ** rng.random())
         near = nearest(points, pivot, n_near)
         pair = rng.permutation(np.array([pivot, rng.choice(near[near != pivot])]))
         first, second = int(labels[pair[0]]), int(labels[pair[1]])
         if not taken & {first, second}:
-            # Pairs of too many rows are left alone in both directions, too.
+            # Pairs with too many rows are skipped, in both directions.
             taken |= {first, second}
             size = sum(counts[cluster] for cluster in {first, second})
             if n_rows + size <= most or not anchors:
@@ -97,7 +97,7 @@ def disjoint_pairs(rng, points, labels, counts, n_pairs):
 
 
 def split_and_merge(chain, rng, law, n_pairs):
-    """Split or merge disjoint pairs of clusters; return how many splits and merges were accepted.
+    """Split or merge disjoint pairs of clusters; return the numbers of accepted splits and merges.
 
     It leaves the target given u invariant, and is irreducible if all rows are in the sample.
     """
@@ -112,7 +112,7 @@ def split_and_merge(chain, rng, law, n_pairs):
     log_whole = cluster_weights(law, family, whole_counts, chain.statistics(whole_sums))
     log_present = cluster_weights(law, family, counts, chain.statistics())
     log_divided = np.where(apart, log_present[clusters].sum(axis=1), np.nan)
-    # Since q is at most 1, some merges are rejected whatever the scan would say.
+    # Since q is at most 1, some merges are rejected whatever the scan would find.
     tried = ~(apart & (log_uniforms >= log_whole - log_divided))
     if not tried.any():
         return 0, 0
@@ -132,7 +132,7 @@ def split_and_merge(chain, rng, law, n_pairs):
 
 
 def propose(chain, rng, law, anchors, clusters, apart):
-    """Launch, and scan: counts (m, 2), sums (m, 2, size) and log q (m,) of halves, drawn or present."""
+    """Launch and scan: return counts (m, 2), sums (m, 2, size) and log q (m,) of halves, drawn or present."""
     m, family = len(anchors), chain.preparation.family
     parameters, log_weights = np.empty((m, 2, parameters_size(family))), np.empty((m, 2))
     labels = chain.sample_labels()
@@ -158,8 +158,8 @@ def propose(chain, rng, law, anchors, clusters, apart):
     return scan(chain, Parts(clusters, two, ~apart, no, rows, parameters, log_weights), nothing)[:3]
 
 
-# Weights of the parts of a split are from a Dirichlet distribution with this parameter; their number is one more than a
-# geometric variable with this probability.
+# Weights of the parts of a split have a Dirichlet distribution with this parameter; the number of parts is one more
+# than a geometric variable with this probability.
 _SHAPE, _STOP = 2.0, 0.5
 
 
@@ -194,7 +194,7 @@ def extend_whole(rng, family, statistics, log_weights, parameters):
     whole, log_rest = np.empty(parameters.shape[1]), 0.0
     draw_parameters(family, statistics, rng, parameters[last])
     for c in range(last):
-        # Part c is split off from what the last row stands for.
+        # Part c is split off from the component in the last row.
         copy_row(whole, parameters[last])
         log_next = log_sum_exp(log_weights[c + 1 :])
         p, q = math.exp(log_weights[c] - log_rest), math.exp(log_next - log_rest)
@@ -208,7 +208,7 @@ def log_ratio_without_rows(law, family, n, statistics, log_weights, parameters):
     n_parts = log_weights.shape[0]
     total = (n_parts - 1) * law.log_scale - log_rising_factorial(n - n_parts * law.sigma, (n_parts - 1) * law.sigma)
     total -= math.lgamma(n_parts * _SHAPE) - n_parts * math.lgamma(_SHAPE)
-    # The order of the parts, and the law of their number.
+    # The order of the parts, and the distribution of their number.
     total -= math.lgamma(n_parts + 1.0) + math.log(_STOP) + (n_parts - 2) * math.log(1.0 - _STOP)
     no_data = np.zeros(statistics_size(family))
     for c in range(n_parts):
@@ -225,7 +225,7 @@ def log_ratio_without_rows(law, family, n, statistics, log_weights, parameters):
 
 
 def draw_probes(rng, points):
-    """Some of the nearest rows of a row, of random numbers, from the data alone; two in half of the cases."""
+    """Random rows among the nearest rows of a random row, from the data alone; two in half of the cases."""
     n = len(points)
     pivot, n_near, n_probes = int(rng.integers(n)), *(2 + np.sort(n ** rng.random(2) - 1.0)[::-1]).astype(int)
     n_probes = n_probes if rng.random() < 0.5 else 2
@@ -233,13 +233,13 @@ def draw_probes(rng, points):
 
 
 def disjoint_sets(rng, points, labels, counts, n_sets):
-    """Probes, arrays of places in the sample; clusters (m, k) in random order, -1 behind the last; numbers of parts."""
+    """Probes, arrays of positions in the sample; clusters (m, k) in random order, -1 at the end; numbers of parts."""
     probes, clusters, n_parts, taken, n_rows, most = [], [], [], set(), 0, most_rows(counts)
     for _ in range(n_sets):
         rows, size = draw_probes(rng, points), 1 + rng.geometric(_STOP)
         different = rng.permutation(np.unique(labels[rows]))
         if not taken.intersection(different.tolist()):
-            # Sets of too many clusters or rows are left alone in both directions.
+            # Sets with too many clusters or rows are skipped, in both directions.
             taken.update(different.tolist())
             size, n_here = size if len(different) == 1 else len(different), counts[different].sum()
             if size <= min(LANES, len(rows)) and (n_rows + n_here <= most or not probes):
@@ -251,10 +251,10 @@ def disjoint_sets(rng, points, labels, counts, n_sets):
 
 
 def split_and_merge_by_moments(chain, rng, law, n_sets):
-    """Split or merge disjoint sets of clusters; return how many splits and merges were accepted.
+    """Split or merge disjoint sets of clusters; return the numbers of accepted splits and merges.
 
-    It leaves the target given u invariant, and is irreducible if all rows are in the sample.  Families without the
-    functions of ``families/shared/two_components.py`` are left alone.
+    It leaves the target given u invariant, and is irreducible if all rows are in the sample.  It does nothing for
+    families without the functions of ``families/shared/two_components.py``.
     """
     labels, (counts, sums), family = chain.sample_labels(), chain.clusters, chain.preparation.family
     if len(labels) < 2 or any(lacking(type(one), MOMENT_SPLIT) for one in unfolded(family)):

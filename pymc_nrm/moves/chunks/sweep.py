@@ -1,4 +1,4 @@
-"""One sweep of all moves over rows in chunks, and starts from chains on some of the rows."""
+"""One sweep of all moves over rows in chunks, and initial points from chains on a sample of the rows."""
 
 import math
 
@@ -15,8 +15,8 @@ from pymc_nrm.moves.sampled_start import climb
 from pymc_nrm.moves.slice_labels import jump_law
 from pymc_nrm.partitions.labels import canonical_labels
 
-# Sweeps of a start by its numbers of rows.  Surplus clusters among several that overlap are mostly gone after 150
-# sweeps of 5000 rows, and stay for hundreds among more.
+# Numbers of sweeps for an initial point, by number of rows.  Surplus clusters among several that overlap are mostly
+# gone after 150 sweeps of 5000 rows, and stay for hundreds of sweeps among more rows.
 _START_SWEEPS = {1000: 60, 5000: 150, 20_000: 100}
 # Clusters that overlap take many sweeps to find their shapes, among few rows as among many. With at least _TIMES_MORE
 # times _MANY_ROWS rows, a chain on _MANY_ROWS of them therefore makes up to _MOST_SEGMENTS segments of _SEGMENT sweeps.
@@ -32,7 +32,7 @@ def _draw_law(rng, measure, n, n_clusters):
 
 
 def draw_law(rng, measure, chain):
-    """Draw u given the partition; return the law of jumps, log u, and the term of the joint density in n and u."""
+    """Draw u given the partition; return the intensity of jumps, log u, and the joint density's term in n and u."""
     return _draw_law(rng, measure, chain.n, len(chain.clusters.counts))
 
 
@@ -56,7 +56,7 @@ def log_joint(chain, law, u_term):
 
 
 def start(chain, rng, measure, n_pairs, given=None):
-    """Bring a chain to the clusters of chains on some rows; the first begins with the given labels (n,), if any."""
+    """Move a chain to the clusters of chains on a sample of rows; the first starts from the labels (n,), if any."""
 
     def begin(values, previous, labels=None):
         n_sampled, sample = len(chain.sample), np.arange(len(values))
@@ -90,7 +90,7 @@ def start(chain, rng, measure, n_pairs, given=None):
 
 
 def rows_of(block, rows):
-    """Values (m, d) of those of increasing row numbers that are in a block; a pass."""
+    """Values (m, d) of the rows in a block among increasing row numbers; a pass."""
     return block.read()[rows[block.own(rows)] - block.first]
 
 

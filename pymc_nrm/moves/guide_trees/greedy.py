@@ -13,7 +13,7 @@ from pymc_nrm.moves.guide_trees.tree import build_tree, log_dissimilarity, log_p
 
 
 class Units(NamedTuple):
-    """Trees to be joined, described by what their potentials depend on."""
+    """Trees to be joined, described by the inputs of their potentials."""
 
     # Numbers of leaves; int64 of shape (k,).
     size: Any
@@ -25,7 +25,7 @@ class Units(NamedTuple):
 
 @kernel
 def item_units(weights, family, data, items):
-    """Make each of the given items a tree of its own."""
+    """Make each item of ``items`` a tree."""
     k = items.shape[0]
     statistics = np.zeros((k, statistics_size(family)))
     log_phi = np.empty(k)
@@ -60,10 +60,10 @@ def join_units(units, weights, family, log_d):
     """Join the pair with the smallest d until one tree is left; ``units`` is overwritten.
 
     The dissimilarity of two trees depends on nothing else, so its matrix is filled once, and after each merge only one
-    row and column change: k^2 log marginals in all.  Every unit remembers its nearest unit, and looks for a new one
-    only when that has been merged.  Time grows as k^2, and memory is 8 k^2 bytes. In ``merges``, units have the numbers
-    0 to k - 1, and row j makes node k + j; ``last`` is the entry of ``units`` that holds the whole tree. Shapes:
-    ``log_d`` (k, k); returns ``merges`` (k - 1, 2), ``log_d`` (k - 1,).
+    row and column change: k^2 log marginals in all.  Every unit stores its nearest unit, and searches for a new one
+    only when that unit has been merged.  Time grows as k^2, and memory is 8 k^2 bytes. In ``merges``, units have the
+    numbers 0 to k - 1, and row j makes node k + j; ``last`` is the entry of ``units`` that holds the whole tree.
+    Shapes: ``log_d`` (k, k); returns ``merges`` (k - 1, 2), ``log_d`` (k - 1,).
     """
     k = units.size.shape[0]
     moment = weights.moment
@@ -116,7 +116,7 @@ MOST_UNITS = 1000
 
 
 def join_forest(rng, forest, weights, family):
-    """Join the trees of a forest, which do not change, into one tree over all items, by greedy clustering."""
+    """Join the trees of a forest, which is not changed, into one tree over all items, by greedy clustering."""
     return build_tree(*forest_merges(rng, forest, weights, family))
 
 
@@ -134,7 +134,7 @@ def forest_merges(rng, forest, weights, family):
 def _join_all(rng, units, tops, next_node, weights, family):
     """Merges that join units into one tree, and their log d; ``tops`` are the numbers of the units in the tree."""
     merges, log_d = [], []
-    # A single unit is joined too, by no merge, so that a step compiles on few items whatever its chains call.
+    # A single unit takes the same path without a merge, so that a step compiles everything on few items.
     while not merges or len(tops) > 1:
         groups = _groups(rng, units, weights, family)
         rows, values, units, tops = join_groups(units, groups, tops, next_node, weights, family)
@@ -173,7 +173,7 @@ def _groups(rng, units, weights, family):
 
 @kernel
 def _nearest_seeds(units, seeds, moment, family):
-    """The seed with the smallest d to each unit; a seed belongs to itself."""
+    """Seed with the smallest d to each unit; a seed belongs to itself."""
     k = units.size.shape[0]
     nearest, work = np.zeros(k, dtype=np.int64), np.empty(units.statistics.shape[1])
     for a in range(k):

@@ -1,6 +1,6 @@
 """Guide trees of the samplers, and the tables of them that moves read; they never depend on the state of a chain.
 
-Of many items, a tree is that of some of them, and the others hang at sampled items that are near.
+For many items, a tree is built over a sample, and the other items are attached to near sampled items.
 """
 
 import math
@@ -19,14 +19,14 @@ from pymc_nrm.moves.guide_trees.tree import Tree, build_tree
 
 
 def points_of(data, n, rng):
-    """Coordinates of n items, random ones if they have none."""
+    """Coordinates of n items; random coordinates if the family has none."""
     has_none = isinstance(data, NoRows) or not (hasattr(data, "values") or hasattr(data, "features"))
     return rng.normal(size=(n, 1)) if has_none else features(data, rng)
 
 
 @kernel
 def nearest_rows(points, items, candidates):
-    """The nearest of some candidates to each of some items, the first one of several. Shapes: ``points`` (n, k)."""
+    """Nearest candidate of each item, the first one in ties. Shapes: ``points`` (n, k)."""
     nearest = np.empty(items.shape[0], dtype=np.int64)
     for i in range(items.shape[0]):
         check_signals()
@@ -44,9 +44,9 @@ def nearest_rows(points, items, candidates):
 
 
 def near_sampled_items(points, sample):
-    """A sampled item near each item, (n,), itself if it is sampled.
+    """A sampled item near each item, (n,); a sampled item itself.
 
-    It is the nearest one among those with the same nearest one of some centres.
+    It is the nearest sampled item among those with the same nearest centre.
     """
     n, m = len(points), len(sample)
     cells = nearest_rows(points, np.arange(n), sample[: int(np.sqrt(m))])
@@ -83,10 +83,10 @@ def join_groups_of_items(order, starts):
 
 
 def hang_items(points, sample, merges, log_d):
-    """The tree of all items whose upper part is that of a random sample of them, (m,), in random order.
+    """The tree of all items whose upper part is the tree of a random sample, (m,), in random order.
 
     Merges of the sample, (m - 1, 2), are numbered from n.  Their log d is multiplied by n / m, since it is a sum over
-    items; that of nodes below sampled items is minus infinity, so that no move looks for clusters there.
+    items; nodes below sampled items have log d minus infinity, so that no move searches for clusters there.
     """
     n, m = len(points), len(sample)
     near = near_sampled_items(points, sample)
@@ -100,22 +100,22 @@ def hang_items(points, sample, merges, log_d):
     )
 
 
-# Subtree moves cost the depth of their leaves, so guide trees avoid chains at a smaller depth than clusterings do.
+# Subtree moves take time proportional to the depth of their leaves, so guide trees avoid chains at a smaller depth.
 GUIDE_BALANCE_DEPTH = 16
 
-# Incremental clustering takes time for each item that grows with the depth of the tree: of more items than the first
-# number, it sees the second.
+# Incremental clustering takes time for each item that grows with the depth of the tree: for more items than the first
+# number, it clusters a sample of the second number.
 MOST_GUIDE_ITEMS, GUIDE_SAMPLE = 20_000, 5000
-# Of more items, split-merge moves are drawn at nodes of at least this part of them.
+# With more items, split-merge moves are drawn at nodes that hold at least this share of them.
 _LEAST_PART = 1000
 
 
 def guide_tree(rng: Any, weights: Any, family: Any, data: Any) -> Tree:
-    """Build a guide tree from the data, pilot hyperparameters and its own randomness, and nothing else.
+    """Build a guide tree from the data, pilot hyperparameters and a random generator, and nothing else.
 
     It is made by one pass of incremental Bayesian hierarchical clustering, whose roots are joined by greedy clustering.
-    With more than 20,000 items it sees a random sample of 5000; each of the others hangs at a sampled one with near
-    :func:`~pymc_nrm.families.features.features`.
+    With more than 20,000 items the pass uses a random sample of 5000; each other item is attached to a sampled item
+    with near :func:`~pymc_nrm.families.features.features`.
 
     Parameters
     ----------
@@ -128,7 +128,7 @@ def guide_tree(rng: Any, weights: Any, family: Any, data: Any) -> Tree:
     Returns
     -------
     Tree
-        Its ``log_dissimilarity`` is that under the pilot hyperparameters, of a sample in proportion.
+        Its ``log_dissimilarity`` is computed under the pilot hyperparameters; for a sample it is scaled.
 
     Examples
     --------
@@ -159,7 +159,7 @@ class Guide(NamedTuple):
     """
 
     tree: Any
-    # The place of each item in the `order` of the leaves; int64 of shape (n,).
+    # Position of each item in the `order` of the leaves; int64 of shape (n,).
     position: Any
     # 1, 4, 16, ... below n; only 1 if there is one item. Int64 of shape (levels,).
     granularity: Any
@@ -203,7 +203,7 @@ def block_statistics(guide, family, data):
 def make_guide(tree, family, data):
     """Make the tables of a guide tree."""
     # Split-merge moves draw half of their nodes uniformly and half in proportion to `1 / (1 + |log d| / 5)`, where d is
-    # the dissimilarity of the children: if log d is close to 0, it is uncertain whether they belong together.
+    # the dissimilarity of the children: if log d is close to 0, it is uncertain whether the children form one cluster.
     n, size = len(tree.order), tree.size
     levels = max(1, math.ceil(math.log(n, 4) - 1e-9)) if n > 1 else 1
     granularity = 4 ** np.arange(levels, dtype=np.int64)
@@ -220,7 +220,7 @@ def make_guide(tree, family, data):
     row[inner] = np.arange(len(inner))
     log_d, drawn = tree.log_dissimilarity[n:], np.ones(n - 1, dtype=bool)
     if n > MOST_GUIDE_ITEMS:
-        # Moves at small nodes take as long as their clusters are large, and hardly ever succeed where the tree joins.
+        # Moves at small nodes cost as much as their clusters are large, and hardly ever succeed where the tree joins.
         drawn = (size[n:] >= n // _LEAST_PART) | (log_d > 0.0)
     weights = drawn / (1.0 + np.abs(log_d) / 5.0)
     probabilities = 0.5 * drawn / max(drawn.sum(), 1) + 0.5 * weights / max(weights.sum(), 1e-300)

@@ -17,7 +17,7 @@ class Forest(NamedTuple):
     """Binary trees over some of n items.
 
     Nodes 0..n - 1 are the items.  Internal node n + r owns row r of statistics and cache, and its number is reused once
-    it is free.  A leaf has a row only while it is a root.  So n rows are always enough: m items in K trees make m - K
+    it is free.  A leaf has a row only while it is a root.  So n rows always suffice: m items in K trees make m - K
     internal nodes.
     """
 
@@ -76,7 +76,7 @@ def empty_forest(n, family):
 
 @kernel
 def weigh_item(forest, x, moment, family, data):
-    """Compute the log marginal and the log potential of an item by itself."""
+    """Compute the log marginal and the log potential of a single item."""
     work = forest.statistics[forest.roots.shape[0]]
     work[:] = 0.0
     add_item(family, work, data, x, 1.0)
@@ -93,7 +93,7 @@ def take_row(forest):
 
 @kernel
 def give_row(forest, v):
-    """Give back the row of a node, if it has one."""
+    """Release the row of a node, if it has one."""
     if forest.row[v] >= 0:
         forest.free[forest.n_free[0]] = forest.row[v]
         forest.n_free[0] += 1
@@ -145,7 +145,7 @@ def attach(forest, v, x):
 
 @kernel
 def detach_smaller(forest, v):
-    """Dissolve a node: its larger child, which is returned, takes its place, and the smaller waits to be inserted."""
+    """Dissolve a node: its larger child, which is returned, replaces it, and the smaller waits for insertion."""
     keep, off = forest.left[v], forest.right[v]
     if forest.size[keep] < forest.size[off]:
         keep, off = off, keep
@@ -169,7 +169,7 @@ def add_node(row, forest, v, family, data):
 
 @kernel
 def fill_row(forest, r, a, b, family, data):
-    """Compute the statistics and the cache of a node from its children a and b; b = -1 if a is a leaf by itself."""
+    """Compute the statistics and the cache of a node from its children a and b; b = -1 if a is a single leaf."""
     statistics = forest.statistics[r]
     statistics[:] = 0.0
     add_node(statistics, forest, a, family, data)
@@ -232,7 +232,7 @@ def pair_log_d(forest, v, x, log_marginal_joint, moment):
 
 @kernel
 def set_potential(forest, v, moment):
-    """Compute log d and the log potential of an internal node from those of its children."""
+    """Compute log d and the log potential of an internal node from the log potentials of its children."""
     apart = forest.log_potential[forest.left[v]] + forest.log_potential[forest.right[v]]
     log_d = log_dissimilarity(apart, moment[forest.size[v]] + forest.log_marginal[v])
     forest.log_dissimilarity[v] = log_d
@@ -283,7 +283,7 @@ def inner_merges(forest, n):
     return merges, log_d, tops
 
 
-# A tree that was cut off is reinserted and may cause further cuts.  After this many, trees that are cut off stay roots.
+# A tree that is cut off is reinserted and may cause further cuts.  After this many cuts, such trees stay roots.
 MOST_REINSERTIONS = 16
 
 # Within a cluster the published rule builds a chain with the outermost item at its top, so time grows with the square
@@ -313,9 +313,9 @@ def _nearest_root(forest, x, moment, family, data):
 
 @kernel
 def descend(forest, v, x, joint, moment, family, data, balance_depth):
-    """Insert x below or beside node v and return the new node; the nodes above it are updated except for potentials.
+    """Insert x below or beside node v and return the new node; ancestors are updated except for potentials.
 
-    Of the three pairs among x and the children l and r of v, the one with the smallest d is joined first.  At great
+    Of the three pairs among x and the children l and r of v, the pair with the smallest d is joined first.  At great
     depth, x joins a child that is much smaller than the other whenever their d <= 1::
 
         d(l, r) is smallest: ((l, r), x)
@@ -358,7 +358,7 @@ def _settle(forest, v, moment, family, data):
 
 @kernel
 def insert_items(forest, weights, family, data, items, balance_depth):
-    """Insert the trees that wait in the forest, then new items in the given order.
+    """Insert the trees that wait in the forest, then the new items in order.
 
     Afterwards no internal node of the forest has d > 1, and every root has a row.
     """
@@ -391,7 +391,7 @@ def insert_items(forest, weights, family, data, items, balance_depth):
 
 @kernel
 def regrow_forest(forest, larger, weights, family, data):
-    """Copy a forest into an empty one with room for more items, and recompute everything for these data and this u.
+    """Copy a forest into an empty one with room for more items, and recompute everything for new data and a new u.
 
     Nodes with d > 1 under the new u are dissolved, and their smaller children wait for :func:`insert_items`.
     """
@@ -416,7 +416,7 @@ def regrow_forest(forest, larger, weights, family, data):
 
 
 def grow_forest(rng, weights, family, data, n, balance_depth=BALANCE_DEPTH, items=None):
-    """Insert n items in random order into a new forest, or some in theirs: one pass of incremental clustering."""
+    """Insert n items in random order, or ``items`` in their order, into a new forest: one incremental pass."""
     # Allocation alone is not worth compiling where Python makes the forest.
     forest = empty_forest.__wrapped__(n, family)
     items = rng.permutation(n) if items is None else items

@@ -16,8 +16,8 @@ class Tree(NamedTuple):
     """A rooted binary tree whose leaves are n items.
 
     Nodes 0, ..., n - 1 are the items and n, ..., 2n - 2 the internal nodes, children before parents, so the last node
-    is the root.  A loop over ascending node numbers goes from the leaves to the root, a loop over descending ones from
-    the root to the leaves::
+    is the root.  A loop over ascending node numbers goes from the leaves to the root, and a loop over descending node
+    numbers from the root to the leaves::
 
                  6              left  [-1, -1, -1, -1, 0, 1, 4]     order [0, 3, 1, 2]
                .   .            right [-1, -1, -1, -1, 3, 2, 5]     first [0, 2, 3, 1, 0, 2, 0]
@@ -34,9 +34,9 @@ class Tree(NamedTuple):
     size : ndarray of int64, shape (2n - 1,)
         Number of leaves below a node; 1 at a leaf.
     first : ndarray of int64, shape (2n - 1,)
-        Where the leaves of a node start in ``order``.
+        Position in ``order`` of the first leaf of a node.
     order : ndarray of int64, shape (n,)
-        The items, ordered such that those of node v are ``order[first[v] : first[v] + size[v]]``, left before right.
+        The items, ordered such that node v has items ``order[first[v] : first[v] + size[v]]``, left before right.
     log_dissimilarity : ndarray of float64, shape (2n - 1,)
         log d between the two children of each internal node; 0 at leaves.
     """
@@ -131,7 +131,7 @@ def cut_tree(tree, log_threshold=0.0):
 
 
 def check_tree(tree):
-    """Check everything that :class:`Tree` promises."""
+    """Check all properties of :class:`Tree`."""
     n = len(tree.order)
     internal = np.arange(n, 2 * n - 1)
     left, right = tree.left[n:], tree.right[n:]
@@ -191,7 +191,7 @@ def tree_log_marginals(tree, family, data):
     """Log marginals of the leaves below every node, shape (2n - 1,)."""
     n = tree.order.shape[0]
     log_p = np.empty(2 * n - 1)
-    # Those of internal nodes; the last row is for leaves.
+    # Marginals of internal nodes; the last row is for leaves.
     rows = np.zeros((n, statistics_size(family)))
     for v in range(2 * n - 1):
         check_signals()

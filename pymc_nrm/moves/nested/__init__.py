@@ -1,1 +1,1 @@
-"""The sampler of nested partitions: the state of its kernels, one file per kernel, and the step."""
+"""The sampler of nested partitions: the state of its kernels, one file per kernel, and the sweep."""

@@ -1,4 +1,4 @@
-"""Splits and merges of components with the tree fixed: all seats of one or two components are drawn anew."""
+"""Splits and merges of components with the tree fixed: all seats of one or two components are redrawn."""
 
 import math
 
@@ -17,17 +17,17 @@ from pymc_nrm.partitions.clusters import attach, close_slot, copied_state, grow,
 def component_split_merge(rng, franchise, state, gammas, family, data):
     """Split a component in two or merge two, by Metropolis-Hastings with two uniformly drawn anchors.
 
-    All items of the components of the anchors leave their tables and come back one by one, the anchors first, the
-    others in random order, each to its leaf.  In a split the anchors open a component each, and another item draws its
-    seat among those that serve either; in a merge all come to the component of the first anchor::
+    All items of the components of the anchors leave their tables and return one by one, the anchors first, the others
+    in random order, each to its leaf.  In a split each anchor opens a component, and every other item draws its seat
+    among the seats that serve either; in a merge all items join the component of the first anchor::
 
         before    first, second in one component          first, second in two
         proposal  first -> a, second -> b, others a or b   first, second and others -> a
 
     The target is a product of prediction rules, in any order of the items.  With the weight w of the drawn seat and the
-    sum s of the weights of all that were allowed, an item contributes w to the target and w / s to the probability of
-    the proposal.  The acceptance ratio is therefore the product of the sums of the proposal, over that of the sums when
-    the same order of items takes the old seats.
+    sum s of the weights of all allowed seats, an item contributes w to the target and w / s to the probability of the
+    proposal.  The acceptance ratio is therefore the product of the sums of the proposal, divided by the product of the
+    sums when the same order of items takes the old seats.
 
     The move leaves the posterior invariant.  Alone it is not irreducible: the tree stays as it is.
     """
@@ -91,7 +91,7 @@ def _seats_of(franchise, items):
 
 @kernel
 def _copied(franchise):
-    """A copy of all that changes when customers take seats."""
+    """A copy of all arrays that change when customers take seats."""
     tables = franchise.tables
     copied = Blocks(
         tables.active.copy(), tables.position.copy(), tables.size.copy(), tables.above.copy(), tables.count.copy()
@@ -109,7 +109,7 @@ def _copied(franchise):
 
 @kernel
 def _seat_items(rng, franchise, state, gammas, family, data, items, paths, old, together):
-    """Seat items that are in no component, by draws or as they were; return the sum of the logs of the sums. Shapes:
+    """Seat items that are in no component, by draws or at their old seats; return the sum of log sums. Shapes:
     ``items`` (m,), ``paths`` (m, depth + 1), ``old`` (m, depth + 1) or (0, depth + 1).
     """
     depth, n = gammas.shape[0] - 1, franchise.seat.shape[0]
@@ -132,10 +132,10 @@ def _seat_items(rng, franchise, state, gammas, family, data, items, paths, old, 
                 f[slots[j]] = log_predictive(family, state.cache[slots[j]], data, item)
                 largest = max(largest, f[slots[j]])
         if not -math.inf < largest < math.inf:
-            raise ValueError("an item cannot be drawn into a component: all densities are 0, or one is not finite")
+            raise ValueError("an item cannot be assigned to any component: all densities are 0, or one is not finite")
         for j in range(2):
             if slots[j] >= 0:
-                # No table serves a component that opens, so that its item goes all the way up.
+                # No table serves a component that opens, so its item opens tables up to the root.
                 f[slots[j]] = 0.0 if opens else math.exp(f[slots[j]] - largest)
         path_weights(franchise, opened, n_opened, gammas, f, 1.0 if opens else 0.0, paths[k], seated)
         total += largest + math.log(seated[depth, leaf])
@@ -160,7 +160,7 @@ def _seat_items(rng, franchise, state, gammas, family, data, items, paths, old, 
 
 @kernel
 def _old_seat(names, tables):
-    """The first table on the way up that is there again, under its new name, and its level."""
+    """The first table on the way up that still exists, under its new label, and its level."""
     for level in range(tables.shape[0] - 1, -1, -1):
         if names[level, tables[level]] >= 0:
             return names[level, tables[level]], level

@@ -17,15 +17,15 @@ class Work(NamedTuple):
     Rows of ``means``, ``variances`` and ``log_shares`` are levels, the first of them above the root.
     """
 
-    # Posterior means of the nodes without the part that moves; shape (depth + 2, n, d).
+    # Posterior means of the nodes without the moving part; shape (depth + 2, n, d).
     means: Any
-    # variances, log_shares: Posterior variances, and logarithms of the prior probability of getting to a node and then
-    # being shared out among its children; shape (depth + 2, n).
+    # variances, log_shares: Posterior variances, and logarithms of the prior probability of reaching a node and then
+    # being divided among its children; shape (depth + 2, n).
     variances: Any
     log_shares: Any
     # Shape (depth n + 1,).
     log_weights: Any
-    # centre, message: What the part says about the mean of its top, and to the node above; shape (d,).
+    # centre, message: Information from the part about the mean of its top, and to the node above; shape (d,).
     centre: Any
     message: Any
 
@@ -48,7 +48,7 @@ def _log_rising(a, n):
 
 @kernel(inner_loop=True)
 def log_place_weights(tree, levels, level, n_items, precision, work):
-    """Log weights of all places of a part of the tree that is cut off; a place is the lowest old node above it.
+    """Log weights of all places of a part of the tree that is cut off; a place is the lowest old node above the part.
 
     A node y of level h < ``level`` is a place if new nodes on the levels between may lie above the part alone.  With
     N_y items and K_y children, and m items in the part, its weight is the ratio of the prior probabilities of the
@@ -58,10 +58,10 @@ def log_place_weights(tree, levels, level, n_items, precision, work):
         times (alpha_h + K_y sigma_h) (1 - sigma_h)_(m-1) / (N_y + alpha_h)_m
         times prod over h < g < level of (1 - sigma_g)_(m-1) / (1 + alpha_g)_(m-1)
 
-    with rising factorials, times the density of what the part says about its top: a normal observation ``centre`` of
-    mean m_y and variance ``v_y + 1 / precision + tau_(h+1) + ... + tau_level``.  Leaves have no children to share their
-    items among, so that items below a leaf have the first product only. Returns the number of places: the nodes of
-    level 0, then those of level 1, and so on, in the order of ``active``.
+    with rising factorials, times the density of the part's message about its top: a normal observation ``centre`` with
+    mean m_y and variance ``v_y + 1 / precision + tau_(h+1) + ... + tau_level``.  Leaves have no children to divide
+    their items among, so items below a leaf have only the first product. Returns the number of places: the nodes of
+    level 0, then of level 1, and so on, in the order of ``active``.
     """
     depth, d = tree.paths.shape[1], work.centre.shape[0]
     n_places = 0
@@ -102,7 +102,7 @@ def log_place_weights(tree, levels, level, n_items, precision, work):
 
 @kernel
 def _draw_parent(rng, tree, levels, level, n_items, precision, work):
-    """Draw a place, open new nodes down to the level above the part, and return the slot of the last."""
+    """Draw a place, open new nodes down to the level above the part, and return the slot of the last node."""
     n_places = log_place_weights(tree, levels, level, n_items, precision, work)
     place, h = draw_categorical(rng, work.log_weights[:n_places]), 0
     while place >= tree.sizes[h]:
@@ -118,7 +118,7 @@ def _draw_parent(rng, tree, levels, level, n_items, precision, work):
 
 @kernel
 def _place(rng, tree, levels, level, n_items, precision, parent, work):
-    """Cut a part off its parent and draw its new one, whose slot is returned."""
+    """Cut a part off its parent and draw its new parent, whose slot is returned."""
     d = work.centre.shape[0]
     q = precision / (1.0 + tree.tau[level] * precision)
     for j in range(d):
@@ -143,10 +143,10 @@ def _write_path(tree, item, level, slot):
 
 @kernel
 def move_item(rng, tree, levels, values, item, work):
-    """Redraw the path of an item given all others and S = I: a Gibbs draw.
+    """Redraw the path of an item given all other paths and S = I: a Gibbs draw.
 
-    It leaves the law of the tree given S and the data invariant.  Moves of all items in turn are irreducible: items may
-    leave for new leaves one after the other, and then come together in any tree. Shapes: ``values`` (n, d).
+    It leaves the distribution of the tree given S and the data invariant.  Moves of all items in turn are irreducible:
+    items may move to new leaves one by one, and then join in any tree. Shapes: ``values`` (n, d).
     """
     depth = tree.paths.shape[1]
     for j in range(values.shape[1]):
@@ -157,11 +157,11 @@ def move_item(rng, tree, levels, values, item, work):
 
 @kernel
 def regraft_node(rng, tree, levels, level, slot, work):
-    """Redraw where a node, with all that is below it, hangs in the tree, given S = I: a Gibbs draw.
+    """Redraw the position of a node and its descendants in the tree, given S = I: a Gibbs draw.
 
-    The part, the rest of the tree and the set of places do not depend on where the part hung.  A node of level l stays
-    one, so that the level and the node may be drawn in any way that looks only at nodes of level l and their items.
-    The law of the tree given S and the data stays invariant; alone these moves are not irreducible, since no item
+    The part, the remaining tree and the set of places do not depend on the old position.  A node of level l stays at
+    level l, so the level and the node may be drawn by any rule that uses only nodes of level l and their items.  The
+    distribution of the tree given S and the data stays invariant; alone these moves are not irreducible, since no item
     changes its leaf.  At level 1 there is one place.
     """
     precision = tree.precisions[level, slot]
@@ -177,7 +177,7 @@ def regraft_node(rng, tree, levels, level, slot, work):
 
 @kernel
 def _read_message(tree, values, level, unit, message):
-    """Write q b of a node of some level, an item if it is below the leaves, and return q and its number of items."""
+    """Write q b of a node of a level, or of an item below the leaves, and return q and its number of items."""
     if level == tree.sizes.shape[0]:
         for j in range(message.shape[0]):
             message[j] = values[unit, j]
@@ -190,14 +190,14 @@ def _read_message(tree, values, level, unit, message):
 
 @kernel
 def _node_of(tree, level, unit):
-    """The node of some level above a unit of the level below it."""
+    """Node of a level above a unit of the level below it."""
     depth = tree.paths.shape[1]
     return tree.paths[unit, depth - 1] if level == depth else tree.parents[level + 1, unit]
 
 
 @kernel
 def _draw_mean(rng, tree, level, slot, mean):
-    """Draw the mean of a node given the tree and the data, for S = I, from those of all nodes above, integrated out."""
+    """Draw the mean of a node given the tree and the data, for S = I, with the means of nodes above integrated out."""
     d = mean.shape[0]
     line = np.empty(level + 1, dtype=np.int64)
     for h in range(level, -1, -1):
@@ -218,7 +218,7 @@ def _draw_mean(rng, tree, level, slot, mean):
 
 @kernel
 def _log_marginal(tau, precision, squares, d):
-    """Log density of what units say about a common mean given that above, without factors of the units."""
+    """Log density of the messages of units about a common mean given the mean above, without factors of the units."""
     # `precision` is the sum of q, `squares` the squared length of the sum of q (b - mean above).
     growth = 1.0 + tau * precision
     return 0.5 * (tau * squares / growth - d * math.log(growth))
@@ -226,7 +226,7 @@ def _log_marginal(tau, precision, squares, d):
 
 @kernel
 def _log_group(levels, level, n_items, n_units):
-    """Log of the factor of a node in the prior of the tree: of its items among its siblings, of its units in it."""
+    """Log of the factor of a node in the prior of the tree: of its items among its siblings, and of its units in it."""
     total = log_rising_factorial(1.0 - levels.sigma[level - 1], n_items - 1.0)
     if level < levels.alpha.shape[0]:
         alpha, sigma = levels.alpha[level], levels.sigma[level]
@@ -238,7 +238,7 @@ def _log_group(levels, level, n_items, n_units):
 
 @kernel
 def _log_joins(levels, level, n_items, n_units, n_more):
-    """Log of the ratio of the factors of a node with and without a further unit of some items."""
+    """Log of the ratio of the factors of a node with and without one more unit of ``n_more`` items."""
     total = log_rising_factorial(n_items - levels.sigma[level - 1], float(n_more))
     if level < levels.alpha.shape[0]:
         alpha, sigma = levels.alpha[level], levels.sigma[level]
@@ -251,17 +251,17 @@ def split_or_merge(rng, tree, levels, values, units, work):
     """Propose to split a node in two or to merge two nodes with one parent, and accept by Metropolis-Hastings.
 
     The units of the nodes of level l are nodes of level l + 1, or items if l is the depth.  A level, a unit of this
-    level and another one below the same node y of level l - 1 are drawn uniformly; none of this depends on how the
-    units of y are grouped.  If both are in one node, it is split between them: the other units come one after the other
-    in random order and join either side in proportion to prior and density given the units that are there (Dahl 2005,
-    "Sequentially-allocated merge-split sampler").  If not, the two nodes are merged, and the reverse split is
-    the same allocation with known outcome.
+    level and another unit below the same node y of level l - 1 are drawn uniformly, independently of how the units of y
+    are grouped.  If both are in one node, it is split between them: the other units are allocated one by one in random
+    order, to either side in proportion to prior and density given the units already there (Dahl 2005,
+    "Sequentially-allocated merge-split sampler").  If not, the two nodes are merged, and the reverse split is the same
+    allocation with known outcome.
 
-    Nodes below y depend on each other through its mean, which is therefore drawn from its law given the tree and the
-    data, S = I, and forgotten after the move, as S is after a sweep.  Given this mean, a group of units has the density
-    of :func:`_log_marginal`, and the target is a product over groups.  The law of the tree given S and the data stays
-    invariant; alone these moves are not irreducible. Returns whether the tree has changed. Shapes: ``values`` (n, d),
-    ``units`` (2, n).
+    Nodes below y depend on each other through its mean, which is therefore drawn from its distribution given the tree
+    and the data, S = I, and discarded after the move, as S is after a sweep.  Given this mean, a group of units has the
+    density of :func:`_log_marginal`, and the target is a product over groups.  The distribution of the tree given S and
+    the data stays invariant; alone these moves are not irreducible. Returns whether the tree has changed. Shapes:
+    ``values`` (n, d), ``units`` (2, n).
     """
     n, depth = tree.paths.shape
     d = values.shape[1]
@@ -336,7 +336,7 @@ def split_or_merge(rng, tree, levels, values, units, work):
     if not math.log1p(-rng.random()) < (log_ratio if splits else -log_ratio):
         return False
 
-    # What the nodes said to their parent before, with a minus sign, and what they say afterwards.
+    # Old messages of the nodes to their parent, with a minus sign, and new messages.
     old, change = work.centre, 0.0
     for j in range(d):
         old[j] = 0.0

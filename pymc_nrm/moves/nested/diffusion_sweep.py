@@ -16,7 +16,7 @@ from pymc_nrm.moves.nested.diffusion_moves import move_item, new_work, regraft_n
 
 
 def diffusion_start(data, depth, rng):
-    """Paths for the start of a chain, from incremental Bayesian hierarchical clustering with independent features.
+    """Initial paths of a chain, from incremental Bayesian hierarchical clustering with independent features.
 
     The leaves are the clusters of the tree at log d = 0.  If there are K of them, levels above have thresholds that cut
     the tree into about ``K^(l / depth)`` nodes on level l.  Cuts take the largest subtrees below a threshold, so that
@@ -30,7 +30,7 @@ def diffusion_start(data, depth, rng):
     if n < 2 or not varies.any():
         return paths
     values = values[:, varies]
-    # Leaves are expected to be as wide, and as far apart, as under the default hyperparameters of diffusions.
+    # Leaves are expected to have the widths and distances of the default hyperparameters of diffusions.
     width = values.var(axis=0, ddof=1) / (1.0 + BETWEEN_LEAVES)
     family = NormalGamma(mu=values.mean(axis=0), kappa=1.0 / BETWEEN_LEAVES, alpha=2.0, beta=width)
     family = broadcast_hyperparameters(family, n, values.shape[1])
@@ -50,10 +50,10 @@ def diffusion_start(data, depth, rng):
 
 @kernel
 def random_regraft(rng, tree, levels, work):
-    """Move a random node with all that is below it to a new place, see :func:`regraft_node`.
+    """Move a random node and its descendants to a new place, see :func:`regraft_node`.
 
-    Its level is drawn uniformly from those with more than one place; with probability 1/2 it is the node of a random
-    item, else a node drawn uniformly.
+    Its level is drawn uniformly from the levels with more than one place; with probability 1/2 it is the node of a
+    random item, else a node drawn uniformly.
     """
     n, depth = tree.paths.shape
     if depth < 2:
@@ -68,13 +68,14 @@ def random_regraft(rng, tree, levels, work):
 
 @kernel
 def diffusion_sweep(rng, paths, levels, family, data, n_moves):
-    """Redraw the path of every item once, in random order, and move, split and merge some nodes.
+    """Redraw the path of every item once, in random order, and move, split and merge nodes.
 
     With S integrated out items depend on each other even given the means of the nodes.  The sweep therefore begins with
-    a draw of S from its law given the tree and the data, node means integrated out: the inverse-Wishart law with
-    scatter ``Psi + (X - mu)' inverse(C) (X - mu)``, or its like for independent features.  All moves leave p(tree | S,
-    data) invariant.  If the tree has the law p(tree | data), tree and S thus have the law p(tree, S | data) after the
-    draw and after every move, and the tree p(tree | data) in the end; S is forgotten.
+    a draw of S from its distribution given the tree and the data, node means integrated out: the inverse-Wishart
+    distribution with scatter ``Psi + (X - mu)' inverse(C) (X - mu)``, or its analogue for independent features.  All
+    moves leave p(tree | S, data) invariant.  If the tree is distributed as p(tree | data), tree and S are thus
+    distributed as p(tree, S | data) after the draw and after every move, and the tree as p(tree | data) in the end; S
+    is discarded.
 
     Sweeps leave p(tree | data) invariant and are irreducible for any ``n_moves``. Returns the log likelihood of the
     data given the tree after the sweep. Shapes: ``paths`` (n, depth).

@@ -1,4 +1,4 @@
-"""The state of kernels for nested partitions with weights: nodes and tables of all levels, and who is part of what."""
+"""The state of kernels for nested partitions with weights: nodes and tables of all levels, and their parents."""
 
 from typing import Any, NamedTuple
 
@@ -12,13 +12,13 @@ from pymc_nrm.partitions.labels import canonical_columns, rename_in_order
 class Blocks(NamedTuple):
     """Nodes or tables of all levels, in slots; row l of each array is level l."""
 
-    # active, position: A permutation of the slots of each level with the occupied ones first, and its inverse; int64 of
-    # shape (depth + 1, n).
+    # active, position: A permutation of the slots of each level, occupied slots first, and its inverse; int64 of shape
+    # (depth + 1, n).
     active: Any
     position: Any
     # Numbers of occupied slots; int64 of shape (depth + 1,).
     size: Any
-    # Slot of the node or table of the level above of which a block is part; int64 of shape (depth + 1, n).
+    # Slot of the node or table of the level above that contains a block; int64 of shape (depth + 1, n).
     above: Any
     # Items of a node, customers of a table; int64 of shape (depth + 1, n).
     count: Any
@@ -74,7 +74,7 @@ def close_block(blocks, level, slot):
 
 @kernel
 def empty_franchise(n_levels, n):
-    """State for n items that are in no node yet; there is only the root."""
+    """State for n items that are in no node yet; only the root exists."""
     nodes, tables = _empty_blocks(n_levels, n), _empty_blocks(n_levels, n)
     zeros = np.zeros((n_levels, n), dtype=np.int64)
     nodes.size[0] = 1
@@ -157,7 +157,7 @@ def change_items(franchise, node, level, amount):
 
 @kernel
 def remove_customer(franchise, node, level, table):
-    """Take a customer from a table of a level, and from its node; tables that become empty are closed, all the way up.
+    """Remove a customer from a table of a level, and from its node; empty tables are closed, all the way up.
 
     Nodes stay, even if they have no customers left.
     """
@@ -189,7 +189,7 @@ def add_path(franchise, node, level, n_items):
 
 @kernel
 def seat_customer(franchise, node, level, joined, at_level, dish):
-    """Seat a customer of a node at a table of ``level``, which is returned; open tables below ``at_level``."""
+    """Seat a customer of a node at a table of ``level``; open tables below ``at_level``; return the table."""
     nodes, tables = franchise.nodes, franchise.tables
     first, below = -1, -1
     while True:
@@ -213,7 +213,7 @@ def seat_customer(franchise, node, level, joined, at_level, dish):
 @kernel
 def redraw_tables(rng, values, gammas):
     """Redraw weights, then all tables, in place, from their full conditionals: the posterior stays invariant."""
-    # Not irreducible alone: paths and components stay as they are.
+    # Not irreducible alone: paths and components do not change.
     n_components = values[:, values.shape[1] - 1].max() + 1
     arrange_tables(rng, values, gammas, _node_weights(rng, values, gammas, n_components))
 
@@ -226,7 +226,7 @@ def arrange_tables(rng, values, gammas, weights):
     """
     n, depth = values.shape[0], values.shape[1] // 2
     components = values[:, 2 * depth]
-    # A customer is known by its first item.
+    # The first item of a customer identifies it.
     customers, own = np.arange(n), np.arange(n)
     keys, seats = np.empty(n, dtype=np.int64), np.empty(n, dtype=np.int64)
     for level in range(depth, 0, -1):
@@ -260,8 +260,8 @@ def arrange_tables(rng, values, gammas, weights):
 
 @kernel
 def _node_weights(rng, values, gammas, n_components):
-    """Weights of the components at all nodes but the leaves, given the tables. Rows are nodes by level and label; the
-    last column is the weight of all other components. Shapes: returns (depth, n_nodes, n_components + 1).
+    """Weights of the components at all inner nodes, given the tables. Rows are nodes by level and label; the last
+    column is the weight of all other components. Shapes: returns (depth, n_nodes, n_components + 1).
     """
     n, depth = values.shape[0], values.shape[1] // 2
     components = values[:, 2 * depth]

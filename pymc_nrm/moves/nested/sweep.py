@@ -1,6 +1,6 @@
 """Gibbs updates of single items of nested partitions with weights, and one sweep of all kernels.
 
-An item may go to any leaf of a random tree or a new one; with known paths, to its own leaf.
+An item may move to any leaf of a random tree or to a new one; with known paths, only to its own leaf.
 """
 
 from typing import NamedTuple
@@ -43,7 +43,7 @@ from pymc_nrm.partitions.nested_levels import KnownPaths, Levels
 
 @generic
 def franchise_without_items(levels, n_levels, n):
-    """State for n items that have no table yet; only the root, unless paths are known."""
+    """State for n items that have no table yet; only the root exists, unless paths are known."""
     return empty_franchise(n_levels, n)
 
 
@@ -57,7 +57,7 @@ def _franchise_of_known_paths(levels, n_levels, n):
 
 @generic
 def leave_leaf(levels, franchise, leaf):
-    """Take an item that has left its table out of the nodes of its path, unless its path is known."""
+    """Remove an item that has left its table from the nodes of its path, unless its path is known."""
 
 
 @leave_leaf.register(Levels)
@@ -69,7 +69,7 @@ def _leave_random_leaf(levels, franchise, leaf):
 def draw_leaf(levels, rng, franchise, gammas, item, f, f_new, work):
     """Draw the leaf of an item that has none, and open it if it is new.
 
-    Returns the leaf, and the lowest node of its path that is not new with its level.  Shapes: ``work`` (3, depth + 1,
+    Returns the leaf, and the lowest old node of its path with its level.  Shapes: ``work`` (3, depth + 1,
     n), of which ``work[0]`` receives the predictive weights of nodes.
     """
     raise NotImplementedError
@@ -119,7 +119,7 @@ def weigh_places(franchise, levels, seated, reach, places):
 
 @kernel
 def _take_item(state, item, family, data):
-    """Take an item out of its component; its label stays."""
+    """Remove an item from its component; its label is kept."""
     slot = state.labels[item]
     state.counts[slot] -= 1
     if state.counts[slot] == 0:
@@ -130,11 +130,11 @@ def _take_item(state, item, family, data):
 
 @kernel
 def item_gibbs(rng, franchise, state, levels, gammas, family, data, items, is_seated):
-    """Redraw path, seats and component of each of the given items, in their order; known paths stay.
+    """Redraw path, seats and component of each item of ``items``, in their order; known paths stay.
 
     Each update draws from the full conditional of the item.  It leaves the posterior invariant for any ``items`` drawn
     independently of the state, and is irreducible if ``items`` are all items: every state reaches the one in which no
-    items share a node, or where paths are known, a table.
+    items share a node or, with known paths, a table.
     """
     depth, n = gammas.shape[0] - 1, franchise.seat.shape[0]
     work, f = np.empty((3, depth + 1, n)), memory_of_slots(n)
@@ -161,17 +161,17 @@ def item_gibbs(rng, franchise, state, levels, gammas, family, data, items, is_se
 
 
 class Sweep(NamedTuple):
-    """Which kernels a sweep runs, in this order."""
+    """Kernels that a sweep runs, in this order."""
 
     items: bool = True
-    # tables, levels: Kernels that change nodes, so that they run in random trees only.
+    # tables, levels: Kernels that change nodes, so they run only in random trees.
     tables: bool = True
     seats: bool = True
     levels: bool = True
     # Number of splits or merges of components.
     components: int = 4
-    # Whether all tables are redrawn given the components; it gains nothing in random trees and runs for known paths
-    # only.
+    # Whether all tables are redrawn given the components; it does not help in random trees and runs only with known
+    # paths.
     arrangement: bool = True
 
 
@@ -183,7 +183,7 @@ def log_density(components, family, data):
 
 @kernel
 def sequential_start(rng, n, levels, gammas, family, data):
-    """A value (n, 2 depth + 1) where a chain starts: items in random order, each drawn given those before it."""
+    """Initial value of a chain (n, 2 depth + 1): items in random order, each drawn given the preceding items."""
     state = empty_state(np.zeros(n, dtype=np.int64), 8, family)
     franchise = franchise_without_items(levels, gammas.shape[0], n)
     item_gibbs(rng, franchise, state, levels, gammas, family, data, random_items(rng, n, n), False)
@@ -218,7 +218,7 @@ def _update_arrangement_of_known_paths(levels, rng, values, gammas):
 
 @kernel
 def sweep(rng, values, levels, gammas, family, data, kernels):
-    """Run each of some kernels once over the whole state, and leave the posterior invariant; known paths stay. Returns
+    """Run each kernel once over the whole state, and leave the posterior invariant; known paths do not change. Returns
     the log density of the data given the components. Shapes: ``values`` (n, 2 depth + 1), ``gammas`` (depth + 1,);
     returns ``values`` (n, 2 depth + 1).
     """
@@ -248,8 +248,8 @@ def _find(leader, x):
 
 @kernel
 def _units(franchise, level):
-    """Connected tables of a level and children of its nodes, which must stay together: a leader of each. Returns the
-    leader of each table, by slot, and of each node of the level below, by n plus its slot.
+    """Connected tables of a level and children of its nodes, which must stay together: a leader of each set. Returns
+    the leader of each table, by slot, and of each node of the level below, by n plus its slot.
     """
     n = franchise.seat.shape[0]
     leader = np.arange(2 * n)
@@ -267,7 +267,7 @@ def _units(franchise, level):
 
 @kernel
 def _log_joins(levels, gammas, level, node, unit):
-    """Log weight of a unit in a node of a level; both are (items, customers, children), the node maybe empty."""
+    """Log weight of a unit in a node of a level; both are (items, customers, children), the node may be empty."""
     n_items, served, n_children = node
     more_items, more_served, more_children = unit
     value = -log_rising_factorial(gammas[level] + served, more_served)
@@ -283,11 +283,11 @@ def _log_joins(levels, gammas, level, node, unit):
 
 @kernel
 def level_gibbs(rng, franchise, levels, gammas):
-    """Redraw, level by level, how tables and the children of nodes are grouped into the nodes of a level.
+    """Redraw, level by level, the grouping of tables and of the children of nodes into the nodes of a level.
 
-    What must stay together is a unit.  Given all else, the units of each node of the level above are partitioned with
-    a probability of product form, and each is drawn into a node given the others.  No data enter.  It leaves the
-    posterior invariant.  Alone it is not irreducible: tables stay as they are.
+    Tables and children that must stay together form a unit.  Given all else, the units of each node of the level above
+    are partitioned with a probability of product form, and each is drawn into a node given the others.  No data are
+    used.  It leaves the posterior invariant.  Alone it is not irreducible: tables do not change.
     """
     n, depth = franchise.seat.shape[0], levels.alpha.shape[0]
     nodes, tables = franchise.nodes, franchise.tables
@@ -328,7 +328,7 @@ def level_gibbs(rng, franchise, levels, gammas):
 
 @kernel
 def _move_unit(rng, franchise, levels, gammas, level, unit, size, home):
-    """Draw the node of one unit among the children of the parent of its node, and a new one."""
+    """Draw the node of one unit among the children of the parent of its node, and a new node."""
     nodes, node = franchise.nodes, home[unit]
     parent = nodes.above[level, node]
     own = (size[unit, 0], size[unit, 1], size[unit, 2])

@@ -1,4 +1,4 @@
-"""Gibbs updates of tables: each is a block of items that leaves its component and joins another one as a whole."""
+"""Gibbs updates of tables: each is a block of items that leaves its component and joins another as a whole."""
 
 import math
 
@@ -16,7 +16,7 @@ from pymc_nrm.partitions.labels import members
 
 @kernel
 def memory_of_slots(n):
-    """An array with an entry for every slot that the state of n items may ever have."""
+    """An array with an entry for every slot that the state of n items may ever use."""
     return np.zeros(2 * n + 8)
 
 
@@ -32,16 +32,16 @@ def relative_weights(log_f, state):
         log_f[slot] = math.exp(log_f[slot] - largest)
         total += log_f[slot]
     if not 0.0 < total < math.inf:
-        raise ValueError("an item cannot be drawn into a component: all densities are 0, or one is not finite")
+        raise ValueError("an item cannot be assigned to any component: all densities are 0, or one is not finite")
     return log_f[state.active[n - 1]]
 
 
 @kernel
 def predictive_weights(franchise, gammas, f, f_new, last, seated):
-    """Predictive weight of the data of one further customer at every node of levels 0 to ``last``.
+    """Predictive weight of the data of one more customer at every node of levels 0 to ``last``.
 
     For a node z of level l it is ``s_z = (sum_t n_t f_t + gamma_l s_parent) / (n_z + gamma_l)``, with a sum over its
-    tables t.  The root has the weight of a new component in the place of that of a parent. Shapes: ``gammas`` (depth +
+    tables t.  For the root, the weight of a new component replaces the weight of a parent. Shapes: ``gammas`` (depth +
     1,), ``seated`` (depth + 1, n).
     """
     nodes, tables = franchise.nodes, franchise.tables
@@ -62,7 +62,7 @@ def predictive_weights(franchise, gammas, f, f_new, last, seated):
 
 @kernel
 def path_weights(franchise, listed, n_listed, gammas, f, f_new, path, seated):
-    """Predictive weights as :func:`predictive_weights` gives them, at the nodes of one path. Shapes: ``listed`` (depth
+    """Predictive weights as in :func:`predictive_weights`, at the nodes of one path. Shapes: ``listed`` (depth
     + 1, n), ``n_listed`` (depth + 1,), ``path`` (depth + 1,), ``seated`` (depth + 1, n).
     """
     above = f_new
@@ -79,7 +79,7 @@ def path_weights(franchise, listed, n_listed, gammas, f, f_new, path, seated):
 
 @kernel
 def draw_seat(rng, franchise, listed, n_listed, gammas, f, f_new, seated, node, level):
-    """Draw where a customer of a node of a level sits, given its predictive weights; ``listed`` are the tables. Returns
+    """Draw the seat of a customer of a node of a level, given predictive weights; ``listed`` are the tables. Returns
     the table that it joins, directly or by new tables below it, and its level, which is -1 for a new component.
     """
     nodes, tables = franchise.nodes, franchise.tables
@@ -97,7 +97,7 @@ def draw_seat(rng, franchise, listed, n_listed, gammas, f, f_new, seated, node, 
                     threshold -= weight
                     if threshold < 0.0:
                         break
-            # Rounding may leave a threshold above 0 where there is no table.
+            # Rounding may leave a threshold above 0 if there is no table.
             if chosen >= 0:
                 return chosen, level
         node = nodes.above[level, node]
@@ -109,7 +109,7 @@ def draw_seat(rng, franchise, listed, n_listed, gammas, f, f_new, seated, node, 
 def take_seat(rng, franchise, state, gammas, f, f_new, seated, start, start_level, node, level):
     """Seat a customer of a node, and return its table and component.
 
-    The draw starts at the lowest node on the path that is not new, since new nodes have no tables.
+    The draw starts at the lowest old node on the path, since new nodes have no tables.
     """
     tables = franchise.tables
     joined, at_level = draw_seat(
@@ -128,7 +128,7 @@ def draw_place(rng, franchise, weights):
         for k in range(nodes.size[level]):
             total += weights[level, nodes.active[level, k]]
     if not 0.0 < total < np.inf:
-        raise ValueError("an item has no place in the tree: all weights are 0, or one is not finite")
+        raise ValueError("an item cannot be assigned to any place: all weights are 0, or one is not finite")
     threshold = rng.random() * total
     chosen, at = 0, 0
     for level in range(weights.shape[0]):
@@ -144,7 +144,7 @@ def draw_place(rng, franchise, weights):
 
 @kernel
 def log_opening_weight(levels, level, n_children):
-    """Log weight of a new child of a node of a level with some children; 0 for the first, which is certain."""
+    """Log weight of a new child of a node of a level with ``n_children``; 0 for the first child, which is certain."""
     if n_children == 0:
         return 0.0
     return math.log(levels.alpha[level] + n_children * levels.sigma[level])
@@ -162,10 +162,10 @@ def log_marginals(state, family):
 
 @kernel
 def lift_block(state, items, row, log_m, f, family, data):
-    """Take items out of the component that they share, and weigh all components; caches are not kept up to date.
+    """Remove items from the component that they share, and weight all components; caches become outdated.
 
-    Writes the statistics of the items into ``row`` and relative weights of components into ``f``; returns that of a new
-    component.
+    Writes the statistics of the items into ``row`` and relative weights of components into ``f``; returns the weight of
+    a new component.
     """
     row[:] = 0.0
     for item in items:
@@ -190,7 +190,7 @@ def lift_block(state, items, row, log_m, f, family, data):
 
 @kernel
 def drop_block(state, slot, items, row, log_m, family):
-    """Put items that are in no component into one."""
+    """Assign items that are in no component to one."""
     statistics = state.statistics[slot]
     sum_rows(statistics, statistics, row)
     state.counts[slot] += items.shape[0]
@@ -201,7 +201,7 @@ def drop_block(state, slot, items, row, log_m, family):
 
 @kernel
 def refresh_caches(state, family):
-    """Bring the caches of all components up to date."""
+    """Update the caches of all components."""
     for k in range(state.size[0]):
         slot = state.active[k]
         refresh_cache(family, state.statistics[slot], state.cache[slot])
@@ -253,8 +253,8 @@ def weigh_places_of_block(franchise, levels, gamma, m, seated, places):
 def table_gibbs(rng, franchise, state, levels, gammas, family, data):
     """Redraw the path, the upward seats and the component of every leaf table as a whole, in random order.
 
-    Each update is a Gibbs draw among the states in which the items of the table are one whole leaf table and all else
-    is the same, a set that does not depend on where the table is.  It leaves the posterior invariant.  Alone it is not
+    Each update is a Gibbs draw among the states in which the items of the table form one leaf table and all else is the
+    same, a set that does not depend on the position of the table.  It leaves the posterior invariant.  Alone it is not
     irreducible: leaf tables neither split nor merge.
     """
     depth, n = levels.alpha.shape[0], franchise.seat.shape[0]
@@ -302,11 +302,11 @@ def _tables_of_items(franchise, level):
 
 @kernel
 def seating_gibbs(rng, franchise, state, gammas, family, data):
-    """Redraw where every table sits as a customer in the parent of its node, level by level, in random order.
+    """Redraw the seat of every table as a customer in the parent of its node, level by level, in random order.
 
     Each update draws the seat, and all seats above it, from their full conditional, with the predictive density of all
     items of the table.  At level 1 whole components merge and split.  It leaves the posterior invariant.  Alone it is
-    not irreducible: the tree stays as it is.
+    not irreducible: the tree does not change.
     """
     depth, n = gammas.shape[0] - 1, franchise.seat.shape[0]
     nodes, tables = franchise.nodes, franchise.tables
