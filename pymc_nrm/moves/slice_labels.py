@@ -64,41 +64,41 @@ def check_gibbs_type(measure, weights, user):
 
 
 @kernel
-def expected_proposals(law, level):
+def expected_proposals(intensity, level):
     """Mean number of points that :func:`jumps_above` proposes; the mean number of jumps is similar, or smaller."""
-    if law.sigma < -1.0:
-        return math.exp(law.log_scale + math.lgamma(-law.sigma))
-    return _n_small(law, level) + _n_large(law, level)
+    if intensity.sigma < -1.0:
+        return math.exp(intensity.log_scale + math.lgamma(-intensity.sigma))
+    return _n_small(intensity, level) + _n_large(intensity, level)
 
 
 @kernel
-def _n_small(law, level):
+def _n_small(intensity, level):
     if level >= 1.0:
         return 0.0
     log_level = math.log(level)
     # The integral of x^(-1 - sigma) from the level to 1.
-    integral = math.expm1(-law.sigma * log_level) / law.sigma if law.sigma != 0.0 else -log_level
-    return math.exp(law.log_scale - level) * integral
+    integral = math.expm1(-intensity.sigma * log_level) / intensity.sigma if intensity.sigma != 0.0 else -log_level
+    return math.exp(intensity.log_scale - level) * integral
 
 
 @kernel
-def _n_large(law, level):
+def _n_large(intensity, level):
     start = max(level, 1.0)
-    return math.exp(law.log_scale - start - (1.0 + law.sigma) * math.log(start))
+    return math.exp(intensity.log_scale - start - (1.0 + intensity.sigma) * math.log(start))
 
 
 @kernel
-def least_level(law, lowest, most):
+def least_level(intensity, lowest, most):
     """The lowest level, at least ``lowest``, above which at most ``most`` proposals are expected. If sigma is below -1,
     jumps are cheap and the level is ``lowest``.
     """
     lowest = max(lowest, _SMALLEST)
-    if law.sigma < -1.0 or expected_proposals(law, lowest) <= most:
+    if intensity.sigma < -1.0 or expected_proposals(intensity, lowest) <= most:
         return lowest
     low, high = math.log(lowest), math.log(1e4)
     for _ in range(60):
         middle = 0.5 * (low + high)
-        if expected_proposals(law, math.exp(middle)) <= most:
+        if expected_proposals(intensity, math.exp(middle)) <= most:
             high = middle
         else:
             low = middle
@@ -106,7 +106,7 @@ def least_level(law, lowest, most):
 
 
 @kernel
-def jumps_above(rng, law, level):
+def jumps_above(rng, intensity, level):
     """Draw the points above a level of a Poisson process of intensity nu, by thinning (Lewis & Shedler 1979).
 
     Between the level and 1, proposals have intensity ``exp(-level) x^(-1 - sigma)`` and are kept with probability
@@ -114,16 +114,16 @@ def jumps_above(rng, law, level):
     ``(m / x)^(1 + sigma)``.  If sigma is below -1, all jumps are drawn as gamma variables. Points are in no particular
     order.
     """
-    sigma = law.sigma
+    sigma = intensity.sigma
     if sigma < -1.0:
-        n_proposals = rng.poisson(expected_proposals(law, level))
+        n_proposals = rng.poisson(expected_proposals(intensity, level))
         jumps = np.empty(n_proposals)
         n_jumps = 0
         for _ in range(n_proposals):
             jumps[n_jumps] = draw_gamma(rng, -sigma)
             n_jumps += jumps[n_jumps] > level
         return jumps[:n_jumps]
-    n_small, n_large = rng.poisson(_n_small(law, level)), rng.poisson(_n_large(law, level))
+    n_small, n_large = rng.poisson(_n_small(intensity, level)), rng.poisson(_n_large(intensity, level))
     jumps = np.empty(n_small + n_large)
     n_jumps = 0
     if n_small > 0:
@@ -166,24 +166,24 @@ def slice_labels(rng, state, weights, family, data, most_jumps):
     """
     n = state.labels.shape[0]
     n_clusters = state.size[0]
-    law = jump_law(weights)
+    intensity = jump_law(weights)
     cluster_jumps = np.empty(state.counts.shape[0])
     for k in range(n_clusters):
         slot = state.active[k]
         size = cluster_size(family, state.statistics[slot], state.counts[slot])
-        cluster_jumps[slot] = draw_gamma(rng, size - law.sigma)
+        cluster_jumps[slot] = draw_gamma(rng, size - intensity.sigma)
     slices = np.empty(n)
     lowest = np.inf
     for item in range(n):
         slices[item] = cluster_jumps[state.labels[item]] * rng.random()
         lowest = min(lowest, slices[item])
-    least = least_level(law, lowest, most_jumps)
+    least = least_level(intensity, lowest, most_jumps)
     level = np.inf
     for item in range(n):
         if slices[item] >= least:
             level = min(level, slices[item])
     # Jumps without items matter only to items that may open a cluster.
-    others = jumps_above(rng, law, level) if level < np.inf and opens_clusters(family) else np.empty(0)
+    others = jumps_above(rng, intensity, level) if level < np.inf and opens_clusters(family) else np.empty(0)
     n_columns = n_clusters + others.shape[0]
     falling, column_of, panel = _components(rng, state, family, cluster_jumps, others)
     values = np.empty(whole_lanes(n_columns))

@@ -28,16 +28,16 @@ LEVEL = 1.0
 
 
 @kernel
-def draw_atoms(rng, law, family, counts, statistics, level):
+def draw_atoms(rng, intensity, family, counts, statistics, level):
     """Jumps and parameters of the clusters, and then of all other atoms above the level."""
     n_clusters = counts.shape[0]
-    others = jumps_above(rng, law, level)
+    others = jumps_above(rng, intensity, level)
     jumps = np.empty(n_clusters + others.shape[0])
     parameters = np.empty((jumps.shape[0], parameters_size(family)))
     no_data = np.zeros(statistics.shape[1])
     for k in range(jumps.shape[0]):
         if k < n_clusters:
-            jumps[k] = draw_gamma(rng, counts[k] - law.sigma)
+            jumps[k] = draw_gamma(rng, counts[k] - intensity.sigma)
             if jumps[k] > level:
                 draw_parameters(family, statistics[k], rng, parameters[k])
         else:
@@ -46,17 +46,17 @@ def draw_atoms(rng, law, family, counts, statistics, level):
     return jumps, parameters
 
 
-def relabel_all(chain, rng, law, level=LEVEL):
+def relabel_all(chain, rng, intensity, level=LEVEL):
     """Draw labels given atoms above the level. It leaves the target given u invariant, and is irreducible."""
     counts, _ = chain.clusters
-    jumps, parameters = draw_atoms(rng, law, chain.preparation.family, counts, chain.statistics(), level)
+    jumps, parameters = draw_atoms(rng, intensity, chain.preparation.family, counts, chain.statistics(), level)
     draw_labels(chain, jumps > level, jumps, parameters)
 
 
-def label_by(chain, other, rng, law):
+def label_by(chain, other, rng, intensity):
     """Draw the labels of all rows given atoms of the clusters of another chain, for an initial point."""
     counts, _ = other.clusters
-    jumps, parameters = draw_atoms(rng, law, other.preparation.family, counts, other.statistics(), LEVEL)
+    jumps, parameters = draw_atoms(rng, intensity, other.preparation.family, counts, other.statistics(), LEVEL)
     chain.reset()
     if (jumps > LEVEL).any():
         draw_labels(chain, jumps > LEVEL, jumps, parameters, have_atoms=False)
@@ -98,15 +98,15 @@ def state_of(family, labels, counts, statistics):
     return state
 
 
-def joining_weights(law, n):
+def joining_weights(intensity, n):
     """Table of the log weights of joining clusters of up to n rows, used for both tables to save memory."""
     join = np.empty(n + 1)
-    join[0] = law.log_scale + math.lgamma(1.0 - law.sigma)
-    join[1:] = np.log(np.arange(1.0, n + 1.0) - law.sigma)
+    join[0] = intensity.log_scale + math.lgamma(1.0 - intensity.sigma)
+    join[1:] = np.log(np.arange(1.0, n + 1.0) - intensity.sigma)
     return Weights(join, join)
 
 
-def redraw_rows(chain, rng, law, n_rows):
+def redraw_rows(chain, rng, intensity, n_rows):
     """Redraw the clusters of random rows, one after the other, given the clusters of all other rows.
 
     It leaves the target given u invariant, and is irreducible: any row may be chosen.  Rows are chosen independently of
@@ -118,7 +118,7 @@ def redraw_rows(chain, rng, law, n_rows):
     family, data = chain.preparation.family, chain.preparation(values)
     counts, sums = chain.clusters
     state = state_of(family, labels.copy(), counts, chain.statistics())
-    weights = joining_weights(law, int(counts.max()) + n_rows + 1)
+    weights = joining_weights(intensity, int(counts.max()) + n_rows + 1)
     state, n_moved = gibbs_sweep(rng, state, weights, family, data, rng.permutation(n_rows))
     # Slots of clusters that closed and opened again hold other clusters, so update counts and sums row by row.
     capacity = len(state.counts)

@@ -23,24 +23,24 @@ _FEW_ROWS = 50_000
 
 
 @kernel
-def cluster_weights(law, family, counts, statistics):
+def cluster_weights(intensity, family, counts, statistics):
     """Log of ``kappa(n_c) p(X_c)`` for clusters with counts (m,) and statistics (m, size)."""
     values = np.empty(counts.shape[0])
     for k in range(counts.shape[0]):
-        values[k] = law.log_scale + math.lgamma(counts[k] - law.sigma) + log_marginal(family, statistics[k])
+        values[k] = intensity.log_scale + math.lgamma(counts[k] - intensity.sigma) + log_marginal(family, statistics[k])
     return values
 
 
 @kernel
-def draw_halves(rng, law, family, counts, statistics, parameters, log_weights):
+def draw_halves(rng, intensity, family, counts, statistics, parameters, log_weights):
     """Draw the parameters of two halves and write the logarithms of their weights, from counts (2,)."""
     for half in range(2):
         draw_parameters(family, statistics[half], rng, parameters[half])
-        log_weights[half] = math.log(counts[half] - law.sigma)
+        log_weights[half] = math.log(counts[half] - intensity.sigma)
 
 
 @kernel
-def launch(rng, law, family, data, labels, stride, first, second, anchors, n_steps, parameters, log_weights):
+def launch(rng, intensity, family, data, labels, stride, first, second, anchors, n_steps, parameters, log_weights):
     """Find two halves of two clusters: draw parameters given halves of every stride-th sampled row, and repeat."""
     counts, statistics = np.empty(2, dtype=np.int64), np.empty((2, statistics_size(family)))
     panel, values, items = component_panel(family, LANES), np.empty((2, LANES)), np.zeros(LANES, dtype=np.int64)
@@ -66,7 +66,7 @@ def launch(rng, law, family, data, labels, stride, first, second, anchors, n_ste
                 half = 1 if rng.random() * (1.0 + math.exp(values[0, lane] - values[1, lane])) < 1.0 else 0
                 counts[half] += 1
                 add_item(family, statistics[half], data, items[lane], 1.0)
-        draw_halves(rng, law, family, counts, statistics, parameters, log_weights)
+        draw_halves(rng, intensity, family, counts, statistics, parameters, log_weights)
         for half in range(2):
             write_component(family, parameters[half], panel, half)
 
@@ -96,7 +96,7 @@ def disjoint_pairs(rng, points, labels, counts, n_pairs):
     return np.array(anchors), np.array(clusters)
 
 
-def split_and_merge(chain, rng, law, n_pairs):
+def split_and_merge(chain, rng, intensity, n_pairs):
     """Split or merge disjoint pairs of clusters; return the numbers of accepted splits and merges.
 
     It leaves the target given u invariant, and is irreducible if all rows are in the sample.
@@ -109,8 +109,8 @@ def split_and_merge(chain, rng, law, n_pairs):
     apart = clusters[:, 1] >= 0
     whole_counts, whole_sums = of_sets(clusters, counts), of_sets(clusters, sums)
     family = chain.preparation.family
-    log_whole = cluster_weights(law, family, whole_counts, chain.statistics(whole_sums))
-    log_present = cluster_weights(law, family, counts, chain.statistics())
+    log_whole = cluster_weights(intensity, family, whole_counts, chain.statistics(whole_sums))
+    log_present = cluster_weights(intensity, family, counts, chain.statistics())
     log_divided = np.where(apart, log_present[clusters].sum(axis=1), np.nan)
     # Since q is at most 1, some merges are rejected whatever the scan would find.
     tried = ~(apart & (log_uniforms >= log_whole - log_divided))
@@ -118,10 +118,10 @@ def split_and_merge(chain, rng, law, n_pairs):
         return 0, 0
     anchors, clusters, apart, log_uniforms = (x[tried] for x in (anchors, clusters, apart, log_uniforms))
     log_whole, log_divided = log_whole[tried], log_divided[tried]
-    new_counts, new_sums, log_q = propose(chain, rng, law, anchors, clusters, apart)
+    new_counts, new_sums, log_q = propose(chain, rng, intensity, anchors, clusters, apart)
     split = ~apart
     halves = [
-        cluster_weights(law, family, new_counts[split, h], chain.statistics(new_sums[split, h])) for h in range(2)
+        cluster_weights(intensity, family, new_counts[split, h], chain.statistics(new_sums[split, h])) for h in range(2)
     ]
     log_divided[split] = halves[0] + halves[1]
     log_ratio = log_divided - log_whole - log_q
@@ -131,7 +131,7 @@ def split_and_merge(chain, rng, law, n_pairs):
     return int((accepted & split).sum()), int((accepted & apart).sum())
 
 
-def propose(chain, rng, law, anchors, clusters, apart):
+def propose(chain, rng, intensity, anchors, clusters, apart):
     """Launch and scan: return counts (m, 2), sums (m, 2, size) and log q (m,) of halves, drawn or present."""
     m, family = len(anchors), chain.preparation.family
     parameters, log_weights = np.empty((m, 2, parameters_size(family))), np.empty((m, 2))
@@ -139,7 +139,7 @@ def propose(chain, rng, law, anchors, clusters, apart):
     for k in range(m):
         launch(
             rng,
-            law,
+            intensity,
             family,
             chain.sample_data,
             labels,
@@ -154,7 +154,7 @@ def propose(chain, rng, law, anchors, clusters, apart):
     nothing = np.zeros(0, dtype=np.int64)
     counts, sums, _, _ = scan(chain, Parts(clusters, two, ~no, no, rows, parameters, log_weights), nothing)
     for k in range(m):
-        draw_halves(rng, law, family, counts[k], chain.statistics(sums[k]), parameters[k], log_weights[k])
+        draw_halves(rng, intensity, family, counts[k], chain.statistics(sums[k]), parameters[k], log_weights[k])
     return scan(chain, Parts(clusters, two, ~apart, no, rows, parameters, log_weights), nothing)[:3]
 
 
@@ -174,9 +174,9 @@ def draw_weights(rng, shapes, log_weights):
 
 
 @kernel
-def extend_parts(rng, law, family, counts, statistics, log_weights, parameters):
+def extend_parts(rng, intensity, family, counts, statistics, log_weights, parameters):
     """Draw weights and parameters of clusters, and return the log density of their rows given them and the labels."""
-    draw_weights(rng, counts - law.sigma, log_weights)
+    draw_weights(rng, counts - intensity.sigma, log_weights)
     total, no_data = 0.0, np.zeros(statistics.shape[1])
     for c in range(counts.shape[0]):
         draw_parameters(family, statistics[c], rng, parameters[c])
@@ -203,16 +203,18 @@ def extend_whole(rng, family, statistics, log_weights, parameters):
 
 
 @kernel
-def log_ratio_without_rows(law, family, n, statistics, log_weights, parameters):
+def log_ratio_without_rows(intensity, family, n, statistics, log_weights, parameters):
     """Logarithm of R / M for a set of n rows with these statistics, and parts with these weights and parameters."""
     n_parts = log_weights.shape[0]
-    total = (n_parts - 1) * law.log_scale - log_rising_factorial(n - n_parts * law.sigma, (n_parts - 1) * law.sigma)
+    total = (n_parts - 1) * intensity.log_scale - log_rising_factorial(
+        n - n_parts * intensity.sigma, (n_parts - 1) * intensity.sigma
+    )
     total -= math.lgamma(n_parts * _SHAPE) - n_parts * math.lgamma(_SHAPE)
     # The order of the parts, and the distribution of their number.
     total -= math.lgamma(n_parts + 1.0) + math.log(_STOP) + (n_parts - 2) * math.log(1.0 - _STOP)
     no_data = np.zeros(statistics_size(family))
     for c in range(n_parts):
-        total -= (law.sigma + _SHAPE) * log_weights[c]
+        total -= (intensity.sigma + _SHAPE) * log_weights[c]
         total += log_parameter_density(family, no_data, parameters[c])
     whole, rest, log_rest = np.empty(parameters.shape[1]), parameters[n_parts - 1].copy(), log_weights[n_parts - 1]
     for c in range(n_parts - 2, -1, -1):
@@ -250,7 +252,7 @@ def disjoint_sets(rng, points, labels, counts, n_sets):
     return probes, np.array(clusters)[..., : max(n_parts, default=0)], np.array(n_parts, dtype=np.int64)
 
 
-def split_and_merge_by_moments(chain, rng, law, n_sets):
+def split_and_merge_by_moments(chain, rng, intensity, n_sets):
     """Split or merge disjoint sets of clusters; return the numbers of accepted splits and merges.
 
     It leaves the target given u invariant, and is irreducible if all rows are in the sample.  It does nothing for
@@ -270,11 +272,11 @@ def split_and_merge_by_moments(chain, rng, law, n_sets):
         own = clusters[i, : size if apart[i] else 1]
         statistics, row = chain.statistics(sums[own]), (log_weights[i, :size], parameters[i, :size])
         if apart[i]:
-            least[i] = extend_parts(rng, law, family, counts[own], statistics, *row)
+            least[i] = extend_parts(rng, intensity, family, counts[own], statistics, *row)
         else:
             extend_whole(rng, family, statistics[0], *row)
         whole = chain.statistics(sums[own].sum(axis=0))
-        log_ratio[i] = log_ratio_without_rows(law, family, counts[own].sum(), whole, *row)
+        log_ratio[i] = log_ratio_without_rows(intensity, family, counts[own].sum(), whole, *row)
     # The density of rows given their labels is a part of M, so that some merges are rejected whatever the pass finds.
     tried = np.where(apart, log_uniforms < -log_ratio - least, np.isfinite(log_ratio))
     if not tried.any():

@@ -36,23 +36,23 @@ def draw_law(rng, measure, chain):
     return _draw_law(rng, measure, chain.n, len(chain.clusters.counts))
 
 
-def sweep(chain, rng, law, n_pairs, n_redrawn):
+def sweep(chain, rng, intensity, n_pairs, n_redrawn):
     """Move the partition given u; return the numbers of splits and merges, and of rows that moved alone.
 
     It leaves the target given u invariant, and is irreducible.
     """
-    relabel_all(chain, rng, law)
+    relabel_all(chain, rng, intensity)
     n_splits = n_merges = 0
     for move in (split_and_merge, split_and_merge_by_moments) if n_pairs else ():
-        split, merged = move(chain, rng, law, n_pairs)
+        split, merged = move(chain, rng, intensity, n_pairs)
         n_splits, n_merges = n_splits + split, n_merges + merged
-    return n_splits, n_merges, redraw_rows(chain, rng, law, n_redrawn) if n_redrawn else 0
+    return n_splits, n_merges, redraw_rows(chain, rng, intensity, n_redrawn) if n_redrawn else 0
 
 
-def log_joint(chain, law, u_term):
+def log_joint(chain, intensity, u_term):
     """Log joint density of the partition, its data and u."""
     family = chain.preparation.family
-    return u_term + float(cluster_weights(law, family, chain.clusters.counts, chain.statistics()).sum())
+    return u_term + float(cluster_weights(intensity, family, chain.clusters.counts, chain.statistics()).sum())
 
 
 def start(chain, rng, measure, n_pairs, given=None):
@@ -73,9 +73,9 @@ def start(chain, rng, measure, n_pairs, given=None):
 
     def advance(current):
         current.begin_sweep(rng)
-        law, _, u_term = draw_law(rng, measure, current)
-        sweep(current, rng, law, n_pairs, 1000)
-        return log_joint(current, law, u_term)
+        intensity, _, u_term = draw_law(rng, measure, current)
+        sweep(current, rng, intensity, n_pairs, 1000)
+        return log_joint(current, intensity, u_term)
 
     def begin_on_sample(rows, previous):
         return begin(chain.sample_values[rows], previous, None if given is None else given[chain.sample[rows]])

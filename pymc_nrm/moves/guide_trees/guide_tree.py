@@ -82,7 +82,7 @@ def join_groups_of_items(order, starts):
     return merges, tops
 
 
-def hang_items(points, sample, merges, log_d):
+def attach_items(points, sample, merges, log_d):
     """The tree of all items whose upper part is the tree of a random sample, (m,), in random order.
 
     Merges of the sample, (m - 1, 2), are numbered from n.  Their log d is multiplied by n / m, since it is a sum over
@@ -148,7 +148,7 @@ def guide_tree(rng: Any, weights: Any, family: Any, data: Any) -> Tree:
     merges, log_d = forest_merges(rng, forest, weights, family)
     if len(sample) == n:
         return build_tree(merges, log_d)
-    return hang_items(points_of(data, n, rng), sample, merges, log_d)
+    return attach_items(points_of(data, n, rng), sample, merges, log_d)
 
 
 class Guide(NamedTuple):
