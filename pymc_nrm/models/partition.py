@@ -316,15 +316,15 @@ def number_of_items(kind, name, n, dims, model, observed):
     title = f"{kind.title} {name!r}"
     if n is None and not known:
         raise ValueError(
-            f"{title} needs its number of items: n was None and dims={dims!r} is none of the model's dimensions "
-            f"{sorted(model.dim_lengths)}"
+            f"n of {title}, the number of items, must be given unless dims is a dimension of the model, "
+            f"{sorted(model.dim_lengths)}; got n=None and dims={dims!r}"
         )
     if n is not None:
         n = checked_count(f"n of {title}", n)
     if known:
         length = count_value(model.dim_lengths[dims[0]])
         if n is not None and count_value(n) != length:
-            raise ValueError(f"n={count_value(n)} of {title} is not the length {length} of dims {dims[0]!r}")
+            raise ValueError(f"n of {title} must be {length}, the length of dims {dims[0]!r}; got {count_value(n)}")
         n = model.dim_lengths[dims[0]]
     check_number(title, kind, n)
     return n

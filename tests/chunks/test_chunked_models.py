@@ -162,7 +162,7 @@ test_errors_of_rows = refused(
     lambda X: nrm.Chunks(X, block_rows=1),
     (np.array([[1.0], [np.inf], [3.0]]), ValueError, "inf in row 1, column '0'"),
     (np.zeros((0, 2)), ValueError, r"at least one row .* got shape \(0, 2\)"),
-    (np.array([[np.nan, 1.0], [np.nan, 2.0]]), ValueError, "column '0' of X has no values"),
+    (np.array([[np.nan, 1.0], [np.nan, 2.0]]), ValueError, "a value in every column; got only NaN in column '0'"),
     (pd.DataFrame({"a": [1.0, 2.0], "b": ["one", "two"]}), TypeError, "column 'b' of X must be real numbers"),
 )
 

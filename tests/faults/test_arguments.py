@@ -358,7 +358,7 @@ test_partition = refused(
     lambda arguments: nrm.Partition("z", MEASURE, **arguments),
     ({}, "number of items"),
     ({"dims": "absent"}, "number of items"),
-    ({"n": 4, "dims": "obs"}, "n=4.*3"),
+    ({"n": 4, "dims": "obs"}, "n of .* must be 3, the length of dims .*; got 4"),
     ({"dims": ("obs", "feature")}, "one name"),
     ({"n": 3, "initval": [0, 1]}, "for each of 3 items"),
     ({"n": 3, "observed": [0, 1, 0, 1]}, "for each of 3 items"),

@@ -154,7 +154,7 @@ def model_with_as_many_slots(dims_of_items, dims_of_parameter, build):
 @pytest.mark.parametrize("build", [lambda s, z: s[z], lambda s, z: pt.exp(s)[z] + 1])
 def test_as_many_items_as_slots(build):
     model = model_with_as_many_slots("item", "item", build)
-    with pytest.raises(ValueError, match="indexes 's' with the labels of partition 'z', but its axis 0"):
+    with pytest.raises(ValueError, match="axis 0 of 's' must not be the dimension 'item' .* labels of partition 'z'"):
         ItemTable(model, model["z"], N, model.initial_point(), CHEAP)
     for dims, unnamed in (("cluster", []), (None, ["s"])):
         model = model_with_as_many_slots("item", dims, build)

@@ -49,9 +49,9 @@ def check_lengths(model, partition, parts, given, max_clusters):
                     dim = dims[axis] if axis < len(dims) else None
                     if dim is not None and dim == dim_of_items:
                         raise ValueError(
-                            f"{part.name!r} indexes {name!r} with the labels of partition {partition.name!r}, but its "
-                            f"axis {axis} is the dimension {dim!r} of the items: use {name!r} without labels, or give "
-                            "it a dimension for clusters"
+                            f"axis {axis} of {name!r} must not be the dimension {dim!r} of the items, since "
+                            f"{part.name!r} indexes it with the labels of partition {partition.name!r}: use {name!r} "
+                            "without labels, or give it a dimension for clusters"
                         )
                     unnamed |= {name} if name is not None and None in (dim, dim_of_items) else set()
                 if values.size and not -length <= values.min() <= values.max() < length:

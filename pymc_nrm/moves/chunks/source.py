@@ -367,7 +367,8 @@ class Chunks(Columns):
             low, high = np.fmin(low, block_low), np.fmax(high, block_high)
         empty = ~np.isfinite(low)
         if empty.any():
-            raise ValueError(f"column {self.columns[int(empty.argmax())]!r} of X has no values: all are NaN")
+            name = self.columns[int(empty.argmax())]
+            raise ValueError(f"X must have a value in every column; got only NaN in column {name!r}")
         return np.stack([low, high])
 
     def measured_columns(self, family, places):
