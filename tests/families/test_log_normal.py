@@ -7,6 +7,9 @@ import xarray as xr
 from helpers import mixture_of, refused
 
 import pymc_nrm as nrm
+from pymc_nrm.families.base import prepare_data
+from pymc_nrm.families.conjugate import draw_item
+from pymc_nrm.families.shared.scale import from_scale
 
 RNG = np.random.default_rng(1)
 LOGS = RNG.normal(size=(12, 3)) @ RNG.normal(size=(3, 3)) + np.repeat([[0.0], [4.0]], 6, axis=0)
@@ -91,6 +94,21 @@ def test_results_are_those_of_logarithms(kind):
         for model in (of_units, of_logs)
     ]
     np.testing.assert_allclose(likelihoods[0], likelihoods[1] - (LOGS * IS_LOG).sum(axis=1))
+
+
+@pytest.mark.parametrize("location", [-1e4, 1e4])
+def test_draws_beyond_doubles_are_data(location):
+    """A positive value that no double holds is the nearest one, neither 0 nor infinite."""
+    rng = np.random.default_rng(1)
+    cases = (
+        (nrm.LogNormalGamma(np.ones(1), *np.ones((4, 1))), [location, 1.0]),
+        (nrm.HurdleLogNormal(*np.ones((6, 1))), [1.0, location, 1.0]),
+    )
+    for family, parameters in cases:
+        values = np.empty(1)
+        draw_item(family, np.array(parameters), rng, 0, values)
+        assert values[0] > 0.0 and prepare_data(family, values[:, None])
+    assert 0.0 < from_scale(nrm.LogNormalGamma(np.ones(1), *np.ones((4, 1))), [0], np.array([location]))[0] < np.inf
 
 
 test_refused = refused(

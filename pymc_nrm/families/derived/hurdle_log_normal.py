@@ -26,6 +26,7 @@ from pymc_nrm.families.learned.hyperpriors import Hyperpriors, gamma_fields, sha
 from pymc_nrm.families.product import Product, ProductData
 from pymc_nrm.families.shared.moments import summation_grid
 from pymc_nrm.families.shared.sample_covariance import feature_moments
+from pymc_nrm.families.shared.scale import positive_exp
 
 
 class Amounts(NamedTuple):
@@ -186,7 +187,7 @@ class HurdleLogNormal(NamedTuple):
         d = values.shape[0]
         conjugate.draw_item(underlying(self).second, parameters[d:], rng, item, values)
         for j in range(d):
-            values[j] = np.exp(values[j]) if rng.random() < parameters[j] else 0.0
+            values[j] = positive_exp(values[j]) if rng.random() < parameters[j] else 0.0
 
     def component_mean(self, parameters):
         return parameters["probability"] * np.exp(parameters["location"] + parameters["variance"] / 2)

@@ -10,6 +10,7 @@ from pymc_nrm.families.arguments import check_matrix
 from pymc_nrm.families.base import Centred
 from pymc_nrm.families.derived.mapped import MappedFamily, log_volumes, underlying
 from pymc_nrm.families.shared.moments import centred, summation_grid
+from pymc_nrm.families.shared.scale import LOG_LARGEST, LOG_SMALLEST, positive_exp
 from pymc_nrm.kernels.generic import generic, kernel
 
 
@@ -41,7 +42,8 @@ class LogColumns(MappedFamily):
 
     def from_scale(self, columns, values):
         is_log = known_value(self.log_columns)[columns] == 1.0
-        return np.where(is_log, np.exp(np.where(is_log, values, 0.0)), values)
+        logs = np.clip(np.where(is_log, values, 0.0), LOG_SMALLEST, LOG_LARGEST)
+        return np.where(is_log, np.exp(logs), values)
 
     def log_volume(self, data, item):
         # The derivative of exp(y) is x = exp(y); missing values are left out.
@@ -106,7 +108,7 @@ def raise_logarithms(family, values):
     """Turn logarithms into the features of an item, in place."""
     for j in range(values.shape[0]):
         if family.log_columns[j] == 1.0:
-            values[j] = np.exp(values[j])
+            values[j] = positive_exp(values[j])
 
 
 def mean_of_component(family, location, variance):

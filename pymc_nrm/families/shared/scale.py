@@ -1,9 +1,14 @@
 """The scale on which kernels hold the features of a family: the units of the data, or their logarithms."""
 
+import math
+
 import numpy as np
 
 from pymc_nrm.families.base import log_likelihood
-from pymc_nrm.kernels.generic import generic
+from pymc_nrm.kernels.generic import generic, kernel
+
+# Logarithms of the smallest and the largest positive double with all digits.
+LOG_SMALLEST, LOG_LARGEST = math.log(np.finfo(float).tiny), math.log(np.finfo(float).max)
 
 
 @generic
@@ -16,6 +21,12 @@ def to_scale(family, columns, values, module=np):
 def from_scale(family, columns, values):
     """Values in some columns, an index of features, in the units of the data: the inverse of :func:`to_scale`."""
     return values
+
+
+@kernel
+def positive_exp(y):
+    """Return exp(y), or the nearest positive double, so that a draw is positive and finite as data must be."""
+    return math.exp(min(max(y, LOG_SMALLEST), LOG_LARGEST))
 
 
 @generic
