@@ -172,9 +172,13 @@ class Mixture(Distribution):
     >>> import pymc as pm
     >>> import pymc_nrm as nrm
     >>> X = np.random.default_rng(1).normal(size=(20, 2))
-    >>> with pm.Model():
+    >>> with pm.Model() as model:
     ...     z = nrm.Partition("z", nrm.DirichletProcess(1.0), n=20)
     ...     x = nrm.Mixture("x", z, nrm.NormalWishart.from_data(X), observed=X)
+    >>> print(model.str_repr())
+    z ~ Partition[DirichletProcess](20, 1)
+    z_n_clusters = Deterministic(f(z))
+    x ~ Mixture[NormalWishart](z, <constant>, 0.1, <constant>, 8)
     """
 
     rv_type = MixtureRV

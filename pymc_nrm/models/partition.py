@@ -183,8 +183,12 @@ class Partition(pm.Discrete):
     --------
     >>> import pymc as pm
     >>> import pymc_nrm as nrm
-    >>> with pm.Model(coords={"obs": range(5)}):
+    >>> with pm.Model(coords={"obs": range(5)}) as model:
     ...     z = nrm.Partition("z", nrm.DirichletProcess(pm.Gamma("alpha", 2, 1)), dims="obs")
+    >>> print(model.str_repr())
+    alpha ~ Gamma(2, <constant>)
+    z ~ Partition[DirichletProcess](5, alpha)
+    z_n_clusters = Deterministic(f(z))
     """
 
     rv_type = PartitionRV

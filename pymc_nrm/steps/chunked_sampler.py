@@ -122,6 +122,8 @@ class ChunkedSampler(Step):
     ...     z = nrm.Partition("z", nrm.DirichletProcess(1.0), rows=rows)
     ...     x = nrm.Mixture("x", z, nrm.NormalGamma.from_data(rows), observed=rows)
     ...     step = nrm.ChunkedSampler([z, x])
+    >>> step.vars
+    [z, x]
     """
 
     name = "chunked_sampler"

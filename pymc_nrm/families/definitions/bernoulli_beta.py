@@ -44,9 +44,13 @@ class BernoulliBeta(NamedTuple):
     --------
     >>> import pymc as pm
     >>> import pymc_nrm as nrm
-    >>> with pm.Model():
+    >>> with pm.Model() as model:
     ...     z = nrm.Partition("z", nrm.DirichletProcess(1.0), n=3)
     ...     x = nrm.Mixture("x", z, nrm.BernoulliBeta(1.0, 1.0), observed=[[0, 1], [0, 1], [1, 0]])
+    >>> print(model.str_repr())
+    z ~ Partition[DirichletProcess](3, 1)
+    z_n_clusters = Deterministic(f(z))
+    x ~ Mixture[BernoulliBeta](z, <constant>, <constant>)
     """
 
     alpha: Any = 1.0

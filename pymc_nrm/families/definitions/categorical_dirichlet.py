@@ -52,9 +52,13 @@ class CategoricalDirichlet(NamedTuple):
     --------
     >>> import pymc as pm
     >>> import pymc_nrm as nrm
-    >>> with pm.Model():
+    >>> with pm.Model() as model:
     ...     z = nrm.Partition("z", nrm.DirichletProcess(1.0), n=3)
     ...     x = nrm.Mixture("x", z, nrm.CategoricalDirichlet(0.5), observed=[[0, 2], [1, 2], [1, 0]])
+    >>> print(model.str_repr())
+    z ~ Partition[DirichletProcess](3, 1)
+    z_n_clusters = Deterministic(f(z))
+    x ~ Mixture[CategoricalDirichlet](z, <constant>, <constant>)
     """
 
     alpha: Any = 1.0

@@ -51,9 +51,13 @@ class MultinomialDirichlet(NamedTuple):
     --------
     >>> import pymc as pm
     >>> import pymc_nrm as nrm
-    >>> with pm.Model():
+    >>> with pm.Model() as model:
     ...     z = nrm.Partition("z", nrm.DirichletProcess(1.0), n=3)
     ...     x = nrm.Mixture("x", z, nrm.MultinomialDirichlet(0.5), observed=[[0, 3, 1], [0, 4, 0], [7, 0, 1]])
+    >>> print(model.str_repr())
+    z ~ Partition[DirichletProcess](3, 1)
+    z_n_clusters = Deterministic(f(z))
+    x ~ Mixture[MultinomialDirichlet](z, <constant>, <constant>)
     """
 
     alpha: Any = 1.0

@@ -74,9 +74,13 @@ class NormalGamma(NamedTuple):
     >>> import pymc as pm
     >>> import pymc_nrm as nrm
     >>> X = np.random.default_rng(1).normal(size=(5, 2))
-    >>> with pm.Model():
+    >>> with pm.Model() as model:
     ...     z = nrm.Partition("z", nrm.DirichletProcess(1.0), n=5)
     ...     x = nrm.Mixture("x", z, nrm.NormalGamma(mu=0, kappa=0.1, alpha=2, beta=1), observed=X)
+    >>> print(model.str_repr())
+    z ~ Partition[DirichletProcess](5, 1)
+    z_n_clusters = Deterministic(f(z))
+    x ~ Mixture[NormalGamma](z, <constant>, <constant>, <constant>, <constant>)
     """
 
     mu: Any

@@ -69,9 +69,13 @@ class NormalRegression(NamedTuple):
     >>> import pymc_nrm as nrm
     >>> w = np.linspace(0.0, 1.0, 8)
     >>> W = np.column_stack([np.ones(8), w])
-    >>> with pm.Model():
+    >>> with pm.Model() as model:
     ...     z = nrm.Partition("z", nrm.DirichletProcess(1.0), n=8)
     ...     y = nrm.Mixture("y", z, nrm.NormalRegression(W, 0.0, 0.1 * np.eye(2), 2.0, 1.0), observed=3.0 * w)
+    >>> print(model.str_repr())
+    z ~ Partition[DirichletProcess](8, 1)
+    z_n_clusters = Deterministic(f(z))
+    y ~ Mixture[NormalRegression](z, <constant>, <constant>, <constant>, 2, 1)
     """
 
     covariates: Any

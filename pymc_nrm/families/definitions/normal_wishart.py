@@ -81,9 +81,13 @@ class NormalWishart(NamedTuple):
     >>> import pymc as pm
     >>> import pymc_nrm as nrm
     >>> X = np.random.default_rng(1).normal(size=(5, 2))
-    >>> with pm.Model():
+    >>> with pm.Model() as model:
     ...     z = nrm.Partition("z", nrm.DirichletProcess(1.0), n=5)
     ...     x = nrm.Mixture("x", z, nrm.NormalWishart(mu=[0, 0], kappa=0.1, Psi=np.eye(2), nu=8), observed=X)
+    >>> print(model.str_repr())
+    z ~ Partition[DirichletProcess](5, 1)
+    z_n_clusters = Deterministic(f(z))
+    x ~ Mixture[NormalWishart](z, <constant>, 0.1, <constant>, 8)
     """
 
     mu: Any

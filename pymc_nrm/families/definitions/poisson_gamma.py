@@ -51,9 +51,13 @@ class PoissonGamma(NamedTuple):
     --------
     >>> import pymc as pm
     >>> import pymc_nrm as nrm
-    >>> with pm.Model():
+    >>> with pm.Model() as model:
     ...     z = nrm.Partition("z", nrm.DirichletProcess(1.0), n=3)
     ...     x = nrm.Mixture("x", z, nrm.PoissonGamma(1.0, 0.5), observed=[[0, 3], [1, 4], [7, 0]])
+    >>> print(model.str_repr())
+    z ~ Partition[DirichletProcess](3, 1)
+    z_n_clusters = Deterministic(f(z))
+    x ~ Mixture[PoissonGamma](z, <constant>, <constant>)
     """
 
     alpha: Any = 1.0

@@ -289,6 +289,10 @@ class Chunks(Columns):
     >>> with pm.Model() as model:
     ...     z = nrm.Partition("z", nrm.DirichletProcess(1.0), rows=rows)
     ...     x = nrm.Mixture("x", z, nrm.NormalGamma.from_data(rows), observed=rows)
+    >>> print(model.str_repr())
+    z ~ Partition[DirichletProcess](1e+03, 1)
+    x ~ Mixture[NormalGamma](z, <constant>, <constant>, <constant>, <constant>)
+    z_n_clusters = Deterministic(f(z))
     """
 
     def __init__(
