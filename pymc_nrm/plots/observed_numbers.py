@@ -4,7 +4,6 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from pymc_nrm.models.rvs import checked_model
 from pymc_nrm.posterior.default_clusters import find_shown_partition
 from pymc_nrm.posterior.described_columns import columns_of_model
 from pymc_nrm.stats.draws import item_dimension
@@ -18,7 +17,6 @@ def observed_numbers(idata, model, var_name, draws):
         raise ValueError(f"X must be given without draws: {_HINT}")
     dim = item_dimension(draws)
     if model is not None:
-        model = checked_model(model)
         columns = columns_of_model(model, find_shown_partition(model, var_name), draws.sizes[dim])
         columns = {one.name: one.values for one in columns if one.kind not in ("levels", "truth") and one.items is None}
     else:

@@ -95,8 +95,11 @@ def default_clusters(idata, model, var_name=None, estimate=None):
 
 def find_shown_partition(model, var_name):
     """Find the partition of a model whose clusters are shown: the flat one if there are others, or a nested one."""
+    model = checked_model(model)
     flat = any(not isinstance(kind_of(rv), Nested) for rv in model.basic_RVs if kind_of(rv) is not None)
-    is_nested = var_name in model.named_vars and isinstance(kind_of(model[var_name]), Nested)
+    is_nested = (
+        isinstance(var_name, str) and var_name in model.named_vars and isinstance(kind_of(model[var_name]), Nested)
+    )
     if is_nested or not flat:
         return find_partition(model, var_name, nested=True)
     return find_partition(model, var_name, chunked=True)
