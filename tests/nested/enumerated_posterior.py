@@ -3,6 +3,7 @@
 import functools
 
 import numpy as np
+from cases import SMALL
 from helpers import assert_law, log_density, refines, seeded
 
 import pymc_nrm as nrm
@@ -13,10 +14,7 @@ from pymc_nrm.testing import all_partitions, kernel_inputs
 
 FAMILIES = {
     "BernoulliBeta": (nrm.BernoulliBeta(0.6, 0.6), np.array([[1, 1, 0], [1, 1, 0], [0, 0, 1], [0, 1, 1]])),
-    "NormalWishart": (
-        nrm.NormalWishart(mu=[0.0, 1.0], kappa=0.3, Psi=[[1.5, 0.4], [0.4, 1.0]], nu=4.0),
-        np.array([[0.0, 0.4], [1.1, 1.9], [0.7, 0.6], [-1.6, 1.2]]),
-    ),
+    "NormalWishart": SMALL["NormalWishart"],
 }
 ALPHA, SIGMA, GAMMAS = np.array([0.7, 1.3]), np.array([0.3, 0.6]), np.array([1.5, 0.8, 1.9])
 CHAINS = 4

@@ -7,6 +7,7 @@ import pymc as pm
 import pytensor.tensor as pt
 import pytest
 import xarray as xr
+from cases import SMALL
 from scipy import sparse
 
 import pymc_nrm as nrm
@@ -33,9 +34,7 @@ CASES = {
     "NormalGamma, vector": Case(
         nrm.NormalGamma(mu=0.0, kappa=0.3, alpha=2.5, beta=0.8), np.array([-0.4, 0.3, 1.5, 4.0]), np.array([0.7, -2.0])
     ),
-    "PoissonGamma": Case(
-        nrm.PoissonGamma([1.2, 0.8], 0.4), np.array([[1, 4], [3, 2], [5, 4], [2, 0]]), np.array([[1, 1], [12, 0]])
-    ),
+    "PoissonGamma": Case(*SMALL["PoissonGamma"], np.array([[1, 1], [12, 0]])),
     "NormalWishart": Case(
         nrm.NormalWishart(mu=[0.0, 1.0], kappa=0.3, Psi=[[1.5, 0.4], [0.4, 1.0]], nu=6.0),
         np.array([[0.0, 0.4], [1.1, 1.9], [0.7, 0.6], [-1.6, 1.2]]),
@@ -52,8 +51,8 @@ CASES = {
         np.array([[0, 2], [_nan, 1]]),
     ),
     "MultinomialDirichlet, sparse": Case(
-        nrm.MultinomialDirichlet([0.9, 1.1, 0.4]),
-        sparse.csr_array(np.array([[2, 1, 0], [1, 2, 1], [0, 1, 3], [2, 0, 1]])),
+        SMALL["MultinomialDirichlet, sparse"].family,
+        SMALL["MultinomialDirichlet, sparse"].X[:4],
         sparse.csr_array(np.array([[4, 1, 0], [0, 0, 2]])),
     ),
 }

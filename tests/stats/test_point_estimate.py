@@ -257,7 +257,7 @@ def test_losses_have_short_names(rng, short, loss):
             found = function(draws, loss=name, random_seed=1)
             assert found.identical(function(draws, loss=loss, random_seed=1)) and found.attrs["loss"] == loss
     assert nrm.expected_loss(THIRDS, draws, loss=short).identical(nrm.expected_loss(THIRDS, draws, loss=loss))
-    with pytest.raises(ValueError, match="'one_minus_adjusted_rand', or in short 'vi', 'nvi', 'binder', 'omari'; got"):
+    with pytest.raises(ValueError, match="'one_minus_adjusted_rand', .*'omari'; got"):
         nrm.expected_loss(THIRDS, draws, loss="rand")
 
 
