@@ -241,7 +241,7 @@ def pair_findings(pairs: Any, name: str, n_chains: int) -> list[Finding]:
         where = (
             f"lowest common node at mean level {low:.2f} to {high:.2f} in the {parts}"
             if nested
-            else f"together in {low:.2f} to {high:.2f} of draws of the {parts}"
+            else f"together in {low:.2f} to {high:.2f} of draws of {parts}"
         )
         found = f"{where}, z-score {float(pairs.max_z):.1f} (by chance {float(pairs.expected_max_z):.1f})"
         findings.append(Finding(_items(pair, name), found, float(pairs.max_z / limit) ** 2, True, 1.0))
