@@ -21,6 +21,7 @@ DISCRETE = ("binary", "counts", "categorical")
 # Method, the kinds of data it is for, and the kinds for which its density is one of the data.
 METHODS = {
     ours.NAME: (ours.fit, None, ours.KINDS_WITH_DENSITY),
+    ours.AS_READ: (partial(ours.fit, write_model=ours.default_reading), None, ()),
     "GaussianMixture, BIC": (partitioners.em, GAUSSIAN, ("continuous",)),
     "BayesianGaussianMixture": (partitioners.variational, GAUSSIAN, ("continuous",)),
     "latent classes, BIC": (latent_classes.fit, DISCRETE, DISCRETE),
@@ -31,7 +32,7 @@ METHODS = {
 QUICK_SETS = ("iris", "votes")
 
 
-def on_all_items(data, method, seed=1):
+def on_all_items(data, method, label, seed=1):
     """Agreement with the classes, calibration and time of one method on all items of a set."""
     found = method(data, seed)
     row = {"clusters": len(np.unique(found.labels)), "seconds": found.seconds} | found.about
@@ -43,7 +44,11 @@ def on_all_items(data, method, seed=1):
             row["reliability"] = reliability(similarity, data.classes)
     if found.fused_labels is None:
         return [row]
-    fused = {"method": ours.FUSED, "clusters": len(np.unique(found.fused_labels)), "seconds": found.seconds}
+    fused = {
+        "method": ours.FUSED_NAMES[label],
+        "clusters": len(np.unique(found.fused_labels)),
+        "seconds": found.seconds,
+    }
     if data.classes is not None:
         fused |= agreement(found.fused_labels, data.classes)
     return [row, fused]
@@ -59,8 +64,10 @@ def measure(quick, note, sets=None, methods=None):
             method, kinds, with_density = METHODS[label]
             if kinds is not None and data.kind not in kinds:
                 continue
+            if label == ours.AS_READ and not ours.reads_otherwise(data):
+                continue
             with skipping(label, note):
-                found = [same | {"method": label} | row for row in on_all_items(data, method)]
+                found = [same | {"method": label} | row for row in on_all_items(data, method, label)]
                 if data.kind in with_density:
                     found[0]["held_out"] = held_out(data, ours.fit_for_density if label == ours.NAME else method)
                 rows += found
@@ -76,7 +83,7 @@ def note_absent(rows, note):
     found = {name: {origin(row) for row in rows if row["set"] == name} for name in CATALOGUE}
     for who, absent in (
         ("the package, only by peers", [name for name, here in found.items() if here and ours.NAME not in here]),
-        ("peers, only by the package", [name for name, here in found.items() if here == {ours.NAME}]),
+        ("peers, only by the package", [name for name, here in found.items() if here and here <= {*ours.FUSED_NAMES}]),
         ("any method", [name for name, here in found.items() if not here]),
     ):
         if absent:
@@ -85,7 +92,7 @@ def note_absent(rows, note):
 
 def origin(row):
     """The method behind a row."""
-    return ours.NAME if row["method"] == ours.FUSED else row["method"]
+    return next((name for name, fused in ours.FUSED_NAMES.items() if fused == row["method"]), row["method"])
 
 
 OPTIONS = {"sets": CATALOGUE, "methods": METHODS}

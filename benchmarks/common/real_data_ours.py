@@ -13,8 +13,13 @@ import pymc_nrm as nrm
 from common.real_data_fits import Fit
 
 NAME, FUSED = "pymc_nrm", "pymc_nrm, fused"
+# Columns read by the rules of `column_kinds`, in place of kinds that are given.
+AS_READ, AS_READ_FUSED = "pymc_nrm, as read", "pymc_nrm, as read, fused"
+FUSED_NAMES = {NAME: FUSED, AS_READ: AS_READ_FUSED}
 FAMILIES = {"binary": nrm.BernoulliBeta, "counts": nrm.PoissonGamma, "categorical": nrm.CategoricalDirichlet}
 KINDS_WITH_DENSITY = ("continuous", *FAMILIES)
+# Kinds of the columns of numbers of `short_path`, by kinds of data.
+NUMBERS_AS = {"continuous": "numeric", "counts": "count", "binary": "binary", "mixed": "numeric"}
 DRAWS, TUNE, CHAINS = 300, 300, 2
 
 
@@ -34,10 +39,22 @@ def short_path(data):
     return model
 
 
-def fit(data, seed):
+def default_reading(data):
+    """Model of a table whose columns are read by default."""
+    return nrm.mixture_model(data.X)
+
+
+def reads_otherwise(data):
+    """Whether rules read a column of numbers of a set as another kind than `short_path` does."""
+    numbers = data.X.select_dtypes("number")
+    kinds = nrm.column_kinds(data.X)["kind"][numbers.columns]
+    return not kinds.isin(["skip", NUMBERS_AS.get(data.kind)]).all()
+
+
+def fit(data, seed, write_model=short_path):
     """Sample the model of a set; labels are the point estimate, and the density averages over draws."""
     start = time.process_time()
-    model = short_path(data)
+    model = write_model(data)
     idata = quietly(DRAWS, TUNE, CHAINS, seed, model)
     sampling = time.process_time() - start
     estimate = nrm.point_estimate(idata, random_seed=seed, progressbar=False)

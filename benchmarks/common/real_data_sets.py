@@ -239,6 +239,17 @@ def heart():
     return X, np.where(classes == "1", "absent", "present")
 
 
+def credit():
+    X, classes = keel("australian")
+    return X, np.where(classes == "1", "granted", "refused")
+
+
+def mammographic():
+    X, classes = keel("mammographic")
+    X.columns = ["assessment", "age", "shape", "margin", "density"]
+    return X, np.where(classes == "1", "malignant", "benign")
+
+
 def old_faithful():
     return pd.DataFrame(datasets.old_faithful(), columns=["eruption", "waiting"]), None
 
@@ -290,6 +301,8 @@ CATALOGUE = {name: ("continuous", *entry) for name, entry in CONTINUOUS.items()}
     "mushrooms": ("categorical", "mushrooms, edible or poisonous", partial(keel, "mushroom")),
     "penguins, mixed": ("mixed", "penguins of three species, with island, sex, year and gaps", penguins_mixed),
     "heart": ("mixed", "patients with and without heart disease", heart),
+    "mammographic": ("mixed", "masses in breasts, benign or malignant: age and four codes", mammographic),
+    "credit": ("mixed", "applications for credit in Australia, granted or refused", credit),
     "old faithful": ("continuous", "eruptions of a geyser", old_faithful),
     "galaxies": ("continuous", "velocities of 82 galaxies", galaxies),
     "animals": ("binary", "features of 33 animals", animals),
