@@ -28,7 +28,7 @@ def check_given(given, names):
         raise ValueError(f"given must be a dict with data of mixtures or pm.Data by name; got {given!r}")
     both = [name for name in names if name in given]
     if both:
-        raise ValueError(f"given must not have data of {both}, whose law is asked for")
+        raise ValueError(f"given must not have data of {both}, whose distribution is asked for")
 
 
 class ConditionalItems:
@@ -98,7 +98,7 @@ class ConditionalLaws:
     def __init__(self, draws, layout, given, feature=None):
         check_needs(layout.family_class, (student_predictive,), "conditional_quantiles")
         if type(draws).log_weights is not Draws.log_weights:
-            raise ValueError(f"var_name must be that of a mixture over a flat partition; got {layout.name!r}")
+            raise ValueError(f"var_name must name a mixture over a flat partition; got {layout.name!r}")
         self._draws, self._name, self._feature, self._reference = draws, layout.name, 0, None
         if feature is None:
             _check_single(draws.model, layout)
@@ -155,7 +155,7 @@ def _with_reference(model, layout, given, feature):
     names = layout.feature_names()
     names = list(range(observed.shape[1]) if names is None else names)
     if feature not in names:
-        raise ValueError(f"feature must be one of those of {layout.name!r}, {names}; got {feature!r}")
+        raise ValueError(f"feature must be a feature of {layout.name!r}, {names}; got {feature!r}")
     if not isinstance(given, dict) or layout.name not in given:
         raise ValueError(f"given must be a dict with the other features in the data of {layout.name!r}; got {given!r}")
     place, values = names.index(feature), given[layout.name]

@@ -96,14 +96,14 @@ class Draws:
     def for_new_items(cls, idata, model, rv, X_new):
         """Draws for predictions of new items, whose data are ``X_new``, or in the model if it is None."""
         if X_new is None:
-            raise ValueError(f"X_new must be given for the partition {rv.name!r}, whose data are of mixtures only")
+            raise ValueError(f"X_new must be given for the partition {rv.name!r}, which has data in mixtures only")
         return cls(idata, model, rv)
 
     @classmethod
     def with_new_data(cls, idata, model, rv):
         """Draws for a model with the data of new items in place of those of the old ones."""
         raise ValueError(
-            f"var_name must be that of a Partition with max_clusters; {rv.name!r} has none: give the data of new items "
+            f"var_name must name a Partition with max_clusters; {rv.name!r} has none: give the data of new items "
             "to cluster_probabilities, or new_items to sample_posterior_predictive"
         )
 

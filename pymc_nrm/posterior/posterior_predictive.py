@@ -260,7 +260,7 @@ def compute_log_likelihood(
     latent = [name for name in draws.mixtures if model[name] not in model.observed_RVs]
     if latent:
         raise ValueError(
-            f"Mixture {latent[0]!r} is latent: the likelihood of its items is that of the variables that depend on it; "
+            f"Mixture {latent[0]!r} is latent: the variables that depend on it have the likelihood of its items; "
             "use pm.compute_log_likelihood for those"
         )
     values = np.array([draws.leave_one_out(draw) for draw in tracked(draws, "Evaluating log-likelihoods", progressbar)])

@@ -159,8 +159,8 @@ def data_of_items(model, partition):
     for variable in other_uses(model, partition):
         if variable in model.potentials:
             raise ValueError(
-                f"Potential {variable.name!r} depends on the labels of {partition.name!r} and does not say whether it "
-                "is a density of data: write it as an observed variable, for example a pm.CustomDist"
+                f"Potential {variable.name!r} depends on the labels of {partition.name!r} and may or may not be a "
+                "density of data: write it as an observed variable, for example a pm.CustomDist"
             )
         if variable in model.observed_RVs:
             if model.logp(vars=[variable], sum=False)[0].type.ndim == 0:
@@ -172,8 +172,8 @@ def data_of_items(model, partition):
             for other in (*model.basic_RVs, *model.potentials):
                 if other is not variable and variable in set(ancestors([other])):
                     raise ValueError(
-                        f"{variable.name!r} is latent and depends on the labels of {partition.name!r}: the likelihood "
-                        f"of an item is that of {other.name!r}, given a value of {variable.name!r} that was drawn with "
+                        f"{variable.name!r} is latent and depends on the labels of {partition.name!r}: {other.name!r} "
+                        f"would be the likelihood of an item given a value of {variable.name!r} that was drawn with "
                         "its data; use a likelihood with the latent variable integrated out"
                     )
     return names
@@ -220,7 +220,7 @@ def _check_shapes(draws, point):
         value = model.rvs_to_values[rv]
         if value in used and rv is not draws.rv and np.shape(point[value.name]) != tuple(shapes[value.name]):
             raise ValueError(
-                f"known must be [], since the data of new items depend on {rv.name!r}, of which there are values for "
-                f"the old items only: its draws have shape {np.shape(point[value.name])}, the model needs "
+                f"known must be [], since the data of new items depend on {rv.name!r}, which has values for the "
+                f"old items only: its draws have shape {np.shape(point[value.name])}, the model needs "
                 f"{tuple(map(int, shapes[value.name]))}"
             )

@@ -115,8 +115,8 @@ def warn_of_redundant_columns(X, values, in_chunks=False):
     name = {k: repr(name_of_column(X, place)) for k, place in enumerate(places)}
     sets = [f"{name[column]} from {', '.join(name[k] for k in others)}" for column, others in found.items()]
     warn_user(
-        f"Columns that follow from others, with R^2 above {1 - _LEAST_SHARE:g}: {'; '.join(sets)}. Rows then lie near "
-        f"a thin sheet, which is cut into many clusters. Leave out {', '.join(name[column] for column in found)}, or "
+        f"Columns that follow from others, with R^2 above {1 - _LEAST_SHARE:g}: {first_few(sets, 3)}. Rows then lie "
+        f"near a thin sheet, which is cut into many clusters. Leave out {first_few([name[k] for k in found])}, or "
         f"as many others of these sets{'' if in_chunks else _DIRECTIONS}"
     )
 

@@ -3,8 +3,12 @@
 import contextvars
 import logging
 import os
+import textwrap
 import threading
 import warnings
+
+# Lines of the log have at most so many characters.
+WIDTH = 100
 
 _gathered = contextvars.ContextVar("gathered", default=None)
 
@@ -87,6 +91,11 @@ class _Gather(logging.Filter):
 
 def _names_of_loggers():
     return [name for name in logging.root.manager.loggerDict if name.split(".")[0] in _PARENTS]
+
+
+def wrapped(text):
+    """A text in lines of the width of the log."""
+    return textwrap.fill(text, WIDTH)
 
 
 def warn_user(text):

@@ -72,9 +72,9 @@ def _warn_of_zeros(X):
             for name, values in columns.items()
         ]
         warn_user(
-            f"Counts with far more zeros than a Poisson distribution with their other values has: {first_few(shares)}. "
-            f"Rows are then cut into many clusters by where they have zeros; kinds={{{next(iter(columns))!r}: "
-            f"{ZERO_OR_POSITIVE!r}}} models zeros apart from the other values"
+            "Counts with far more zeros than a Poisson distribution with their other values has: "
+            f"{first_few(shares, 3)}. Rows are then cut into many clusters by where they have zeros; "
+            f"kinds={{{next(iter(columns))!r}: {ZERO_OR_POSITIVE!r}}} models zeros apart from the other values"
         )
 
 

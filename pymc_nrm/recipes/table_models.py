@@ -17,7 +17,7 @@ from pymc_nrm.models.mixture import Mixture
 from pymc_nrm.models.rvs import checked_model, find_partition, mixtures_of
 from pymc_nrm.recipes.columns import check_table, item_names
 from pymc_nrm.recipes.gaussian_mixture import add_partition
-from pymc_nrm.recipes.messages import GatheredMessages
+from pymc_nrm.recipes.messages import GatheredMessages, wrapped
 from pymc_nrm.recipes.numeric_block import check_options
 from pymc_nrm.recipes.reading.kinds import CATEGORICAL, KINDS, NUMERIC, SKIP, reading_of_feature
 from pymc_nrm.recipes.reading.pairs import warn_of_determined_columns
@@ -28,7 +28,6 @@ from pymc_nrm.recipes.reading.table import (
     read_table,
     reading_block,
     warn_of_lost_entries,
-    wrapped,
 )
 from pymc_nrm.recipes.table_mixtures import Options, add_columns
 from pymc_nrm.recipes.ties import jitter_ties as with_jitter

@@ -149,7 +149,7 @@ def test_a_feature_given_the_others_of_its_mixture(name):
         np.testing.assert_allclose(found["quantile"].values[0, s, 0], expected, atol=0.02)
     with pytest.raises(ValueError, match="feature must be given, one of the 2 of 'x'"):
         nrm.conditional_quantiles(idata, model, {"x": [[0.0, 0.7]]}, var_name="x")
-    with pytest.raises(ValueError, match=r"feature must be one of those of 'x', .* got 'area'"):
+    with pytest.raises(ValueError, match=r"feature must be a feature of 'x', .* got 'area'"):
         nrm.conditional_quantiles(idata, model, {"x": [[0.0, 0.7]]}, var_name="x", feature="area")
 
 

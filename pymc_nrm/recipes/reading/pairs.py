@@ -51,8 +51,8 @@ def warn_of_determined_columns(df, readings):
 def _warn(what, pairs):
     if pairs:
         warn_user(
-            f"Columns that {what}, so that what they say counts twice: {first_few(list(pairs.values()))}. Leave one of "
-            f"each out, such as kinds={{{next(iter(pairs))!r}: 'skip'}}"
+            f"Columns that {what}, so the same information counts twice: {first_few(list(pairs.values()))}. Leave one "
+            f"of each out, such as kinds={{{next(iter(pairs))!r}: 'skip'}}"
         )
 
 

@@ -108,7 +108,7 @@ def identifier_text(facts):
     if n_different > MOST_LEVELS and is_identifier(facts.name):
         return Proposal(SKIP, "an identifier by its name", True)
     if not facts.content.order and n_different > MOST_LEVELS and facts.n < LEAST_ITEMS * n_different:
-        return Proposal(SKIP, f"{n_different} different texts in {facts.n} rows hardly repeat", True)
+        return Proposal(SKIP, f"{n_different} different texts in {facts.n} rows rarely repeat", True)
 
 
 def identifier_number(facts):

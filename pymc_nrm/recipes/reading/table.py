@@ -1,6 +1,5 @@
 """A table as it was read: the kind of each column, in a table that can be edited and in one block of the log."""
 
-import textwrap
 from collections.abc import Mapping
 from typing import Any
 
@@ -9,12 +8,12 @@ import pandas as pd
 from pymc_nrm.common.column_contents import DATES, LEVELS, NUMBERS, OTHER, Rule, read_content
 from pymc_nrm.common.tables import as_pandas
 from pymc_nrm.recipes.columns import check_columns, first_few
-from pymc_nrm.recipes.messages import warn_user
+from pymc_nrm.recipes.messages import WIDTH, warn_user
 from pymc_nrm.recipes.reading.kinds import CATEGORICAL, KINDS, NUMERIC, SKIP, ColumnReading, allowed_numbers
 from pymc_nrm.recipes.reading.rules import Proposal, default_kind, facts_of
 
-# Lines of the log have at most so many characters, and names of columns so many; a block has at most so many columns.
-_WIDTH, _NAME_WIDTH, _MOST_LINES = 100, 24, 40
+# Names of columns in the log have at most so many characters; a block has at most so many columns.
+_NAME_WIDTH, _MOST_LINES = 24, 40
 
 
 def column_kinds(df: Any, kinds: Mapping[Any, str] | pd.DataFrame | None = None) -> pd.DataFrame:
@@ -80,14 +79,14 @@ def read_table(df, kinds=None, strict=False):
         described = [f"{reading.name!r} ({reading.why}; {reading.kind!r} by default)" for reading in doubtful]
         example = ", ".join(f"{reading.name!r}: ..." for reading in doubtful[:3])
         raise ValueError(
-            f"strict=True needs an entry of kinds for columns whose kind is doubtful: {'; '.join(described)}. Say what "
-            f"they are, kinds={{{example}}}: one of {', '.join(map(repr, (*KINDS, SKIP)))}"
+            f"strict=True needs an entry of kinds for columns whose kind is doubtful: {'; '.join(described)}. Give "
+            f"kinds={{{example}}}: one of {', '.join(map(repr, (*KINDS, SKIP)))}"
         )
     if all(reading.kind == SKIP for reading in readings):
         described = [f"{reading.name!r} ({reading.why})" for reading in readings]
         raise ValueError(
-            f"df must have a column that says something about clusters; all were left out: {'; '.join(described)}. "
-            f"Say by kinds what a column is, such as kinds={{{readings[0].name!r}: 'numeric'}}"
+            f"df must have a column with information on clusters; all were left out: {'; '.join(described)}. "
+            f"Give the kind of a column, such as kinds={{{readings[0].name!r}: 'numeric'}}"
         )
     return readings
 
@@ -155,7 +154,7 @@ def _read_column(name, column, kind):
     if kind not in (None, SKIP) and len(facts.different) < 2:
         what = "has no values" if facts.n == 0 else "has only one value"
         raise ValueError(
-            f"column {name!r} {what}, so it says nothing about clusters. Leave it out: kinds={{{name!r}: 'skip'}}"
+            f"column {name!r} {what}, without information on clusters. Leave it out: kinds={{{name!r}: 'skip'}}"
         )
     lost = _lost(content.lost)
     return ColumnReading(
@@ -219,17 +218,12 @@ def reading_block(readings, notes):
     left = min(_NAME_WIDTH, max(len(row[0]) for row in rows))
     middle = max(len(row[1]) for row in rows)
     lines = [
-        _cut(f"{_cut(name, left):{left}}  {kind:{middle}}  {different:>9}  {missing:>7}  {why}", _WIDTH)
+        _cut(f"{_cut(name, left):{left}}  {kind:{middle}}  {different:>9}  {missing:>7}  {why}", WIDTH)
         for name, kind, different, missing, why in rows
     ]
     if len(readings) > len(shown):
         lines.append(f"and {len(readings) - len(shown)} more, see nrm.column_kinds(df)")
     return lines
-
-
-def wrapped(text):
-    """Lines of a text as wide as those of the block."""
-    return textwrap.fill(text, _WIDTH)
 
 
 def _cut(text, width):
