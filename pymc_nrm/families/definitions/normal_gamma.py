@@ -46,8 +46,7 @@ class NormalGamma(NamedTuple):
     """Real features, each with its own mean and variance in every cluster: Gaussian clusters, diagonal covariances.
 
     ``x[i, j] ~ N(m[c, j], 1 / lambda[c, j])``, ``m ~ N(mu, 1 / (kappa lambda))``, ``lambda ~ Gamma(alpha, rate beta)``,
-    so that the prior mean of the variance is ``beta / (alpha - 1)``.  Missing values (NaN) are left out of the
-    likelihood.
+    so that the prior mean of the variance is ``beta / (alpha - 1)``.  The likelihood leaves out NaN.
 
     Parameters
     ----------
