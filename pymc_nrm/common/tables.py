@@ -4,12 +4,14 @@ from collections.abc import Mapping
 
 import numpy as np
 import pandas as pd
+import scipy
 import xarray as xr
 
 
 def as_pandas(argument, X):
     """Convert a table or column of another library to pandas; arrays and other objects are returned unchanged."""
-    if isinstance(X, pd.DataFrame | pd.Series | np.ndarray | xr.DataArray):
+    # A sparse matrix in DOK format is a mapping, too.
+    if isinstance(X, pd.DataFrame | pd.Series | np.ndarray | xr.DataArray) or scipy.sparse.issparse(X):
         return X
     kind = type(X)
     is_table = hasattr(X, "__arrow_c_stream__") or hasattr(X, "to_pandas")

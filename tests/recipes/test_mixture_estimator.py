@@ -259,6 +259,7 @@ test_bad_input = refused(
     (X[:, :0], {}, ValueError, r"0 feature\(s\)"),
     (X + 1j, {}, ValueError, "Complex data not supported"),
     (sparse.csr_array(X), {}, TypeError, "Sparse data are not supported"),
+    (sparse.dok_array(X), {}, TypeError, "Sparse data are not supported"),
     ([["a"], ["b"]], {}, TypeError, "DataFrames may have text"),
     (np.array([[{}], [1.0]], dtype=object), {}, TypeError, "must be a string or a real number, not 'dict'"),
     (X.astype(str).astype(object), {}, TypeError, r"must be real numbers; got text such as '"),
