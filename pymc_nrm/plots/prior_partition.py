@@ -19,7 +19,13 @@ from pymc_nrm.plots.cluster_axes import (
 )
 from pymc_nrm.plots.visuals import CLUSTER_COLORS, bars
 from pymc_nrm.recipes.elicitation import ElicitedPrior
-from pymc_nrm.recipes.elicitation_laws import drawn_measures, equal_tailed_interval, mean_and_sd, mean_pmf, sorted_sizes
+from pymc_nrm.recipes.elicitation_distributions import (
+    drawn_measures,
+    equal_tailed_interval,
+    mean_and_sd,
+    mean_pmf,
+    sorted_sizes,
+)
 
 NUMBER, SIZES = {"law": "number"}, {"law": "sizes"}
 # Numbers of clusters are shown without this probability in either tail of any prior.

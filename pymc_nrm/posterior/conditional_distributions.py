@@ -1,4 +1,4 @@
-"""New items of which some data are given: laws of their other data, of one feature, its quantiles and its mean."""
+"""Conditional distributions of new items given some of their data, and quantiles and means of one feature."""
 
 from typing import Any, NamedTuple
 
@@ -32,7 +32,7 @@ def check_given(given, names):
 
 
 class ConditionalItems:
-    """New items with given data of some mixtures, and the points at which laws of another mixture are evaluated."""
+    """New items with given data of some mixtures, and the points at which to evaluate densities of another mixture."""
 
     def __init__(self, draws, given, name, points):
         check_given(given, [name])
@@ -92,8 +92,8 @@ _MOST_STEPS, _TOLERANCE = 100, 1e-10
 _LEAST_WEIGHT = 1e-14
 
 
-class ConditionalLaws:
-    """New items with given data, and the laws of a feature: of a mixture of one, or of another whose data are given."""
+class ConditionalDistributions:
+    """New items with given data, and the distributions of a feature of a mixture of one, or of one with given data."""
 
     def __init__(self, draws, layout, given, feature=None):
         check_needs(layout.family_class, (student_predictive,), "conditional_quantiles")
@@ -124,9 +124,9 @@ class ConditionalLaws:
             family, data = self._draws.mixture(draw, self._name)
             self._family = family_of_rows(family)
             log_weights = table.reshape(len(table), -1)
-            laws = np.empty((*log_weights.shape, 3))
-            _fill_laws(draw.labels, family, data, self._prepared(self._name), self._feature, laws)
-            df, location, scale = np.moveaxis(laws, 2, 0)
+            distributions = np.empty((*log_weights.shape, 3))
+            _fill_distributions(draw.labels, family, data, self._prepared(self._name), self._feature, distributions)
+            df, location, scale = np.moveaxis(distributions, 2, 0)
             if self._reference is not None:
                 # The density of the other features is that of all over that of this one given the others.
                 reference = to_scale(self._family, self._feature, self._reference)
@@ -168,7 +168,7 @@ def _with_reference(model, layout, given, feature):
 
 
 class Components(NamedTuple):
-    """Weighted Student t laws, item by item: ``item`` is sorted, and the weights of each item add up to one."""
+    """Weighted Student t distributions, item by item: ``item`` is sorted, and the weights of an item add up to one."""
 
     item: np.ndarray
     weight: np.ndarray
@@ -207,12 +207,12 @@ def mixture_means(components):
 
 
 @kernel
-def _fill_laws(labels, family, data, points, feature, laws):
+def _fill_distributions(labels, family, data, points, feature, distributions):
     """Write degrees of freedom, location and scale of new items in each cluster and in a new one."""
     state = build_state(labels, family, data)
-    for k in range(laws.shape[1]):
-        for item in range(laws.shape[0]):
-            student_predictive(family, state.cache[state.active[k]], points, item, feature, laws[item, k])
+    for k in range(distributions.shape[1]):
+        for item in range(distributions.shape[0]):
+            student_predictive(family, state.cache[state.active[k]], points, item, feature, distributions[item, k])
 
 
 def mixture_quantiles(components, probabilities, start=None):
@@ -281,23 +281,24 @@ def conditional_quantiles(
     -------
     Dataset
         ``quantile``, dims (chain, draw, new item, probability), and ``mean``, dims (chain, draw, new item), in units of
-        the data, NaN for a feature whose logarithm is modelled; with ``average`` those of the predictive law, without
-        chain and draw.  Given columns are coordinates of the new items.
+        the data, NaN for a feature whose logarithm is modelled; with ``average`` of the predictive distribution,
+        without chain and draw.  Given columns are coordinates of the new items.
 
     Raises
     ------
     NotImplementedError
-        If the predictive law of the family is no Student t; it is for ``NormalRegression``, ``NormalGamma`` and
-        ``NormalWishart``.
+        If the predictive distribution of the family is no Student t, as it is for ``NormalRegression``,
+        ``NormalGamma`` and ``NormalWishart``.
     ValueError
         If the mixture has a matrix of data and no such feature, the partition is a tree, ``given`` lacks what
         covariates depend on, or the draws or the model lack a variable.
 
     Notes
     -----
-    In a draw the law is that of :func:`~pymc_nrm.predictive_density` with ``given``: a mixture of Student t laws, whose
-    quantiles are exact.  Means over draws are posterior means of these curves, and their quantiles are pointwise bands.
-    With ``average`` the law is the predictive one, that of :func:`~pymc_nrm.log_predictive_density`: the mixture over
+    In a draw the distribution is the one of :func:`~pymc_nrm.predictive_density` with ``given``: a mixture of Student t
+    distributions, whose quantiles are exact.  Means over draws are posterior means of these curves, and their quantiles
+    are pointwise bands.
+    With ``average`` it is the predictive distribution, as in :func:`~pymc_nrm.log_predictive_density`: the mixture over
     all draws, which count by the density of what is given.
 
     Examples
@@ -324,9 +325,9 @@ def conditional_quantiles(
     if not ((q > 0.0) & (q < 1.0)).all():
         raise ValueError(f"probabilities must be between 0 and 1; got {q.tolist()}")
     check_flag("average", average)
-    laws = ConditionalLaws(draws, layout, given, feature)
+    distributions = ConditionalDistributions(draws, layout, given, feature)
     quantiles, means, of_draws = [], [], []
-    for log_weights, *fields in laws.tables("Evaluating quantiles", progressbar):
+    for log_weights, *fields in distributions.tables("Evaluating quantiles", progressbar):
         components = components_of(log_weights, *fields)
         if average:
             of_draws.append((log_sum_rows(log_weights), components))
@@ -336,10 +337,10 @@ def conditional_quantiles(
         means.append(mixture_means(components))
     if average:
         components = pooled(of_draws)
-        quantiles, means = laws.in_units(mixture_quantiles(components, q), mixture_means(components))
-        variables = {"quantile": ((laws.dim, "probability"), quantiles), "mean": (laws.dim, means)}
-        return xr.Dataset(variables, laws.coords | {"probability": q}, {"variable": layout.name})
-    quantiles, means = laws.in_units(np.array(quantiles), np.array(means))
-    variables = {"quantile": ((laws.dim, "probability"), quantiles), "mean": ((laws.dim,), means)}
-    coords = laws.coords | {"probability": q}
+        quantiles, means = distributions.in_units(mixture_quantiles(components, q), mixture_means(components))
+        variables = {"quantile": ((distributions.dim, "probability"), quantiles), "mean": (distributions.dim, means)}
+        return xr.Dataset(variables, distributions.coords | {"probability": q}, {"variable": layout.name})
+    quantiles, means = distributions.in_units(np.array(quantiles), np.array(means))
+    variables = {"quantile": ((distributions.dim, "probability"), quantiles), "mean": ((distributions.dim,), means)}
+    coords = distributions.coords | {"probability": q}
     return draws_dataset(draws.posterior, variables, coords, {"variable": layout.name})

@@ -9,7 +9,7 @@ from pymc.model import Model
 
 from pymc_nrm.models.rvs import checked_model
 from pymc_nrm.posterior.any_draws import draws_of
-from pymc_nrm.posterior.conditional_laws import ConditionalItems, check_given
+from pymc_nrm.posterior.conditional_distributions import ConditionalItems, check_given
 from pymc_nrm.posterior.layout import NewItems, asked_layout, data_of_mixtures, draws_dataset, point_coords
 from pymc_nrm.posterior.tables import log_sum_rows
 

@@ -12,7 +12,12 @@ from pymc_nrm.common.progress import progress
 from pymc_nrm.common.supports import UnitInterval, WholeNumber
 from pymc_nrm.kernels.generic import lacking
 from pymc_nrm.measures.base import check_measure_hyperparameters, n_clusters_log_pmf
-from pymc_nrm.recipes.elicitation_laws import equal_tailed_interval, mean_and_sd, n_clusters_pmf, suggest_max_clusters
+from pymc_nrm.recipes.elicitation_distributions import (
+    equal_tailed_interval,
+    mean_and_sd,
+    n_clusters_pmf,
+    suggest_max_clusters,
+)
 from pymc_nrm.recipes.elicitation_matching import (
     HyperpriorLaw,
     OutOfReachError,
@@ -34,7 +39,7 @@ class Spread(NamedTuple):
     interval: tuple[int, int] | None = None
 
     def of(self, pmf):
-        """What a law has of it."""
+        """The spread of a distribution of the number of clusters."""
         if self.interval is None:
             return mean_and_sd(pmf)[1]
         low, high = self.interval
@@ -50,7 +55,7 @@ class Spread(NamedTuple):
 
 
 def check_measure_class(measure_class):
-    """Check that the argument is the class of a measure whose law of the number of clusters is known."""
+    """Check that the argument is the class of a measure whose distribution of the number of clusters is known."""
     if not isinstance(measure_class, type) or not hasattr(measure_class, "hyperparameters"):
         raise TypeError(
             f"measure_class must be the class of a measure, such as DirichletProcess; got {measure_class!r}"
@@ -151,7 +156,7 @@ def _listed(names, word="or"):
 
 @dataclasses.dataclass(frozen=True, repr=False, eq=False)
 class ElicitedPrior:
-    """A prior over partitions with a wanted law of the number of clusters, and that law; from :func:`elicit`.
+    """A prior over partitions, and the distribution of the number of clusters under it; from :func:`elicit`.
 
     Parameters
     ----------
@@ -273,7 +278,7 @@ def elicit(
     Returns
     -------
     ElicitedPrior
-        The measure, and the law of the number of clusters that it has, computed exactly.
+        The measure, and the distribution of the number of clusters that it has, computed exactly.
 
     Raises
     ------
@@ -283,7 +288,7 @@ def elicit(
 
     Notes
     -----
-    The law is exact: that of :func:`~pymc_nrm.measures.base.n_clusters_log_pmf`, integrated over a hyperprior by the
+    The distribution is exact: :func:`~pymc_nrm.measures.base.n_clusters_log_pmf`, integrated over a hyperprior by the
     trapezoid rule.  One takes time O(n^2), under a Dirichlet process much less, and two hyperparameters or a hyperprior
     need 20 to 60 of them.
 
@@ -314,23 +319,25 @@ def elicit(
     spread = check_wishes(n, n_clusters, sd, interval, probability)
     fixed = check_fixed(measure_class, fixed)
     names = free_names(measure_class, fixed, hyperprior, spread)
-    with progress("Laws of the number of clusters", 15 * len(names) ** 3 if hyperprior is None else 60) as advance:
+    with progress(
+        "Distributions of the number of clusters", 15 * len(names) ** 3 if hyperprior is None else 60
+    ) as advance:
 
         def pmf_at(*coordinates):
             advance()
             return n_clusters_pmf(_measure_at(measure_class, names, coordinates, fixed), n)
 
         if hyperprior is None:
-            law, limits = functools.cache(pmf_at), _limits(measure_class, names)
+            distribution, limits = functools.cache(pmf_at), _limits(measure_class, names)
         else:
             kind = hyperprior_class(measure_class.hyperparameters[hyperprior].support)
             mixture = HyperpriorLaw(pmf_at, _limits(measure_class, names)[0])
-            law, limits = functools.cache(lambda *x: mixture(kind.at(x))), kind.limits
+            distribution, limits = functools.cache(lambda *x: mixture(kind.at(x))), kind.limits
         try:
-            x = _solve(law, float(n_clusters), spread, limits)
+            x = _solve(distribution, float(n_clusters), spread, limits)
         except OutOfReachError as reason:
             raise ValueError(_complaint(reason, measure_class, n, n_clusters, spread, hyperprior)) from None
-    pmf = law(*x)
+    pmf = distribution(*x)
     shown = spread.interval if spread and spread.interval else equal_tailed_interval(pmf, 0.9)
     if hyperprior is None:
         return ElicitedPrior(_measure_at(measure_class, names, x, fixed), int(n), None, pmf, shown)
@@ -367,13 +374,13 @@ def _limits(measure_class, names):
     return limits
 
 
-def _solve(law, mean, spread, limits):
-    """Coordinates at which the law is as wanted, as a tuple of floats."""
+def _solve(distribution, mean, spread, limits):
+    """Coordinates at which the distribution is as wanted, as a tuple of floats."""
     if spread is None:
-        return (match_mean(lambda x: mean_and_sd(law(x))[0], mean, limits[0]),)
+        return (match_mean(lambda x: mean_and_sd(distribution(x))[0], mean, limits[0]),)
 
     def moments(x):
-        pmf = law(*map(float, x))
+        pmf = distribution(*map(float, x))
         return mean_and_sd(pmf)[0], spread.of(pmf)
 
     return tuple(map(float, match_mean_and_spread(moments, (mean, spread.wanted), limits, (0.0, 0.0))))

@@ -1,4 +1,4 @@
-"""Laws of partitions and of their numbers of clusters, given numbers or distributions, and how many slots they need."""
+"""Distributions of the number of clusters under fixed or random hyperparameters, and how many slots they need."""
 
 import functools
 from typing import Any
@@ -12,10 +12,10 @@ from pymc_nrm.common.checks import check_count, check_number
 from pymc_nrm.measures import DirichletProcess
 from pymc_nrm.measures.base import check_measure_hyperparameters, draw_partition, n_clusters_log_pmf
 
-# The law ends where less than this probability is left.
+# The distribution ends where less than this probability is left.
 _NEGLIGIBLE = 1e-15
 
-# Above this number of items, the law under a Dirichlet process comes from its generating function.
+# Above this number of items, the distribution under a Dirichlet process comes from its generating function.
 _MANY_ITEMS = 2000
 
 
@@ -32,7 +32,7 @@ def _dirichlet_pmf(measure, n):
         return n_clusters_pmf.dispatch(object)(measure, n)
     # K is a sum of independent indicators with probabilities alpha / (alpha + i), i = 0, ..., n - 1, so that
     # E z^K = Gamma(alpha z + n) Gamma(alpha) / (Gamma(alpha z) Gamma(alpha + n)).  Its values at roots of unity are the
-    # Fourier transform of the law.  By Chernoff's bound, K is below the length with probability 1 - 1e-16.
+    # Fourier transform of the distribution.  By Chernoff's bound, K is below the length with probability 1 - 1e-16.
     alpha = float(measure.alpha)
     mean = alpha * float(np.log1p(n / alpha)) + 1.0
     length = min(n + 1, int(mean + 12.0 * np.sqrt(mean) + 60.0))
@@ -40,8 +40,8 @@ def _dirichlet_pmf(measure, n):
     z = np.exp(-2j * np.pi * np.arange(length // 2 + 1) / length)
     log_transform = scipy.special.loggamma(alpha * z + n) - scipy.special.loggamma(alpha * z + 1.0) + np.log(z)
     log_transform -= (scipy.special.loggamma(alpha + n) - scipy.special.loggamma(alpha + 1.0)).real
-    law = np.fft.irfft(np.exp(log_transform), length)
-    return _without_end(np.maximum(law[1 : n + 1], 0.0))
+    distribution = np.fft.irfft(np.exp(log_transform), length)
+    return _without_end(np.maximum(distribution[1 : n + 1], 0.0))
 
 
 def _without_end(pmf):
@@ -50,7 +50,7 @@ def _without_end(pmf):
 
 
 def mean_and_sd(pmf):
-    """Mean and standard deviation of a law of the number of clusters."""
+    """Mean and standard deviation of a distribution of the number of clusters."""
     k = np.arange(1, len(pmf) + 1)
     mean = float(pmf @ k)
     return mean, float(np.sqrt(pmf @ (k - mean) ** 2))
@@ -63,12 +63,12 @@ def equal_tailed_interval(pmf, probability):
     return int(np.searchsorted(below, tail)) + 1, min(int(np.searchsorted(below, 1.0 - tail)) + 1, len(pmf))
 
 
-# Draws of hyperparameters over which the law of the number of clusters is averaged.
-_N_LAWS = 400
+# Draws of hyperparameters over which the distribution of the number of clusters is averaged.
+_N_MEASURES = 400
 
 
 def drawn_measures(measure, n_draws, rng):
-    """Measures with float fields drawn from the laws of those of a measure; all one object if these are numbers."""
+    """Measures with fields drawn from their distributions; all one object if the fields of the measure are numbers."""
     measure = check_measure_hyperparameters(measure)
     random = [name for name, value in measure._asdict().items() if isinstance(value, Variable)]
     if not random:
@@ -81,14 +81,14 @@ def drawn_measures(measure, n_draws, rng):
 
 
 def mean_pmf(measures, n):
-    """Law of the number of clusters among n items: the mean of the exact laws under the first 400 measures."""
+    """Probabilities of numbers of clusters among n items: the mean of the exact ones under the first 400 measures."""
     if measures[0] is measures[-1]:
         return n_clusters_pmf(measures[0], n)
-    laws = [n_clusters_pmf(measure, n) for measure in measures[:_N_LAWS]]
-    total = np.zeros(max(map(len, laws)))
-    for law in laws:
-        total[: len(law)] += law
-    return total / len(laws)
+    distributions = [n_clusters_pmf(measure, n) for measure in measures[:_N_MEASURES]]
+    total = np.zeros(max(map(len, distributions)))
+    for distribution in distributions:
+        total[: len(distribution)] += distribution
+    return total / len(distributions)
 
 
 def sorted_sizes(measures, n, n_ranks, rng):

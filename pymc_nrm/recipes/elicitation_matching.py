@@ -1,4 +1,4 @@
-"""Solving for the coordinates at which a law of the number of clusters has a wanted mean, and a wanted spread."""
+"""Solve for coordinates at which the number of clusters has a wanted mean and a wanted spread."""
 
 import functools
 import math
@@ -12,7 +12,7 @@ from pymc_nrm.common.supports import AboveFeatures, Positive, UnitInterval, Whol
 # Largest spacing of a lattice; the error is about 1e-8 here.
 _LARGEST_SPACING = 0.5
 
-# Laws at points of less weight are left out.
+# Distributions at points of less weight are left out.
 _NEGLIGIBLE = 1e-10
 
 
@@ -80,13 +80,13 @@ def hyperprior_class(support):
 
 
 class HyperpriorLaw:
-    """The law of the number of clusters with a hyperparameter integrated out."""
+    """The distribution of the number of clusters with a hyperparameter integrated out."""
 
     def __init__(self, pmf_at, limits):
         self._pmf_at, self._limits = functools.cache(pmf_at), limits
 
     def __call__(self, hyperprior):
-        """The law under a hyperprior."""
+        """The distribution under a hyperprior."""
         sd, low, high = hyperprior.line
         spacing = 2.0 ** math.floor(math.log2(min(_LARGEST_SPACING, sd)))
         x = spacing * np.arange(math.ceil(low / spacing), math.floor(high / spacing) + 1)
@@ -96,10 +96,10 @@ class HyperpriorLaw:
         weights = weights[kept] / weights[kept].sum()
         # Many points may share a limit.
         points, place = np.unique(np.clip(x[kept], *self._limits), return_inverse=True)
-        laws = [self._pmf_at(float(point)) for point in points]
-        mixture = np.zeros(max(map(len, laws)))
-        for weight, law in zip(np.bincount(place, weights), laws, strict=True):
-            mixture[: len(law)] += weight * law
+        distributions = [self._pmf_at(float(point)) for point in points]
+        mixture = np.zeros(max(map(len, distributions)))
+        for weight, distribution in zip(np.bincount(place, weights), distributions, strict=True):
+            mixture[: len(distribution)] += weight * distribution
         return mixture
 
 

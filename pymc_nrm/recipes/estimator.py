@@ -13,7 +13,7 @@ import xarray as xr
 from pymc_nrm.common.checks import check_count, check_flag, check_probability, random_generator
 from pymc_nrm.common.tables import as_pandas
 from pymc_nrm.models.rvs import find_partition
-from pymc_nrm.posterior.conditional_laws import conditional_quantiles
+from pymc_nrm.posterior.conditional_distributions import conditional_quantiles
 from pymc_nrm.posterior.fused_estimate import fused_estimate
 from pymc_nrm.posterior.new_items import cluster_probabilities
 from pymc_nrm.posterior.predictive_density import log_predictive_density
@@ -332,9 +332,9 @@ class MixtureEstimator(Parameters):
 
         Notes
         -----
-        Given the other columns, the predictive law is a mixture of Student t laws over the clusters of all draws, which
-        count by the density of the other columns.  See :func:`~pymc_nrm.conditional_quantiles` for curves draw by draw,
-        and :func:`~pymc_nrm.regression_model` for a model in which the column is a target.
+        Given the other columns, the predictive distribution is a mixture of Student t distributions over the clusters
+        of all draws, which count by the density of the other columns.  See :func:`~pymc_nrm.conditional_quantiles` for
+        curves draw by draw, and :func:`~pymc_nrm.regression_model` for a model in which the column is a target.
         """
         check_probability(interval, name="interval")
         self._check_fitted()
@@ -348,12 +348,12 @@ class MixtureEstimator(Parameters):
         data = self._new_data(X)
         tails = [0.5, 0.5 - 0.5 * interval, 0.5 + 0.5 * interval]
         given = data if is_table else {name: data}
-        law = conditional_quantiles(
+        distribution = conditional_quantiles(
             self._draws(), self.model_, given, tails, var_name=name, feature=feature, average=True, progressbar=False
         )
-        columns = dict(zip(("median", "lower", "upper"), law["quantile"].values.T, strict=True))
+        columns = dict(zip(("median", "lower", "upper"), distribution["quantile"].values.T, strict=True))
         index = X.index if isinstance(X, pd.DataFrame) else None
-        return pd.DataFrame({"mean": law["mean"].values, **columns}, index=index)
+        return pd.DataFrame({"mean": distribution["mean"].values, **columns}, index=index)
 
     def score_samples(self, X: Any) -> np.ndarray:
         """Log posterior predictive density of new items.

@@ -19,7 +19,7 @@ from pymc_nrm.plots import (
     plot_similarity,
 )
 from pymc_nrm.plots.visuals import CLUSTER_COLORS
-from pymc_nrm.recipes.elicitation_laws import drawn_measures, mean_pmf, n_clusters_pmf, sorted_sizes
+from pymc_nrm.recipes.elicitation_distributions import drawn_measures, mean_pmf, n_clusters_pmf, sorted_sizes
 
 pytest.importorskip("arviz_plots")
 

@@ -26,7 +26,7 @@ from pytensor.raise_op import CheckAndRaise
 from scipy import stats
 
 import pymc_nrm as nrm
-from pymc_nrm.posterior.conditional_laws import components_of, mixture_quantiles
+from pymc_nrm.posterior.conditional_distributions import components_of, mixture_quantiles
 from pymc_nrm.testing import all_partitions, exact_posterior, log_evidence
 
 MEASURE = MEASURES["NGG"]

@@ -13,7 +13,7 @@ from scipy import integrate, special, stats
 
 import pymc_nrm as nrm
 from pymc_nrm.measures.base import Hyperparameter, n_clusters_log_pmf, random_measure
-from pymc_nrm.recipes.elicitation_laws import mean_and_sd, n_clusters_pmf
+from pymc_nrm.recipes.elicitation_distributions import mean_and_sd, n_clusters_pmf
 from pymc_nrm.recipes.elicitation_matching import BetaHyperprior, GammaHyperprior, HyperpriorLaw
 
 
