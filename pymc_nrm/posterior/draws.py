@@ -45,7 +45,7 @@ class Draw(NamedTuple):
     value: Any
     # Clusters of the items in order of appearance, int64 of shape (n,); None if data belong to a tree.
     labels: Any
-    # The law of the partition, with float fields.
+    # The distribution of the partition, with float fields.
     prior: Any
     # One for each mixture, hyperparameters of full shape and localised, see `localise`.
     families: tuple
@@ -170,7 +170,7 @@ class Draws:
         return self.kind.log_join_others(draw.labels, join)
 
     def labels_with_new(self, draw, n_new, rng):
-        """Value of the items followed by new ones, which are drawn one after another from their predictive law."""
+        """Value of the items followed by new ones, which are drawn in turn from their predictive distribution."""
         new = draw_new_labels(draw.prior, self.kind.counts(draw.labels), n_new, rng)
         return np.concatenate([draw.labels, new])
 

@@ -68,8 +68,8 @@ def label_rows(
     -----
     For each draw, jumps J of the clusters and their parameters are drawn given their sizes and statistics.  A row is
     then in cluster k with probability proportional to ``J_k f(x | theta_k)``, and counts towards the clusters of the
-    estimate by the shares of the followed rows of k.  This is its conditional law given that it is in a cluster of
-    the draw, so that nothing is counted twice.
+    estimate by the shares of the followed rows of k.  This is its distribution given that it is in a cluster of the
+    draw, so that nothing is counted twice.
 
     Examples
     --------

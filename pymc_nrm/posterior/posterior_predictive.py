@@ -58,7 +58,7 @@ def sample_posterior_predictive(
 
     Notes
     -----
-    Labels of new items are drawn one after another from the predictive law of the partition with u integrated out
+    Labels of new items are drawn in turn from the predictive distribution of the partition with u integrated out
     (ratios of partition probabilities).  Labels below the number of clusters of the draw are its clusters.  The next
     ones are clusters that new items open and may share; their parameters come from the base measure.  Mixtures over the
     same partition share these labels.  The same holds for nodes, tables and components of a nested partition, and means

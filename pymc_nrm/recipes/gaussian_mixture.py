@@ -110,13 +110,13 @@ def gaussian_mixture(
         Number k of principal directions in which clusters differ, not of clusters.  With columns divided by their
         standard deviations, scores along the k directions of largest variance are those of full Gaussian clusters;
         scores along the others are independent normal noise, of variances that are learned and that all clusters
-        share.  This is one law of the columns, and predictions are in their units, so that densities of models with
-        different k compare: :func:`~pymc_nrm.recipes.held_out_density` shows which k predicts best.  ``"auto"`` is the
-        least k with 95 % of the variance of the scaled columns; it is cheap, and wrong where clusters differ in
-        directions of little variance.  By default, and with as many as there are columns, clusters differ in all.
-        With n rows of at least as many columns, k is at most n - 2, all other directions share a single variance, and
-        ``"auto"`` takes the directions with more variance than any in 10 tables of shuffled columns (Horn 1965), at
-        most n / 5.  Needs complete rows.
+        share.  This is one distribution of the columns, and predictions are in their units, so that densities of
+        models with different k compare: :func:`~pymc_nrm.recipes.held_out_density` shows which k predicts best.
+        ``"auto"`` is the least k with 95 % of the variance of the scaled columns; it is cheap, and wrong where
+        clusters differ in directions of little variance.  By default, and with as many as there are columns,
+        clusters differ in all. With n rows of at least as many columns, k is at most n - 2, all other directions
+        share a single variance, and ``"auto"`` takes the directions with more variance than any in 10 tables of
+        shuffled columns (Horn 1965), at most n / 5.  Needs complete rows.
     measure : measure or ElicitedPrior, optional
         By default ``DirichletProcess(pm.Gamma.dist(2, 1))``.  Hyperparameters are numbers, or distributions such as
         ``pm.Beta.dist(1, 4)``, which become variables of the model with the names of the hyperparameters.

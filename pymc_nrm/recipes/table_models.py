@@ -218,7 +218,7 @@ def regression_model(
     """Model of a column of numbers given the other columns, with no form of the curve, the noise or its spread assumed.
 
     Rows are in clusters.  In each cluster the target has a linear regression on the covariates, and the covariates have
-    laws of their own as in :func:`~pymc_nrm.mixture_model`, so that the probability of a cluster changes with
+    distributions of their own as in :func:`~pymc_nrm.mixture_model`, so that the probability of a cluster changes with
     them.  The density of the target given covariates is therefore a mixture of lines with weights that vary (Müller,
     Erkanli & West 1996, "Bayesian curve fitting using multivariate normal mixtures").
 

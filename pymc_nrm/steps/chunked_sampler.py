@@ -193,10 +193,10 @@ class ChunkedSampler(Step):
         values = self._rows.sample_values[:8]
         chain = self._chain_of(Engine([Block(0, len(values), lambda: values)]), family, np.arange(len(values)), values)
         chain.begin_sweep(rng)
-        law, _, u_term = draw_law(rng, measure, chain)
-        label_by(chain, chain, rng, law)
-        sweep(chain, rng, law, self.options["n_pairs"], self.options["n_redrawn"])
-        log_joint(chain, law, u_term)
+        intensity, _, u_term = draw_law(rng, measure, chain)
+        label_by(chain, chain, rng, intensity)
+        sweep(chain, rng, intensity, self.options["n_pairs"], self.options["n_redrawn"])
+        log_joint(chain, intensity, u_term)
 
     def setup_chain(self, rng, tune, draws):
         keeper = keeper_of_clusters.get()
@@ -251,16 +251,16 @@ class ChunkedSampler(Step):
             self._start(chain, point, given_labels(point[self._partition]))
             chain.preparation = Preparations(family, self._parts)
         chain.begin_sweep(self.rng)
-        law, log_u, u_term = draw_law(self.rng, measure, chain)
-        if expected_proposals(law, LEVEL) > _MOST_JUMPS:
+        intensity, log_u, u_term = draw_law(self.rng, measure, chain)
+        if expected_proposals(intensity, LEVEL) > _MOST_JUMPS:
             raise SamplingError(
                 f"ChunkedSampler would draw over {_MOST_JUMPS:,} jumps of the random measure of partition "
                 f"{self._partition!r} at every draw, given {measure}. Take a prior that keeps these hyperparameters "
                 "smaller"
             )
-        moves = sweep(chain, self.rng, law, **self.options)
+        moves = sweep(chain, self.rng, intensity, **self.options)
         counts, sums = chain.clusters
-        value = log_joint(chain, law, u_term)
+        value = log_joint(chain, intensity, u_term)
         of_mixtures = np.split(sums, self._widths, axis=1)
         drawn = dict(zip(self._mixtures, map(self._padded, of_mixtures), strict=True))
         # Clusters are kept in the order of their labels; clusters without followed rows come last.

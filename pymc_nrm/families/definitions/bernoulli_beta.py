@@ -66,7 +66,7 @@ class BernoulliBeta(NamedTuple):
             alpha_j = concentration_j p_j,   beta_j = concentration_j (1 - p_j),   concentration_j ~ LogNormal(0, 1)
 
         A feature in which clusters differ has a small concentration, one that says nothing about clusters a large one.
-        Exchanging ones and zeros leaves the law of partitions unchanged.
+        Exchanging ones and zeros leaves the distribution of partitions unchanged.
 
         Examples
         --------

@@ -74,7 +74,7 @@ class CategoricalDirichlet(NamedTuple):
             alpha_jl = concentration_j p_jl,   concentration_j ~ LogNormal(0, 1)
 
         A feature in which clusters differ has a small concentration, one that says nothing about clusters a large one.
-        Renaming levels leaves the law of partitions unchanged.
+        Renaming levels leaves the distribution of partitions unchanged.
 
         Examples
         --------

@@ -118,7 +118,7 @@ class NormalGamma(NamedTuple):
             mu_j = m_j
 
         Clusters are expected to have the variance ``share_j v_j`` in feature j.  The prior moves with the data: other
-        units or origins of the features leave the laws of partitions and of predictions unchanged.
+        units or origins of the features leave the distributions of partitions and of predictions unchanged.
 
         Examples
         --------

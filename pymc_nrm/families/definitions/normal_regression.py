@@ -106,7 +106,7 @@ class NormalRegression(NamedTuple):
         (James & Stein 1961, "Estimation with quadratic loss").  Deviations from them have the g-prior of Zellner (1986,
         "On assessing prior distributions and Bayesian regression analysis with g-prior distributions").  The prior
         moves with the data: other units and origins of the response, and linear maps and shifts of the covariates,
-        leave the laws of partitions and of predictions unchanged.
+        leave the distributions of partitions and of predictions unchanged.
 
         Examples
         --------

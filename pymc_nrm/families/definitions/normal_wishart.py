@@ -128,7 +128,7 @@ class NormalWishart(NamedTuple):
 
         Clusters are expected to have the covariance ``share L W L'``: a share of that of the data, of another shape.
         W is made of its Bartlett factor, the variables ``squared_pivot`` and ``below_pivot``.  The prior moves with the
-        data: if they become ``A x + b``, the laws of partitions and of predictions are unchanged.
+        data: if they become ``A x + b``, the distributions of partitions and of predictions are unchanged.
 
         Examples
         --------

@@ -70,8 +70,7 @@ class PrincipalNormalWishart(NamedTuple):
     directions : array_like, shape (d, d)
         An orthogonal matrix; its columns are the directions, the leading ones first.
     location, kappa, Psi, nu
-        Hyperparameters of the law of the first k scores, as those of :class:`NormalWishart`; shapes (k,), (), (k, k)
-        and ().
+        Hyperparameters of the first k scores, as in :class:`NormalWishart`; shapes (k,), (), (k, k) and ().
     noise : tensor or random variable, shape (d - k,)
         Variances of the other scores.
 
@@ -99,8 +98,8 @@ class PrincipalNormalWishart(NamedTuple):
 
         Directions are those of :func:`principal_directions`, which are data like the centre of any learned prior.  The
         first k scores have the hyperpriors of :meth:`NormalWishart.learned`, the others ``variance / (variance in the
-        data) = noise ~ LogNormal(0, 1)``.  Other units and origins of the columns leave the laws of partitions and of
-        predictions unchanged.
+        data) = noise ~ LogNormal(0, 1)``.  Other units and origins of the columns leave the
+        distributions of partitions and of predictions unchanged.
 
         Examples
         --------
