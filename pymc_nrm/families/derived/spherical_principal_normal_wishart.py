@@ -19,10 +19,12 @@ from pymc_nrm.families.definitions.principal_normal_wishart import (
     check_orthogonal,
     principal_directions,
 )
+from pymc_nrm.families.derived.mapped import inherit_methods
 from pymc_nrm.families.learned.hyperpriors import Hyperpriors, shared_text, wishart_fields
 from pymc_nrm.families.shared.moments import summation_grid
 
 
+@inherit_methods(PrincipalNormalWishart)
 @conjugate_family(
     hyperparameters={
         "center": Hyperparameter(("d",), "real"),
@@ -113,8 +115,6 @@ class SphericalPrincipalNormalWishart(NamedTuple):
 
     learned_fields = staticmethod(wishart_fields)
 
-    leading = PrincipalNormalWishart.leading
-
     def prepare_data(self, X):
         center, scale, directions = (known_value(field) for field in self[:3])
         check_orthogonal(self, center, scale, directions)
@@ -123,22 +123,8 @@ class SphericalPrincipalNormalWishart(NamedTuple):
         rest = np.linalg.norm(scaled - values @ directions.T, axis=1)
         return Scores(values, rest[:, None], summation_grid(values), float(np.log(scale).sum()))
 
-    prepare_alike = PrincipalNormalWishart.prepare_alike
-    check_resolution = PrincipalNormalWishart.check_resolution
-
-    # A row of statistics: that of the scores, the sum of the squared lengths r^2, and the sum of the logarithms of the
-    # scales; a row of the cache is that of the scores.
-    statistics_size = PrincipalNormalWishart.statistics_size
-    add_item = PrincipalNormalWishart.add_item
-    cache_size = PrincipalNormalWishart.cache_size
-    refresh_cache = PrincipalNormalWishart.refresh_cache
-    update_cache = PrincipalNormalWishart.update_cache
-    log_predictive = PrincipalNormalWishart.log_predictive
-    log_predictive_without = PrincipalNormalWishart.log_predictive_without
-    panel_shape = PrincipalNormalWishart.panel_shape
-    write_panel = PrincipalNormalWishart.write_panel
-    add_log_predictives = PrincipalNormalWishart.add_log_predictives
-
+    # A row of statistics: the row of the scores, the sum of the squared lengths r^2, and the sum of the logarithms of
+    # the scales; a row of the cache is the row of the scores.
     def log_likelihood(self, X, labels):
         center, scale, directions, location, kappa, Psi, nu, noise = self
         scaled = (X - center) / scale
@@ -148,9 +134,6 @@ class SphericalPrincipalNormalWishart(NamedTuple):
         n_values = X.shape[0] * (X.shape[1] - location.shape[0])
         shared = (squares / noise[0] + n_values * pt.log(2.0 * np.pi * noise[0])) / 2
         return clustered - shared - X.shape[0] * pt.log(scale).sum()
-
-    log_marginal = PrincipalNormalWishart.log_marginal
-    log_marginals_with_gradient = PrincipalNormalWishart.log_marginals_with_gradient
 
     def parameters_size(self):
         d, k = self.directions.shape
@@ -176,12 +159,6 @@ class SphericalPrincipalNormalWishart(NamedTuple):
             parameters[i] = self.center[i] + self.scale[i] * total
             parameters[d + i] = self.scale[i] * self.scale[i] * variance
 
-    draw_parameters = PrincipalNormalWishart.draw_parameters
-    log_parameter_density = PrincipalNormalWishart.log_parameter_density
-    split_parameters = PrincipalNormalWishart.split_parameters
-    join_parameters = PrincipalNormalWishart.join_parameters
-    log_density = PrincipalNormalWishart.log_density
-
     def draw_item(self, parameters, rng, item, values):
         # Noise of all directions, of which the leading ones are then replaced by scores.
         d, k = self.directions.shape
@@ -203,11 +180,6 @@ class SphericalPrincipalNormalWishart(NamedTuple):
             for a in range(k):
                 total += self.directions[i, a] * scores[a]
             values[i] = self.center[i] + self.scale[i] * total
-
-    component_panel = PrincipalNormalWishart.component_panel
-    write_component = PrincipalNormalWishart.write_component
-    add_component_densities = PrincipalNormalWishart.add_component_densities
-    add_densities_of_items = PrincipalNormalWishart.add_densities_of_items
 
     component_mean = NormalGamma.component_mean
     component_cdf = NormalGamma.component_cdf
