@@ -9,7 +9,7 @@ from pymc_nrm.common.checks import check_count, random_generator
 from pymc_nrm.common.pymc_internals import default_chains, flatten_steps
 from pymc_nrm.kernels.compilation import usable_cores
 from pymc_nrm.models.rvs import n_items, names_in_chunks, partitions_of
-from pymc_nrm.run.kept_draws import LABEL_STORAGE
+from pymc_nrm.run.kept_draws import DEFAULT_FORM, LABEL_STORAGE, without_defaults
 from pymc_nrm.stats.point_estimate import MANY_ITEMS
 
 # A child of PyMC's logger, which shows messages of level INFO.
@@ -144,9 +144,8 @@ def in_sequence(kwargs, in_chunks, client):
             f"cores must be 1 for {what}, whose chains run one after the other on n_threads of Chunks; got "
             f"{kwargs['cores']}"
         )
-    for name, default in (("trace", None), ("return_inferencedata", True)):
-        if kwargs.get(name, default) is not default:
-            raise ValueError(f"{name} must be {default}, its default, for {what}; got {kwargs[name]!r}")
+    for name in without_defaults(kwargs, DEFAULT_FORM):
+        raise ValueError(f"{name} must be {DEFAULT_FORM[name]}, its default, for {what}; got {kwargs[name]!r}")
     options = kwargs.get("idata_kwargs") or {}
     for name in ("log_likelihood", "log_prior"):
         if options.get(name):

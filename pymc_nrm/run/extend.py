@@ -8,6 +8,7 @@ from pymc_nrm.run.arguments import settled, with_generator
 from pymc_nrm.run.chains.progress_log import duration
 from pymc_nrm.run.checkpoints.run_folder import RunFolder
 from pymc_nrm.run.convergence_report import rounded_up
+from pymc_nrm.run.kept_draws import DEFAULT_FORM_WITH_CHECKPOINTS, without_defaults
 from pymc_nrm.run.one_run import one_run
 from pymc_nrm.stats.point_estimate import MANY_ITEMS
 
@@ -19,15 +20,13 @@ _information = logging.getLogger("pymc.nrm_chains")
 _MOST_TIMES, _MOST_LABELS = 10, 50_000_000
 # Effective sample sizes are estimates: draw 15 % more than they ask for.
 _MARGIN = 1.15
-# Arguments of results whose draws PyMC keeps, and their defaults.
-_KEPT_BY_PYMC = {"trace": None, "return_inferencedata": True, "nuts_sampler_kwargs": None}
 
 
 def can_extend(model, kwargs):
     """Whether chains of a model can be extended: partitions of ordinary size, whose draws this package keeps."""
     partitions = partitions_of(model)
     sizes = [n_items(partition) for partition in partitions]
-    by_pymc = any(kwargs.get(name, default) is not default for name, default in _KEPT_BY_PYMC.items())
+    by_pymc = without_defaults(kwargs, DEFAULT_FORM_WITH_CHECKPOINTS)
     return bool(sizes) and max(sizes) <= MANY_ITEMS and not names_in_chunks(model) and not by_pymc
 
 

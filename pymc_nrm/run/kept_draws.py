@@ -6,6 +6,9 @@ from pymc_nrm.models.rvs import partitions_of
 
 # How labels may be kept.
 LABEL_STORAGE = ("full", "compact", "none")
+# Arguments with whose defaults this package keeps the draws, without and with checkpoints.
+DEFAULT_FORM = {"trace": None, "return_inferencedata": True}
+DEFAULT_FORM_WITH_CHECKPOINTS = DEFAULT_FORM | {"nuts_sampler_kwargs": None}
 # Arguments of ``pm.sample`` that have no meaning where a client runs the chains.
 _OF_THIS_MACHINE = ("cores", "mp_ctx", "callback", "progressbar_theme")
 
@@ -70,13 +73,18 @@ def _is_kept_by_pymc(partitions, label_storage, thin, client, folder, kwargs):
             raise ValueError(f"{what} is for models with a free partition; this model has none")
     reason = "a client" if client is not None else "checkpoint" if folder is not None else f"{label_storage=}, {thin=}"
     changed = client is not None or folder is not None or (label_storage, thin) != ("full", 1)
-    allowed = {"trace": None, "return_inferencedata": True}
-    allowed |= {} if client is None else dict.fromkeys(_OF_THIS_MACHINE)
-    allowed |= {} if folder is None else {"nuts_sampler_kwargs": None}
-    given = [name for name, default in allowed.items() if kwargs.get(name, default) is not default]
-    if given and changed:
-        raise ValueError(f"{given[0]} must be {allowed[given[0]]}, its default, with {reason}")
-    return bool(given) or not (partitions or changed)
+    allowed = DEFAULT_FORM if folder is None else DEFAULT_FORM_WITH_CHECKPOINTS
+    if client is not None:
+        allowed = allowed | dict.fromkeys(_OF_THIS_MACHINE)
+    other = without_defaults(kwargs, allowed)
+    if other and changed:
+        raise ValueError(f"{other[0]} must be {allowed[other[0]]}, its default, with {reason}")
+    return bool(other) or not (partitions or changed)
+
+
+def without_defaults(kwargs, defaults):
+    """Names of the arguments that are not their defaults."""
+    return [name for name, default in defaults.items() if kwargs.get(name, default) is not default]
 
 
 def _observed_names(model, wanted):
