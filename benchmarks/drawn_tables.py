@@ -110,7 +110,7 @@ def headline(rows):
 
 
 MEANING = (
-    "Three tables in four take up to a minute.  Over it are the longest, two whose runs go on to 4,400 and 8,900 "
+    "Three tables in four take up to a minute.  Over it are the longest, two with runs extended to 4,400 and 8,900 "
     "draws, and one with NUTS for its zeros."
 )
 PART = Part("drawn_tables", measure, table, headline=headline, meaning=MEANING)
