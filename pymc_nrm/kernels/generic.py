@@ -12,6 +12,7 @@ import types
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+from pymc_nrm.kernels.argument_types import told_apart
 from pymc_nrm.kernels.interrupts import call_with_late_interrupts, compile_check_signals
 from pymc_nrm.kernels.interrupts import check_signals as check_signals
 from pymc_nrm.kernels.kernel_cache import attach_cache, dispatchers
@@ -265,7 +266,7 @@ class Kernel:
         return dispatcher
 
     def __call__(self, *arguments: Any) -> Any:
-        return call_with_late_interrupts(self.dispatcher, arguments)
+        return call_with_late_interrupts(self.dispatcher, told_apart(arguments))
 
     def __reduce__(self):
         return self.__qualname__
@@ -335,4 +336,4 @@ def precompile(compiled: Kernel, *arguments: Any) -> None:
     1
     """
     dispatcher = compiled.dispatcher
-    dispatcher.compile(tuple(dispatcher.typeof_pyval(argument) for argument in arguments))
+    dispatcher.compile(tuple(dispatcher.typeof_pyval(argument) for argument in told_apart(arguments)))

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import pymc_nrm
-from pymc_nrm.kernels.generic import generic, kernel
+from pymc_nrm.kernels.generic import generic, kernel, precompile
 from pymc_nrm.kernels.kernel_cache import class_fingerprint, function_fingerprint
 
 
@@ -80,6 +80,11 @@ def area_and_perimeter(shape):
 
 
 @kernel
+def total_of_two(shapes):
+    return area(shapes[0]) + area(shapes[1])
+
+
+@kernel
 def count_corners(shape):
     return corners(shape)
 
@@ -99,6 +104,30 @@ def test_dispatch_is_the_same_in_python_and_in_kernels(shape, value):
     assert area(shape) == pytest.approx(value)
     assert twice_the_area(shape) == pytest.approx(2 * value)
     assert area_and_perimeter(shape) == pytest.approx((value, -3.0))
+
+
+def triangle(factor):
+    """A class of the same name and fields for each factor, as a cell of a notebook that is edited and run defines."""
+
+    class Triangle(NamedTuple):
+        width: float
+        height: float
+
+        def area(self):
+            return factor * self.width * self.height
+
+    return Triangle
+
+
+def test_classes_of_one_name_run_their_own_code():
+    """Numba alone takes a class for an earlier one of the same name and fields."""
+    half, whole = triangle(0.5)(2.0, 3.0), triangle(1.0)(2.0, 3.0)
+    assert twice_the_area(half) == 6.0
+    assert twice_the_area(whole) == 12.0
+    assert twice_the_area(half) == 6.0
+    precompile(total_of_two, (whole, half))
+    assert total_of_two((whole, half)) == 9.0
+    assert type(whole).__name__ == "Triangle"
 
 
 def test_what_a_class_has_cannot_be_registered_again():
