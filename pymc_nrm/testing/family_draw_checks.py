@@ -6,7 +6,7 @@ import numpy as np
 from scipy.special import expit
 
 from pymc_nrm.families.base import Centred, complete, prepare_alike
-from pymc_nrm.families.components import component_cdf, component_mean
+from pymc_nrm.families.components import component_cdf, component_mean, component_panel
 from pymc_nrm.families.conjugate import (
     log_density,
     named_parameters,
@@ -110,14 +110,16 @@ def _check_component_densities(case, draws, items_fit):
     n, n_rows = len(draws.items), draws.n_draws // LANES * LANES
     rows = np.ascontiguousarray(restore_parameters(case.local, case.data, draws.rows[:n_rows]))
     log_p = case.run(kernels.panel_log_densities)(case.local, rows, points, n)
+    predictive = case.run(kernels.fresh_predictives)(case.local, draws.statistics, case.data, case.n)[:n]
+    is_default = component_panel.dispatch(case.owner) is component_panel.dispatch(object)
+    of_density = "log_density" if is_default else "write_component, add_component_densities"
+    blamed = f"{of_density} or restore_parameters" if items_fit else "draw_parameters"
+    what = "the density of an item under drawn parameters divided by its predictive density, less 1,"
+    assert_zero(blamed, case.owner, what, np.expm1(log_p - predictive))
     if not lacking(case.owner, [log_density]):
         values = case.run(kernels.row_log_densities)(case.local, rows[:LANES], points, n)
         what = "given drawn parameters it is"
         assert_close("log_density", case.owner, what, values, log_p[:LANES], 1e-9, 1e-9)
-    predictive = case.run(kernels.fresh_predictives)(case.local, draws.statistics, case.data, case.n)[:n]
-    blamed = "write_component, add_component_densities or restore_parameters" if items_fit else "draw_parameters"
-    what = "the density of an item under drawn parameters divided by its predictive density, less 1,"
-    assert_zero(blamed, case.owner, what, np.expm1(log_p - predictive))
 
 
 def _check_frequencies(case, draws):

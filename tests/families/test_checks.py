@@ -200,15 +200,10 @@ def of_larger_scatter(value, family, scatter, n, rng):
     return right(trees.draw_whitening, nrm.IndependentNormalDiffusion)(family, 1.2 * scatter + 1.0, n, rng)
 
 
-def add_more(value, family, scatter, row, weight):
-    right(trees.add_square, nrm.IndependentNormalDiffusion)(family, scatter, row, 0.01 * weight)
-
-
 WRONG_TREES = [
-    (trees.symbolic_log_likelihood, lambda value, *_: value + 1e-3, "symbolic_log_likelihood or scatter_log_likeli"),
+    (trees.symbolic_log_likelihood, lambda value, *_: value + 1e-3, "symbolic_log_likelihood, add_square or"),
     (trees.symbolic_log_likelihood, of_constant_alpha, "symbolic_log_likelihood of Wrong .* derivative by alpha"),
-    (trees.add_square, add_more, "add_square or scatter_log_likelihood of Wrong is wrong: the log predictive"),
-    (trees.scatter_log_likelihood, lambda value, f, s, g, n: value + 0.1 * n, "symbolic_log_likelihood or scatter"),
+    (trees.scatter_log_likelihood, lambda value, f, s, g, n: value + 0.1 * n, "symbolic_log_likelihood, add_square or"),
     (trees.draw_whitening, spoil_inverse, "draw_whitening of Wrong is wrong: the product of the matrix"),
     (trees.draw_whitening, of_larger_scatter, "draw_whitening or scatter_log_likelihood of Wrong is wrong"),
 ]
@@ -219,6 +214,23 @@ WRONG_TREES = [
 def test_a_wrong_function_of_a_tree_family_is_named(generic, change, message):
     with pytest.raises(CheckError, match=message):
         check_tree_family(spoilt(TREES["independent"], {generic: change}), TREE_DATA, compiled=False)
+
+
+@pytest.mark.slow
+def test_wrong_squares_of_a_tree_family_are_noticed():
+    def add_more(family, scatter, row, weight):
+        trees.add_square(
+            nrm.IndependentNormalDiffusion(family.mu, family.tau, family.alpha, family.beta),
+            scatter,
+            row,
+            1.01 * weight,
+        )
+
+    family = spoilt(TREES["independent"], {})
+    # The graph of the likelihood calls it compiled.
+    trees.add_square.register(type(family))(add_more)
+    with pytest.raises(CheckError, match="add_square or scatter_log_likelihood of Wrong is wrong: the log"):
+        check_tree_family(family, TREE_DATA, compiled=False)
 
 
 @pytest.mark.quick("independent-False")
