@@ -255,7 +255,7 @@ test_held_out_density_refuses = refused(
 
 @pytest.mark.slow
 def test_results_are_in_the_original_columns():
-    estimator = nrm.MixtureEstimator(n_components=2, draws=200, tune=200, chains=2, cores=1, random_state=1)
+    estimator = nrm.MixtureEstimator(n_directions=2, draws=200, tune=200, chains=2, cores=1, random_state=1)
     labels = estimator.fit_predict(TABLE)
     np.testing.assert_array_equal(labels, np.repeat([0, 1], 20))
     idata, model = estimator.idata_, estimator.model_

@@ -46,6 +46,8 @@ def add_statistics(groups, statistics, record):
     """Put the statistics of :func:`split_statistics` into the groups of a result, in place."""
     for prefix, rows in record.groups.items() if statistics is not None else ():
         stats = groups.get(f"{prefix}sample_stats", xr.Dataset())
-        draws = statistics.isel(draw=rows)
+        # PyMC gives a statistic of NUTS the name of one of splits and merges.
+        draws = statistics.isel(draw=rows).drop_vars([name for name in statistics.data_vars if name in stats])
         coords = {dim: np.arange(draws.sizes[dim]) for dim in ("chain", "draw")} | dict(stats.coords)
-        groups[f"{prefix}sample_stats"] = stats.assign(draws.assign_coords(coords).variables)
+        merged = stats.assign(draws.assign_coords(coords).variables)
+        groups[f"{prefix}sample_stats"] = merged[sorted(merged.data_vars)]
