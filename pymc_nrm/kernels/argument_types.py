@@ -1,7 +1,7 @@
 """Arguments whose types numba can tell apart: it knows a named tuple by the names of its class and fields alone.
 
-Without this, a class that is defined again, as when a cell of a notebook is edited and run, would run the machine code of
-the first one.
+Without this, a class that is defined again, as when a cell of a notebook is edited and run, would run the machine code
+of the first one.
 """
 
 # The class that numba knows by a name and fields, and for each class the one whose instances it is given.

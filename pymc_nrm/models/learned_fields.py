@@ -92,14 +92,15 @@ def _without_length_checks(graph, variables):
     return node.clone_with_new_inputs(inputs, strict=False).outputs[graph.index]
 
 
-def is_known_from_shapes(condition):
-    """Whether a condition depends on nothing but shapes and constants."""
+def is_known_from_shapes(condition, lengths=()):
+    """Whether a condition depends on nothing but shapes, constants and variables that are ``lengths`` of dimensions."""
 
     def inputs(variable):
         is_length = variable.owner is None or type(variable.owner.op) in (Shape, Shape_i)
         return [] if is_length else variable.owner.inputs
 
-    return all(one.owner is not None or isinstance(one, Constant) for one in walk([condition], inputs))
+    found = walk([condition], inputs)
+    return all(one.owner is not None or isinstance(one, Constant) or one in lengths for one in found)
 
 
 def _read_places(template, graph, places, found):

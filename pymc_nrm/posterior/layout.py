@@ -155,7 +155,8 @@ class NewCovariates:
         family = family_of(rv)
         specs = family.hyperparameters.items()
         fields = [field for field, spec in specs if spec.core[:1] == ("n",) and len(spec.core) > 1]
-        self._graphs = {field: _as_written(getattr(family, field)) for field in fields}
+        lengths = set(model.dim_lengths.values())
+        self._graphs = {field: _as_written(getattr(family, field), lengths) for field in fields}
         found = [one for graph in self._graphs.values() for one in ancestors([graph], blockers=model.basic_RVs)]
         self._sources = {one.name: one for one in found if is_mixture(one) or _is_data(one)}
         self.sources = list(self._sources)
@@ -217,12 +218,13 @@ def _with_one_row_each(graphs, rows):
     return clone_replace(graphs, picked, rebuild_strict=False)
 
 
-def _as_written(graph):
+def _as_written(graph, lengths):
     """The graph of a hyperparameter without the checks of its shape, which is that of the old items; checks of values
-    by the user hold for new items as well.
+    by the user hold for new items as well.  ``lengths`` are variables of the lengths of dimensions.
     """
     while computed_by(graph, Alloc) or (
-        computed_by(graph, CheckAndRaise) and all(map(is_known_from_shapes, graph.owner.inputs[1:]))
+        computed_by(graph, CheckAndRaise)
+        and all(is_known_from_shapes(condition, lengths) for condition in graph.owner.inputs[1:])
     ):
         graph = graph.owner.inputs[0]
     return graph

@@ -123,8 +123,8 @@ def _check_symbolic(family, paths, X, value):
     owner, words = type(family), f"in a tree with {len(np.unique(paths[:, -1]))} leaves"
     if not np.isclose(found, value, rtol=1e-9, atol=1e-8):
         raise CheckError(
-            f"symbolic_log_likelihood, add_square or scatter_log_likelihood of {owner.__name__} is wrong: the log density "
-            f"of the data {words} is {found} by the first and {value} by the others"
+            f"symbolic_log_likelihood, add_square or scatter_log_likelihood of {owner.__name__} is wrong: the log "
+            f"density of the data {words} is {found} by the first and {value} by the others"
         )
     for k, (name, unit) in enumerate(zip(family._fields, np.eye(len(family)), strict=True)):
         numeric = slope(lambda step, unit=unit: function(step * unit)[0], 1e-5)

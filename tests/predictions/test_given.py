@@ -104,10 +104,11 @@ def test_constant_covariates_are_not_known_for_new_items():
         nrm.log_predictive_density(idata, joint_model(), {"y": Y_NEW})
 
 
-def test_checks_of_covariates_hold_for_new_items():
+@pytest.mark.parametrize("size", [{"n": 5}, {"dims": "item"}], ids=["n", "dims"])
+def test_checks_of_covariates_hold_for_new_items(size):
     """Those of values, but not those of the number of the old items."""
-    with pm.Model() as model:
-        z = nrm.Partition("z", MEASURE, n=5)
+    with pm.Model(coords={"item": list("abcde")}) as model:
+        z = nrm.Partition("z", MEASURE, **size)
         w = pm.Data("w", W)
         X = CheckAndRaise(ValueError, "w must be below 9")(design(w), pt.all(w < 9))
         X = CheckAndRaise(ValueError, "five rows are needed")(X, pt.eq(X.shape[0], 5))
