@@ -1,7 +1,7 @@
-"""Laws of items given the parameters of their component, for draws of the random measure and conditional samplers.
+"""Densities of items given the parameters of their component, for draws of the random measure and conditional samplers.
 
 A *panel* holds many components side by side, so that an item is weighed under all of them at once.  Elsewhere only the
-type of a family is used: shapes are those of the parameters.
+type of a family is used: its parameters have the shapes.
 """
 
 import math

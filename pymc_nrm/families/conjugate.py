@@ -13,7 +13,7 @@ from pymc_nrm.kernels.special import draw_log_gamma
 def parameter_shapes(family):
     """Names and shapes of the parameters of one cluster, in the order in which :func:`draw_parameters` writes them.
 
-    Lengths of the axes that a family declares are those of hyperparameters of full shape.
+    A family declares axes, whose lengths are read from hyperparameters of full shape.
     """
     sizes = {}
     for name, value in family._asdict().items():

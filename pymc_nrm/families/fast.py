@@ -56,8 +56,8 @@ def log_predictive_without(family, statistics, cache, data, item):
 def log_marginals_with_gradient(family, statistics, gradient):
     """Sum of the log marginals of clusters, (n_clusters, statistics_size), whose derivatives are added to a row.
 
-    The row has the entries of all fields in their order, those of a symmetric matrix as if each were free.  NUTS then
-    needs a single kernel for the log-likelihood of observed data and its gradient.
+    The row has the entries of all fields in their order; entries of a symmetric matrix count as if each were free.
+    NUTS then needs a single kernel for the log-likelihood of observed data and its gradient.
     """
     raise NotImplementedError
 
@@ -96,7 +96,7 @@ def add_log_predictives(family, rows, lanes, data, item, width, values):
 
 @kernel
 def add_row(row, width, values):
-    """Add the first ``width`` entries of a row, a multiple of LANES, to those of the values."""
+    """Add the first ``width`` entries of a row, a multiple of LANES, to the values."""
     for k in range(width // LANES * LANES):
         values[k] += row[k]
 

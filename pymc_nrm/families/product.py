@@ -65,7 +65,7 @@ class NoRows(NamedTuple):
 class Product(NamedTuple):
     """Two families as one, for samplers of a partition with several mixtures.
 
-    A row of statistics, cache or parameters is that of the first family followed by that of the second.  Nested
+    A row of statistics, cache or parameters joins the row of the first family and the row of the second.  Nested
     products hold more than two families.  The symbolic log-likelihood and draws of data use each family by itself.
     """
 
@@ -128,7 +128,7 @@ class Product(NamedTuple):
         gaps.draw_missing(self.first, cache[:split], data.first, item, rng)
         gaps.draw_missing(self.second, cache[split:], data.second, item, rng)
 
-    # The panel of the second family stands below that of the first, and its lanes are further sets.
+    # The panel of the second family stands below the panel of the first, and its lanes are further sets.
     def panel_shape(self):
         first, second = fast.panel_shape(self.first), fast.panel_shape(self.second)
         if first[0] == 0 or second[0] == 0:

@@ -47,7 +47,7 @@ class NormalRegression(NamedTuple):
     mu : float, tensor or random variable, scalar or shape (p,)
         Prior mean of the coefficients, in units of the response per unit of the covariate.
     Lambda : positive definite tensor or random variable, shape (p, p)
-        Prior precision of the coefficients, relative to that of the noise: ``W' W`` of as many items as it is worth.
+        Prior precision of the coefficients, relative to the noise: ``W' W`` of as many items as the prior is worth.
     alpha : positive float, tensor or random variable
         Shape of the prior of the variance, at most 1e8.
     beta : positive float, tensor or random variable

@@ -126,9 +126,9 @@ class NormalWishart(NamedTuple):
             W ~ Wishart(d + 2, I) / (d + 2)          nu - d - 1 = excess ~ LogNormal(1.5, 1)
             Psi / (nu - d - 1) = share L W L'        mu = m
 
-        Clusters are expected to have the covariance ``share L W L'``: a share of that of the data, of another shape.
-        W is made of its Bartlett factor, the variables ``squared_pivot`` and ``below_pivot``.  The prior moves with the
-        data: if they become ``A x + b``, the distributions of partitions and of predictions are unchanged.
+        Clusters have the prior mean covariance ``share L W L'``: a share of the covariance of the data, of another
+        shape.  W is made of its Bartlett factor, the variables ``squared_pivot`` and ``below_pivot``.  The prior moves
+        with the data: if they become ``A x + b``, the distributions of partitions and of predictions are unchanged.
 
         Examples
         --------

@@ -59,7 +59,7 @@ class PrincipalNormalWishart(NamedTuple):
 
     The scores ``t[i] = directions' ((x[i] - center) / scale)`` are independent in two parts.  The first k follow a
     :class:`NormalWishart` with ``mu = location``; the others are ``N(0, noise)`` in every cluster.  The density of x is
-    that of the scores divided by the product of the scales.
+    the density of the scores divided by the product of the scales.
 
     Parameters
     ----------
@@ -76,7 +76,7 @@ class PrincipalNormalWishart(NamedTuple):
 
     Notes
     -----
-    A cluster has the mean ``center + A m`` and the covariance ``A S A' + B diag(noise) B'``, where m and S are those of
+    A cluster has the mean ``center + A m`` and the covariance ``A S A' + B diag(noise) B'``, where m and S belong to
     its first k scores, and A and B are the first k and the other columns of ``diag(scale) directions``.  With a common
     spherical noise this is the model of Bouveyron & Brunet (2012), "Simultaneous model-based clustering and
     visualization in the Fisher discriminative subspace", for directions that are given.
@@ -96,7 +96,7 @@ class PrincipalNormalWishart(NamedTuple):
     def learned(cls, name: str, X: Any, n_components: int) -> "PrincipalNormalWishart":
         """Directions of the data, and hyperparameters learned with the partition.
 
-        Directions are those of :func:`principal_directions`, which are data like the centre of any learned prior.  The
+        Directions come from :func:`principal_directions` and count as data, like the centre of any learned prior.  The
         first k scores have the hyperpriors of :meth:`NormalWishart.learned`, the others ``variance / (variance in the
         data) = noise ~ LogNormal(0, 1)``.  Other units and origins of the columns leave the
         distributions of partitions and of predictions unchanged.
@@ -145,8 +145,8 @@ class PrincipalNormalWishart(NamedTuple):
         base.check_resolution(leading(self), Centred(data.values, np.zeros(len(self.location)), data.grid), title)
         check_ratio(Centred(data.rest, np.zeros(len(self.noise))), np.sqrt(self.noise), "noise", title)
 
-    # A row of statistics: that of the leading scores, sums of squares of the others (q), and the sum of the logarithms
-    # of the scales.
+    # A row of statistics: the row of the leading scores, sums of squares of the others (q), and the sum of the
+    # logarithms of the scales.
     def statistics_size(self):
         return base.statistics_size(leading(self)) + self.noise.shape[0] + 1
 
@@ -208,7 +208,7 @@ class PrincipalNormalWishart(NamedTuple):
         conjugate.draw_parameters(leading(self), statistics, rng, scores)
         write_columns(self, scores, parameters)
 
-    # Densities of parameters are those of the mean and covariance of the leading scores.
+    # Densities of parameters are with respect to the mean and covariance of the leading scores.
     def log_parameter_density(self, statistics, parameters):
         scores = new_scores(self)
         write_scores(self, parameters, scores)

@@ -50,7 +50,7 @@ def hurdle_cdf(probability, below, x):
 
 
 def hurdle_log_affinities(probability, pairs):
-    """Log affinities given probabilities (K, d), and for each feature those of what is positive, shape (K, K)."""
+    """Log affinities given probabilities (K, d) and, for each feature, log affinities (K, K) of its positive values."""
     total = np.zeros((len(probability), len(probability)))
     for p, log_affinity in zip(probability.T, pairs, strict=True):
         root, root_of_zero = np.sqrt(p), np.sqrt(1.0 - p)

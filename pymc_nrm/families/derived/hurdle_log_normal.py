@@ -112,9 +112,9 @@ class HurdleLogNormal(NamedTuple):
     def learned(cls, name: str, X: Any) -> "HurdleLogNormal":
         """Hyperparameters learned with the partition.
 
-        Those of zeros are learned as by :meth:`BernoulliBeta.learned`, those of the logarithms of positive values as by
-        :meth:`NormalGamma.learned`.
-        Other units of the features leave the distributions of partitions and of predictions unchanged.
+        Zeros have the hyperpriors of :meth:`BernoulliBeta.learned`, logarithms of positive values the hyperpriors of
+        :meth:`NormalGamma.learned`.  Other units of the features leave the distributions of partitions and of
+        predictions unchanged.
 
         Examples
         --------

@@ -98,7 +98,7 @@ class HurdlePoisson(NamedTuple):
     def learned(cls, name: str, X: Any) -> "HurdlePoisson":
         """Hyperparameters learned with the partition.
 
-        Those of zeros are learned as by :meth:`BernoulliBeta.learned`, those of positive counts less one as by
+        Zeros have the hyperpriors of :meth:`BernoulliBeta.learned`, positive counts less one the hyperpriors of
         :meth:`PoissonGamma.learned`.
 
         Examples

@@ -21,7 +21,7 @@ def sum_of_values(family, statistics, j):
 
 
 class LogColumns(MappedFamily):
-    """Methods of families with the field ``log_columns``: 1 for columns of which the logarithm is taken."""
+    """Methods of families with the field ``log_columns``: 1 for columns whose logarithm is modelled."""
 
     def prepare_data(self, X):
         log_columns = known_value(self.log_columns)
@@ -97,7 +97,7 @@ def on_log_scale(family_class, X, log_columns):
     if bad.any():
         row, column = np.argwhere(bad)[0].tolist()
         raise ValueError(
-            f"data of {family_class.__name__} must be above 0 in columns of which the logarithm is taken; got "
+            f"data of {family_class.__name__} must be above 0 in columns whose logarithm is modelled; got "
             f"{values[row, column]} in row {row}, column {column}"
         )
     return np.where(is_log, np.log(np.where(is_log, values, 1.0)), values)

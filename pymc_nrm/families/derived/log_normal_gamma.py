@@ -31,7 +31,7 @@ class LogNormalGamma(NamedTuple):
     """Real and positive features, each with its own mean and variance in every cluster, on the scale of logarithms.
 
     With ``y[i, j] = log x[i, j]`` where ``log_columns[j]`` is 1 and ``y[i, j] = x[i, j]`` elsewhere, y follows a
-    :class:`NormalGamma`.  Densities, predictions and quantiles are those of x, in its units.  Missing values (NaN) are
+    :class:`NormalGamma`.  Densities, predictions and quantiles refer to x, in its units.  Missing values (NaN) are
     left out of the likelihood.
 
     Parameters
@@ -48,7 +48,7 @@ class LogNormalGamma(NamedTuple):
     Raises
     ------
     ValueError
-        If a value is not above 0 in a column of which the logarithm is taken.
+        If a value is not above 0 in a column whose logarithm is modelled.
 
     Notes
     -----

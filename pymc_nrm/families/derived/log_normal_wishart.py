@@ -33,8 +33,8 @@ class LogNormalWishart(NamedTuple):
     """Real and positive features; each cluster has its own mean and full covariance, on the scale of logarithms.
 
     With ``y[i, j] = log x[i, j]`` where ``log_columns[j]`` is 1 and ``y[i, j] = x[i, j]`` elsewhere, y follows a
-    :class:`NormalWishart`.  Densities, predictions and quantiles are those of x, in its units.  Missing values (NaN)
-    are drawn as those of :class:`NormalWishart` are.
+    :class:`NormalWishart`.  Densities, predictions and quantiles refer to x, in its units.  Missing values (NaN)
+    are drawn as in :class:`NormalWishart`.
 
     Parameters
     ----------
@@ -52,7 +52,7 @@ class LogNormalWishart(NamedTuple):
     Raises
     ------
     ValueError
-        If a value is not above 0 in a column of which the logarithm is taken.
+        If a value is not above 0 in a column whose logarithm is modelled.
 
     Notes
     -----

@@ -57,14 +57,14 @@ class SphericalPrincipalNormalWishart(NamedTuple):
     directions : array_like, shape (d, k)
         Orthonormal columns, k < d.
     location, kappa, Psi, nu
-        Hyperparameters of the distribution of the scores, as those of :class:`NormalWishart`; shapes (k,), (), (k, k)
+        Hyperparameters of the distribution of the scores, as in :class:`NormalWishart`; shapes (k,), (), (k, k)
         and ().
     noise : tensor or random variable, shape (1,)
         Variance along every other direction.
 
     Notes
     -----
-    With r the length of ``y - directions t``, the log density of a row is that of its scores, minus
+    With r the length of ``y - directions t``, the log density of a row is the log density of its scores, minus
     ``(d - k)/2 log(2 pi noise) + r^2 / (2 noise)`` and the sum of the logarithms of the scales.  A cluster has the mean
     ``center + A m`` and the covariance ``A S A' + noise (diag(scale)^2 - A A')`` with ``A = diag(scale) directions``,
     where m and S are the mean and the covariance of its scores.  This is the mixture of probabilistic principal

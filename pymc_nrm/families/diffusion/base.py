@@ -194,9 +194,9 @@ def whitened_tree(rng, paths, family, data):
 
 @kernel
 def draw_node_means(family, paths, data, rng):
-    """Draw the means of all nodes given the tree and the data, the covariance S of items with them. ``means[l, k]`` is
-    that of node k of level l, in the units of the data; ``root`` is R with ``R R' = S``. Shapes: ``paths`` (n, depth);
-    returns ``means`` (depth + 1, n, d).
+    """Draw the means of all nodes given the tree and the data, the covariance S of items with them. ``means[l, k]``
+    belongs to node k of level l, in the units of the data; ``root`` is R with ``R R' = S``. Shapes: ``paths`` (n,
+    depth); returns ``means`` (depth + 1, n, d).
     """
     tree, values, root = whitened_tree(rng, paths, family, data)
     means, work = _draw_whitened_means(tree, rng), np.empty(values.shape[1])
@@ -214,8 +214,8 @@ def draw_given_data(family, paths, data, rng):
     """Draw data of items given a tree and the data of the first ones: replications of these, and data of further items.
 
     The covariance S of items and the means of nodes are drawn given the data, the mean of a node without any of the
-    first items given that of its parent. They are in the units of the data. Shapes: ``paths`` (n + m, depth); returns
-    (n + m, d).
+    first items given the mean of its parent. They are in the units of the data. Shapes: ``paths`` (n + m, depth);
+    returns (n + m, d).
     """
     n, d = data.values.shape
     n_all, depth = paths.shape

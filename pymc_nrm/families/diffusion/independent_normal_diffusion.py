@@ -37,8 +37,8 @@ class IndependentNormalDiffusion(NamedTuple):
     mu : float, tensor or random variable, scalar or shape (d,)
         Prior mean of the root, in the units of the data.
     tau : positive float, tensor or random variable, scalar or shape (depth + 1,)
-        How far the mean of a node is from that of its parent, level by level and that of the root from mu first: as a
-        multiple of the variance of items about their leaf.  A scalar holds for all levels.
+        Variance of the mean of a node about the mean of its parent, level by level, beginning with the root
+        about mu: a multiple of the variance of items about their leaf.  A scalar holds for all levels.
     alpha : positive float, tensor or random variable, scalar or shape (d,)
         Shape of the prior of the precision, at most 1e8.
     beta : positive float, tensor or random variable, scalar or shape (d,)
@@ -69,7 +69,7 @@ class IndependentNormalDiffusion(NamedTuple):
         ``mu`` is the mean of each feature, and ``alpha = 2`` leaves the variance of items about their leaf a finite
         mean but no finite variance.  This mean is the share ``1 / (1 + total)`` of the variance of the feature, where
         ``total = 24`` is the sum of tau over the levels below the root.  tau falls by half from level to level, since
-        nodes near the root are few and far apart; that of the root is ``total`` too.
+        nodes near the root are few and far apart; for the root it is ``total`` too.
 
         Examples
         --------
@@ -92,9 +92,9 @@ class IndependentNormalDiffusion(NamedTuple):
             spread_j ~ LogNormal(0, 1/2)                          alpha - 1 = excess ~ LogNormal(1, 1)
             beta_j / (alpha - 1) = spread_j v_j / (1 + sum of the steps)
 
-        where the defaults of the steps are those of :meth:`from_data`.  The variance of the data is expected to be that
-        of items about their leaf and all steps together.  The prior moves with the data: other
-        units or origins of the features leave the laws of trees and of predictions unchanged.
+        where the defaults of the steps are as in :meth:`from_data`.  Items about their leaf and all steps
+        together have the prior mean variance ``spread_j v_j``.  The prior moves with the data:
+        other units or origins of the features leave the distributions of trees and of predictions unchanged.
 
         Examples
         --------

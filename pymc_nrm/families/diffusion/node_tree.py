@@ -11,9 +11,9 @@ class NodeTree(NamedTuple):
     """Nodes by level and slot, with whitened data (S = I) or in the units of the data.
 
     The items below a node z say about its mean what one observation of value ``totals / precisions`` with precision
-    ``precisions`` would: ``precisions`` is the sum of q and ``totals`` that of ``q b`` over the messages (b, q) of its
-    children.  The node itself tells its parent b with precision ``q = p / (1 + tau p)``.  Items are a level below the
-    leaves, with q = 1 and, as if p were 1, tau = 0.
+    ``precisions`` would: ``precisions`` is the sum of q, and ``totals`` the sum of ``q b``, over the messages (b, q) of
+    its children.  The node itself tells its parent b with precision ``q = p / (1 + tau p)``.  Items are a level below
+    the leaves, with q = 1 and, as if p were 1, tau = 0.
     """
 
     # Slot of the node of each item at levels 1, ..., depth. Int64 of shape (n, depth).

@@ -39,8 +39,8 @@ class NormalDiffusion(NamedTuple):
     mu : float, tensor or random variable, scalar or shape (d,)
         Prior mean of the root, in the units of the data.
     tau : positive float, tensor or random variable, scalar or shape (depth + 1,)
-        How far the mean of a node is from that of its parent, level by level and that of the root from mu first: as a
-        multiple of the covariance of items about their leaf.  A scalar holds for all levels.
+        Covariance of the mean of a node about the mean of its parent, level by level, beginning with the root
+        about mu: a multiple of the covariance of items about their leaf.  A scalar holds for all levels.
     Psi : positive definite tensor or random variable, shape (d, d)
         Prior scatter, in squared units of the data.
     nu : float, tensor or random variable, greater than d - 1
@@ -74,7 +74,7 @@ class NormalDiffusion(NamedTuple):
         ``mu`` is the sample mean, ``nu = d + 6`` and ``Psi = (nu - d - 1) Sigma / (1 + total)``: of the sample
         covariance Sigma, items about their leaf have the share ``1 / (1 + total)``, where ``total = 24`` is the sum of
         tau over the levels below the root.  tau falls by half from level to level, since nodes near the root are few
-        and far apart; that of the root is ``total`` too.  Tree and predictions are the same in all linear coordinates.
+        and far apart; for the root it is ``total`` too.  Tree and predictions are the same in all linear coordinates.
 
         Examples
         --------
@@ -99,9 +99,9 @@ class NormalDiffusion(NamedTuple):
             W ~ Wishart(d + 2, I) / (d + 2)
             Psi / (nu - d - 1) = spread L W L' / (1 + sum of the steps)
 
-        where the defaults of the steps are those of :meth:`from_data`.  The variance of the data is expected to be that
-        of items about their leaf and all steps together.  The prior moves with the data: if they become
-        ``A x + b``, the laws of trees and of predictions are unchanged.
+        where the defaults of the steps are as in :meth:`from_data`.  Items about their leaf and all steps
+        together have the prior mean covariance ``spread L W L'``.  The prior moves with the data: if they become
+        ``A x + b``, the distributions of trees and of predictions are unchanged.
 
         Examples
         --------
@@ -165,7 +165,7 @@ class NormalDiffusion(NamedTuple):
         return total
 
     def draw_whitening(self, scatter, n, rng):
-        # With F the factor of Psi_n and A that of a draw, inverse(S) = W' W with W = A' inverse(F).
+        # With F the factor of Psi_n and A the factor of a draw, inverse(S) = W' W with W = A' inverse(F).
         factor = _factor(self.Psi, scatter)
         d = factor.shape[0]
         bartlett, whitening = np.zeros((d, d)), np.zeros((2, d, d))

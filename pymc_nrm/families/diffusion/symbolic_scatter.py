@@ -113,9 +113,9 @@ def residual_rows(mu, tau, paths, X):
     """
     # All that the items of node z say about its mean is a normal likelihood with mean b and precision p; the node says
     # about the mean of its parent the same with precision `q = p / (1 + tau_l p)` (for items p = 1, tau = 0).  With
-    # messages b_c, q_c of the children, `p = sum q_c`, `b = sum q_c b_c / p`, and their joint density is that of b
-    # times normal densities of the differences `sqrt(q_c) (b_c - b)`, with log determinant `sum log(1 / q_c) - log(1 /
-    # p)`.  The terms telescope: `log |C|` is the sum of `log(1 + tau_l p)` over nodes.
+    # messages b_c, q_c of the children, `p = sum q_c`, `b = sum q_c b_c / p`, and their joint density is the density of
+    # b times normal densities of the differences `sqrt(q_c) (b_c - b)`, with log determinant `sum log(1 / q_c) - log(1
+    # / p)`.  The terms telescope: `log |C|` is the sum of `log(1 + tau_l p)` over nodes.
     depth = paths.type.shape[1]
     if depth is None:
         raise ValueError(f"paths must have a static number of columns, one for each level; got type {paths.type}")

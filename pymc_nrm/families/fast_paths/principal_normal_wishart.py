@@ -18,7 +18,7 @@ from pymc_nrm.kernels.lanes import LANES
 
 @fast_paths(PrincipalNormalWishart)
 class FastPrincipalNormalWishart:
-    """A row of the cache, a column of a panel and a panel of components are those of the leading scores."""
+    """A row of the cache, a column of a panel and a panel of components are made of the leading scores."""
 
     def cache_size(self):
         return base.cache_size(leading(self))

@@ -74,12 +74,12 @@ def shared_text[F: Callable[..., Any]](refused: str = "") -> Callable[[F], F]:
 
 
 class Hyperpriors:
-    """Adds variables to the model at hand, whose names begin with that of the prior; ``values`` is the data matrix."""
+    """Adds variables to the current model, named after the prior; ``values`` is the data matrix."""
 
     def __init__(self, name, X):
         from pymc import modelcontext
 
-        check_name("name", name, "the prior, for example that of the Mixture")
+        check_name("name", name, "the prior, such as the Mixture's")
         self.name, self.model = name, modelcontext(None)
         self.columns = getattr(X, "columns", None)
         values = numeric_data("X", sampled(X))
@@ -93,7 +93,7 @@ class Hyperpriors:
             return prepare_data(family, self.values)
 
     def covariates(self, given):
-        """Covariates (n, p), an array or a tensor, and their present values; those of a Mixture are its data."""
+        """Covariates (n, p), an array or a tensor, and their present values; covariates of a Mixture are its data."""
         if not isinstance(given, Variable) or isinstance(given, Constant):
             given = values = numeric_data("covariates", given)
         else:

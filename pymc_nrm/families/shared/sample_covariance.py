@@ -13,10 +13,10 @@ _MOST_STEPS, _SMALL_CHANGE = 200, 1e-6
 
 
 def incomplete_moments(X):
-    """Mean (d,) and covariance (d, d) of the normal law that fits data with NaN best, by the EM algorithm.
+    """Mean (d,) and covariance (d, d) of the normal distribution that fits data with NaN best, by the EM algorithm.
 
-    Every column must vary.  The covariance is that of samples, with n - 1 in place of n.  Other units of the columns
-    leave the result as it is (Little & Rubin 2002, "Statistical analysis with missing data", section 11.2.1).
+    Every column must vary.  This is the sample covariance, with n - 1 in place of n, and is equivariant under other
+    units of the columns (Little & Rubin 2002, "Statistical analysis with missing data", section 11.2.1).
     Shapes: ``X`` (n, d).
     """
     X = X[~np.isnan(X).all(axis=1)]

@@ -1,7 +1,7 @@
 """Two components in the place of one, and back: the mixture of two parts has the moments of the whole.
 
 The whole, and random variables v whose density is known, make two parts of shares p and q = 1 - p.  Parts determine the
-whole and v.  If the parameters of the whole have density f, those of the parts have the density ``f(whole) g(v | whole)
+whole and v.  If the parameters of the whole have density f, the parameters of the parts have ``f(whole) g(v | whole)
 |d(whole, v) / d(parts)|``.  The items of a large cluster determine its moments sharply: parts with other moments would
 have no chance against the whole.
 
@@ -72,7 +72,7 @@ def independent_cells(p, q, here, later, least):
 
 @kernel
 def split_probabilities(probabilities, alpha, p, q, rng, first, second):
-    """Draw probabilities of two parts given those of the whole, level by level; levels of alpha 0 have probability 0.
+    """Draw probabilities of two parts given the whole, level by level; levels of alpha 0 have probability 0.
 
     With the shares of the parts as rows and levels as columns, they are a random table whose margins are given.
     """

@@ -1,7 +1,7 @@
 """Items with missing entries in the normal-Wishart family: the density of the observed entries, draws of the others.
 
 With the cache of a cluster, ``W' W = inverse(Psi_n)``.  Let delta be the difference of the missing entries from their
-means, ``W_m`` the columns of W that belong to them, and y the product of all other columns with those of the observed
+means, ``W_m`` the columns of W that belong to them, and y the product of all other columns with the observed
 entries.  If ``W_m = Q R`` with orthonormal columns of Q,
 
     ``|W (x - m_n)|^2 = |y|^2 - |Q'y|^2 + |R delta + Q'y|^2``.
@@ -120,7 +120,7 @@ def factor_one_gap(cache, x, gap):
 def log_predictive_of_observed(cache, x):
     """Log density of the entries of an item that are not NaN, a Student t; 0 if there are none.
 
-    The constant of the cache is that of all entries, log Gamma((nu_n + 1)/2) and log |W| among its terms.
+    The constant of the cache is for all entries; log Gamma((nu_n + 1)/2) and log |W| are among its terms.
     """
     d = x.shape[0]
     n_missing, gap = count_gaps(x)

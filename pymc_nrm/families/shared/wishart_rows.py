@@ -119,7 +119,7 @@ def factor_pairs(high_part, low_part, work):
 
 @kernel
 def cholesky_of_factored(work, d, inverse):
-    """Turn the factors of :func:`factor_ldl` of the first d rows into that of Cholesky and its inverse diagonal."""
+    """Turn the factors of :func:`factor_ldl` of the first d rows into the Cholesky factor and its inverse diagonal."""
     for i in range(d):
         for j in range(i):
             work[i, j] *= inverse[j]
@@ -263,7 +263,7 @@ def factored_log_determinant(work, weight):
 
 @kernel
 def add_rank_one(rows, d, weight):
-    """Turn the inverse factor W of A into that of ``A + weight v v'``, in place; return False if it would lose digits.
+    """Update the inverse factor W of A to ``A + weight v v'``, in place; return False if it would lose digits.
 
     W is the lower triangle, by rows, in the first entries of ``rows``; the last 2 d entries are v and memory.  With
     y = W v, the factor of I + weight y y' has the
