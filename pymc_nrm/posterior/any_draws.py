@@ -9,7 +9,7 @@ from pymc_nrm.posterior.draws import ChunkedDraws, Draws
 from pymc_nrm.posterior.slot_draws import SlotDraws
 from pymc_nrm.posterior.tree_draws import KnownTreeDraws, TreeDraws, WeightedTreeDraws
 
-# The draws of each kind of partition; a kind that is not here has those of the kind that it is made from.
+# The draws of each kind of partition; a kind that is not here has the draws of the kind that it is made from.
 _CLASSES = {
     Flat: Draws,
     Slots: SlotDraws,

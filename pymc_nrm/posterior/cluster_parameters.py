@@ -42,7 +42,7 @@ def sample_cluster_parameters(
         The parameters of the family by their names, for example ``mean`` and ``covariance``, in the units of the data,
         dims (chain, draw, cluster, ...), with NaN beyond the number of clusters of a draw.  ``size``, dims (chain,
         draw, cluster), has the numbers of items, or 0.  Items of a partition of rows in chunks are the followed rows,
-        while clusters and sizes are those of all rows.  With ``to_items``, ``item_mean`` and so on have dims (chain,
+        while clusters and sizes refer to all rows.  With ``to_items``, ``item_mean`` and so on have dims (chain,
         draw, item, ...).
 
     Raises

@@ -128,7 +128,7 @@ class ConditionalDistributions:
             _fill_distributions(draw.labels, family, data, self._prepared(self._name), self._feature, distributions)
             df, location, scale = np.moveaxis(distributions, 2, 0)
             if self._reference is not None:
-                # The density of the other features is that of all over that of this one given the others.
+                # p(other features) = p(all features) / p(this feature | other features).
                 reference = to_scale(self._family, self._feature, self._reference)
                 log_weights = log_weights - scipy.stats.t.logpdf(reference, df, location, scale)
             yield log_weights, df, location, scale
@@ -267,7 +267,7 @@ def conditional_quantiles(
     %(model)s
     given : dict of array_like
         Data of the new items, one row each, by the names of other mixtures over the partition and of the ``pm.Data``
-        on which covariates depend; with ``feature`` also those of its own mixture, in which its values are not read.
+        on which covariates depend; with ``feature`` also data of its own mixture, in which its values are not read.
     probabilities : array_like of float, shape (q,)
         Between 0 and 1.
     %(asked_mixture)s

@@ -24,7 +24,7 @@ class ShownClusters(NamedTuple):
     # Labels of the items in order of appearance (n,), and what the estimate calls these clusters.
     labels: Any
     names: Any
-    # Draws with which the estimate is compared; those of a fused estimate are fused as well.
+    # Draws with which the estimate is compared, fused as well if the estimate is.
     draws: xr.DataArray
     # Number of components that were fused, or None.
     n_components: int | None

@@ -45,11 +45,11 @@ def describe_clusters(
     %(idata)s
     %(model)s
     estimate : array_like of int, shape (n,), DataArray, or Dataset with the variable ``labels``, optional
-        By default that of :func:`~pymc_nrm.fused_estimate` with seed 0, whose clusters are components of the mixture
+        By default from :func:`~pymc_nrm.fused_estimate` with seed 0, whose clusters are components of the mixture
         that are joined where they overlap.  :func:`~pymc_nrm.plots.plot_clusters` shows the same clusters if it is
         given the model, with the same labels.  Where labels index parameters or are known, or a family has no affinity,
-        it is that of :func:`~pymc_nrm.point_estimate`, and the title says so.  Of a nested partition, it is that of
-        :func:`~pymc_nrm.nested_point_estimate`, or of the components if there are weights.
+        the default is :func:`~pymc_nrm.point_estimate`, and the title says so.  For a nested partition it is
+        :func:`~pymc_nrm.nested_point_estimate`, or an estimate of the components if there are weights.
     components : bool
         Whether to describe the components of :func:`~pymc_nrm.point_estimate` with seed 0 instead; only without an
         estimate.
@@ -57,7 +57,7 @@ def describe_clusters(
         Of a nested partition, the level whose nodes are described, from 1.  By default the deepest; or, with weights,
         no level but the components of the items.
     data : DataFrame, shape (n, d), optional
-        Columns to describe in place of those of the model, with a row for each item, such as columns that the model
+        Columns to describe instead of the model's columns, with a row for each item, such as columns that the model
         leaves out.  Text, categories and columns that the model takes as categories have shares; columns of the model
         are read as it has read them, dates from the same first one.
     %(var_name)s
@@ -77,9 +77,9 @@ def describe_clusters(
         If the model is not a model, the estimate does not hold integers, ``data`` is not a DataFrame, or ``components``
         is not a bool.
     ValueError
-        If there is no such partition or level, the estimate has a different number of items, the draws are not those of
-        the model, ``data`` has other rows, ``ci_prob`` is not between 0 and 1, or there are both ``components`` and an
-        estimate.
+        If there is no such partition or level, the estimate has a different number of items, the draws do not belong
+        to the model, ``data`` has other rows, ``ci_prob`` is not between 0 and 1, or there are both ``components`` and
+        an estimate.
 
     Notes
     -----
@@ -93,25 +93,25 @@ def describe_clusters(
     compared with draws whose components are fused in the same way, ``draw_fusion`` of the estimate.
 
     *Data.* Columns are the features of all observed mixtures over the partition, with names from the coordinates of the
-    model, or the name of the mixture with a number.  Mean and standard deviation are those of the items, or of all rows
-    of the items where these have several, in units of the data in the model, of values as they were recorded where a
-    recipe has spread repeated ones.  Binary columns have the share of ones, categorical ones the shares of levels,
+    model, or the name of the mixture with a number.  Mean and standard deviation are taken over the items, or over all
+    rows of the items where these have several, in units of the data in the model, of values as they were recorded where
+    a recipe has spread repeated ones.  Binary columns have the share of ones, categorical ones the shares of levels,
     which have the names of the coordinate ``<column>_level`` or else ``level``.  Columns that are modelled on the
-    logarithmic scale have the median and the quantiles ``low`` and ``high`` of 10 % and 90 %, columns that are zero or
-    positive those of their positive values, and the share of zeros.  Missing values are left out and counted.  Of rows
-    in chunks, the followed ones are described.
+    logarithmic scale have the median and the quantiles ``low`` and ``high`` of 10 % and 90 %; columns that are zero or
+    positive have these for their positive values, and the share of zeros.  Missing values are left out and counted.  Of
+    rows in chunks, the followed ones are described.
 
     *Parameters.* Coefficients and variances of regressions, parameters of unobserved mixtures, and variables that
     labels index have posterior means and intervals, of the mean over the items of the cluster in each draw, see
-    :func:`~pymc_nrm.stats.cluster_parameters`.  Those of mixtures are drawn given up to 200 draws of the partition.
-    Their differences are divided by the standard deviation over items and draws.
+    :func:`~pymc_nrm.stats.cluster_parameters`.  Parameters of mixtures are drawn given up to 200 draws of the
+    partition.  Their differences are divided by the standard deviation over items and draws.
 
-    *What sets it apart.* Of each column, and each level of a category, the mean of the items of the cluster minus that
-    of all other items, divided by the standard deviation of the column, or of the indicator of the level, over all
-    items.  The columns with the largest differences are named, at most six, and beside the first only those of at least
-    half a standard deviation; levels whose shares differ by less than 10 % are not.  Clusters that differ in how
-    columns go together, as crabs of two species do at every size, may have small differences in each;
-    :func:`~pymc_nrm.plots.plot_clusters` shows pairs.
+    *What sets it apart.* For each column, and each level of a category, the mean over the items of the cluster minus
+    the mean over all other items, divided by the standard deviation of the column, or of the indicator of the level,
+    over all items.  The columns with the largest differences are named, at most six, and after the first only
+    differences of at least half a standard deviation; levels whose shares differ by less than 10 % are not.  Clusters
+    that differ in how columns go together, as crabs of two species do at every size, may have small differences in
+    each; :func:`~pymc_nrm.plots.plot_clusters` shows pairs.
 
     Examples
     --------

@@ -15,7 +15,7 @@ import numpy as np
 _MOST_LEVELS, _LEAST_SHARE = 3, 0.1
 # A level that is rare in a cluster says less than one that is frequent: its difference counts so much.
 _RARE = 0.8
-# A mean is average if it is nearer to that of the others than so many standard deviations.
+# A mean is average if it differs from the mean of the other items by fewer than so many standard deviations.
 _AVERAGE = 0.25
 # A share below this is said to be rare.
 _FEW = 0.2
@@ -147,7 +147,7 @@ def number_writer(spread, whole):
 
 
 def _compared(parts, labels, n_clusters):
-    """Means in each cluster, those of all other items, and differences in standard deviations. Shapes: ``parts``
+    """Means in each cluster, means of all other items, and differences in standard deviations. Shapes: ``parts``
     (m, n); returns three of (m, n_clusters).
     """
     counts = np.bincount(labels, minlength=n_clusters)
@@ -177,7 +177,7 @@ def _percent(share):
 
 
 def _mean_and_sd(mean, sd, write):
-    """The text of a cluster, with more digits if those of a column over orders of magnitude show none of it."""
+    """The text of a cluster, with more digits if the digits of a column over orders of magnitude show zero."""
     alone = math.isnan(sd)
     own = abs(mean) if alone else sd
     if own > 0.0 and float(write(own).replace(",", "")) == 0.0:

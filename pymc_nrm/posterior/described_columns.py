@@ -14,7 +14,7 @@ from pymc_nrm.models.rvs import dims_of, family_of, mixtures_of, rows_of
 from pymc_nrm.models.values import constant_value
 from pymc_nrm.stats.draws import item_dimension
 
-# Names in tables beside those of columns of the data.
+# Names in tables, in addition to the names of columns of the data.
 _OWN_NAMES = ("cluster", "items", "together", "others", "certainty")
 
 # Kinds of the columns of families, by the names of ``describe_values.KINDS``; all others hold numbers.
@@ -41,8 +41,8 @@ class Column(NamedTuple):
 
 
 def columns_of_model(model, partition, n):
-    """Columns of the observed mixtures, of rows in chunks those that are followed; taken names begin with that of the
-    mixture.
+    """Columns of the observed mixtures, for rows in chunks with the followed rows only; taken names begin with the name
+    of the mixture.
     """
     observed, columns = find_observations(model), []
     for mixture in mixtures_of(model, partition):

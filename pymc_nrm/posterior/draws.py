@@ -101,7 +101,7 @@ class Draws:
 
     @classmethod
     def with_new_data(cls, idata, model, rv):
-        """Draws for a model with the data of new items in place of those of the old ones."""
+        """Draws for a model in which the data of new items have replaced the old data."""
         raise ValueError(
             f"var_name must name a Partition with max_clusters; {rv.name!r} has none: give the data of new items "
             "to cluster_probabilities, or new_items to sample_posterior_predictive"
@@ -246,7 +246,7 @@ class Draws:
             coords={**items.coords, "cluster": names},
         )
 
-    # Whether draws are those of the model
+    # Whether draws belong to the model
 
     def _check_values(self):
         if self.is_observed:
@@ -308,7 +308,7 @@ def _check_same_data(name, here, there):
 class ChunkedDraws(Draws):
     """An iterable of draws, whose value is the sizes of clusters (n_clusters,) and, for each mixture, their statistics.
 
-    The labels of a draw are those of the followed rows, which name its clusters.
+    A draw has the labels of the followed rows, which name its clusters.
     """
 
     def __init__(self, idata, model, rv):
@@ -409,7 +409,7 @@ def _draw_rows(rng, family, statistics, rows):
 
 
 def shares(places, n_places, labels, n_labels):
-    """Shares of the labels among the items of each place, shape (n_places, n_labels + 1). The last column is that of a
+    """Shares of the labels among the items of each place, shape (n_places, n_labels + 1). The last column is for a
     new cluster, to which places without items belong.
     """
     cells = contingency_table(places, labels, n_places, n_labels + 1)

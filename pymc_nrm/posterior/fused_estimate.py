@@ -83,7 +83,7 @@ def fused_estimate(
         The tree, along ``fusion``: ``fusion_first`` and ``fusion_second`` say what is fused, where numbers below the
         number of components m are components and m + t is what fusion t has made, as in SciPy; ``fusion_closeness`` is
         the mean closeness of what is joined, and never rises.  The tree ends in a single cluster; the first
-        ``n_fusions`` fusions are made, those of a closeness above ``threshold``.
+        ``n_fusions`` fusions, whose closeness is above ``threshold``, are made.
 
         ``draw_fusion``, dims (chain, draw, draw_cluster): the clusters of every draw in use, fused in the same way, at
         the same threshold; -1 beyond the number of clusters.
@@ -103,7 +103,7 @@ def fused_estimate(
     Notes
     -----
     The affinity (Bhattacharyya coefficient) of two densities is ``integral sqrt(f g)``: 1 if they are equal, 0 if they
-    do not overlap; that of several mixtures over the partition is the product of theirs.  The distance of items i and
+    do not overlap; affinities of several mixtures over the partition are multiplied.  The distance of items i and
     j is ``D[i, j] = E(1 - affinity^(3/4))``, the mean over draws of the partition; parameters of components are means
     of 20 draws given the partition, and the distance is 0 where the items share one.  The loss of a partition is
 
@@ -120,7 +120,7 @@ def fused_estimate(
     The search is restricted to unions of components of the estimate; the expectation is not, it is over all draws and
     over parameters drawn given the data.  Distances, and so the fusions, do not depend on names of labels nor on
     affine maps of Gaussian data.  Long chains of components are fused only as far as that lowers the loss.  Densities
-    and predictions stay those of the components.
+    and predictions still use the components.
 
     The computation takes O(S K^2 d^3) time for S draws with K clusters of full covariance, and memory for the
     parameters of one draw.

@@ -42,7 +42,7 @@ def label_rows(
     %(idata)s
     %(model)s
     estimate : array_like of int, DataArray, or Dataset with the variable ``labels``, shape (n_followed,), optional
-        Labels of the followed rows; by default those of :func:`~pymc_nrm.stats.point_estimate` with seed 0.
+        Labels of the followed rows; by default from :func:`~pymc_nrm.stats.point_estimate` with seed 0.
     n_draws : int
         Number of posterior draws over which probabilities are means, evenly spaced; all draws if there are fewer.
     path : path, optional
@@ -56,7 +56,7 @@ def label_rows(
     -------
     Dataset
         Dimension ``row``: ``labels``, a label of the estimate, or -1 for a cluster in which no row is followed, and
-        ``probability``, that of this cluster, between 0 and 1.
+        ``probability`` of this cluster, between 0 and 1.
 
     Raises
     ------

@@ -64,7 +64,7 @@ class MixtureLayout:
         return (item_dim,) if self.univariate else (item_dim, self.feature_dim)
 
     def coords(self, dims):
-        """Coordinates of the dimensions that have any; ``<dim>_other`` has those of ``<dim>``."""
+        """Coordinates of the dimensions that have any; ``<dim>_other`` has the coordinates of ``<dim>``."""
         known = {dim: self._coords.get(dim, self._coords.get(dim.removesuffix("_other"))) for dim in dims}
         return {dim: np.asarray(values) for dim, values in known.items() if values is not None}
 
@@ -219,7 +219,7 @@ def _with_one_row_each(graphs, rows):
 
 
 def _as_written(graph, lengths):
-    """The graph of a hyperparameter without the checks of its shape, which is that of the old items; checks of values
+    """The graph of a hyperparameter without the checks of its shape, which the old items determine; checks of values
     by the user hold for new items as well.  ``lengths`` are variables of the lengths of dimensions.
     """
     while computed_by(graph, Alloc) or (

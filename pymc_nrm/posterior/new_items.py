@@ -31,14 +31,14 @@ def cluster_probabilities(
     %(idata)s
     %(model)s
     X_new : array_like, sparse matrix, DataArray or Dataset, shape (m, d) or (m,), or dict of them by mixture
-        Data of the new items, each predicted by itself.  If several mixtures share the partition, give a dict by their
-        names, and by those of the ``pm.Data`` on which covariates depend; data of mixtures that it omits count as
-        unknown.  None for a likelihood with labels as an index, as in
-        ``slope[z]``: the data are then those that ``pm.set_data`` has put into the model, see
+        Data of the new items, each predicted by itself.  If several mixtures share the partition, give a dict with
+        their names, and the names of the ``pm.Data`` on which covariates depend, as keys; data of mixtures that it
+        omits count as unknown.  None for a likelihood with labels as an index, as in
+        ``slope[z]``: the data are then the ones that ``pm.set_data`` has put into the model, see
         :func:`~pymc_nrm.sample_new_labels`.
     estimate : array_like of int, DataArray, or Dataset with the variable ``labels``, shape (n,), optional
-        Labels of the old items; by default those of :func:`~pymc_nrm.stats.point_estimate` with seed 0, or those of the
-        partition itself if it is observed.  For a nested partition an :class:`~pymc_nrm.stats.ItemTree` with the levels
+        Labels of the old items; by default from :func:`~pymc_nrm.stats.point_estimate` with seed 0, or the partition
+        itself if it is observed.  For a nested partition an :class:`~pymc_nrm.stats.ItemTree` with the levels
         of the draws, or paths, shape (n, depth); by default the tree of
         :func:`~pymc_nrm.stats.nested_point_estimate` with seed 0.  If its paths are known, labels of components; by
         default the point estimate of these.
@@ -51,11 +51,11 @@ def cluster_probabilities(
     Dataset
         ``probability``, dims (new item, cluster), with the labels of the estimate in the coordinate ``cluster``, and
         ``new_cluster_probability``, dims (new item); together they add up to one for each item.  ``labels`` is the most
-        probable cluster of each item, -1 for a new one.  The dimension of new items is that of a DataArray or Dataset,
-        otherwise ``new_<dim of the partition's items>``.
+        probable cluster of each item, -1 for a new one.  The dimension of new items has the name that a DataArray or
+        Dataset gives it, otherwise ``new_<dim of the partition's items>``.
 
-        For a nested partition all three have the dimension ``level`` as well, after that of new items, and the labels
-        of a level are those of :meth:`ItemTree.labels <pymc_nrm.stats.ItemTree.labels>`; labels beyond the last of a
+        For a nested partition all three have the dimension ``level`` as well, after the new items.  The labels of a
+        level are numbered as in :meth:`ItemTree.labels <pymc_nrm.stats.ItemTree.labels>`; labels beyond the last of a
         level have probability zero.  ``labels`` is a path, from the root down the most probable child, or -1 for a new
         node and all below it.
 
@@ -71,8 +71,8 @@ def cluster_probabilities(
     Notes
     -----
     In a draw, the new item joins cluster k with probability r_k proportional to ``P(join k) p(x | items of k)``, with u
-    and the parameters integrated out.  The clusters of the draw are not those of the estimate.  An item that joins k
-    counts towards cluster c of the estimate in proportion to the members that k has in c,
+    and the parameters integrated out.  The clusters of the draw differ from the clusters of the estimate.  An item that
+    joins k counts towards cluster c of the estimate in proportion to the members that k has in c,
 
         ``P(c) = mean over draws of sum_k r_k |k and c| / |k|``.
 
@@ -83,7 +83,7 @@ def cluster_probabilities(
 
     In a draw of a nested partition, the new item goes to a leaf, or to new nodes below node k.  In the estimate, it
     takes the nodes of a random item of k down to the level of k, and new ones below it.  Probabilities of the children
-    of a node and that of a new child thus add up to the probability of the node.
+    of a node, including a new child, thus add up to the probability of the node.
 
     Examples
     --------
@@ -124,7 +124,7 @@ def sample_new_labels(
     ----------
     %(idata)s
     model : pymc.Model
-        The model that was sampled, with the data of the new items in place of those of the old ones.
+        The model that was sampled, in which the data of the new items have replaced the old data.
     %(partition)s
     known : list of str, optional
         Names of the observed variables whose values for the new items are known; by default all that depend on the
@@ -135,8 +135,8 @@ def sample_new_labels(
     Returns
     -------
     DataTree
-        The group ``posterior`` has the draws of the free variables of ``idata``, but the labels of the new items in
-        place of those of the old ones, and without variables that have a dimension of the items: PyMC draws these from
+        The group ``posterior`` has the draws of the free variables of ``idata``, with labels of the new items
+        instead of the old ones, and without variables that have a dimension of the items: PyMC draws these from
         their prior.  The group ``constant_data`` has the present data of the model, so that PyMC knows that the labels
         belong to them.
 
@@ -145,8 +145,8 @@ def sample_new_labels(
     TypeError
         If ``known`` is not a list of strings.
     ValueError
-        If the partition has no ``max_clusters``, a ``Mixture`` depends on it, a name is not that of data with labels as
-        an index, or data depend on a variable that has one value for each old item.
+        If the partition has no ``max_clusters``, a ``Mixture`` depends on it, a name does not belong to data with
+        labels as an index, or data depend on a variable that has one value for each old item.
 
     Notes
     -----

@@ -44,11 +44,10 @@ def sample_posterior_predictive(
     Returns
     -------
     DataTree
-        The group ``posterior_predictive`` has the replications, dims (chain, draw) and those of the mixture.  The group
-        ``predictions``, which exists only with new items, has their data, and their labels under the name of the
-        partition, with the dimension ``new_<dim of the partition's items>``, for a nested partition also with that of
-        its columns.  The group ``observed_data`` is that of
-        ``idata``, if it has one.
+        The group ``posterior_predictive`` has the replications, dims (chain, draw) and the dims of the mixture.  The
+        group ``predictions``, which exists only with new items, has their data, and their labels under the name of the
+        partition, with the dimension ``new_<dim of the partition's items>``, for a nested partition also with the
+        dimension of its columns.  The group ``observed_data`` is copied from ``idata``, if it has one.
 
     Raises
     ------
@@ -61,8 +60,8 @@ def sample_posterior_predictive(
     Labels of new items are drawn in turn from the predictive distribution of the partition with u integrated out
     (ratios of partition probabilities).  Labels below the number of clusters of the draw are its clusters.  The next
     ones are clusters that new items open and may share; their parameters come from the base measure.  Mixtures over the
-    same partition share these labels.  The same holds for nodes, tables and components of a nested partition, and means
-    of new nodes diffuse from those of their parents.
+    same partition share these labels.  The same holds for nodes, tables and components of a nested partition, and the
+    mean of a new node diffuses from the mean of its parent.
 
     Missing entries of the data are drawn as well, and are imputations given the partition and the parameters.
     ``MultinomialDirichlet`` replicates the row sums of the data; for new items, all row sums must be equal.
@@ -141,7 +140,7 @@ def _layouts(model, var_names):
 
 
 def _draw(draws, layouts, new_items, rng, progressbar):
-    """Labels of new items and, for each mixture, the data of old items followed by those of new ones."""
+    """Labels of new items and, for each mixture, the data of old items followed by the data of new ones."""
     new_labels, results = [], {}
     for draw in tracked(draws, "Drawing data", progressbar):
         value = draws.labels_with_new(draw, new_items, rng)
@@ -209,7 +208,7 @@ def compute_log_likelihood(
         ``p(x[i] | z[-i], x[-i], h) = sum_k P(join k) p(x[i] | items of cluster k but i) + P(new) p(x[i] | base)``.
 
     The density of an item given its own label, ``p(x[i] | z, x[-i])``, would be wrong: a singleton has the density of
-    the base measure there, although the rest of the data may predict it well, and the label itself was drawn given
+    the base measure there, although the other data may predict it well, and the label itself was drawn given
     x[i].  Drawing the parameters and weights of the random measure is not needed and would only add noise.
 
     For data with parameters of slots, as in ``slope[z]``, the sum is over all K slots, given the parameters theta that
@@ -229,9 +228,9 @@ def compute_log_likelihood(
     values with many ties, which arise if no hyperparameter is sampled and the draws repeat a few partitions.
 
     ``pm.compute_log_likelihood`` gives other values, not for ``arviz.loo``: one number per draw for a mixture,
-    the joint log density of all its data, which ArviZ takes for that of one observation; for parameters of slots,
+    the joint log density of all its data, which ArviZ would take for one observation; for parameters of slots,
     densities given the label that was drawn with the data of the item.  PyMC asks the model for its log-probability as
-    a sampler does, so that a model cannot tell the two apart.
+    a sampler does, so a model cannot distinguish the two.
 
     Examples
     --------
@@ -275,7 +274,7 @@ def compute_log_likelihood(
 
 
 def _partition_name(model, var_name):
-    """Name of the partition, given its own name or that of its only data."""
+    """Name of the partition, given this name or the name of its only data."""
     rv = next((rv for rv in model.basic_RVs if rv.name == var_name), None)
     if rv is None or kind_of(rv) is not None:
         return var_name

@@ -46,8 +46,8 @@ def predictive_density(
         families.  ``new_cluster_weight``, dims (chain, draw), is the probability that the item opens a new cluster,
         before its data are seen.  A nested partition has ``new_node_weight`` instead, dims (chain, draw, level): the
         probability that the node of the item at this level is new; with known paths it has ``new_cluster_weight``,
-        which is that of a new component.  For one feature, the grid is the coordinate of
-        ``point``; otherwise points have the coordinates ``x_0``, ``x_1``, ... (except for sparse grids).
+        for a new component.  For one feature, the grid is the coordinate of ``point``; otherwise points have the
+        coordinates ``x_0``, ``x_1``, ... (except for sparse grids).
 
         With ``given``, ``density`` has the dims (chain, draw, new item, point), given columns are coordinates of the
         new items, and ``log_density_of_given``, dims (chain, draw, new item), is the log
@@ -62,9 +62,9 @@ def predictive_density(
     Notes
     -----
     For each draw this is ``sum_k P(join k) p(x | items of cluster k) + P(new) p(x | base measure)``, with the
-    parameters of clusters and u integrated out.  The mean over draws is the posterior predictive density.  The spread
-    over draws is that of conditional means of the random density given the partition and the hyperparameters, which is
-    less than the posterior spread of the random density itself.
+    parameters of clusters and u integrated out.  The mean over draws is the posterior predictive density.  The draws
+    are conditional means of the random density given the partition and the hyperparameters; they spread less than the
+    random density itself does in the posterior.
 
     Given data w in other mixtures, the density of a draw is the ratio
     ``sum_k P(join k) p(w | k) p(x | w, k) / sum_k P(join k) p(w | k)``: what w says about the cluster, and covariates,
@@ -133,9 +133,9 @@ def log_predictive_density(
     %(idata)s
     %(model)s
     X_new : array_like, sparse matrix, DataArray or Dataset, shape (m, d) or (m,), or dict of them by mixture
-        Data of the new items, each predicted by itself.  If several mixtures share the partition, give a dict by their
-        names, and by those of the ``pm.Data`` on which covariates depend; data of mixtures that it omits count as
-        unknown.
+        Data of the new items, each predicted by itself.  If several mixtures share the partition, give a dict with
+        their names, and the names of the ``pm.Data`` on which covariates depend, as keys; data of mixtures that it
+        omits count as unknown.
     %(given)s
     %(new_paths)s
     %(partition)s
@@ -145,7 +145,7 @@ def log_predictive_density(
     -------
     DataArray
         In nats, dims (new item).  Densities are per unit of the data; discrete features count with probabilities.  The
-        dimension is that of a DataArray or Dataset, otherwise ``new_<dim of the partition's items>``.
+        dimension has the name that a DataArray or Dataset gives it, otherwise ``new_<dim of the partition's items>``.
 
     Raises
     ------
@@ -161,7 +161,7 @@ def log_predictive_density(
     one, and with u and the parameters integrated out; k are paths for a nested partition, components if its paths are
     known, and means of nodes are integrated out as well.  The mean is taken of densities, not of logarithms; nothing
     underflows, unlike :func:`~pymc_nrm.predictive_density` in many dimensions.  With ``given`` it is the difference of
-    two such values: that of all data of an item, and that of what is given.
+    two such values: for all data of an item, and for the given ones alone.
 
     Examples
     --------

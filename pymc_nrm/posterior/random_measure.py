@@ -76,7 +76,7 @@ def sample_random_measure(
         - ``label``: the cluster of an atom; -1 for new atoms and beyond the last one.
         - ``tail_mass``, dims (chain, draw): expected share of the mass of the omitted atoms, given those kept.
         - ``log_mass``, dims (chain, draw): log of the mass of the kept atoms before normalisation.  The Pitman-Yor
-          process has no mass of its own; the unit is then that of cluster jumps that are gamma variables of rate 1.
+          process has no mass of its own; the unit is then chosen so that cluster jumps are gamma variables of rate 1.
         - ``log_u``, dims (chain, draw): log of the auxiliary variable of the measure.
 
     Raises

@@ -132,7 +132,7 @@ def _slots_in_use(draw):
 
 
 def by_slot(table, own, max_clusters):
-    """Give a table a column for each slot: those of clusters, in their own slots, and the last one in all others."""
+    """Give a table a column for each slot: the column of a cluster in its own slot, the last column in all others."""
     whole = np.repeat(table[:, -1:], max_clusters, axis=1)
     whole[:, own] = table[:, :-1]
     return whole
@@ -140,7 +140,8 @@ def by_slot(table, own, max_clusters):
 
 def log_slot_weights(join, own, max_clusters):
     """Log probabilities of slots, given those of clusters and of a new one, which the free slots share equally. If none
-    is free, the item joins an old cluster. A cluster of probability zero, that of an item alone, leaves its slot free.
+    is free, the item joins an old cluster. A cluster of probability zero, from which its only item was removed, leaves
+    its slot free.
     Shapes: ``join`` (m, n_clusters + 1), ``own`` (n_clusters,); returns (m, max_clusters).
     """
     free = np.ones((len(join), max_clusters), dtype=bool)

@@ -86,7 +86,7 @@ def covariances_held(what):
 
 @kernel
 def draw_cluster_rows(rng, labels, family, data, n_new):
-    """Draw the parameters of every cluster given its items, and those of ``n_new`` clusters without items."""
+    """Draw the parameters of every cluster given its items, and the parameters of ``n_new`` clusters without items."""
     state = build_state(labels, family, data)
     n_clusters = state.size[0]
     empty = state.active[n_clusters]
@@ -108,7 +108,7 @@ def _draw_items(rng, family, labels, parameters, values):
 
 
 def draw_data_of_clusters(rng, layout, family, data, old_labels, labels):
-    """Data of items, or of their rows, given their clusters; those of old items have parameters drawn given the data.
+    """Data of items, or of their rows, given their clusters, whose parameters are drawn given the data of old items.
     A new item has one row.
     """
     n_new, n_new_items = int(labels.max()) - int(old_labels.max()), len(labels) - len(old_labels)

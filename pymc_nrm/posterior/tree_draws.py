@@ -199,8 +199,8 @@ class KnownTreeDraws(Draws):
     """Draws of a nested partition with known paths; its components play the part of clusters."""
 
     takes_new_paths = True
-    # Paths of new items, numbered on from those of the old ones; one row stands for any number of items; int64 of shape
-    # (m, depth).
+    # Paths of new items, numbered on from the paths of the old ones; one row stands for any number of items; int64 of
+    # shape (m, depth).
     new_paths = ()
 
     def take_new_paths(self, new_paths):
