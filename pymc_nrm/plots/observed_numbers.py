@@ -12,7 +12,7 @@ _HINT = "give X, the data to plot, shape (n,) or (n, d)"
 
 
 def observed_numbers(idata, model, var_name, draws):
-    """Columns of numbers of the items as a DataFrame: as recorded, from a model, or else those of a result."""
+    """Columns of numbers of the items as a DataFrame: from the model, as recorded, or else from the result."""
     if draws is None:
         raise ValueError(f"X must be given without draws: {_HINT}")
     dim = item_dimension(draws)

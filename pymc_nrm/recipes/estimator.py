@@ -43,7 +43,7 @@ __all__ = ["MixtureEstimator"]
 class MixtureEstimator(Parameters):
     """Clustering and density estimation with the interface of scikit-learn, which need not be installed.
 
-    ``fit`` makes the model of :func:`~pymc_nrm.recipes.mixture_model` for a DataFrame and that of
+    ``fit`` builds the model, with :func:`~pymc_nrm.recipes.mixture_model` for a DataFrame and with
     :func:`~pymc_nrm.recipes.gaussian_mixture` for any other matrix, samples it, and finds a point estimate of the
     clustering.  Model and draws are attributes, for everything that is not in this interface.
 
@@ -63,7 +63,7 @@ class MixtureEstimator(Parameters):
     jitter_ties : bool
         Whether repeated numbers are spread over the width of their rounding, see :func:`~pymc_nrm.jitter_ties`.
     draws, tune : int, optional
-        Numbers of draws of each chain, and of draws before them that are thrown away; by default those of
+        Number of draws of each chain, and of tuning draws before them, which are discarded; by default as in
         :func:`~pymc_nrm.sample`.
     chains, cores : int, optional
         As in ``pm.sample``.
@@ -93,13 +93,13 @@ class MixtureEstimator(Parameters):
     idata_ : DataTree
         Draws, as from :func:`pymc_nrm.sample`.
     estimate_ : Dataset
-        The result of :func:`~pymc_nrm.fused_estimate`, which holds the components as well, or, without
-        ``fuse`` or with known labels, that of :func:`~pymc_nrm.stats.point_estimate`.  With ``only_known``, ``labels``
+        The result of :func:`~pymc_nrm.fused_estimate`, which holds the components as well.  Without ``fuse`` or
+        with known labels, the result of :func:`~pymc_nrm.stats.point_estimate`.  With ``only_known``, ``labels``
         and ``probability``, the share of draws in which an item is in the cluster of each known label.
     labels_ : ndarray of int64, or of str if known labels are strings, shape (n,)
-        Clusters of the estimate, from 0, in order of appearance.  If labels are known, a cluster has that of most of
-        its known items, and clusters of other items have the numbers after the largest, or the names ``"other 1"``,
-        ``"other 2"`` and so on.  With ``only_known``, the most probable known label of each item.
+        Clusters of the estimate, from 0, in order of appearance.  If labels are known, a cluster has the label of
+        most of its known items; clusters without known items have the numbers after the largest, or the names
+        ``"other 1"``, ``"other 2"`` and so on.  With ``only_known``, the most probable known label of each item.
     n_clusters_ : int
     classes_ : ndarray
         What columns of ``predict_proba`` stand for: the clusters, then -1 or ``"new"``, a new one.
@@ -278,7 +278,7 @@ class MixtureEstimator(Parameters):
         Raises
         ------
         TypeError, ValueError
-            If X is not as that of ``fit``, or ``fit`` was not called.
+            If the columns of X differ from those given to ``fit``, or ``fit`` was not called.
         """
         places = self.predict_proba(X).argmax(axis=1)
         return self.classes_[places]
@@ -298,7 +298,7 @@ class MixtureEstimator(Parameters):
         Raises
         ------
         TypeError, ValueError
-            If X is not as that of ``fit``, or ``fit`` was not called.
+            If the columns of X differ from those given to ``fit``, or ``fit`` was not called.
         """
         data = self._new_data(X)
         predicted = cluster_probabilities(self._draws(), self.model_, data, self._codes, progressbar=False)
@@ -328,7 +328,8 @@ class MixtureEstimator(Parameters):
         Raises
         ------
         TypeError, ValueError
-            If X is not as that of ``fit``, the column is not numeric, or ``fit`` was not called.
+            If the columns of X differ from those given to ``fit``, the column is not numeric, or ``fit`` was not
+            called.
 
         Notes
         -----
@@ -370,7 +371,7 @@ class MixtureEstimator(Parameters):
         Raises
         ------
         TypeError, ValueError
-            If X is not as that of ``fit``, or ``fit`` was not called.
+            If the columns of X differ from those given to ``fit``, or ``fit`` was not called.
         """
         data = self._new_data(X)
         return log_predictive_density(self._draws(), self.model_, data, progressbar=False).to_numpy()
@@ -392,7 +393,7 @@ class MixtureEstimator(Parameters):
         Raises
         ------
         TypeError, ValueError
-            If X is not as that of ``fit``, or ``fit`` was not called.
+            If the columns of X differ from those given to ``fit``, or ``fit`` was not called.
         """
         return float(self.score_samples(X).mean())
 

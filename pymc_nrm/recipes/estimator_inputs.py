@@ -82,7 +82,7 @@ def named_clusters(labels, known):
 
 
 def class_estimate(labels, known):
-    """Labels and probabilities of items whose clusters are those of known labels in every draw.
+    """Labels and probabilities of items if every cluster of every draw has a known label.
 
     Shapes: ``labels`` (draws, n), ``known`` (n,), of codes.  The label of an item is its most probable one, which makes
     the expected number of wrong labels least.
@@ -102,7 +102,7 @@ def cluster_names(n_codes, names):
 
 
 def check_n_features(estimator, n_features):
-    """Check that new data have as many features as those of ``fit``."""
+    """Check that new data have as many features as the data given to ``fit``."""
     if n_features != estimator.n_features_in_:
         raise ValueError(
             f"X has {n_features} features, but {type(estimator).__name__} is expecting {estimator.n_features_in_} "
@@ -111,7 +111,7 @@ def check_n_features(estimator, n_features):
 
 
 def not_fitted(estimator):
-    """The error of a method that needs ``fit`` before it. It is that of scikit-learn if scikit-learn is installed."""
+    """The error of a method called before ``fit``, as scikit-learn raises it if scikit-learn is installed."""
     try:
         from sklearn.exceptions import NotFittedError
     except ImportError:

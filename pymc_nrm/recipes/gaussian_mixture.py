@@ -66,7 +66,7 @@ def _field(name, value):
             f"{name} of measure must be a number or a distribution such as pm.Gamma.dist(2, 1); got {value}, a "
             "variable made elsewhere. To share variables write the model yourself, with Partition and Mixture"
         )
-    # The variable is given a name: a copy leaves that of the caller as it was, for the next model.
+    # A copy gets the name, so that the caller's variable stays usable in the next model.
     return pm.modelcontext(None).register_rv(copy.deepcopy(value), name)
 
 
@@ -108,7 +108,7 @@ def gaussian_mixture(
         and costs time in proportion to d.
     n_components : int or "auto", optional
         Number k of principal directions in which clusters differ, not of clusters.  With columns divided by their
-        standard deviations, scores along the k directions of largest variance are those of full Gaussian clusters;
+        standard deviations, scores along the k directions of largest variance follow full Gaussian clusters;
         scores along the others are independent normal noise, of variances that are learned and that all clusters
         share.  This is one distribution of the columns, and predictions are in their units, so that densities of
         models with different k compare: :func:`~pymc_nrm.recipes.held_out_density` shows which k predicts best.
@@ -211,7 +211,7 @@ def held_out_density(
     """Log predictive density of held-out rows, for several numbers of components of a Gaussian mixture.
 
     Rows are dealt into folds.  Each fold is predicted by :func:`~pymc_nrm.recipes.gaussian_mixture` of all other rows,
-    whose directions are those of these rows alone.
+    which alone determine the principal directions.
 
     Parameters
     ----------

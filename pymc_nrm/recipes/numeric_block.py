@@ -62,7 +62,7 @@ def chosen_n_components(X, n_components, names):
 
 
 def _n_above_noise(X, variances):
-    """The number of leading variances of scaled columns (n, d) that are larger than those of shuffled columns (Horn
+    """Number of leading variances of scaled columns (n, d) that exceed the variances of shuffled columns (Horn
     1965, "A rationale and test for the number of factors in factor analysis").
     """
     rng, scaled = np.random.default_rng(0), (X - X.mean(axis=0)) / X.std(axis=0, ddof=1)

@@ -1,4 +1,4 @@
-"""To what the repeated values of a column were rounded: the step itself, or that of values before a logarithm."""
+"""The step to which the repeated values of a column were rounded, perhaps before a logarithm or another function."""
 
 import numpy as np
 
@@ -22,7 +22,7 @@ _HEAVY = 0.75
 
 
 def function_of_rounded(values):
-    """The name of a function such as ``np.log`` of which values are those of multiples of a step, or None.
+    """The name of a function such as ``np.log`` that maps multiples of a step to the values, or None.
 
     Shapes: ``values`` (n,), sorted, different and finite.
     """

@@ -50,7 +50,7 @@ def _add_counts(name, z, X, readings, options):
 
 
 def _add_amounts(name, z, X, readings, options):
-    """Amounts whose repeated positive values are spread as those of columns of measurements are."""
+    """Amounts; repeated positive values are spread as in columns of measurements."""
     recorded = X.to_numpy()
     positive = X.where(X > 0.0)
     if options.jitter_ties:

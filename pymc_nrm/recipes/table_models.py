@@ -227,17 +227,17 @@ def regression_model(
     df : DataFrame
         One row for each item.  The target may have missing values, which are predicted; covariates may not.
     target : hashable
-        Name of the column of numbers to predict, also that of its ``Mixture``; or, if the model has a variable or a
-        dimension of this name, as of ``"count"`` or ``"alpha"``, with the end ``_target``.
+        Name of the column of numbers to predict.  Its ``Mixture`` has the same name; if the model already has a
+        variable or a dimension of this name, such as ``"count"`` or ``"alpha"``, the name ends in ``_target``.
     kinds : mapping of {hashable : str} or DataFrame, optional
-        The kind of some columns, as in :func:`~pymc_nrm.mixture_model`; that of the target is always numeric.
+        The kind of some columns, as in :func:`~pymc_nrm.mixture_model`; the target is always numeric.
     covariance : {None, "full", "diagonal"}
         Of the numeric covariates within a cluster, as in :func:`~pymc_nrm.gaussian_mixture`.
     measure : measure or ElicitedPrior, optional
         By default ``DirichletProcess(pm.Gamma.dist(2, 1))``, see :func:`~pymc_nrm.gaussian_mixture`.
     jitter_ties : bool
         Whether items with the same value are spread over the width of its rounding, see
-        :func:`~pymc_nrm.jitter_ties`; also those of the target.
+        :func:`~pymc_nrm.jitter_ties`; this includes the target.
     strict : bool
         As in :func:`~pymc_nrm.mixture_model`.
 

@@ -3,8 +3,8 @@
 import numpy as np
 import scipy
 
-# So many items tell whether zeros are frequent; zeros are in excess if they are more than this share of the items, and
-# more than so many times those of a Poisson distribution.
+# Number of items from which zeros are judged; zeros are in excess if their share is above this one, and more than so
+# many times the share under a Poisson distribution.
 _ENOUGH_ITEMS, _LARGEST_SHARE, _EXCESS = 20, 0.25, 3.0
 
 # Poisson distributions are about as wide as one in the square root of the count.  Counts that spread more would be cut

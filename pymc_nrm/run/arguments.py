@@ -17,7 +17,7 @@ _log = logging.getLogger("pymc.nrm_watch")
 
 # Default numbers of draws and of draws of tuning; the second if a partition has more than MANY_ITEMS items.
 DRAWS, DRAWS_OF_MANY = 1000, 250
-# Default number of chains with a client, as that of pm.sample on a machine with at least four processors.
+# Default number of chains with a client, as in pm.sample on a machine with at least four processors.
 CHAINS_OF_CLIENT = 4
 
 

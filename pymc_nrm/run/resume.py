@@ -47,9 +47,9 @@ def resume(
 ) -> DataTree:
     """Resume a run of :func:`~pymc_nrm.sample` that was stopped for any reason, and return the result of the whole run.
 
-    On the same processor, draws and statistics equal those of a run that was never stopped.  Finished chains are read,
-    interrupted ones resume from their last checkpoint, and the others begin.  A finished run is only read, unless more
-    ``draws`` are asked for.
+    On the same processor, draws and statistics are the same as if the run had never been stopped.  Finished chains are
+    read, interrupted ones resume from their last checkpoint, and the others begin.  A finished run is only read, unless
+    you ask for more ``draws``.
 
     Parameters
     ----------

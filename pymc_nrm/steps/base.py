@@ -162,7 +162,7 @@ class PartitionStep(LabelStep):
     ``statistics(totals)``.
     """
 
-    # Statistics that every step reports, besides those of its moves.
+    # Statistics that every step reports, in addition to the statistics of its moves.
     common_stats = {
         "n_clusters": (np.int64, []),
         "log_joint": (np.float64, []),
@@ -306,7 +306,7 @@ class PartitionStep(LabelStep):
         return self.make_draw(self.partition.write(point, state), inputs, log_target, stats)
 
     def make_draw(self, point, inputs, log_target, stats):
-        """A draw with the statistics that every step reports, besides those of its moves."""
+        """A draw with the statistics that every step reports, in addition to the statistics of its moves."""
         log_joint = inputs.u_term + log_target
         counts = np.bincount(point[self.partition.name])
         return Draw(point, log_joint, stats | common_statistics(counts, inputs.log_u, log_joint, self._number))
@@ -340,7 +340,7 @@ class _Chain:
         self.state, _ = self._step.moves(self.state, self._table, self._family, self._data)
 
     def labels_of_all(self, rng, table, data, own):
-        """Labels of all items: those of the chain, at m places, keep theirs; the others are assigned one by one."""
+        """Labels of all items: the m items of the chain keep their labels, the others are assigned one by one."""
         labels = np.full(len(table.moment) - 1, -1)
         labels[own] = self.state.labels
         return join_in_turn(rng, table, self._family, data, self.state, labels)

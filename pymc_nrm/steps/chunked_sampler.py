@@ -80,7 +80,7 @@ class ChunkedSampler(Step):
     Parameters
     ----------
     vars : list, optional
-        The partition and all its mixtures; by default those of the model.
+        The partition and all its mixtures; by default the only ones of the model.
     n_pairs : int
         Number of split-merge proposals per draw from pairs of random rows, and again from larger sets of rows.
     n_redrawn : int
@@ -109,8 +109,10 @@ class ChunkedSampler(Step):
 
     Chains on increasing numbers of random rows find the initial clusters; the first of them starts with one cluster, or
     with the labels of all rows passed as ``initvals``.  A chain that does not tune keeps these labels unchanged, since
-    merges are rare among many rows.  Statistics of a draw, besides those of all steps:
-    ``n_splits`` and ``n_merges``, accepted ones, and ``n_moved``, rows that changed their cluster in the last move.
+    merges are rare among many rows.
+
+    Statistics of a draw, in addition to the ones that all steps report: ``n_splits`` and ``n_merges``, numbers of
+    accepted proposals, and ``n_moved``, the number of rows that changed their cluster in the last move.
 
     Examples
     --------

@@ -68,8 +68,9 @@ class SliceSampler(PartitionStep):
     labels for this draw; fewer if components have many parameters.  The choice depends on slices and u alone, so that
     nothing is lost but time.
 
-    Statistics of a draw, besides those of all steps: ``n_moved``, the number of items that changed their cluster;
-    ``n_kept``, of items that kept their labels for the reason above; ``n_jumps``, of jumps drawn in the third step.
+    Statistics of a draw, in addition to the ones that all steps report: ``n_moved``, the number of items that changed
+    their cluster; ``n_kept``, of items that kept their labels for the reason above; ``n_jumps``, of jumps drawn in the
+    third step.
 
     References
     ----------

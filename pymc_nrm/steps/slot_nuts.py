@@ -101,7 +101,7 @@ class SlotNUTSState(BaseHMCState):
 
 
 class SlotNUTS(pm.NUTS):
-    """NUTS that samples the parameters of occupied slots, and draws those of empty slots from their prior.
+    """NUTS for the parameters of occupied slots; parameters of empty slots are drawn from their prior.
 
     Empty slots are integrated out of the target of NUTS: it has no prior of their parameters, which do not move, so
     that parameters of no item do not slow down hyperparameters.  A draw of these from their prior given the

@@ -71,7 +71,7 @@ class Target:
 class GivenPartition:
     """A partition and some of its mixtures at points, for steps that are given the clusters.
 
-    Options are those of :class:`~pymc_nrm.models.parts.PartitionParts`.
+    Options are passed to :class:`~pymc_nrm.models.parts.PartitionParts`.
     """
 
     def __init__(self, model, partition, mixtures, compile_kwargs=None, **options):
@@ -161,7 +161,7 @@ def not_finite(kind, measure, mixtures, labels, value, when):
 
 
 def error_of_parts(title, prior, log_prior, mixtures, parts, value, when):
-    """The error for a log density that is not finite, from those of its parts."""
+    """The error for a log density that is not finite, from the log densities of its parts."""
     finite = np.isfinite([log_prior, *parts]).all()
     sentences = [
         _of_mixture(mixture, part)

@@ -3,14 +3,14 @@
 import numpy as np
 import scipy
 
-# The least standard deviation of a normal cluster of whole numbers, that of the jitter.
+# Least standard deviation of a normal cluster of whole numbers: the jitter alone has this one.
 _LEAST_SPREAD = 1 / np.sqrt(12)
 
 
 def evidence_of_counts(values):
-    """Log evidence of one Poisson cluster minus that of one normal cluster of the same rounded numbers, in nats a row.
+    """Log Bayes factor of one Poisson cluster against one normal cluster of the same rounded numbers, in nats a row.
 
-    Both by the Bayesian information criterion, with one parameter and two.
+    The Bayesian information criterion approximates both, with one parameter and two.
     """
     n, mean = len(values), values.mean()
     spread = max(values.std(), _LEAST_SPREAD)

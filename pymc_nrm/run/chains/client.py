@@ -39,7 +39,7 @@ def run_on_client(
 ):
     """Run each chain as a separate task, with the same draws as on this machine, and return the record of all."""
     # `pm.sample` spawns one random generator per chain from the generator of the seed.  A worker gets this generator
-    # after it has spawned those of all earlier chains, so that it spawns the generator of the worker's chain next.
+    # after it has spawned the generators of all earlier chains, so that it spawns the generator of its own chain next.
     _check_client(client)
     chains = CHAINS_OF_CLIENT if chains is None else chains
     if initvals is not None and not isinstance(initvals, dict) and len(initvals) != chains:
