@@ -60,7 +60,7 @@ from pymc_nrm.recipes import (
     suggest_max_clusters,
     table_data,
 )
-from pymc_nrm.run import load, resume, sample, save
+from pymc_nrm.run import convergence_report, load, resume, sample, save
 from pymc_nrm.stats import (
     add_diagnostics,
     assignment_uncertainty,
@@ -135,6 +135,7 @@ __all__ = [
     "compute_log_likelihood",
     "conditional_quantiles",
     "consensus_tree",
+    "convergence_report",
     "credible_ball",
     "datasets",
     "describe_clusters",

@@ -153,6 +153,14 @@ def compiled():
 
 
 @pytest.fixture
+def unbroken(monkeypatch):
+    """Messages without breaks of lines, so that tests find their words wherever lines end."""
+    from pymc_nrm.common import wrapping
+
+    monkeypatch.setattr(wrapping, "WIDTH", 10_000)
+
+
+@pytest.fixture
 def rng():
     return np.random.default_rng(20261121)
 

@@ -20,7 +20,7 @@ BEGIN, END = "<!-- output -->", "<!-- end of output -->"
 _WRITTEN = re.compile(rf"\n{BEGIN}\n.*?\n{END}\n", re.DOTALL)
 _CELL = re.compile(r"^```\{code-cell\} ipython3\n((?::[^\n]*\n)*)(.*?)^```\n", re.DOTALL | re.MULTILINE)
 # Lines that differ from run to run.
-_OF_A_RUN = re.compile(r"took \d|^Compiling|^Preparing|^Sequential|^Multiprocess|the remaining")
+_OF_A_RUN = re.compile(r"took \d|^Compiling|^Sequential|^Multiprocess|the remaining")
 _DPI = 80
 
 

@@ -8,6 +8,7 @@ import time
 
 import pytensor
 
+from pymc_nrm.kernels.compile_times import keep_seconds, last_seconds
 from pymc_nrm.kernels.generic import prepare_numba
 
 # A child of PyMC's logger, which shows messages of level INFO.
@@ -25,8 +26,8 @@ _shows_seconds = True
 
 @contextlib.contextmanager
 def announced_compilation(step, families, elapsed=contextlib.nullcontext):
-    """Log one line if kernels take longer than two seconds to compile, and enter ``elapsed(title)``, which shows the
-    elapsed seconds; loading kernels from the cache takes less.
+    """Log one line if kernels take longer than two seconds to compile, with the time that they took before, and enter
+    ``elapsed(title)``, which shows the elapsed seconds; loading kernels from the cache takes less.
 
     Work beside it starts then, and has ended when the context exits.
     """
@@ -52,16 +53,20 @@ def announced_compilation(step, families, elapsed=contextlib.nullcontext):
                     name, start = _work_beside.pop()
                     if beside.enter_context(start()):
                         started.append(f", and {name} beside it")
-                what = "".join([title, *started])
-                _log.info(f"Compiling {what}: up to a minute, once; later runs load it from the cache.")
+                seconds = last_seconds(title)
+                before = "" if seconds is None else f", which took {seconds:.0f} s last time"
+                _log.info(f"Compiling {''.join([title, *started])}{before}; later runs load it from disk.")
                 if _shows_seconds and _log.isEnabledFor(logging.INFO):
                     beside.enter_context(elapsed(f"Compiling {title}"))
 
         def on_end(self, event):
             pass
 
-    with contextlib.ExitStack() as beside, event.install_listener("numba:compile", Announcement()):
+    announcement = Announcement()
+    with contextlib.ExitStack() as beside, event.install_listener("numba:compile", announcement):
         yield
+    if announcement.is_announced:
+        keep_seconds(title, time.monotonic() - announcement.first)
 
 
 @contextlib.contextmanager

@@ -184,6 +184,16 @@ def attach_cache(dispatcher, suffix):
         )
 
 
+def cache_folder():
+    """Folder of the cache of functions of this module; None if kernels are not kept on disk."""
+    if _cache_class() is None:
+        return None
+    try:
+        return _cache_class()(cache_folder, "").cache_path
+    except (OSError, RuntimeError):
+        return None
+
+
 def _warn_once(what, message):
     # A problem of one kernel is a problem of all kernels, but each has a different message.
     if what not in _said:

@@ -170,8 +170,9 @@ def _warn_of_tails(tails, tail_mass, max_new_atoms):
     too_large = tails > tail_mass
     if too_large.any():
         warnings.warn(
-            f"max_new_atoms={max_new_atoms} was reached in {too_large.sum()} of {len(tails)} draws: the expected share "
-            f"of the atoms left out is up to {tails.max():.2g} there, not {tail_mass:.2g}; see the variable tail_mass",
+            f"max_new_atoms={max_new_atoms} was reached in {too_large.sum()} of {len(tails)} draws: the expected "
+            f"share of the\natoms left out is up to {tails.max():.2g} there, not {tail_mass:.2g}; see the variable "
+            "tail_mass",
             stacklevel=3,
         )
 

@@ -14,6 +14,7 @@ from pytensor.tensor.random.op import RandomVariable
 
 from pymc_nrm.common.checks import check_count, check_flag, numeric_array, random_generator
 from pymc_nrm.common.tables import as_pandas
+from pymc_nrm.common.wrapping import wrapped
 from pymc_nrm.measures import DirichletProcess
 from pymc_nrm.models.partition import Partition
 from pymc_nrm.models.values import computed_by
@@ -41,7 +42,7 @@ def add_partition(measure, **options):
     options = options if options.get("rows") is not None else {"dims": "item", **options}
     z = Partition("z", measure, **options)
     if text := few_known(z.owner.op.kind):
-        _log.info(text)
+        _log.info(wrapped(text))
     return z
 
 

@@ -3,12 +3,10 @@
 import contextvars
 import logging
 import os
-import textwrap
 import threading
 import warnings
 
-# Lines of the log have at most so many characters.
-WIDTH = 100
+from pymc_nrm.common.wrapping import wrapped
 
 _gathered = contextvars.ContextVar("gathered", default=None)
 
@@ -93,25 +91,20 @@ def _names_of_loggers():
     return [name for name in logging.root.manager.loggerDict if name.split(".")[0] in _PARENTS]
 
 
-def wrapped(text):
-    """A text in lines of the width of the log."""
-    return textwrap.fill(text, WIDTH)
-
-
 def warn_user(text):
     """Warn at the line of the user that calls a recipe."""
     gathered = _gathered.get()
     if gathered is not None:
         gathered.warnings.append(text)
         return
-    warnings.warn(text, skip_file_prefixes=(os.path.dirname(__file__),))
+    warnings.warn(wrapped(text), skip_file_prefixes=(os.path.dirname(__file__),))
 
 
 def tell_user(log, text, notes=None):
     """Write a line to a log; while messages are gathered, notes of columns stand for it if there are any."""
     gathered = _gathered.get()
     if gathered is None:
-        log.info(text)
+        log.info(wrapped(text))
     elif notes is None:
         gathered.lines.append(text)
     else:

@@ -56,7 +56,7 @@ def chosen_n_components(X, n_components, names):
             n_components = min(max(1, _n_above_noise(X, variances)), max(1, n // _ROWS_PER_DIRECTION))
             why = f"with {variances[:n_components].sum() / d:.0%} of the variance of the scaled columns; all others "
             why += "share one noise"
-        _log.info(f"n_components='auto' takes {n_components} of {most} principal directions, {why}")
+        tell_user(_log, f"n_components='auto' takes {n_components} of {most} principal directions, {why}")
     check_count("n_components", n_components, 1, most)
     return int(n_components)
 

@@ -12,12 +12,13 @@ import xarray as xr
 
 from pymc_nrm.common.checks import check_flag
 from pymc_nrm.common.tables import as_pandas
+from pymc_nrm.common.wrapping import wrapped
 from pymc_nrm.families import NormalRegression
 from pymc_nrm.models.mixture import Mixture
 from pymc_nrm.models.rvs import checked_model, find_partition, mixtures_of
-from pymc_nrm.recipes.columns import check_table, item_names
+from pymc_nrm.recipes.columns import check_table, first_few, item_names
 from pymc_nrm.recipes.gaussian_mixture import add_partition
-from pymc_nrm.recipes.messages import GatheredMessages, wrapped
+from pymc_nrm.recipes.messages import GatheredMessages
 from pymc_nrm.recipes.numeric_block import check_options
 from pymc_nrm.recipes.reading.kinds import CATEGORICAL, KINDS, NUMERIC, SKIP, reading_of_feature
 from pymc_nrm.recipes.reading.pairs import warn_of_determined_columns
@@ -372,4 +373,4 @@ def _check_names(df, names):
     if absent:
         raise ValueError(f"df must have the columns of the model, {names}; it lacks {absent}")
     if others:
-        _log.info(f"Columns that the model does not have are left out: {', '.join(others)}.")
+        _log.info(wrapped(f"Columns that the model does not have are left out: {first_few(others)}."))

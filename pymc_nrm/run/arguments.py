@@ -28,16 +28,10 @@ def largest_partition(model):
     return name, items.get(name, 0)
 
 
-def with_numbers_of_draws(model, draws, kwargs, quiet):
+def with_numbers_of_draws(model, draws, kwargs):
     """Numbers of draws and of draws of tuning, by default fewer if a partition has many items; both are checked."""
-    name, n = largest_partition(model)
-    is_many = n > MANY_ITEMS
-    if is_many and draws is None and not quiet:
-        _log.info(
-            f"{name} has {n:,} items: by default chains make {DRAWS_OF_MANY} draws instead of {DRAWS},\nand as many "
-            "of tuning; draws and tune change that."
-        )
-    default = DRAWS_OF_MANY if is_many else DRAWS
+    _, n = largest_partition(model)
+    default = DRAWS_OF_MANY if n > MANY_ITEMS else DRAWS
     draws = default if draws is None else draws
     check_count("draws", draws, 0)
     if kwargs.get("tune") is None:
@@ -98,13 +92,17 @@ def _with_canonical_labels(values, model):
     return renamed
 
 
+def number_of_chains(arguments, client=None):
+    """Number of chains in arguments of ``pm.sample``, or its default."""
+    if arguments.get("chains") is not None:
+        return arguments["chains"]
+    return default_chains(arguments.get("cores")) if client is None else CHAINS_OF_CLIENT
+
+
 def settled(arguments, client=None):
     """Arguments with the number of chains, and with the state of a random generator as seed."""
-    chains = arguments.get("chains")
-    if chains is None:
-        chains = default_chains(arguments.get("cores")) if client is None else CHAINS_OF_CLIENT
     state = get_state_from_generator(get_random_generator(arguments.get("random_seed")))
-    return arguments | {"chains": chains, "random_seed": state}
+    return arguments | {"chains": number_of_chains(arguments, client), "random_seed": state}
 
 
 def with_generator(arguments):

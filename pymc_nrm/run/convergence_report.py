@@ -1,16 +1,20 @@
-"""One report of what a user must know about the convergence of a run: a table, worst first, and advice."""
+"""Convergence of a run: a report of everything a user should know, and a verdict with the worst rows of it."""
 
 import math
-import textwrap
+import re
 from typing import Any, NamedTuple
 
 import numpy as np
 import xarray as xr
 
-from pymc_nrm.common.marks import ALL_SLOTS_USED, NESTED
+from pymc_nrm.common.marks import ALL_SLOTS_USED, NESTED, RENAMED
+from pymc_nrm.common.pymc_internals import warn_divergences, warn_treedepth
+from pymc_nrm.common.wrapping import wrapped
 from pymc_nrm.run.safe_to_use import safe_to_use
 from pymc_nrm.stats.convergence import clusters_overlap, convergence_table, largest_z_quantile, pair_name
+from pymc_nrm.stats.diagnostics import GROUP, diagnose
 from pymc_nrm.stats.draws import missing_values, renamed_variables
+from pymc_nrm.stats.result import Result
 
 # The thresholds of Vehtari et al. (2021), which PyMC uses as well.  Chains that agree and have just the effective
 # sample size required have an R-hat of 1.01 on average, so that digits after the second say nothing.
@@ -24,7 +28,6 @@ _SHORT = 400
 # Probability of reporting that chains disagree about a partition when they agree.
 _FALSE_ALARMS = 1e-4
 _MAX_ROWS = 5
-_WIDTH = 100
 # More clusters than a reader wants.
 _MANY_CLUSTERS = 20
 # Share of draws with all slots in use from which on a limited number of clusters is reported.
@@ -53,60 +56,91 @@ class Convergence(NamedTuple):
 
     report: str
     needed: int | None = None
-    # What to do about partitions of many clusters.
-    many_clusters: tuple[str, ...] = ()
+    # One sentence, and what to say in a line each, the most important first.
+    verdict: str = ""
+    rows: tuple[str, ...] = ()
+    # Whether the report has more than the verdict and all of its rows.
+    has_more: bool = False
+    # What concerns readers even if nothing is wrong.
+    remarks: tuple[str, ...] = ()
+
+    def brief(self):
+        """The verdict and at most five rows, for the log."""
+        rows = [*self.rows, *(remark.split(". ")[0] for remark in self.remarks)]
+        if self.has_more or len(rows) > _MAX_ROWS:
+            rows = [*rows[: _MAX_ROWS - 1], "full report: print(nrm.convergence_report(idata))"]
+        return wrapped("\n".join([self.verdict, *(f"  {row}" for row in rows)]))
 
 
-def convergence_report(idata: xr.DataTree, diagnostics: Any, nuts: Any = ()) -> str:
-    """Report what a user must know about the convergence of a run; empty if it is fine.
+def convergence_report(idata: xr.DataTree, diagnostics: Any = None, nuts: Any = None) -> str:
+    """Report everything that a user should know about the convergence of a run.
 
-    If something fails, its first line says whether the run is nearly fine or has too few draws, so that more would do,
-    or whether chains disagree.  In that case a line before it says what is nevertheless safe to use.
+    :func:`~pymc_nrm.sample` logs the verdict and the worst rows of this report.  If something fails, its first line
+    says whether the run is nearly fine or has too few draws, so that more would do, or whether chains disagree.  In
+    that case a line before it says what is nevertheless safe to use.
 
     Variables that change when clusters are renamed, such as parameters of slots, are not judged: their labels switch.
 
     Parameters
     ----------
     idata : DataTree
-    diagnostics : dict of str to DataTree
-        Diagnostics of each partition, as from :func:`~pymc_nrm.add_diagnostics`; without the group ``pairs`` if labels
-        were not kept.
-    nuts : sequence of str
-        Messages about NUTS.
+        Result of :func:`~pymc_nrm.sample`.
+    diagnostics : dict of str to DataTree, optional
+        Diagnostics of each partition, as from :func:`~pymc_nrm.add_diagnostics`; by default its group
+        ``partition_stats``, or else computed.
+    nuts : sequence of str, optional
+        Messages about NUTS, by default PyMC's messages about divergences and tree depth.
 
     Returns
     -------
     str
-        A line with the number of quantities that failed, a row for each of the worst five, worst first, and advice.
+        A line with the number of quantities that failed, a row for each of the worst five, worst first, and advice; or
+        a line which says that the run is fine.
+
+    Raises
+    ------
+    TypeError
+        If ``idata`` is not a DataTree with the group ``posterior``.
 
     Examples
     --------
     >>> posterior = xr.Dataset({"x": (("chain", "draw"), [[0.0, 1.0] * 100, [2.0, 3.0] * 100])})
-    >>> print(convergence_report(xr.DataTree.from_dict({"posterior": posterior}), {}))
-    ... # doctest: +NORMALIZE_WHITESPACE
+    >>> print(convergence_report(xr.DataTree.from_dict({"posterior": posterior})))
     Convergence of 2 chains with 200 draws each: the chains disagree; 1 of 1 quantities failed.
       x  R-hat 2.26, above 1.01; effective sample size 3 of at least 200
     These draws are not from the posterior yet.
     Look at nrm.plots.plot_partition_trace(idata), then take more tune or another step.
     See "When chains disagree" in the documentation, docs/how-to/when-chains-disagree.md.
     """
-    return convergence(idata, diagnostics, nuts).report
+    if not isinstance(idata, xr.DataTree) or "posterior" not in idata.children:
+        raise TypeError(f"idata must be a DataTree with the group posterior; got {type(idata).__name__}")
+    if diagnostics is None and GROUP in idata.children:
+        diagnostics = idata[GROUP].children
+    elif diagnostics is None:
+        result = Result(idata)
+        diagnostics = {name: diagnose(result, name) for name in (*result.partitions, *result.nested)}
+    found = convergence(idata, diagnostics, nuts_messages(idata) if nuts is None else nuts)
+    return wrapped("\n".join([found.report or found.verdict, *found.remarks]))
 
 
-def wrapped(text):
-    """Break lines of a text that are not rows of a table, so that they fit a terminal."""
-    options = {"width": _WIDTH, "break_long_words": False, "break_on_hyphens": False}
-    return "\n".join(line if line.startswith("  ") else textwrap.fill(line, **options) for line in text.splitlines())
+def nuts_messages(idata):
+    """PyMC's messages about divergences and tree depth."""
+    return [warning.message for warning in (*warn_divergences(idata), *warn_treedepth(idata))]
 
 
 def convergence(idata, diagnostics, nuts):
     """Find what :func:`convergence_report` says, and how many draws would do."""
     posterior = idata["posterior"]
     n_chains, n_draws = posterior.sizes["chain"], posterior.sizes["draw"]
-    nuts = [*nuts, *_overflows(diagnostics)]
+    # The first sentence of a message of NUTS says what is wrong, the others what to do.
+    nuts, overflows = list(nuts), list(_overflows(diagnostics))
+    rows = [" ".join(f"{text.split('. ')[0].removesuffix('.')}." for text in nuts)] if nuts else []
+    rows += [row for row, _ in overflows]
+    nuts += [text for _, text in overflows]
+    remarks = (*_not_judged(posterior), *_many_clusters(diagnostics))
     if n_draws < _ESS_PER_CHAIN:
-        lines = [*nuts, f"Only {n_draws} draws per chain: convergence cannot be checked reliably."]
-        return Convergence(wrapped("\n".join(lines)))
+        verdict = f"Only {n_draws} draws per chain: convergence cannot be checked reliably."
+        return Convergence(wrapped("\n".join([*nuts, verdict])), None, verdict, tuple(rows), bool(nuts), remarks)
     known = {f"{name}{suffix}" for name in diagnostics for suffix in _SUFFIXES}
     known |= renamed_variables(posterior) | {name for name in posterior.data_vars if NESTED in posterior[name].attrs}
     # Among hundreds of missing values, extremes of R-hat exceed fixed limits by chance.
@@ -123,24 +157,42 @@ def convergence(idata, diagnostics, nuts):
     lines, needed = list(nuts), None
     if findings and not any(finding.disagree for finding in findings):
         needed = math.ceil(n_draws * max(finding.needed for finding in findings))
+    verdict = start = f"Convergence of {n_chains} chain{'s' * (n_chains > 1)} with {n_draws} draws{' each' * (n_chains > 1)}: "
     if findings:
         failed = len({finding.quantity for finding in findings})
+        how_many = f"{failed} of {max(n_quantities, failed)}"
         safe = safe_to_use(idata, diagnostics, others) if needed is None else ""
-        lines += _lines(findings, f"{failed} of {max(n_quantities, failed)}", n_chains, n_draws, needed, safe)
+        lines += _lines(findings, how_many, start, n_chains, n_draws, needed, safe)
+        verdict += _verdict(how_many, n_chains, n_draws, needed, safe)
+        rows += map(str.strip, _rows(findings, len(findings)))
     elif lines:
-        lines.append(f"Convergence of {n_chains} chains with {n_draws} draws each: fine but for this.")
-    lines += _overlaps(diagnostics)
+        lines.append(f"{start}fine but for this.")
+        verdict += "fine but for this."
+    else:
+        verdict += "fine."
+    overlaps = list(_overlaps(diagnostics))
+    rows += [text.split(":")[0] for text in overlaps]
+    lines += overlaps
     if n_chains == 1:
         lines.append("Only one chain was sampled: R-hat compares the parts of that chain alone.")
-    return Convergence(wrapped("\n".join(lines)), needed, tuple(map(wrapped, _many_clusters(diagnostics))))
+        rows.append("Only one chain was sampled: R-hat compares the parts of that chain alone.")
+    has_more = bool(nuts or overlaps or (findings and needed is None))
+    return Convergence(wrapped("\n".join(lines)), needed, wrapped(verdict), tuple(rows), has_more, remarks)
+
+
+def _not_judged(posterior):
+    names = [name for name in posterior.data_vars if RENAMED in posterior[name].attrs]
+    if names:
+        what, may = ("is", "it may change") if len(names) == 1 else ("are", "they may change")
+        yield f"{', '.join(names)} {what} not judged: {may} when clusters are renamed."
 
 
 def _many_clusters(diagnostics):
     for name, tree in diagnostics.items():
         if "n_clusters" in tree and tree["n_clusters"].mean() >= _MANY_CLUSTERS:
             yield (
-                f"{name} has {float(tree['n_clusters'].mean()):.0f} clusters on average. For a few large ones take "
-                'nrm.fused_estimate, see "How do I get about six segments?" in the documentation, '
+                f"{name} has {float(tree['n_clusters'].mean()):.0f} clusters on average; nrm.fused_estimate joins them "
+                'into a few large ones. See "How do I get about six segments?" in the documentation, '
                 "docs/how-to/questions.md."
             )
 
@@ -152,6 +204,7 @@ def rounded_up(number):
 
 
 def _overflows(diagnostics):
+    """A row and a longer text for each partition whose slots were all in use in many draws."""
     for name, tree in diagnostics.items():
         if ALL_SLOTS_USED not in tree:
             continue
@@ -161,10 +214,9 @@ def _overflows(diagnostics):
             used = used & (tree["largest_cluster"].values > 1)
         if used.mean() >= _OVERFLOW:
             max_clusters = int(tree["n_clusters"].values[used].max())
-            yield (
-                f"{name} used all {max_clusters} slots in {100 * used.mean():.3g}% of draws: this is the posterior "
-                f"given at most {max_clusters} clusters. Raise max_clusters."
-            )
+            what = f"{name} used all {max_clusters} slots in {100 * used.mean():.3g}% of draws: "
+            advice = f"this is the posterior given at most {max_clusters} clusters. Raise max_clusters."
+            yield f"{what}raise max_clusters.", f"{what}{advice}"
 
 
 def _overlaps(diagnostics):
@@ -175,19 +227,13 @@ def _overlaps(diagnostics):
                 yield text
 
 
-def _lines(findings, how_many, n_chains, n_draws, needed, safe):
-    findings = sorted(findings, key=lambda finding: finding.times, reverse=True)
-    width = max(len(finding.quantity) for finding in findings[:_MAX_ROWS])
-    chains = f"{n_chains} chains" if n_chains > 1 else "1 chain"
+def _lines(findings, how_many, start, n_chains, n_draws, needed, safe):
     disagree = needed is None
-    parts = "chains disagree" if n_chains > 1 else "halves of the chain disagree"
-    short = "nearly fine" if n_draws >= _SHORT else "too few draws"
-    verdict = f"the {parts}; {how_many} quantities failed" if disagree else f"{short}; {how_many} quantities fall short"
     if safe:
         yield safe
-    yield f"Convergence of {chains} with {n_draws} draws each: {verdict}."
-    for finding in findings[:_MAX_ROWS]:
-        yield f"  {finding.quantity:{width}}  {finding.found}"
+    what = f"{_grade(n_chains, n_draws, needed)}; {how_many} quantities {'failed' if disagree else 'fall short'}"
+    yield f"{start}{what}."
+    yield from _rows(findings, _MAX_ROWS)
     if len(findings) > _MAX_ROWS:
         yield f"  and {len(findings) - _MAX_ROWS} more, see nrm.summary(idata)"
     if disagree:
@@ -198,6 +244,31 @@ def _lines(findings, how_many, n_chains, n_draws, needed, safe):
     else:
         # The estimate has no more than two digits.
         yield f"About {rounded_up(needed)} draws for each chain would do."
+
+
+def _rows(findings, most):
+    """Rows of the worst quantities, worst first."""
+    findings = sorted(findings, key=lambda finding: finding.times, reverse=True)[:most]
+    width = max(len(finding.quantity) for finding in findings[:_MAX_ROWS])
+    return [f"  {finding.quantity:{width}}  {finding.found}" for finding in findings]
+
+
+def _grade(n_chains, n_draws, needed):
+    """How good a run is of which something failed."""
+    if needed is None:
+        return "the chains disagree" if n_chains > 1 else "the halves of the chain disagree"
+    return "nearly fine" if n_draws >= _SHORT else "too few draws"
+
+
+def _verdict(how_many, n_chains, n_draws, needed, safe):
+    """The end of the sentence that is logged: how good the run is, and what may be used or would do."""
+    grade = _grade(n_chains, n_draws, needed)
+    if needed is not None:
+        return f"{grade}; about {rounded_up(needed)} draws for each chain would do."
+    # The first line says what may be used, with indices in parentheses.
+    first = re.sub(r" \(adjusted[^)]*\)", "", safe.split("\n")[0])
+    what = f"{first[:1].lower()}{first[1:]}" if safe else "these draws are not from the posterior yet."
+    return f"{grade} about {how_many} quantities; {what}"
 
 
 def _findings(table, owner, n_chains, n_draws):

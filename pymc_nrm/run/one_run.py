@@ -8,20 +8,19 @@ from xarray import DataTree
 
 from pymc_nrm.common.checks import check_flag
 from pymc_nrm.common.progress import elapsed
-from pymc_nrm.common.pymc_internals import warn_divergences, warn_treedepth
 from pymc_nrm.kernels.compilation import same_bits_in_every_process, without_announcements
-from pymc_nrm.models.rvs import n_items, names_in_chunks, partitions_of
+from pymc_nrm.models.rvs import names_in_chunks, partitions_of
 from pymc_nrm.run.arguments import in_sequence, on_usable_cores, with_possible_bar
 from pymc_nrm.run.chains import local
 from pymc_nrm.run.chains.client import run_on_client
 from pymc_nrm.run.chains.interrupts import interrupts_before_draws
 from pymc_nrm.run.chains.label_file import label_file
-from pymc_nrm.run.chains.progress_log import watched
+from pymc_nrm.run.chains.progress_log import tell_of_run, watched
 from pymc_nrm.run.chains.trace import Storage
 from pymc_nrm.run.checkpoints.step import checkpoints_of
 from pymc_nrm.run.choose_steps import learned_variables, with_learned_gibbs, with_slot_nuts
 from pymc_nrm.run.compile_gradient import with_gradient_beside
-from pymc_nrm.run.convergence_report import convergence
+from pymc_nrm.run.convergence_report import convergence, nuts_messages
 from pymc_nrm.run.kept_draws import kept_draws
 from pymc_nrm.run.result.to_datatree import add_densities, add_flat_columns, mark_variables, to_datatree
 from pymc_nrm.stats.diagnostics import attach, diagnose, reported_quantities
@@ -40,7 +39,7 @@ class Report(NamedTuple):
     quiet: bool
     # Whether to check convergence even if nothing is logged, since the run may be extended.
     may_extend: bool = False
-    # Whether to log how long the run is likely to take.
+    # Whether to log how long chains are, and how long the run is likely to take.
     expected_time: bool = True
 
     def checked(self):
@@ -56,11 +55,10 @@ class Report(NamedTuple):
 
 
 class RunResult(NamedTuple):
-    """The result of a run, its convergence, None if it was not checked, and variables that are not judged."""
+    """The result of a run and its convergence, None if it was not checked."""
 
     idata: Any
     convergence: Any = None
-    not_judged: Any = ()
 
 
 @same_bits_in_every_process()
@@ -83,11 +81,10 @@ def one_run(model, arguments, report, *, client=None, folder=None, seconds=None)
     kwargs = with_slot_nuts(model, kwargs)
     learned = learned_variables(model, kwargs)
 
-    if partitions and not quiet:
-        sizes = ", ".join(f"{partition.name} ({n_items(partition):,} items)" for partition in partitions)
-        _information.info(f"Preparing to sample {sizes}.")
-    if client is None and report.expected_time and not quiet:
-        kwargs["callback"] = watched(model, kept.draws, kwargs)
+    if report.expected_time and not quiet:
+        tell_of_run(model, kept.draws, kwargs, client)
+        if client is None:
+            kwargs["callback"] = watched(model, kept.draws, kwargs)
     if report.checks or report.partition_diagnostics:
         # This takes a second, which somebody who interrupts a run should not wait for.
         import arviz_stats  # noqa: F401
@@ -114,7 +111,7 @@ def one_run(model, arguments, report, *, client=None, folder=None, seconds=None)
     posterior = idata["posterior"] if isinstance(idata, DataTree) and "posterior" in idata.children else None
     if posterior is None or posterior.sizes.get("draw", 0) == 0:
         return RunResult(idata)
-    renamed = mark_variables(idata, model)
+    mark_variables(idata, model)
     names = [*(partition.name for partition in partitions), *add_flat_columns(idata, partitions)]
     add_densities(idata, model, kept, has_bar)
 
@@ -125,8 +122,7 @@ def one_run(model, arguments, report, *, client=None, folder=None, seconds=None)
         attach(idata, diagnostics, replace_all=True)
     if not report.checks:
         return RunResult(idata)
-    nuts = [warning.message for warning in (*warn_divergences(idata), *warn_treedepth(idata))]
-    return RunResult(idata, convergence(idata, diagnostics, nuts), [name for name in renamed if name in posterior])
+    return RunResult(idata, convergence(idata, diagnostics, nuts_messages(idata)))
 
 
 def _report_interrupt(folder, record, kept, n_chains, quiet):
@@ -147,20 +143,8 @@ def _diagnostics(result, names, kept, quiet):
 
 
 def log_report(result, report):
-    """Log what is wrong with the result of a run, or that it is fine, if a user wants to know; return its DataTree."""
-    if not report.compute_convergence_checks or report.quiet:
-        return result.idata
-    if result.not_judged:
-        what = "it may change" if len(result.not_judged) == 1 else "they may change"
-        names = ", ".join(result.not_judged)
-        _information.info(f"Convergence of {names} is not judged: {what} when clusters are renamed.")
-    if result.convergence is None:
-        return result.idata
-    if result.convergence.report:
-        _log.warning(result.convergence.report)
-    else:
-        sizes = result.idata["posterior"].sizes
-        _information.info(f"Convergence of {sizes['chain']} chains with {sizes['draw']} draws each: fine.")
-    for text in result.convergence.many_clusters:
-        _information.info(text)
+    """Log whether a run has converged, if a user wants to know; return its DataTree."""
+    if report.compute_convergence_checks and not report.quiet and result.convergence is not None:
+        log = _log.warning if result.convergence.report else _information.info
+        log(result.convergence.brief())
     return result.idata

@@ -141,7 +141,7 @@ def _report(folder, chains, quiet):
     for chain, (n_iterations, n_damaged) in enumerate(chains):
         if n_damaged:
             _log.warning(
-                f"A file of chain {chain} in {str(folder.path)!r} is damaged or missing: the last {n_damaged} "
+                f"A file of chain {chain} in {str(folder.path)!r} is damaged or missing:\nthe last {n_damaged} "
                 "iterations of the chain are drawn again, with the same random numbers."
             )
         if not quiet:

@@ -75,7 +75,8 @@ def sample(
         As in ``pm.sample``; labels of a partition may be of any kind and are renamed in order of appearance.  Those of
         rows in chunks, one for each, are kept with ``tune=0``; chains that tune first improve them on random rows.
     compute_convergence_checks : bool
-        Whether to check convergence, and log one report if something is wrong.
+        Whether to check convergence, and log a sentence about it with the worst quantities; see
+        :func:`~pymc_nrm.convergence_report`.
     partition_diagnostics : bool
         Whether to put diagnostics of every partition into the result, as :func:`~pymc_nrm.add_diagnostics` does; with
         10,000 items and 4000 draws this takes about a second.
@@ -153,7 +154,7 @@ def sample(
     model = checked_model(model)
     report = Report(compute_convergence_checks, partition_diagnostics, quiet).checked()
     may_extend = draws is None and compute_convergence_checks and checkpoint is None and client is None
-    draws, kwargs = with_numbers_of_draws(model, draws, kwargs, quiet)
+    draws, kwargs = with_numbers_of_draws(model, draws, kwargs)
     check_sampling(model, label_storage, kwargs)
     check_count("thin", thin, 1, max(draws, 1))
     initvals = with_canonical_labels(initvals, model)

@@ -6,6 +6,7 @@ import numpy as np
 import xarray as xr
 
 from pymc_nrm.common.marks import NUMBER, partition_number
+from pymc_nrm.common.wrapping import wrapped
 from pymc_nrm.stats.result import SAMPLE_DIMS, Result, with_chains
 
 
@@ -84,9 +85,11 @@ def warn_of_foreign_steps(result):
         )
         if is_partition and partition_number(str(name)) not in result.sampled_numbers:
             warnings.warn(
-                f"no step of this package has sampled {name!r}: sample_stats has no statistics of one. If a "
-                "step of your own did not, its draws are not from the posterior, even if chains agree. Use nrm.sample "
-                "without a step for this variable",
+                wrapped(
+                    f"no step of this package has sampled {name!r}: sample_stats has no statistics of one. Unless a "
+                    "step of your own has, its draws are not from the posterior, even if chains agree. Use nrm.sample "
+                    "without a step for this variable"
+                ),
                 UserWarning,
                 stacklevel=3,
             )

@@ -292,8 +292,9 @@ class ChunkedSampler(Step):
         start(chain, self.rng, measure, self.options["n_pairs"], given)
         if given is not None:
             _information.info(
-                f"{self._partition}: the {given.max() + 1} clusters that were given are {len(chain.clusters.counts)} "
-                "after chains on random rows, of which the first began with their labels; with tune=0 they are kept."
+                f"{self._partition}: the {given.max() + 1} clusters of initvals have become "
+                f"{len(chain.clusters.counts)} by chains on random rows,\nof which the first began with these labels; "
+                "tune=0 keeps them."
             )
 
     def _padded(self, clusters):

@@ -101,7 +101,7 @@ class SlotGibbs(PartitionStep):
         if made_by_pymc and self.local and checked_model(kwargs.get("model")) not in MODELS_WITH_SLOT_NUTS:
             _log.warning(
                 f"PyMC's NUTS samples parameters of empty slots of {self.partition.name!r} like all others, which is "
-                "right but slow and may diverge. nrm.sample chooses SlotNUTS, and so does step=[nrm.SlotNUTS()]."
+                "right but\nslow and may diverge. nrm.sample chooses SlotNUTS; step=[nrm.SlotNUTS()] asks for it."
             )
 
     def check_options(self, n):
@@ -128,7 +128,7 @@ class SlotGibbs(PartitionStep):
         if self.table.unnamed:
             _information.info(
                 f"max_clusters of {partition.name!r} is the number of its items. {', '.join(self.table.unnamed)} must "
-                "have an entry for each cluster, not for each item: dims would tell."
+                "have an entry\nfor each cluster, not for each item; dims of the variable would say so."
             )
         self.local = local_variables(model, partition, self.max_clusters, point)
         self.empty_slots = EmptySlots(model, self.local, compile_kwargs)

@@ -154,7 +154,7 @@ def test_damaged_files_of_a_chain(half_done, fixed, expected_fixed, damage, mess
     damage(half_done / "chain_1")
     resumed = nrm.resume(half_done, **AGAIN, **fixed)
     assert (
-        f"A file of chain 1 in {str(half_done)!r} is damaged or missing: {message} of the chain are drawn again"
+        f"A file of chain 1 in {str(half_done)!r} is damaged or missing:\n{message} of the chain are drawn again"
         in caplog.text
     )
     assert_same(resumed, expected_fixed)

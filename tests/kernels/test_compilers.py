@@ -1,19 +1,21 @@
 """Parts of compiled functions, the line about compilation, and kernels with a numba whose internals are not known."""
 
 import contextlib
+import itertools
 import logging
 import os
 import pathlib
 import subprocess
 import sys
 from collections import Counter
+from types import SimpleNamespace
 
 import pytest
 from numba.core import event
 from pytensor.link.utils import write_generated_src
 
 import pymc_nrm as nrm
-from pymc_nrm.kernels import compilation
+from pymc_nrm.kernels import compilation, compile_times
 from pymc_nrm.kernels.compilation import announced_compilation, without_announcements
 from pymc_nrm.kernels.generic import kernel, precompile
 from pymc_nrm.kernels.part_compiler import CACHE, COMPILER, are_known, lacking_names
@@ -113,7 +115,8 @@ def test_what_parts_and_the_whole_call_is_compiled_once():
 
 
 @pytest.fixture
-def messages(caplog, monkeypatch):
+def messages(caplog, monkeypatch, tmp_path):
+    monkeypatch.setattr(compile_times, "cache_folder", lambda: tmp_path)
     monkeypatch.setattr(compilation, "SECONDS_BEFORE_LINE", 0.0)
     caplog.set_level(logging.INFO, logger="pymc")
     monkeypatch.setattr(logging.getLogger("pymc"), "propagate", True)
@@ -137,7 +140,38 @@ def test_one_line_names_the_step_and_the_families_the_first_time(messages, compi
         with announced_compilation("SplitMerge", [nrm.PoissonGamma, nrm.NormalGamma, nrm.NormalGamma]):
             compile_two()
     [line] = messages()
-    assert line.startswith("Compiling SplitMerge for NormalGamma and PoissonGamma")
+    assert line.startswith("Compiling SplitMerge for NormalGamma and PoissonGamma; later")
+
+
+def test_the_line_says_how_long_it_took_the_last_time(messages, monkeypatch):
+    clock = itertools.count(0.0, 8.0)
+    monkeypatch.setattr(compilation, "time", SimpleNamespace(monotonic=lambda: next(clock)))
+    for _ in range(2):
+        with announced_compilation("SplitMerge", [nrm.PoissonGamma]):
+            for _ in range(2):
+                precompile(kernel(eval("lambda x: x + 1.0")), 1.0)
+    start, end = "Compiling SplitMerge for PoissonGamma", "; later runs load it from disk."
+    # Two parts begin, and the context exits.
+    assert messages() == [f"{start}{end}", f"{start}, which took 16 s last time{end}"]
+
+
+@pytest.mark.parametrize("content", [b"", b"[1]", b'{"x": "long"}', b"\xff"])
+def test_times_in_a_damaged_file_are_not_known(content, monkeypatch, tmp_path):
+    monkeypatch.setattr(compile_times, "cache_folder", lambda: tmp_path)
+    compile_times.keep_seconds("x", 3.25)
+    assert compile_times.last_seconds("x") == 3.2 and compile_times.last_seconds("y") is None
+    [path] = tmp_path.iterdir()
+    path.write_bytes(content)
+    assert compile_times.last_seconds("x") is None
+    compile_times.keep_seconds("x", 4.0)
+    assert compile_times.last_seconds("x") == 4.0
+
+
+@pytest.mark.parametrize("folder", [None, "missing"])
+def test_times_are_not_kept_without_a_folder(folder, monkeypatch, tmp_path):
+    monkeypatch.setattr(compile_times, "cache_folder", lambda: folder and tmp_path / folder)
+    compile_times.keep_seconds("x", 3.0)
+    assert compile_times.last_seconds("x") is None and not list(tmp_path.iterdir())
 
 
 def test_quiet_runs_say_nothing(messages, compile_two):

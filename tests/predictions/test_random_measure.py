@@ -193,7 +193,7 @@ def test_hyperparameters_of_the_measure_follow_the_draws():
 def test_a_cap_on_atoms_is_reported():
     case = CASES["PoissonGamma"]
     model, idata = make_model(MEASURES["NIG"], case), draws_of([LABELS, LABELS])
-    with pytest.warns(UserWarning, match=r"max_new_atoms=5 was reached in 2 of 2 draws.*not 0.001"):
+    with pytest.warns(UserWarning, match=r"(?s)max_new_atoms=5 was reached in 2 of 2 draws.*not 0.001"):
         draws = nrm.sample_random_measure(idata, model, max_new_atoms=5, random_seed=1)
     assert draws.sizes["atom"] == 7 and (draws.tail_mass > 1e-3).all()
 

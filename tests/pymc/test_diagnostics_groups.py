@@ -172,7 +172,7 @@ module = sys.modules[convergence_report.__module__]
 
 
 def report_about(values, nuts=()):
-    return convergence_report(result_of(**values), {}, nuts)
+    return module.convergence(result_of(**values), {}, nuts).report
 
 
 def test_report_puts_the_worst_first(rng):
@@ -228,6 +228,46 @@ def test_report_is_cut_and_names_nuts_first(rng):
     assert report == "There was 1 divergence.\nConvergence of 2 chains with 400 draws each: fine but for this."
 
 
+def test_the_log_has_a_sentence_and_at_most_five_rows(rng):
+    """The sentence says how good the run is and what would do; the rows are the worst, in lines of 100 characters."""
+    good, apart = rng.normal(size=(2, 400)), rng.normal(size=(2, 400)) + OFFSETS
+    short = np.repeat(rng.normal(size=(4, 100)), 4, axis=1)
+
+    def brief(nuts=(), **values):
+        return module.convergence(result_of(**values), {}, nuts).brief().splitlines()
+
+    start = "Convergence of 2 chains with 400 draws each: "
+    assert brief(x=good) == [f"{start}fine."]
+    sentence, row = brief(x=short)
+    assert ": nearly fine; about " in sentence and row.startswith("  x  ") and "effective sample size " in row
+    lines = brief(["There were 3 divergences. Increase x.", "Chain 0 is slow. Decrease y."], x=good)
+    assert lines[:2] == [f"{start}fine but for this.", "  There were 3 divergences. Chain 0 is slow."]
+    sentence, after, *rows = brief(["There was 1 divergence."], **{f"{'x' * k}": apart for k in range(1, 90, 9)})
+    assert sentence + " " + after == (
+        f"{start}the chains disagree about 10 of 10 quantities; these draws are not from the posterior yet."
+    )
+    starts = [row for row in rows if not row.startswith("    ")]
+    assert len(starts) == 5 and starts[0] == "  There was 1 divergence."
+    assert starts[-1] == "  full report: print(nrm.convergence_report(idata))"
+    assert max(map(len, (sentence, after, *rows))) <= 100
+
+
+def test_all_that_was_checked_can_be_asked_for(rng):
+    """From the result alone, with its diagnostics or without them."""
+    labels = rng.integers(2, size=(2, 400, 5))
+    labels[:, :, 0] = labels[1] = 0
+    labels = np.where(labels == labels[..., :1], 0, 1)
+    idata = result_of(z=labels)
+    report = nrm.convergence_report(idata)
+    assert report == convergence_report(idata, {"z": diagnose(idata, "z")}, ()) and "chains disagree" in report
+    assert nrm.convergence_report(nrm.add_diagnostics(idata)) == report
+    idata["sample_stats"] = xr.DataTree(xr.Dataset({"diverging": (("chain", "draw"), np.ones((2, 400)))}))
+    assert nrm.convergence_report(idata).startswith("There were 800 divergences after tuning. Increase")
+    assert nrm.convergence_report(result_of(x=rng.normal(size=(2, 400)))).endswith(" draws each: fine.")
+    with pytest.raises(TypeError, match="idata must be a DataTree with the group posterior; got Dataset"):
+        nrm.convergence_report(xr.Dataset())
+
+
 def test_nothing_is_reported_about_good_chains(rng):
     assert report_about({"x": rng.normal(size=(2, 400))}) == ""
     assert report_about({"x": rng.normal(size=(1, 400))}).startswith("Only one chain was sampled")
@@ -245,7 +285,8 @@ def test_fine_is_said_in_a_line(caplog):
 def test_many_clusters_are_told_where_to_go(n, is_told):
     result = result_of(z=np.tile(np.arange(n), (2, 100, 1)))
     found = module.convergence(result, {"z": diagnose(result, "z")}, ())
-    assert [text.split(".")[0] for text in found.many_clusters] == is_told * [f"z has {n} clusters on average"]
+    assert [text.split(";")[0] for text in found.remarks] == is_told * [f"z has {n} clusters on average"]
+    assert ("z has 20 clusters on average" in found.brief()) == is_told
 
 
 def test_one_report_is_logged_about_all_partitions(caplog):
@@ -366,8 +407,9 @@ def test_left_out_and_said(caplog, label_storage):
     options = {"tune": 10, "chains": 2, "cores": 1, "random_seed": 1, "nuts": {"max_treedepth": 3}}
     with caplog.at_level(logging.INFO):
         idata = nrm.sample(110, model=model, label_storage=label_storage, progressbar=False, **options)
-    said = [message for message in caplog.messages if "is not judged" in message]
-    assert said == ["Convergence of zz, first is not judged: they may change when clusters are renamed."]
+    said = nrm.convergence_report(idata).splitlines()[-1]
+    assert said == "zz, first are not judged: they may change when clusters are renamed."
+    assert any(message.startswith("Convergence of 2 chains with 110 draws each: ") for message in caplog.messages)
     assert not any(line.startswith(("  zz", "  first")) for line in caplog.text.splitlines())
     if label_storage == "full":
         rows = {row.split("[")[0] for row in nrm.summary(idata).index}

@@ -64,6 +64,7 @@ def started(monkeypatch):
 
 def compile_for_long(monkeypatch):
     monkeypatch.setattr(compilation, "SECONDS_BEFORE_LINE", 0.0)
+    monkeypatch.setattr(compilation, "keep_seconds", lambda title, seconds: None)
     from pymc_nrm.kernels.generic import kernel, precompile
 
     with compilation.announced_compilation("a step", []):

@@ -1,10 +1,12 @@
 """What is said to be safe to use although chains disagree."""
 
+import re
+
 import numpy as np
 import pytest
 import xarray as xr
 
-from pymc_nrm.run.convergence_report import convergence_report
+from pymc_nrm.run.convergence_report import convergence, convergence_report
 from pymc_nrm.run.safe_to_use import safe_to_use
 from pymc_nrm.stats.convergence import agreement_of_parts
 from pymc_nrm.stats.diagnostics import diagnose
@@ -79,6 +81,15 @@ def test_the_report_begins_with_it(rng):
     first = " ".join(report.split("\nConvergence of")[0].split())
     assert first.startswith("Safe to use: only clusters that nrm.fused_estimate finds") and first.endswith("are not.")
     assert ": densities" in convergence_report(*result(rng, APART, (0, 0, -90, 0), theta=far))
+
+
+def test_the_sentence_that_is_logged_says_it(rng):
+    sentence, *rows = re.split(r"\n  (?! )", convergence(*result(rng, APART), ()).brief())
+    end = " quantities; safe to use: densities and predictions, averaged over chains."
+    assert sentence.replace("\n", " ").endswith(end)
+    assert len(rows) <= 5 and rows[-1].startswith("full report: ")
+    stuck = convergence(*result(rng, APART, (0, 0, -90, 0)), ()).brief().replace("\n", " ")
+    assert "safe to use, of idata.sel(chain=[0, 1, 3]): densities" in stuck
 
 
 def test_agreement_of_parts_is_that_of_their_draws(rng):

@@ -15,7 +15,7 @@ import pymc_nrm.common.progress as module
 from pymc_nrm.common.progress import elapsed, end_elapsed, progress, tracked
 from pymc_nrm.run import arguments
 from pymc_nrm.run.chains import progress_log
-from pymc_nrm.run.chains.progress_log import Watch, watched
+from pymc_nrm.run.chains.progress_log import Watch, tell_of_run, watched
 
 
 @pytest.fixture
@@ -88,8 +88,9 @@ def test_one_line_for_a_run_on_several_cores(monkeypatch, caplog):
     model = mixture_of(nrm.PoissonGamma(1.0, 1.0), np.arange(4))
     options = {"model": model, "draws": 30, "tune": 10, "chains": 2, "progressbar": False, "random_seed": 1}
     nrm.sample(cores=2, **options)
-    assert [line.split(" of the run")[0] for line in lines_of(caplog)] == [lines_of(caplog)[0].split(" of the run")[0]]
-    assert "z has 4 items: a draw takes" in lines_of(caplog)[0] and "the remaining 69 " in lines_of(caplog)[0]
+    before, line = lines_of(caplog)
+    assert before == "Sampling z (4 items): 2 chains of 10 tuning and 30 posterior draws."
+    assert "z has 4 items: a draw takes" in line and "the remaining 69 " in line
     caplog.clear()
     nrm.sample(cores=1, quiet=True, **options)
     assert lines_of(caplog) == []
@@ -103,26 +104,30 @@ def test_a_run_over_many_items_is_watched(monkeypatch, caplog):
         z = nrm.Partition("z", nrm.DirichletProcess(1.0), n=4)
         nrm.Mixture("x", z, nrm.PoissonGamma(1.0, 1.0), observed=[0, 1, 8, 9])
         assert watched(model, 1, {"callback": 3, "quiet": True}).__class__ is Watch
-        caplog.clear()
         options = {"step": nrm.MarginalGibbs([z]), "chains": 1, "cores": 1, "progressbar": False}
         nrm.sample(4, tune=2, callback=lambda trace, draw: seen.append(draw.draw_idx), **options)
     assert seen == [0, 1, 2, 3, 4, 5]
-    page, start = lines_of(caplog)
-    assert "nrm.Chunks" in page and "docs/how-to/large-data.md" in page
-    assert "z has 4 items: " in start and "1,000" in start
+    [block] = lines_of(caplog)
+    lines = block.split("\n")
+    assert lines[0].startswith("Sampling z (4 items): 1 chain of 2 tuning and 4 posterior draws. Without initvals")
+    assert lines[-1].startswith("With nrm.Chunks") and "docs/how-to/large-data.md" in lines[-1]
+    assert len(lines) <= 4 and max(map(len, lines)) <= 100
 
 
 @pytest.mark.parametrize(("most", "expected"), [(3, (250, 250)), (4, (1000, 1000))])
 def test_many_items_get_fewer_draws_by_default(monkeypatch, caplog, most, expected):
-    monkeypatch.setattr(arguments, "MANY_ITEMS", most)
+    for place in (arguments, progress_log):
+        monkeypatch.setattr(place, "MANY_ITEMS", most)
     caplog.set_level(logging.INFO)
     with pm.Model() as model:
         nrm.Partition("z", nrm.DirichletProcess(1.0), n=4)
-    draws, kwargs = arguments.with_numbers_of_draws(model, None, {}, quiet=False)
+    draws, kwargs = arguments.with_numbers_of_draws(model, None, {})
     assert (draws, kwargs.get("tune")) == expected
-    assert len(lines_of(caplog)) == (most == 3)
-    assert arguments.with_numbers_of_draws(model, 7, {"tune": 8}, quiet=False) == (7, {"tune": 8})
-    assert len(lines_of(caplog)) == (most == 3)
+    assert arguments.with_numbers_of_draws(model, 7, {"tune": 8}) == (7, {"tune": 8})
+    tell_of_run(model, draws, kwargs | {"chains": 2})
+    [block] = lines_of(caplog)
+    assert block.startswith(f"Sampling z (4 items): 2 chains of {draws:,} tuning and {draws:,} posterior draws")
+    assert ("the default for more than 3 items" in " ".join(block.split())) == (most == 3)
 
 
 def test_a_model_without_a_partition_keeps_its_callback():
@@ -216,5 +221,5 @@ def test_steps_that_ask_for_more_tuning_get_it():
     for asked, expected in ((None, 1000), (500, 1000), (3000, 3000)):
         step.default_tune_steps = asked
         for given in (step, [step]):
-            assert arguments.with_numbers_of_draws(model, None, {"step": given}, quiet=True)[1]["tune"] == expected
-    assert arguments.with_numbers_of_draws(model, None, {"step": step, "tune": 7}, quiet=True)[1]["tune"] == 7
+            assert arguments.with_numbers_of_draws(model, None, {"step": given})[1]["tune"] == expected
+    assert arguments.with_numbers_of_draws(model, None, {"step": step, "tune": 7})[1]["tune"] == 7

@@ -14,6 +14,8 @@ import pymc_nrm as nrm
 from pymc_nrm.recipes.columns import redundant_columns, warn_of_redundant_columns
 from pymc_nrm.recipes.rounding import function_of_rounded
 
+pytestmark = pytest.mark.usefixtures("unbroken")
+
 ROUNDED = np.random.default_rng(1).normal(size=(60, 3)).round(1) * [1.0, 7.0, 0.01]
 
 

@@ -14,6 +14,8 @@ from helpers import measure_of, refused
 import pymc_nrm as nrm
 from pymc_nrm.models.rvs import family_of
 
+pytestmark = pytest.mark.usefixtures("unbroken")
+
 X = np.random.default_rng(1).normal(size=(12, 3))
 GAPS = np.where(np.arange(36).reshape(12, 3) == 4, np.nan, X)
 WIDE = np.random.default_rng(2).normal(size=(60, 31))

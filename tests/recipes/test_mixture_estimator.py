@@ -14,6 +14,8 @@ from scipy import sparse
 import pymc_nrm as nrm
 from pymc_nrm.recipes.estimator_inputs import class_estimate, cluster_names, known_labels, named_clusters
 
+pytestmark = pytest.mark.usefixtures("unbroken")
+
 X = np.random.default_rng(1).normal(np.repeat([0.0, 8.0], 12))[:, None]
 NEW = np.array([[0.1], [8.2], [4000.0]])
 SMALL = {"draws": 40, "tune": 40, "chains": 2, "cores": 1, "random_state": 1}

@@ -14,6 +14,8 @@ import pymc_nrm as nrm
 from pymc_nrm.models.rvs import family_of
 from pymc_nrm.models.values import Values
 
+pytestmark = pytest.mark.usefixtures("unbroken")
+
 N = 24
 LENGTH = np.random.default_rng(1).normal(size=N)
 

@@ -6,9 +6,9 @@ from collections import deque
 
 from rich.console import Console
 
-from pymc_nrm.common.pymc_internals import default_chains
-from pymc_nrm.models.rvs import names_in_chunks
-from pymc_nrm.run.arguments import DRAWS, largest_partition
+from pymc_nrm.common.wrapping import wrapped
+from pymc_nrm.models.rvs import n_items, names_in_chunks, partitions_of
+from pymc_nrm.run.arguments import DRAWS, DRAWS_OF_MANY, largest_partition, number_of_chains
 from pymc_nrm.stats.point_estimate import MANY_ITEMS
 
 # A child of PyMC's logger, which shows messages of level INFO.
@@ -24,6 +24,29 @@ _LAST_TIMES, _SECONDS_APART = 20, 0.25
 _PAGE = 'With nrm.Chunks a chain uses all cores, see "Large data", docs/how-to/large-data.md.'
 
 
+def tell_of_run(model, draws, kwargs, client=None):
+    """Log one block about a model with a partition: its items, how long chains are, and what is slow with many items.
+
+    PyMC lists the steps after it, and :class:`Watch` tells the expected time as soon as it is known.
+    """
+    sizes = {partition.name: n_items(partition) for partition in partitions_of(model)}
+    if not sizes:
+        return
+    chains, tune = number_of_chains(kwargs, client), kwargs["tune"]
+    items = ", ".join(f"{name} ({n:,} items)" for name, n in sizes.items())
+    text = f"Sampling {items}: {chains} chain{'s' * (chains > 1)} of {tune:,} tuning and {draws:,} posterior draws"
+    name, n = largest_partition(model)
+    text += f", the default for more than {MANY_ITEMS:,} items." if n > MANY_ITEMS and draws == DRAWS_OF_MANY else "."
+    if n > MANY_ITEMS:
+        text += (
+            " Without initvals, a chain starts from clusters of 1,000 random items, then more, to which all others "
+            "are assigned; after a few draws, a line gives the time of a draw."
+        )
+        if name not in names_in_chunks(model):
+            text += f"\n{_PAGE}"
+    _log.info(wrapped(text))
+
+
 def watched(model, draws, kwargs):
     """The callback in arguments of ``pm.sample``, wrapped to tell the expected time of a model with a partition."""
     callback = kwargs.get("callback")
@@ -31,20 +54,13 @@ def watched(model, draws, kwargs):
     # With a callback PyMC might choose another sampler for a model without a partition.
     if name is None:
         return callback
-    tune, chains = (kwargs.get(name) for name in ("tune", "chains"))
-    chains = default_chains(kwargs.get("cores")) if chains is None else chains
-    n_total = chains * (draws + (DRAWS if tune is None else tune))
+    tune = kwargs.get("tune")
+    n_total = number_of_chains(kwargs) * (draws + (DRAWS if tune is None else tune))
     subject = f"{name} has {n:,} items"
     if n <= MANY_ITEMS:
         return Watch(callback, subject, n_total, lines=False, least=SECONDS_WORTH_A_LINE)
     console = Console()
     has_bar = kwargs.get("progressbar") is not False and (console.is_terminal or console.is_jupyter)
-    if name not in names_in_chunks(model):
-        _log.info(_PAGE)
-    _log.info(
-        f"{subject}: without initvals, a chain starts from clusters of 1,000 random items, then more,\nto which all "
-        "others are assigned; after a few draws, a line gives the time of a draw."
-    )
     return Watch(callback, subject, n_total, lines=not has_bar)
 
 

@@ -13,6 +13,7 @@ from xarray import DataTree
 
 from pymc_nrm.common.marks import MISSING_OF, NAME, RENAMED, SLOTS_OF
 from pymc_nrm.common.pymc_internals import MultiTrace, NDArray, coords_and_dims_for_inferencedata
+from pymc_nrm.common.wrapping import wrapped
 from pymc_nrm.models.missing_entries import missing_variables
 from pymc_nrm.models.rvs import mixtures_of, other_uses, partitions_of
 from pymc_nrm.partitions.chunked import CLUSTER_COUNTS, CLUSTER_SUMS, FOLLOWED_LABELS, Chunked
@@ -96,9 +97,8 @@ def _trace_of_statistics(record, model, number):
 
 
 def mark_variables(idata, model):
-    """Mark partitions, their slots and missing values in a result, in place.
-
-    Returns the names of the deterministics that may change when clusters are renamed, with their partitions.
+    """Mark partitions, their slots, missing values and deterministics that may change when clusters are renamed, in
+    place.
     """
     kinds, slots = partitions_of(model), slot_parameters(model, idata["posterior"])
     renamed = changed_by_renaming(model, slots)
@@ -110,7 +110,6 @@ def mark_variables(idata, model):
         for name in marks if group in idata.children else ():
             if name in idata[group].data_vars:
                 idata[group][name].attrs |= marks[name]
-    return renamed
 
 
 def add_flat_columns(idata, kinds):
@@ -143,7 +142,8 @@ def add_densities(idata, model, kept, progressbar):
         try:
             compute_log_likelihood(idata, model, var_name=partition.name, progressbar=progressbar)
         except (NotImplementedError, TypeError, ValueError) as error:
-            _log.warning(f"log_likelihood of idata_kwargs: none for the items of {partition.name!r}, since {error}")
+            text = f"log_likelihood of idata_kwargs: none for the items of {partition.name!r}, since {error}"
+            _log.warning(wrapped(text))
     if others:
         values = pm.stats.compute_log_likelihood(
             idata, var_names=others, extend_inferencedata=False, model=model, progressbar=progressbar
