@@ -27,11 +27,13 @@ from pymc_nrm.measures import (
     NormalizedInverseGaussian,
     PitmanYorProcess,
 )
+from pymc_nrm.models.hidden_states import HiddenStates
 from pymc_nrm.models.mixture import Mixture
 from pymc_nrm.models.nested_partition import NestedPartition
 from pymc_nrm.models.partition import Partition
 from pymc_nrm.moves.chunks.source import Chunks
 from pymc_nrm.partitions.nested_levels import HierarchicalDirichletProcess
+from pymc_nrm.partitions.state_prior import Transitions
 from pymc_nrm.posterior import (
     cluster_probabilities,
     compute_log_likelihood,
@@ -97,6 +99,7 @@ __all__ = [
     "ChunkedSampler",
     "Chunks",
     "DirichletProcess",
+    "HiddenStates",
     "HierarchicalDirichletProcess",
     "HurdleLogNormal",
     "HurdlePoisson",
@@ -125,6 +128,7 @@ __all__ = [
     "SlotGibbs",
     "SlotNUTS",
     "SplitMerge",
+    "Transitions",
     "TreeGuided",
     "add_diagnostics",
     "assignment_uncertainty",

@@ -65,7 +65,8 @@ class PartitionRV(RandomVariable):
         """Return the source of a function that draws a value, and the names that it uses, for numba."""
         environment = {self.kind.draw.__name__: self.kind.draw}
         environment |= {f"prior_{k}": prior_class for k, prior_class in enumerate(self._prior_classes)}
-        fields = [name for prior_class in self._prior_classes for name in prior_class._fields]
+        # Priors may share names of fields.
+        fields = [f"{name}_{k}" for k, prior in enumerate(self._prior_classes) for name in prior._fields]
         arguments = [f"float({name})" if core == "()" else name for name, core in zip(fields, self._cores, strict=True)]
         priors = [f"prior_{k}({', '.join(prior)})" for k, prior in enumerate(self.priors(arguments))]
         call = ", ".join(["rng", "n", *priors, *map(repr, self.kind.draw_options)])
@@ -92,7 +93,7 @@ class PartitionRV(RandomVariable):
         check_number(f"a {kind.title}", kind, n)
         n = pt.as_tensor(checked_count(f"n of a {kind.title}", n), dtype="int64")
         rng = pt.random.shared_rng(seed=None) if rng is None else rng
-        next_rng, labels = cls(measure_class, kind)(n, *fields, *kind.further_fields(), rng=rng, return_next_rng=True)
+        next_rng, labels = cls(measure_class, kind)(n, *fields, *kind.further_fields(n), rng=rng, return_next_rng=True)
         return (next_rng, labels) if return_next_rng else labels
 
 

@@ -123,8 +123,8 @@ class Kind:
         """Draw a value forward: a kernel."""
         raise NotImplementedError
 
-    def further_fields(self):
-        """Fields of the further priors that the kind itself determines, as tensors."""
+    def further_fields(self, n):
+        """Fields of the further priors that the kind itself determines, as tensors, given the number of items."""
         return []
 
     # Further arguments of kernels that draw, after the priors.

@@ -107,7 +107,7 @@ class KnownLabels(Together):
         self.draw_options = (self.only_known,)
         self._is_known = self.known[self.first] >= 0
 
-    def further_fields(self):
+    def further_fields(self, n):
         return [pt.constant(self.known)]
 
     def default_start(self, zeros, priors):

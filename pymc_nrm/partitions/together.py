@@ -50,7 +50,7 @@ class Together(Ordered):
         self.first = self._rows.members[self._rows.start[:-1]]
         super().__init__(self.groups.tobytes())
 
-    def further_fields(self):
+    def further_fields(self, n):
         return [pt.constant(self.groups)]
 
     def read(self, point):

@@ -1,0 +1,90 @@
+"""Draws of hidden states: of their common weights given labels, and of labels from the prior."""
+
+import numpy as np
+
+from pymc_nrm.kernels.generic import kernel
+from pymc_nrm.kernels.special import copy_row, draw_beta, draw_index, draw_log_gamma, exponentiate
+from pymc_nrm.partitions.state_tables import tables_given_labels
+
+# Weights below are raised to it, so that their logarithms are finite.
+_LEAST_WEIGHT = 1e-300
+
+
+@kernel
+def draw_tables(rng, counts, n_states, prior, n_tables):
+    """Draw the numbers of tables of all states given transition counts, exactly."""
+    tables = tables_given_labels(counts, n_states, prior)
+    excess = 0
+    for k in range(n_states):
+        n = tables.degree[k] + 1
+        joint = np.empty(n)
+        for r in range(n):
+            joint[r] = tables.weights[k, r] * tables.suffix[k + 1, excess + r]
+        r = draw_index(rng, joint)
+        n_tables[k] = tables.certain[k] + r
+        excess += r
+
+
+@kernel
+def draw_state_weights(rng, counts, n_states, prior, weights):
+    """Draw the common weights of the states given labels, and the rest of the stick behind them: exact, and independent
+    of all earlier draws.
+
+    Shapes: ``counts`` (n_states + 1, n_states) as ``count_transitions`` writes them; ``weights`` (n_states + 1,), which
+    sum to 1.  Given the numbers of tables, weights are Dirichlet variables (Pitman 1996, corollary 20).
+    """
+    n_tables = np.empty(n_states, dtype=np.int64)
+    draw_tables(rng, counts, n_states, prior, n_tables)
+    for k in range(n_states):
+        weights[k] = draw_log_gamma(rng, n_tables[k] - prior.discount)
+    weights[n_states] = draw_log_gamma(rng, prior.gamma + n_states * prior.discount)
+    _, total = exponentiate(weights, n_states + 1)
+    for k in range(n_states + 1):
+        weights[k] = max(weights[k] / total, _LEAST_WEIGHT)
+
+
+@kernel
+def draw_next_weight(rng, n_states, prior):
+    """Share of the rest of the stick that state number ``n_states`` takes, and the share that it leaves."""
+    return draw_beta(rng, 1.0 - prior.discount, prior.gamma + (n_states + 1) * prior.discount)
+
+
+@kernel
+def _doubled(counts):
+    """Transition counts with space for twice as many states."""
+    n = counts.shape[1]
+    wider = np.zeros((2 * n + 1, 2 * n), dtype=np.int64)
+    for j in range(n + 1):
+        copy_row(wider[j, :n], counts[j])
+    return wider
+
+
+@kernel
+def draw_states(rng, n, prior):
+    """Draw the hidden states of n items forward: labels in order of appearance.
+
+    Rows are integrated out: the weight of state k after state j is ``N[j, k] + alpha beta_k + kappa_jk``.
+    """
+    labels = np.empty(n, dtype=np.int64)
+    counts = np.zeros((17, 16), dtype=np.int64)
+    # Common weights of the states, and the rest of the stick behind them.
+    common, weights = np.zeros(17), np.empty(17)
+    common[0], n_states = 1.0, 0
+    for t in range(n):
+        row = 0 if prior.starts[t] else labels[t - 1] + 1
+        for k in range(n_states + 1):
+            weights[k] = prior.alpha * common[k] + (counts[row, k] if k < n_states else 0)
+        if row > 0:
+            weights[row - 1] += prior.kappa
+        k = draw_index(rng, weights[: n_states + 1])
+        if k == n_states:
+            share, left = draw_next_weight(rng, n_states, prior)
+            rest, n_states = common[k], n_states + 1
+            if n_states == counts.shape[1]:
+                counts, longer, weights = _doubled(counts), np.zeros(2 * n_states + 1), np.empty(2 * n_states + 1)
+                copy_row(longer[: n_states + 1], common)
+                common = longer
+            common[k], common[n_states] = rest * share, rest * left
+        labels[t] = k
+        counts[row, k] += 1
+    return labels
