@@ -4,7 +4,7 @@ import numpy as np
 
 from pymc_nrm.kernels.generic import kernel
 from pymc_nrm.kernels.special import copy_row, draw_beta, draw_index, draw_log_gamma, exponentiate
-from pymc_nrm.partitions.state_tables import tables_given_labels
+from pymc_nrm.partitions.state_sums import tables_given_labels
 
 # Weights below are raised to it, so that their logarithms are finite.
 _LEAST_WEIGHT = 1e-300

@@ -1,0 +1,221 @@
+"""The exact distribution of hidden states, against customers seated one by one and sums over all tables."""
+
+import math
+
+import numpy as np
+import pytest
+from helpers import assert_law, assert_means, label_counts, seeded
+from reference import (
+    log_states_without_cutoff,
+    one_start,
+    prior_of,
+    random_setting,
+    tables_of_labels,
+    transitions_of,
+)
+
+from pymc_nrm.kernels.generic import kernel
+from pymc_nrm.measures import DirichletProcess, PitmanYorProcess
+from pymc_nrm.measures.base import log_eppf
+from pymc_nrm.partitions.state_sums import mean_tables, tables_from_degrees, tables_given_labels
+from pymc_nrm.partitions.state_tables import log_states, log_states_with_gradient
+from pymc_nrm.partitions.state_weights import draw_state_weights, draw_states
+from pymc_nrm.testing import all_partitions
+
+# Concentration and discount of the common weights.
+TOPS = {"Dirichlet": (1.3, 0.0), "Pitman-Yor": (0.7, 0.4), "negative concentration": (-0.3, 0.6)}
+# Items at which further sequences start.
+SEQUENCES = {"one": [], "two": [2], "three": [1, 3]}
+FIELDS = ("gamma", "discount", "alpha", "kappa")
+
+
+def log_probability(labels, prior):
+    return log_states(*transitions_of(labels, prior.starts), prior)
+
+
+@kernel
+def states_of(rng, n, prior, labels):
+    for i in range(labels.shape[0]):
+        labels[i] = draw_states(rng, n, prior)
+
+
+@kernel
+def weights_of(rng, counts, n_states, prior, weights):
+    for i in range(weights.shape[0]):
+        draw_state_weights(rng, counts, n_states, prior, weights[i])
+
+
+@pytest.mark.parametrize("kappa", [0.0, 2.5])
+@pytest.mark.parametrize("top", TOPS)
+@pytest.mark.parametrize("sequences", SEQUENCES)
+def test_probabilities_are_sums_over_all_tables(sequences, top, kappa):
+    gamma, discount = TOPS[top]
+    prior = prior_of(gamma, discount, 1.7, kappa, one_start(5, *SEQUENCES[sequences]))
+    values = all_partitions(5)
+    probabilities = np.exp([log_probability(labels, prior) for labels in values])
+    expected = [sum(tables_of_labels(labels.tolist(), prior).values()) for labels in values]
+    np.testing.assert_allclose(probabilities, expected, rtol=1e-13)
+    assert probabilities.sum() == pytest.approx(1.0, rel=1e-14)
+
+
+@pytest.mark.parametrize("top", TOPS)
+def test_probabilities_of_more_labels_sum_to_one(top):
+    gamma, discount = TOPS[top]
+    for kappa, others in ((0.0, [3]), (4.0, []), (4.0, [2, 4])):
+        prior = prior_of(gamma, discount, 0.6, kappa, one_start(7, *others))
+        total = sum(math.exp(log_probability(labels, prior)) for labels in all_partitions(7))
+        assert total == pytest.approx(1.0, rel=1e-14)
+
+
+@pytest.mark.parametrize("discount", [0.0, 0.3])
+def test_sequences_of_one_item_are_items_of_the_measure(discount):
+    """First states come from the common weights, whose distribution as alpha tends to infinity is the measure's."""
+    prior = prior_of(1.5, discount, 1e12, 3.0, np.ones(6))
+    measure = PitmanYorProcess(discount, 1.5) if discount else DirichletProcess(1.5)
+    for labels in ([0, 0, 0, 0, 0, 0], [0, 1, 0, 2, 2, 0], [0, 1, 2, 3, 4, 5]):
+        expected = log_eppf(measure, label_counts(labels))
+        assert log_probability(labels, prior) == pytest.approx(expected, abs=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("largest", "n_settings"), [(200, 25), pytest.param(1000, 300, marks=pytest.mark.slow)], ids=["few", "many"]
+)
+def test_cutting_off_changes_nothing(largest, n_settings):
+    rng = seeded("cutoff", largest)
+    for _ in range(n_settings):
+        labels, prior = random_setting(rng, largest)
+        counts, n_states = transitions_of(labels, prior.starts)
+        expected = log_states_without_cutoff(counts, n_states, prior)
+        assert log_states(counts, n_states, prior) == pytest.approx(expected, rel=1e-12, abs=1e-11), prior
+
+
+def test_degrees_that_do_not_suffice_are_doubled(rng):
+    widened = 0
+    for _ in range(20):
+        labels, prior = random_setting(rng, 200)
+        counts, n_states = transitions_of(labels, prior.starts)
+        means = np.empty(n_states)
+        mean_tables(counts, n_states, prior, means)
+        few = tables_from_degrees(counts, n_states, prior, means, np.ones(n_states, dtype=np.int64))
+        enough = tables_given_labels(counts, n_states, prior)
+        values = [tables.log_factor + tables.suffix_scale[0] + np.log(tables.suffix[0, 0]) for tables in (few, enough)]
+        assert values[0] == pytest.approx(values[1], rel=1e-13)
+        widened += (few.degree > 1).sum()
+    assert widened > 40
+
+
+@pytest.mark.slow
+def test_first_degrees_that_do_not_suffice_are_doubled():
+    """If nearly all self-transitions are by sticky mass, labels say little about the common weights, and numbers of
+    tables vary more than the first degrees allow.
+    """
+    prior = prior_of(0.01, 0.0, 2e4, 2e5, one_start(12_000))
+    counts, n_states = transitions_of(np.arange(12_000) // 3000 % 2, prior.starts)
+    assert tables_given_labels(counts, n_states, prior).degree.max() > 1000
+    expected = log_states_without_cutoff(counts, n_states, prior)
+    assert log_states(counts, n_states, prior) == pytest.approx(expected, rel=1e-11)
+
+
+SIZES = (2.3e-308, 1e-100, 1e-10, 1.0, 1e10, 1e100, 1e290)
+
+
+@pytest.mark.parametrize("discount", [0.0, 0.5, 1.0 - 1e-16])
+def test_extreme_hyperparameters_have_their_probabilities(discount):
+    counts, n_states = transitions_of([0, 0, 1, 1, 0, 2, 2, 1], one_start(8, 5))
+    for gamma in SIZES:
+        for alpha in SIZES:
+            for kappa in (0.0, *SIZES):
+                prior = prior_of(gamma, discount, alpha, kappa, one_start(8, 5))
+                if max(gamma / alpha, 1.0) * max(1.0, gamma) > 1e300:
+                    continue
+                expected = log_states_without_cutoff(counts, n_states, prior)
+                assert log_states(counts, n_states, prior) == pytest.approx(expected, rel=1e-9, abs=1e-9), prior
+
+
+def test_hyperparameters_out_of_range_have_no_probability():
+    counts, n_states = transitions_of([0, 1, 1], one_start(3))
+    prior = prior_of(1.0, 0.2, 1.0, 1.0, one_start(3))
+    wrong = {"gamma": (-0.2, math.inf, math.nan), "discount": (-0.1, 1.0, math.nan), "alpha": (0.0, math.nan)}
+    for name, values in (wrong | {"kappa": (-1.0, math.inf, math.nan)}).items():
+        for value in values:
+            gradient = np.empty(4)
+            assert math.isnan(log_states_with_gradient(counts, n_states, prior._replace(**{name: value}), gradient))
+            assert math.isnan(log_states(counts, n_states, prior._replace(**{name: value})))
+
+
+@pytest.mark.parametrize(
+    ("largest", "n_settings"), [(60, 25), pytest.param(400, 100, marks=pytest.mark.slow)], ids=["few", "many"]
+)
+def test_gradient_is_the_limit_of_differences(largest, n_settings):
+    rng = seeded("gradient", largest)
+    for _ in range(n_settings):
+        labels, prior = random_setting(rng, largest)
+        counts, n_states = transitions_of(labels, prior.starts)
+        gradient = np.empty(4)
+        value = log_states_with_gradient(counts, n_states, prior, gradient)
+        assert value == log_states(counts, n_states, prior)
+        for place, name in enumerate(FIELDS):
+            x = getattr(prior, name)
+            if x == 0.0:
+                continue
+            step = 1e-4 * (x * (1.0 - x) if name == "discount" else x)
+            ends = [prior._replace(**{name: x + k * step}) for k in (-2, -1, 1, 2)]
+            at = [log_states_without_cutoff(counts, n_states, end) for end in ends]
+            slope = (at[0] - 8.0 * at[1] + 8.0 * at[2] - at[3]) / (12.0 * step)
+            # Differences lose digits of the value.
+            error = 1e-12 * (1.0 + abs(value)) / step
+            assert abs(gradient[place] - slope) < 1e-6 * abs(slope) + 10.0 * error, (name, prior)
+
+
+def test_gradient_where_kappa_and_discount_are_zero():
+    """The derivatives are one-sided: values at the boundary are possible."""
+    labels = [0, 0, 0, 1, 1, 0, 0, 2, 2, 2]
+    prior = prior_of(1.3, 0.0, 1.7, 0.0, one_start(10, 4))
+    counts, n_states = transitions_of(labels, prior.starts)
+    gradient = np.empty(4)
+    value = log_states_with_gradient(counts, n_states, prior, gradient)
+    for place, name in ((1, "discount"), (3, "kappa")):
+        first, second = (log_states(counts, n_states, prior._replace(**{name: step})) for step in (1e-6, 2e-6))
+        assert gradient[place] == pytest.approx((4.0 * first - second - 3.0 * value) / 2e-6, rel=1e-6)
+
+
+@pytest.mark.parametrize("kappa", [0.0, 2.5])
+@pytest.mark.parametrize("top", TOPS)
+def test_forward_draws_have_these_probabilities(top, kappa, rng):
+    gamma, discount = TOPS[top]
+    prior = prior_of(gamma, discount, 1.7, kappa, one_start(5, 3))
+    labels = np.empty((100_000, 5), dtype=np.int64)
+    states_of(rng, 5, prior, labels)
+    values = all_partitions(5)
+    probabilities = np.exp([log_probability(value, prior) for value in values])
+    assert_law(labels.reshape(4, -1, 5), values, probabilities)
+
+
+def test_forward_draws_of_many_states(rng):
+    """Space for states is doubled; at these hyperparameters almost every item has a state of its own."""
+    prior = prior_of(1e6, 0.0, 1e6, 0.0, one_start(100))
+    labels = np.empty((10, 100), dtype=np.int64)
+    states_of(rng, 100, prior, labels)
+    assert (labels.max(axis=1) > 90).all()
+    assert all((np.unique(row) == np.arange(row.max() + 1)).all() for row in labels)
+
+
+@pytest.mark.parametrize("kappa", [0.0, 2.5])
+@pytest.mark.parametrize("top", TOPS)
+def test_weights_given_labels_have_the_moments_of_all_tables(top, kappa, rng):
+    gamma, discount = TOPS[top]
+    labels, prior = [0, 0, 1, 1, 1, 0, 2], prior_of(gamma, discount, 1.7, kappa, one_start(7, 4))
+    served, probabilities = zip(*tables_of_labels(labels, prior).items(), strict=True)
+    shapes = np.column_stack([np.array(served) - discount, np.full(len(served), gamma + 3 * discount)])
+    total, p = shapes.sum(axis=1, keepdims=True), np.array(probabilities) / sum(probabilities)
+    weights = np.empty((200_000, 4))
+    weights_of(rng, *transitions_of(labels, prior.starts), prior, weights)
+    np.testing.assert_allclose(weights.sum(axis=1), 1.0)
+    values, expected = {}, {}
+    for k in range(4):
+        values[f"mean {k}"], expected[f"mean {k}"] = weights[:, k], p @ (shapes / total)[:, k]
+        square = shapes[:, k] * (shapes[:, k] + 1.0) / (total * (total + 1.0))[:, 0]
+        values[f"square {k}"], expected[f"square {k}"] = weights[:, k] ** 2, p @ square
+    pair = shapes[:, 0] * shapes[:, 1] / (total * (total + 1.0))[:, 0]
+    values["product"], expected["product"] = weights[:, 0] * weights[:, 1], p @ pair
+    assert_means({name: draws.reshape(4, -1) for name, draws in values.items()}, expected)
