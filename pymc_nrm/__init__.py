@@ -90,6 +90,7 @@ from pymc_nrm.steps import (
     SlotGibbs,
     SlotNUTS,
     SplitMerge,
+    StateSampler,
     TreeGuided,
 )
 
@@ -128,6 +129,7 @@ __all__ = [
     "SlotGibbs",
     "SlotNUTS",
     "SplitMerge",
+    "StateSampler",
     "Transitions",
     "TreeGuided",
     "add_diagnostics",
@@ -221,5 +223,6 @@ else:  # to type checkers, a module with this function has every attribute
 
 
 register_steps(
-    TreeGuided, SplitMerge, MarginalGibbs, SliceSampler, SlotGibbs, NestedGibbs, ChunkedSampler, MissingGibbs
+    *(TreeGuided, SplitMerge, MarginalGibbs, SliceSampler, SlotGibbs),
+    *(NestedGibbs, ChunkedSampler, StateSampler, MissingGibbs),
 )

@@ -9,6 +9,7 @@ from pymc_nrm.steps.slice_sampler import SliceSampler
 from pymc_nrm.steps.slot_gibbs import SlotGibbs
 from pymc_nrm.steps.slot_nuts import SlotNUTS
 from pymc_nrm.steps.split_merge import SplitMerge
+from pymc_nrm.steps.state_sampler import StateSampler
 from pymc_nrm.steps.tree_guided import Move, TreeGuided
 
 __all__ = [
@@ -22,5 +23,6 @@ __all__ = [
     "SlotGibbs",
     "SlotNUTS",
     "SplitMerge",
+    "StateSampler",
     "TreeGuided",
 ]

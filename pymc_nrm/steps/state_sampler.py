@@ -1,0 +1,225 @@
+"""The step that samples hidden states, whose number is unknown.
+
+Given the hyperparameters, a draw makes these moves.  Each draws the weights of the states given the labels, exactly,
+and forgets them afterwards:
+
+1. blocked updates: all times whose states weigh more than a level draw their labels jointly, by forward filtering and
+   backward sampling given transition rows and parameters;
+2. Gibbs updates of blocks of times that share their state, with rows and parameters integrated out;
+3. the same for some single times.
+
+Read next ``moves/states/blocked.py`` and ``moves/states/direct.py``, the moves and their proofs;
+``partitions/state_tables.py``, the distribution of the labels and the weights given them; ``steps/step.py``, the course
+of a draw.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from pymc_nrm.common.checks import check_count, check_flag, check_number
+from pymc_nrm.common.pymc_internals import Competence
+from pymc_nrm.families.conjugate import log_marginal
+from pymc_nrm.families.needs import COMPONENT_PANEL, PARAMETERS, PREDICTIVE
+from pymc_nrm.kernels.generic import lacking, precompile
+from pymc_nrm.models.default_start import is_default_start
+from pymc_nrm.moves.states.blocked import BlockedUpdates, blocked_updates
+from pymc_nrm.moves.states.density import log_joint_terms
+from pymc_nrm.moves.states.direct import DirectUpdates, direct_updates, dyadic_blocks, successive_times
+from pymc_nrm.partitions.clusters import build_state
+from pymc_nrm.partitions.hidden_states import States
+from pymc_nrm.steps.base import LabelStep, PartitionStep, common_statistics
+from pymc_nrm.steps.step import Draw
+from pymc_nrm.steps.target import Target, check_against_graph, error_of_parts, graph_log_likelihoods
+
+# What blocked updates need of a family besides the others.
+_BLOCKED = (*PARAMETERS, *COMPONENT_PANEL)
+# A start makes the moves of this many draws at most, or of fewer once this many in a row have not improved the density.
+_MOST_STARTS, _PATIENCE = 40, 5
+
+
+class StatesTarget(Target):
+    """The part of a model's log-probability that depends on hidden states."""
+
+    @staticmethod
+    def _check_prior(prior):
+        pass
+
+
+class Inputs(NamedTuple):
+    """What the moves of a draw read."""
+
+    labels: Any
+    prior: Any
+    family: Any
+    data: Any
+
+
+class StateSampler(LabelStep):
+    """Sampling of hidden states: paths of all times jointly, blocks of times, and single times.
+
+    A draw first makes ``n_blocked`` blocked updates, each of all times in states that weigh more than ``level``, by
+    forward filtering and backward sampling.  Then it visits blocks of 4, 8, 16, ... times that share their state, and
+    ``n_single`` successive single times, and redraws the state of each given all others, with transition rows and
+    parameters of states integrated out.  All of it leaves the posterior invariant, and nothing is truncated.  With
+    single times, draws are irreducible.
+
+    Chains start with all times in one state, unless ``initval`` is given, and make such moves at the initial
+    hyperparameters until the density stops increasing.
+
+    Parameters
+    ----------
+    vars : list of HiddenStates
+    n_blocked : int
+        Number of blocked updates per draw; 0 for families without draws of parameters.
+    level : float
+        Weight above which blocked updates draw states, from 0.0001 to 0.5.  Lower levels cost more time.
+    blocks : bool
+        Whether to visit blocks of times.
+    n_single : int, optional
+        Number of single times per draw; by default a twentieth of the number of times, and at least 300 or all.
+    **kwargs
+        ``model``, ``rng``, ``initial_point``, ``compile_kwargs`` as for any PyMC step.
+
+    Raises
+    ------
+    ValueError
+        If an option is not allowed.
+    NotImplementedError
+        If a family lacks draws of parameters or densities given them and ``n_blocked`` is not 0, or a log marginal.
+
+    Notes
+    -----
+    Statistics of a draw, besides ``n_clusters``, ``entropy`` and ``log_joint``: ``n_moved``, the number of times that
+    changed their state, summed over all moves.
+
+    References
+    ----------
+    Teh, Jordan, Beal & Blei (2006), "Hierarchical Dirichlet processes", sections 5.3 and 7; Fox, Sudderth, Jordan &
+    Willsky (2011), "A sticky HDP-HMM with application to speaker diarization".
+
+    Examples
+    --------
+    >>> import pymc as pm
+    >>> import pymc_nrm as nrm
+    >>> with pm.Model():
+    ...     z = nrm.HiddenStates("z", nrm.DirichletProcess(1.0), nrm.Transitions(1.0, kappa=5.0), n=6)
+    ...     x = nrm.Mixture("x", z, nrm.PoissonGamma(1.0, 0.1), observed=[0, 1, 0, 9, 8, 11])
+    ...     step = nrm.StateSampler([z])
+    """
+
+    name = "state_sampler"
+    kinds = (States,)
+    _competence_for_partitions = Competence.IDEAL
+    needs = (*PREDICTIVE, log_marginal)
+    target_class = StatesTarget
+    stats_dtypes_shapes = {
+        **{name: kind for name, kind in PartitionStep.common_stats.items() if name != "u"},
+        "n_moved": (np.int64, []),
+    }
+
+    def __init__(
+        self,
+        vars: Any = None,
+        *,
+        n_blocked: int = 3,
+        level: float = 0.01,
+        blocks: bool = True,
+        n_single: int | None = None,
+        **kwargs: Any,
+    ) -> None:
+        check_count("n_blocked", n_blocked, 0)
+        check_number("level", level, lambda value: 1e-4 <= value <= 0.5, "a number from 0.0001 to 0.5")
+        check_flag("blocks", blocks)
+        check_count("n_single", n_single, 0, optional=True)
+        if n_blocked == 0 and not blocks and n_single == 0:
+            raise ValueError("n_blocked, blocks and n_single must leave some move; got 0, False and 0")
+        options = {"n_blocked": n_blocked, "level": level, "blocks": blocks, "n_single": n_single}
+        super().__init__(vars, options=options, needs=_BLOCKED if n_blocked else (), **kwargs)
+
+    def check_variable(self, model, partition):
+        """Check that the variable is of the kind that the step samples."""
+        if not isinstance(self.partition, self.kinds):
+            raise ValueError(
+                f"vars of {type(self).__name__} must be HiddenStates; {partition.name!r} is a {self.partition.title} "
+                f"{self.partition.sampled_by}".rstrip()
+            )
+
+    @classmethod
+    def _steps_without(cls, family_class):
+        return [] if lacking(family_class, cls.needs) else ["StateSampler(n_blocked=0)"]
+
+    def compile_kernels(self, model, partition, point, compile_kwargs):
+        """Compile the kernels of a draw and of a start, for the types of their arguments."""
+        inputs = self.read_point(point)
+        labels, prior, family, data = inputs
+        state = build_state(labels, family, data)
+        if self.options["n_blocked"]:
+            precompile(blocked_updates, self.rng, *inputs, self._blocked(), np.empty(0))
+        precompile(direct_updates, self.rng, *inputs, self._direct(np.random.default_rng(0), 1))
+        precompile(log_joint_terms, state, prior, family)
+
+    def _blocked(self):
+        return BlockedUpdates(self.options["n_blocked"], float(self.options["level"]))
+
+    def _direct(self, rng, n):
+        """Random blocks and single times for a draw of n times."""
+        n_single = self.options["n_single"]
+        if n_single is None:
+            n_single = max(n // 20, min(n, 300))
+        blocks = dyadic_blocks(rng, n) if self.options["blocks"] else np.empty((0, 2), dtype=np.int64)
+        return DirectUpdates(blocks, successive_times(rng, n, n_single))
+
+    def read_point(self, point):
+        return Inputs(self.partition.read(point), *self.target.at(point))
+
+    def draw(self, point, inputs):
+        if self._n_draws == 0 and is_default_start(point[self.partition.name]):
+            inputs = inputs._replace(labels=self.start(inputs))
+        state, n_moved = self.moves(inputs)
+        log_joint = sum(log_joint_terms(state, inputs.prior, inputs.family))
+        point = self.partition.write(point, state)
+        counts = np.bincount(point[self.partition.name])
+        stats = common_statistics(counts, 0.0, log_joint, self._number) | {"n_moved": n_moved}
+        del stats["u"]
+        return Draw(point, log_joint, stats)
+
+    def moves(self, inputs):
+        """Make the moves of a draw; return the state of kernels, and how many times changed their label."""
+        labels, n, n_moved = inputs.labels.copy(), len(inputs.labels), 0
+        if self.options["n_blocked"]:
+            # Interrupted kernels lose the arrays that they make.
+            memory = np.empty(n * (labels.max(initial=0) + 9))
+            n_moved = blocked_updates(self.rng, labels, *inputs[1:], self._blocked(), memory)
+        state, n_single_moved = direct_updates(self.rng, labels, *inputs[1:], self._direct(self.rng, n))
+        return state, n_moved + n_single_moved
+
+    def start(self, inputs):
+        """Labels after the moves of some draws from a single state, until the density has stopped increasing."""
+        best, since = -np.inf, 0
+        for _ in range(_MOST_STARTS):
+            state, _ = self.moves(inputs)
+            inputs = inputs._replace(labels=self.partition.read(self.partition.write({}, state)))
+            value = sum(log_joint_terms(state, inputs.prior, inputs.family))
+            since = 0 if value > best else since + 1
+            best = max(best, value)
+            if since == _PATIENCE:
+                break
+        return inputs.labels
+
+    def check_start(self, point, inputs):
+        labels, prior, family, data = inputs
+        log_prior, log_likelihood = log_joint_terms(build_state(labels, family, data), prior, family)
+        if not np.isfinite(log_prior + log_likelihood):
+            raise self.not_finite_error(point, log_prior + log_likelihood)
+        _, mixtures = self.target.parts(point)
+        check_against_graph(self.partition.name, mixtures, labels, log_likelihood)
+
+    def not_finite_error(self, point, value):
+        labels, prior, family, data = self.read_point(point)
+        _, mixtures = self.target.parts(point)
+        log_prior, _ = log_joint_terms(build_state(labels, family, data), prior, family)
+        parts = graph_log_likelihoods(mixtures, labels)
+        words = f"with gamma {prior.gamma}, discount {prior.discount}, alpha {prior.alpha} and kappa {prior.kappa}"
+        title = f"hidden states {self.partition.name!r}"
+        return error_of_parts(title, words, log_prior, mixtures, parts, value, self.when)
