@@ -19,6 +19,7 @@ import numpy as np
 
 from pymc_nrm.common.checks import check_count, check_flag, check_number
 from pymc_nrm.common.pymc_internals import Competence
+from pymc_nrm.families.base import take_items
 from pymc_nrm.families.conjugate import log_marginal
 from pymc_nrm.families.needs import COMPONENT_PANEL, PARAMETERS, PREDICTIVE
 from pymc_nrm.kernels.generic import lacking, precompile
@@ -26,8 +27,9 @@ from pymc_nrm.models.default_start import is_default_start
 from pymc_nrm.moves.states.blocked import BlockedUpdates, blocked_updates
 from pymc_nrm.moves.states.density import log_joint_terms
 from pymc_nrm.moves.states.direct import DirectUpdates, direct_updates, dyadic_blocks, successive_times
-from pymc_nrm.partitions.clusters import build_state
+from pymc_nrm.partitions.clusters import build_state, ordered_labels
 from pymc_nrm.partitions.hidden_states import States
+from pymc_nrm.partitions.labels import canonical_labels
 from pymc_nrm.steps.base import LabelStep, PartitionStep, common_statistics
 from pymc_nrm.steps.step import Draw
 from pymc_nrm.steps.target import Target, check_against_graph, error_of_parts, graph_log_likelihoods
@@ -36,6 +38,8 @@ from pymc_nrm.steps.target import Target, check_against_graph, error_of_parts, g
 _BLOCKED = (*PARAMETERS, *COMPONENT_PANEL)
 # A start makes the moves of this many draws at most, or of fewer once this many in a row have not improved the density.
 _MOST_STARTS, _PATIENCE = 40, 5
+# With more times than the first, a start begins with a stretch of as many as the second.
+_MANY, _STRETCH = 20_000, 5000
 
 
 class StatesTarget(Target):
@@ -195,11 +199,27 @@ class StateSampler(LabelStep):
         return state, n_moved + n_single_moved
 
     def start(self, inputs):
-        """Labels after the moves of some draws from a single state, until the density has stopped increasing."""
+        """Labels from a single state, after the moves of some draws; many times begin with a stretch of them."""
+        n = len(inputs.labels)
+        if n > _MANY:
+            begin = int(self.rng.integers(n - _STRETCH + 1))
+            times = np.arange(begin, begin + _STRETCH)
+            starts = inputs.prior.starts[times]
+            starts[0] = True
+            data, prior = take_items(inputs.data, times), inputs.prior._replace(starts=starts)
+            labels = self._climb(Inputs(inputs.labels[times], prior, inputs.family, data))
+            # All other times share one more state, whose parameters are wide.
+            everywhere = np.full(n, labels.max() + 1)
+            everywhere[times] = labels
+            inputs = inputs._replace(labels=canonical_labels(everywhere))
+        return self._climb(inputs)
+
+    def _climb(self, inputs):
+        """Labels after the moves of some draws, until the density has stopped increasing."""
         best, since = -np.inf, 0
         for _ in range(_MOST_STARTS):
             state, _ = self.moves(inputs)
-            inputs = inputs._replace(labels=self.partition.read(self.partition.write({}, state)))
+            inputs = inputs._replace(labels=ordered_labels(state))
             value = sum(log_joint_terms(state, inputs.prior, inputs.family))
             since = 0 if value > best else since + 1
             best = max(best, value)

@@ -7,6 +7,7 @@ import numpy as np
 from cases import SMALL
 from helpers import log_density
 
+import pymc_nrm as nrm
 from pymc_nrm.moves.states.blocked import BlockedUpdates, blocked_updates
 from pymc_nrm.moves.states.direct import DirectUpdates, direct_updates, dyadic_blocks, successive_times
 from pymc_nrm.partitions.clusters import ordered_labels
@@ -28,8 +29,17 @@ class Case(NamedTuple):
     kappa: float
     first: Any = (0,)
 
-    def prior(self):
-        return StatePrior(*map(float, self[:4]), np.isin(np.arange(N), self.first))
+    def starts(self, n):
+        return np.isin(np.arange(n), self.first)
+
+    def prior(self, n=N):
+        return StatePrior(*map(float, self[:4]), self.starts(n))
+
+    def variable(self, name, n):
+        """Hidden states of n times with this prior, in the model at hand."""
+        measure = nrm.PitmanYorProcess(self.discount, self.gamma) if self.discount else nrm.DirichletProcess(self.gamma)
+        sequences = None if self.first == (0,) else np.cumsum(self.starts(n))
+        return nrm.HiddenStates(name, measure, nrm.Transitions(self.alpha, self.kappa), n=n, sequences=sequences)
 
 
 CASES = {
@@ -40,19 +50,13 @@ CASES = {
     "discount": Case(0.7, 0.45, 1.1, 0.9, (0, 3)),
     "discount, no kappa": Case(-0.1, 0.3, 1.4, 0.0),
 }
-# A family each, and sizes that make partitions about equally likely.
-FAMILIES = {
-    "NormalWishart": SMALL["NormalWishart"],
-    "NormalGamma, missing": SMALL["NormalGamma, missing"],
-    "PoissonGamma, missing": SMALL["PoissonGamma, missing"],
-}
+FAMILIES = ("NormalGamma, missing", "NormalWishart", "PoissonGamma, missing")
 
 
 @functools.cache
 def inputs(family):
     """Family and data of kernels, by name."""
-    own, X = FAMILIES[family]
-    return kernel_inputs(own, X)
+    return kernel_inputs(*SMALL[family])
 
 
 def log_prior(labels, prior):
@@ -66,10 +70,19 @@ def log_prior(labels, prior):
 @functools.cache
 def posterior(case, family):
     """All partitions of the times and their probabilities, by names."""
-    partitions, prior = all_partitions(N), CASES[case].prior()
-    log_p = np.array([log_prior(labels, prior) + log_density(*inputs(family), labels) for labels in partitions])
+    X = SMALL[family].X
+    n = (X[0] if isinstance(X, list) else X).shape[0]
+    partitions = all_partitions(n)
+    return partitions, probabilities(
+        CASES[case].prior(n), partitions, lambda labels: log_density(*inputs(family), labels)
+    )
+
+
+def probabilities(prior, partitions, log_likelihood):
+    """Posterior probabilities of partitions of the times."""
+    log_p = np.array([log_prior(labels, prior) + log_likelihood(labels) for labels in partitions])
     p = np.exp(log_p - log_p.max())
-    return partitions, p / p.sum()
+    return p / p.sum()
 
 
 NO_BLOCKS, NO_TIMES = np.empty((0, 2), dtype=np.int64), np.empty(0, dtype=np.int64)
@@ -88,7 +101,7 @@ def blocks(rng, draw, labels, *model):
 def blocked(rng, draw, labels, *model):
     """A blocked update, and one time in every fourth draw."""
     labels = labels.copy()
-    blocked_updates(rng, labels, *model, BlockedUpdates(1, 0.2), np.empty(N))
+    blocked_updates(rng, labels, *model, BlockedUpdates(1, 0.1), np.empty(N))
     return direct(rng, labels, model, NO_BLOCKS, successive_times(rng, N, 1)) if draw % 4 == 0 else labels
 
 
@@ -100,7 +113,7 @@ def default(rng, draw, labels, *model):
 
 
 def short_blocks(rng):
-    """Intervals of two or more times."""
+    """Three random intervals, of two or more times each but for those of one, which are left out."""
     ends = np.sort([rng.choice(N + 1, 2, replace=False) for _ in range(3)], axis=1)
     return ends[ends[:, 1] - ends[:, 0] > 1]
 

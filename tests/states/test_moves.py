@@ -4,11 +4,22 @@ import pytest
 from enumerated_states import CASES, FAMILIES, MOVES, posterior, run
 from helpers import assert_law, seeded
 
+FAMILY, *OTHERS = FAMILIES
+ROWS = [(case, FAMILY, move) for case in CASES for move in MOVES]
+ROWS += [(case, family, move) for family in OTHERS for case in ("sticky", "two sequences") for move in MOVES]
 
-@pytest.mark.quick("sticky-NormalGamma, missing-default")
-@pytest.mark.parametrize("move", MOVES)
-@pytest.mark.parametrize("family", FAMILIES)
-@pytest.mark.parametrize("case", CASES)
-def test_chains_have_the_posterior(case, family, move):
-    draws = run(case, family, move, seeded(case, family, move), 5000)
+
+def check(case, family, move, n_draws):
+    draws = run(case, family, move, seeded(case, family, move), n_draws)
     assert_law(draws, *posterior(case, family))
+
+
+@pytest.mark.parametrize("case", ["sticky", "discount"])
+def test_a_draw_has_the_posterior(case):
+    check(case, FAMILY, "default", 3000)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("case", "family", "move"), ROWS)
+def test_moves_have_the_posterior(case, family, move):
+    check(case, family, move, 20_000)
