@@ -19,7 +19,17 @@ from common.part import QUICK_RESULTS, RESULTS
 NAMES = (
     *("accuracy", "gibbs_sweep", "samplers", "ablation", "stock_pymc", "labels_as_index"),
     *("collapsed_regressions", "regression", "held_out", "real_data", "tables", "drawn_tables", "agreement_of_chains"),
-    *("documents", "trees_of_items", "first_minutes", "latency", "scaling", "large", "chunks", "equal_time"),
+    *(
+        "documents",
+        "trees_of_items",
+        "hidden_states",
+        "first_minutes",
+        "latency",
+        "scaling",
+        "large",
+        "chunks",
+        "equal_time",
+    ),
 )
 FOLDER = Path(__file__).resolve().parent
 

@@ -11,7 +11,17 @@ FOLDER = ROOT / "benchmarks"
 NAMES = (
     *("accuracy", "gibbs_sweep", "samplers", "ablation", "stock_pymc", "labels_as_index"),
     *("collapsed_regressions", "regression", "held_out", "real_data", "tables", "drawn_tables", "agreement_of_chains"),
-    *("documents", "trees_of_items", "first_minutes", "latency", "scaling", "large", "chunks", "equal_time"),
+    *(
+        "documents",
+        "trees_of_items",
+        "hidden_states",
+        "first_minutes",
+        "latency",
+        "scaling",
+        "large",
+        "chunks",
+        "equal_time",
+    ),
 )
 
 

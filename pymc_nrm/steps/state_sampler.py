@@ -13,14 +13,17 @@ Read next ``moves/states/blocked.py`` and ``moves/states/direct.py``, the moves 
 of a draw.
 """
 
+import itertools
 from typing import Any, NamedTuple
 
 import numpy as np
+from pytensor.graph.traversal import ancestors
 
 from pymc_nrm.common.checks import check_count, check_flag, check_number
 from pymc_nrm.common.pymc_internals import Competence
 from pymc_nrm.families.base import take_items
 from pymc_nrm.families.conjugate import log_marginal
+from pymc_nrm.families.features import features
 from pymc_nrm.families.needs import COMPONENT_PANEL, PARAMETERS, PREDICTIVE
 from pymc_nrm.kernels.generic import lacking, precompile
 from pymc_nrm.models.default_start import is_default_start
@@ -30,6 +33,7 @@ from pymc_nrm.moves.states.direct import DirectUpdates, direct_updates, dyadic_b
 from pymc_nrm.partitions.clusters import build_state, ordered_labels
 from pymc_nrm.partitions.hidden_states import States
 from pymc_nrm.partitions.labels import canonical_labels
+from pymc_nrm.partitions.state_prior import Transitions
 from pymc_nrm.steps.base import LabelStep, PartitionStep, common_statistics
 from pymc_nrm.steps.step import Draw
 from pymc_nrm.steps.target import Target, check_against_graph, error_of_parts, graph_log_likelihoods
@@ -40,6 +44,25 @@ _BLOCKED = (*PARAMETERS, *COMPONENT_PANEL)
 _MOST_STARTS, _PATIENCE = 40, 5
 # With more times than the first, a start begins with a stretch of as many as the second.
 _MANY, _STRETCH = 20_000, 5000
+# Values of random hyperparameters of transitions that a start tries.
+_TRIED = {"alpha": (0.5, 2.0, 8.0), "kappa": (0.0, 1.0, 5.0, 25.0, 125.0, 625.0)}
+# Times to which a start assigns all others.
+_CENTRES = 10
+
+
+def nearest_times(rng, data):
+    """Labels of the nearest of some times, drawn with probabilities in proportion to squared distances from others."""
+    points = features(data, rng)
+    n, distances, labels = len(points), np.full(len(points), np.inf), np.zeros(len(points), dtype=np.int64)
+    centre = int(rng.integers(n))
+    for k in range(min(_CENTRES, n)):
+        of_centre = ((points - points[centre]) ** 2).sum(axis=1)
+        labels[of_centre < distances] = k
+        distances = np.minimum(distances, of_centre)
+        if not distances.sum() > 0.0:
+            break
+        centre = int(rng.choice(n, p=distances / distances.sum()))
+    return canonical_labels(labels)
 
 
 class StatesTarget(Target):
@@ -68,8 +91,8 @@ class StateSampler(LabelStep):
     parameters of states integrated out.  All of it leaves the posterior invariant, and nothing is truncated.  With
     single times, draws are irreducible.
 
-    Chains start with all times in one state, unless ``initval`` is given, and make such moves at the initial
-    hyperparameters until the density stops increasing.
+    Unless ``initval`` is given, chains start from the labels that such moves reach when the density has stopped
+    increasing: the better ones of those from a single state, and from states of times with similar data.
 
     Parameters
     ----------
@@ -155,6 +178,9 @@ class StateSampler(LabelStep):
 
     def compile_kernels(self, model, partition, point, compile_kwargs):
         """Compile the kernels of a draw and of a start, for the types of their arguments."""
+        op, rvs = partition.owner.op, set(model.basic_RVs)
+        [transitions] = [one for one in op.priors(op.prior_inputs(partition.owner)) if isinstance(one, Transitions)]
+        self._random = {name for name, field in transitions._asdict().items() if rvs & set(ancestors([field]))}
         inputs = self.read_point(point)
         labels, prior, family, data = inputs
         state = build_state(labels, family, data)
@@ -179,8 +205,10 @@ class StateSampler(LabelStep):
 
     def draw(self, point, inputs):
         if self._n_draws == 0 and is_default_start(point[self.partition.name]):
-            inputs = inputs._replace(labels=self.start(inputs))
-        state, n_moved = self.moves(inputs)
+            # Hyperparameters fit a single state: other steps first draw them given these labels.
+            state, n_moved = build_state(self.start(inputs), inputs.family, inputs.data), 0
+        else:
+            state, n_moved = self.moves(inputs)
         log_joint = sum(log_joint_terms(state, inputs.prior, inputs.family))
         point = self.partition.write(point, state)
         counts = np.bincount(point[self.partition.name])
@@ -199,23 +227,36 @@ class StateSampler(LabelStep):
         return state, n_moved + n_single_moved
 
     def start(self, inputs):
-        """Labels from a single state, after the moves of some draws; many times begin with a stretch of them."""
+        """Initial labels; those of many times begin with a stretch of them."""
         n = len(inputs.labels)
-        if n > _MANY:
-            begin = int(self.rng.integers(n - _STRETCH + 1))
-            times = np.arange(begin, begin + _STRETCH)
-            starts = inputs.prior.starts[times]
-            starts[0] = True
-            data, prior = take_items(inputs.data, times), inputs.prior._replace(starts=starts)
-            labels = self._climb(Inputs(inputs.labels[times], prior, inputs.family, data))
-            # All other times share one more state, whose parameters are wide.
-            everywhere = np.full(n, labels.max() + 1)
-            everywhere[times] = labels
-            inputs = inputs._replace(labels=canonical_labels(everywhere))
-        return self._climb(inputs)
+        if n <= _MANY:
+            return self._best_climb(inputs).labels
+        begin = int(self.rng.integers(n - _STRETCH + 1))
+        times = np.arange(begin, begin + _STRETCH)
+        starts = inputs.prior.starts[times]
+        starts[0] = True
+        few = Inputs(
+            inputs.labels[times], inputs.prior._replace(starts=starts), inputs.family, take_items(inputs.data, times)
+        )
+        few = self._best_climb(few)
+        # All other times share one more state, whose parameters are wide.
+        labels = np.full(n, few.labels.max() + 1)
+        labels[times] = few.labels
+        prior = few.prior._replace(starts=inputs.prior.starts)
+        return self._climb(inputs._replace(labels=canonical_labels(labels), prior=prior)).labels
+
+    def _best_climb(self, inputs):
+        """Inputs after the moves of some draws, from these labels or from the nearest of some times to each time."""
+        found = [self._climb(inputs)]
+        if self.target.has_mixtures:
+            # States that alternate are far from a single state, and a large kappa hides them.
+            prior = inputs.prior._replace(kappa=0.0) if "kappa" in self._random else inputs.prior
+            labels = nearest_times(self.rng, inputs.data)
+            found.append(self._climb(inputs._replace(labels=labels, prior=prior)))
+        return max(found, key=self._largest_density)
 
     def _climb(self, inputs):
-        """Labels after the moves of some draws, until the density has stopped increasing."""
+        """Inputs after the moves of some draws, when the density has stopped increasing."""
         best, since = -np.inf, 0
         for _ in range(_MOST_STARTS):
             state, _ = self.moves(inputs)
@@ -225,7 +266,14 @@ class StateSampler(LabelStep):
             best = max(best, value)
             if since == _PATIENCE:
                 break
-        return inputs.labels
+        return inputs
+
+    def _largest_density(self, inputs):
+        """Largest log joint density of labels over values of random hyperparameters of transitions."""
+        state, fixed = build_state(inputs.labels, inputs.family, inputs.data), inputs.prior._asdict()
+        values = [_TRIED[name] if name in self._random else (fixed[name],) for name in _TRIED]
+        priors = [inputs.prior._replace(**dict(zip(_TRIED, one, strict=True))) for one in itertools.product(*values)]
+        return max(sum(log_joint_terms(state, prior, inputs.family)) for prior in priors)
 
     def check_start(self, point, inputs):
         labels, prior, family, data = inputs

@@ -43,7 +43,7 @@ class Case(NamedTuple):
 
 
 CASES = {
-    "no kappa": Case(1.2, 0.0, 0.9, 0.0),
+    "no kappa": Case(1.2, 0.0, 0.3, 0.0),
     "sticky": Case(1.2, 0.0, 0.9, 1.8),
     "two sequences": Case(0.8, 0.0, 1.5, 0.7, (0, 3)),
     "three sequences": Case(1.1, 0.0, 0.6, 1.3, (0, 1, 4)),

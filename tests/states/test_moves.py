@@ -14,9 +14,9 @@ def check(case, family, move, n_draws):
     assert_law(draws, *posterior(case, family))
 
 
-@pytest.mark.parametrize("case", ["sticky", "discount"])
-def test_a_draw_has_the_posterior(case):
-    check(case, FAMILY, "default", 3000)
+@pytest.mark.parametrize(("case", "move"), [("no kappa", "single"), ("sticky", "default"), ("discount", "default")])
+def test_moves_have_the_posterior_in_short(case, move):
+    check(case, FAMILY, move, 5000 if move == "single" else 3000)
 
 
 @pytest.mark.slow

@@ -125,6 +125,28 @@ def test_start_of_many_times_comes_from_a_stretch(monkeypatch):
     np.testing.assert_array_equal(labels, [[TRUTH], [TRUTH]])
 
 
+def test_default_start_finds_states_that_alternate():
+    """A large kappa, where chains begin, hides them from chains that start from a single state."""
+    X = 20.0 * (np.arange(60) % 2) + np.random.default_rng(2).normal(size=60)
+    with pm.Model() as model:
+        kappa = pm.Gamma("kappa", 2, 0.02)
+        z = nrm.HiddenStates("z", nrm.DirichletProcess(1.0), nrm.Transitions(1.0, kappa), n=60)
+        nrm.Mixture("x", z, nrm.NormalGamma(10.0, 1e-3, 2.0, 1.0), observed=X)
+        step = nrm.StateSampler([z])
+    step.setup_chain(np.random.default_rng(1), 0, 1)
+    point, _ = step.step(model.initial_point())
+    np.testing.assert_array_equal(point["z"], np.arange(60) % 2)
+
+
+@pytest.mark.slow
+def test_without_data():
+    with pm.Model() as model:
+        z = CASES["sticky"].variable("z", 4)
+        step = nrm.StateSampler([z])
+    step.setup_chain(np.random.default_rng(1), 0, 1)
+    assert np.isfinite(step.step(model.initial_point())[1][0]["log_joint"])
+
+
 def test_a_single_time():
     labels, _ = run(make_model(CASES["sticky"], [(nrm.NormalGamma(30.0, 1e-3, 2.0, 1.0), JUMPS[:1], None)]), 3, "one")
     assert (labels == 0).all()

@@ -1,0 +1,150 @@
+"""Hidden states whose number is unknown: time until five are found, effective samples, and time of long series."""
+
+import time
+import warnings
+
+import numpy as np
+import pymc as pm
+from common.chains import run_chains, time_draws
+from common.functionals import rates
+from common.part import Part, columns, spread, where
+from pymc.step_methods import CompoundStep
+
+import pymc_nrm as nrm
+from pymc_nrm.datasets import old_faithful
+from pymc_nrm.partitions.labels import canonical_labels
+
+STAY, RADIUS, N_STATES, N_CHAINS, TUNE = 0.97, 3.0, 5, 2, 300
+FOUND, RATES, DRAW = "found", "rates", "draw"
+NAMES = {"clusters": "number of states", "log_joint": "log joint density"}
+# CPU seconds until found, by number of times; effective samples a CPU second; CPU seconds of a draw.
+FOUND_TARGETS, DRAW_TARGET, LONG, LONG_STATES, NEAR = {1000: 0.05, 10_000: 1.0}, 0.5, 100_000, 10, 20.0
+RATE_TARGETS = {"five states": (25.0, 100.0), "Old Faithful in order": (20.0, 23.0)}
+
+
+def persistent_states(n, n_states, seed):
+    """States that stay with probability 0.97, and normal data in the plane around means on a circle, standardised."""
+    rng = np.random.default_rng(seed)
+    steps = np.where(rng.random(n) < STAY, 0, 1 + rng.integers(n_states - 1, size=n))
+    states = np.cumsum(steps) % n_states
+    angles = 2 * np.pi * states / n_states
+    X = RADIUS * np.column_stack([np.cos(angles), np.sin(angles)]) + rng.normal(size=(n, 2))
+    return canonical_labels(states), (X - X.mean(axis=0)) / X.std(axis=0)
+
+
+def eruptions():
+    """Eruptions of Old Faithful in order, jittered by half of their rounding and standardised."""
+    X = np.asarray(old_faithful(), dtype=float)[:, :2]
+    X = X + np.random.default_rng(1).uniform(-0.5, 0.5, X.shape) * [1 / 60, 1.0]
+    return (X - X.mean(axis=0)) / X.std(axis=0)
+
+
+def model_of(X, learned):
+    """Sticky hidden states of normal data, with learned or fixed hyperparameters."""
+    with pm.Model() as model:
+        gamma, alpha, kappa = 1.0, 1.0, 20.0
+        if learned:
+            gamma, alpha, kappa = pm.Gamma("gamma", 1, 1), pm.Gamma("alpha", 1, 1), pm.Gamma("kappa", 1, 0.02)
+        z = nrm.HiddenStates("z", nrm.DirichletProcess(gamma), nrm.Transitions(alpha, kappa), n=len(X))
+        nrm.Mixture("x", z, nrm.NormalWishart([0.0, 0.0], 0.1, 0.6 * np.eye(2), 4.0), observed=X)
+    return model
+
+
+def seconds_until_found(n, seed):
+    """CPU seconds and draws from a single state until the log joint density is near that of the true states."""
+    labels, X = persistent_states(n, N_STATES, n)
+    model = model_of(X, learned=False)
+    truth = float(model.compile_logp()({"z": labels}))
+    step = nrm.StateSampler([model["z"]], model=model)
+    step.setup_chain(np.random.default_rng(seed), 0, 1)
+    point = {"z": np.zeros(n, dtype=np.int64)}
+    # The first draw of a chain checks the density, which a run does once.
+    step.step(point)
+    begin, n_draws, value = time.process_time(), 0, -np.inf
+    while value < truth - NEAR and n_draws < 1000:
+        point, [stats] = step.step(point)
+        n_draws, value = n_draws + 1, stats["log_joint"]
+    return time.process_time() - begin, n_draws
+
+
+def sampled(X, seconds):
+    """Effective samples a CPU second, with hyperparameters by NUTS."""
+
+    def make():
+        model = model_of(X, learned=True)
+        with model:
+            step = CompoundStep([pm.NUTS(), nrm.StateSampler([model["z"]])])
+        return model, step, [model.initial_point()] * N_CHAINS
+
+    _, chains, compilation = run_chains(make, tune=TUNE, seconds=seconds)
+    chains = list(chains)
+    values = [
+        np.array([[stats[-1][key] for key in ("n_clusters", "log_joint")] for stats in one.stats]) for one in chains
+    ]
+    return {"compilation": compilation} | rates(values, chains, NAMES)
+
+
+def measure(quick, note):
+    warnings.filterwarnings("ignore", category=UserWarning)
+    rows = []
+    for n in (1000,) if quick else (1000, 10_000):
+        seconds, draws = zip(*(seconds_until_found(n, seed) for seed in range(3 if quick else 9)), strict=True)
+        rows.append({"kind": FOUND, "n": n, "draws": spread(draws)["median"]} | spread(seconds))
+        print(rows[-1], flush=True)
+    sets = {"five states": persistent_states(1000, N_STATES, 1000)[1], "Old Faithful in order": eruptions()}
+    for name, X in sets.items():
+        rows.append({"kind": RATES, "set": name, "n": len(X)} | sampled(X, 2.0 if quick else 20.0))
+        print(rows[-1], flush=True)
+    n = LONG // 10 if quick else LONG
+    labels, X = persistent_states(n, LONG_STATES, n)
+    model = model_of(X, learned=False)
+    step = nrm.StateSampler([model["z"]], model=model)
+    step.setup_chain(np.random.default_rng(1), 0, 1)
+    point, _ = step.step({"z": labels})
+    rows.append({"kind": DRAW, "n": n} | spread(time_draws(step, point, 1.0)[0]))
+    print(rows[-1], flush=True)
+    return rows
+
+
+def table(rows):
+    text = (
+        f"States that stay with probability {STAY}, normal data in the plane around means on a circle of {RADIUS:g} "
+        "standard deviations.  From a single state until the log joint density is within "
+        f"{NEAR:g} of that of the true states, fixed hyperparameters:\n\n"
+    )
+    shown = {"times": "n", "CPU s": "median", "least": "least", "most": "most", "draws": "draws"}
+    text += columns(where(rows, kind=FOUND), shown)
+    text += (
+        f"\nEffective samples per CPU second with hyperparameters by NUTS, {N_CHAINS} chains after {TUNE} draws:\n\n"
+    )
+    shown = {"set": "set", "times": "n", "ms/draw": "milliseconds"}
+    for name, title in NAMES.items():
+        shown[title] = lambda row, name=name: f"{row[name]:.2f} ± {row[f'{name}_mcse']:.2f}"
+        shown[f"{title}, per CPU s"] = f"rate_{name}"
+        shown[f"{title}, R-hat"] = lambda row, name=name: f"{row[f'r_hat_{name}']:.2f}"
+    text += columns(where(rows, kind=RATES), shown)
+    text += f"\nA draw from {LONG_STATES} states:\n\n"
+    return text + columns(where(rows, kind=DRAW), {"times": "n", "CPU s": "median", "least": "least", "most": "most"})
+
+
+def headline(rows):
+    claims = []
+    for row in where(rows, kind=FOUND):
+        target = FOUND_TARGETS[row["n"]]
+        claim = f"Hidden states: five states of {row['n']:,} times found"
+        claims.append((claim, f"{row['median']:.3g} CPU s", f"at most {target:g} CPU s", row["median"] <= target))
+    for row in where(rows, kind=RATES):
+        for (name, title), target in zip(NAMES.items(), RATE_TARGETS[row["set"]], strict=True):
+            rate = row[f"rate_{name}"]
+            claim = f"Hidden states: {title}, {row['set']}"
+            claims.append((claim, f"{rate:.3g} a CPU s", f"at least {target:g}", rate >= target))
+    for row in where(rows, kind=DRAW):
+        text = f"{row['median']:.3g} CPU s"
+        claims.append(
+            (f"Hidden states: a draw of {row['n']:,} times", text, "at most 0.5 CPU s", row["median"] <= DRAW_TARGET)
+        )
+    return claims
+
+
+MEANING = "Blocked updates find persistent states within a few draws, and blocks of times make and remove states."
+PART = Part("hidden_states", measure, table, headline=headline, meaning=MEANING)
