@@ -39,6 +39,7 @@ from pymc_nrm.posterior import (
     compute_log_likelihood,
     conditional_quantiles,
     describe_clusters,
+    forecast_density,
     fused_estimate,
     label_rows,
     log_predictive_density,
@@ -50,6 +51,8 @@ from pymc_nrm.posterior import (
     sample_new_labels,
     sample_posterior_predictive,
     sample_random_measure,
+    state_probabilities,
+    transition_matrix,
 )
 from pymc_nrm.recipes import (
     MixtureEstimator,
@@ -77,6 +80,7 @@ from pymc_nrm.stats import (
     point_estimate,
     point_estimates,
     similarity,
+    state_durations,
     summary,
     without_labels,
 )
@@ -147,6 +151,7 @@ __all__ = [
     "describe_clusters",
     "elicit",
     "expected_loss",
+    "forecast_density",
     "fused_estimate",
     "gaussian_mixture",
     "jitter_ties",
@@ -175,11 +180,14 @@ __all__ = [
     "sample_random_measure",
     "save",
     "similarity",
+    "state_durations",
+    "state_probabilities",
     "stats",
     "steps",
     "suggest_max_clusters",
     "summary",
     "table_data",
+    "transition_matrix",
     "trees",
     "without_labels",
 ]

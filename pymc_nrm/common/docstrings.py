@@ -68,6 +68,10 @@ measure_draws : Dataset
 new_paths : array_like of int or str, shape (m,) or (m, depth), optional
     Groups of the new items, known or new, for a nested partition with known paths, which requires them; one row
     represents all new items.""",
+    "sequence": """
+sequence : int or str, optional
+    Sequence of hidden states that new items continue, by its label in ``sequences``, or ``"new"`` for a further one;
+    required if there are several.""",
     "tree_inputs": """
 X : array_like or sparse matrix, shape (n, d) or (n,), or list of them
     Data; NaN means missing, where the family allows it.

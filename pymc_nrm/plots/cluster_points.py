@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-import scipy
 import xarray as xr
 
 from pymc_nrm.common.checks import check_count, numeric_array
@@ -15,7 +14,7 @@ from pymc_nrm.common.tables import as_pandas
 from pymc_nrm.plots.visuals import CLUSTER_COLORS, MARKERS, backend_marker, backend_of, cluster_style
 from pymc_nrm.posterior.cluster_description import ClusterDescription
 from pymc_nrm.posterior.default_clusters import default_clusters
-from pymc_nrm.stats.contingency import contingency_table
+from pymc_nrm.stats.contingency import contingency_table, match_clusters
 from pymc_nrm.stats.draws import partition_draws
 from pymc_nrm.stats.losses import read_estimate
 from pymc_nrm.stats.point_estimate import chosen_estimate, draws_of_estimate
@@ -37,10 +36,7 @@ def matched_labels(labels, reference):
     first.
     """
     table = contingency_table(labels, reference)
-    rows, columns = scipy.optimize.linear_sum_assignment(-table)
-    name = np.full(len(table), -1)
-    overlapping = table[rows, columns] > 0
-    name[rows[overlapping]] = columns[overlapping]
+    name = match_clusters(table)
     rest = np.flatnonzero(name < 0)
     rest = rest[np.argsort(-table[rest].sum(axis=1), kind="stable")]
     name[rest] = table.shape[1] + np.arange(len(rest))

@@ -3,16 +3,19 @@
 from pymc_nrm.models.rvs import find_partition, kind_of
 from pymc_nrm.partitions.chunked import Chunked
 from pymc_nrm.partitions.flat import Flat
+from pymc_nrm.partitions.hidden_states import States
 from pymc_nrm.partitions.nested import KnownTree, Nested, WeightedNested
 from pymc_nrm.partitions.slots import Slots
 from pymc_nrm.posterior.draws import ChunkedDraws, Draws
 from pymc_nrm.posterior.slot_draws import SlotDraws
+from pymc_nrm.posterior.state_draws import StateDraws
 from pymc_nrm.posterior.tree_draws import KnownTreeDraws, TreeDraws, WeightedTreeDraws
 
 # The draws of each kind of partition; a kind that is not here has the draws of the kind that it is made from.
 _CLASSES = {
     Flat: Draws,
     Slots: SlotDraws,
+    States: StateDraws,
     Nested: TreeDraws,
     WeightedNested: WeightedTreeDraws,
     KnownTree: KnownTreeDraws,
@@ -25,9 +28,10 @@ def draws_class(rv):
     return next(_CLASSES[kind] for kind in type(kind_of(rv)).__mro__ if kind in _CLASSES)
 
 
-def draws_of(idata, model, name=None, new_paths=None):
+def draws_of(idata, model, name=None, new_paths=None, sequence=None):
     """Draws of a partition, by its name if there are several. Shapes: ``new_paths`` (m,) or (m, depth)."""
     rv = find_partition(model, name, nested=True)
     draws = draws_class(rv)(idata, model, rv)
     draws.take_new_paths(new_paths)
+    draws.take_sequence(sequence)
     return draws

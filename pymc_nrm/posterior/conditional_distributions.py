@@ -254,6 +254,7 @@ def conditional_quantiles(
     given: dict[str, Any],
     probabilities: Any = (0.05, 0.25, 0.5, 0.75, 0.95),
     *,
+    sequence: Any = None,
     var_name: str | None = None,
     feature: Any = None,
     average: bool = False,
@@ -270,6 +271,7 @@ def conditional_quantiles(
         on which covariates depend; with ``feature`` also data of its own mixture, in which its values are not read.
     probabilities : array_like of float, shape (q,)
         Between 0 and 1.
+    %(sequence)s
     %(asked_mixture)s
     feature : hashable, optional
         The feature, by its name, or its number if features have none, where the mixture has a matrix of data.
@@ -320,7 +322,7 @@ def conditional_quantiles(
     """
     model = checked_model(model)
     layout = asked_layout(model, var_name, given, feature)
-    draws = draws_of(idata, model, layout.partition)
+    draws = draws_of(idata, model, layout.partition, sequence=sequence)
     q = np.atleast_1d(numeric_array("probabilities", probabilities)).astype("float64")
     if not ((q > 0.0) & (q < 1.0)).all():
         raise ValueError(f"probabilities must be between 0 and 1; got {q.tolist()}")

@@ -67,7 +67,9 @@ class Draws:
     new_weight: tuple[str, tuple[str, ...]] = ("new_cluster_weight", ())
     # Functions of a family that drawing data needs.
     needs_of_data: tuple = ITEMS
-    takes_new_paths = False
+    takes_new_paths = takes_sequence = False
+    # Why there is no random measure, in a message with the name of the partition; None where there is one.
+    why_no_measure: str | None = None
 
     def __init__(self, idata, model, rv, *, same_items=True):
         self.model, self.rv, self.partition = model, rv, rv.name
@@ -156,6 +158,11 @@ class Draws:
                 f"new_paths must be None, since {self.partition!r} is no NestedPartition with known paths; got "
                 f"{new_paths!r}"
             )
+
+    def take_sequence(self, sequence):
+        """Take the sequence of hidden states that new items continue."""
+        if sequence is not None:
+            raise ValueError(f"sequence must be None, since {self.partition!r} is no HiddenStates; got {sequence!r}")
 
     def check_one_item(self):
         """Raise an error if there is more than one new item."""

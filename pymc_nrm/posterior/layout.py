@@ -264,6 +264,11 @@ class NewItems:
 
     def tables(self, description, progressbar):
         """Iterate over the draws, with the log weights of the places of every new item, shape (m, n_places)."""
+        for draw, *data in self.at_draws(description, progressbar):
+            yield draw, self._draws.log_weights(draw, *data)
+
+    def at_draws(self, description, progressbar):
+        """Iterate over the draws, with families, data of old and of new items as kernels read them, and m."""
         draws = self._draws
         for draw in tracked(draws, description, progressbar):
             names = [layout.name for layout in self._layouts]
@@ -277,7 +282,7 @@ class NewItems:
                         self.prepared[name] = prepare_alike(own, self.rows[name], prepared)
             n_points = next(iter(self.rows.values())).shape[0]
             points = list(self.prepared.values())
-            yield draw, draws.log_weights(draw, families, data, points, n_points)
+            yield draw, families, data, points, n_points
 
     def _read(self, families):
         sizes = {layout.name: (layout, family) for layout, family in zip(self._layouts, families, strict=True)}

@@ -21,6 +21,7 @@ def cluster_probabilities(
     estimate: Any = None,
     *,
     new_paths: Any = None,
+    sequence: Any = None,
     var_name: str | None = None,
     progressbar: bool = True,
 ) -> xr.Dataset:
@@ -43,6 +44,7 @@ def cluster_probabilities(
         :func:`~pymc_nrm.stats.nested_point_estimate` with seed 0.  If its paths are known, labels of components; by
         default the point estimate of these.
     %(new_paths)s
+    %(sequence)s
     %(partition)s
     %(progressbar)s
 
@@ -85,6 +87,8 @@ def cluster_probabilities(
     takes the nodes of a random item of k down to the level of k, and new ones below it.  Probabilities of the children
     of a node, including a new child, thus add up to the probability of the node.
 
+    Of hidden states, every new item is the next time of the sequence.
+
     Examples
     --------
     >>> import pymc as pm
@@ -104,6 +108,7 @@ def cluster_probabilities(
     partition = find_partition(model, var_name, nested=True)
     draws = draws_class(partition).for_new_items(idata, model, partition, X_new)
     draws.take_new_paths(new_paths)
+    draws.take_sequence(sequence)
     return draws.predict(X_new, estimate, progressbar)
 
 

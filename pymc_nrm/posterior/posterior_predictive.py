@@ -20,6 +20,7 @@ def sample_posterior_predictive(
     *,
     new_items: int = 0,
     new_paths: Any = None,
+    sequence: Any = None,
     var_names: Any = None,
     random_seed: Any = None,
     progressbar: bool = True,
@@ -34,8 +35,9 @@ def sample_posterior_predictive(
     %(idata)s
     %(model)s
     new_items : int
-        Number of new items of every partition involved.
+        Number of new items of every partition involved; of hidden states, of next times.
     %(new_paths)s
+    %(sequence)s
     var_names : str or sequence of str, optional
         Names of mixtures.  By default all observed mixtures, or all mixtures if none is observed.
     %(random_seed)s
@@ -61,7 +63,8 @@ def sample_posterior_predictive(
     (ratios of partition probabilities).  Labels below the number of clusters of the draw are its clusters.  The next
     ones are clusters that new items open and may share; their parameters come from the base measure.  Mixtures over the
     same partition share these labels.  The same holds for nodes, tables and components of a nested partition, and the
-    mean of a new node diffuses from the mean of its parent.
+    mean of a new node diffuses from the mean of its parent.  New items of hidden states are the next times of a
+    sequence.
 
     Missing entries of the data are drawn as well, and are imputations given the partition and the parameters.
     ``MultinomialDirichlet`` replicates the row sums of the data; for new items, all row sums must be equal.
@@ -83,14 +86,18 @@ def sample_posterior_predictive(
     """
     model = checked_model(model)
     check_count("new_items", new_items, 0)
-    if new_paths is not None and new_items == 0:
-        raise ValueError(f"new_paths must be None unless there are new_items; got {new_paths!r}")
+    for argument, value in {"new_paths": new_paths, "sequence": sequence}.items():
+        if value is not None and new_items == 0:
+            raise ValueError(f"{argument} must be None unless there are new_items; got {value!r}")
     layouts = _layouts(model, var_names)
     partitions = [draws_of(idata, model, name) for name in dict.fromkeys(layout.partition for layout in layouts)]
     if new_paths is not None:
         # They are for all partitions with known paths; others refuse them.
         for draws in [draws for draws in partitions if draws.takes_new_paths] or partitions:
             draws.take_new_paths(new_paths)
+    if sequence is not None:
+        for draws in [draws for draws in partitions if draws.takes_sequence] or partitions:
+            draws.take_sequence(sequence)
     rng = random_generator(random_seed)
     replicated, predicted, coords, new_coords = {}, {}, {}, {}
     for draws in partitions:

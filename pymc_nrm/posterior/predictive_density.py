@@ -21,6 +21,7 @@ def predictive_density(
     *,
     given: Any = None,
     new_paths: Any = None,
+    sequence: Any = None,
     var_name: str | None = None,
     progressbar: bool = True,
 ) -> xr.Dataset:
@@ -36,6 +37,7 @@ def predictive_density(
     %(given)s
     new_paths : array_like of int or str, shape (1,) or (1, depth), optional
         Group of the item, a known or a new one, for a nested partition with known paths, which needs it.
+    %(sequence)s
     %(asked_mixture)s
     %(progressbar)s
 
@@ -90,7 +92,7 @@ def predictive_density(
     """
     model = checked_model(model)
     layout = asked_layout(model, var_name, given)
-    draws = draws_of(idata, model, layout.partition, new_paths)
+    draws = draws_of(idata, model, layout.partition, new_paths, sequence)
     draws.check_one_item()
     name, new_dims = draws.new_weight
     new_weights, densities, of_given = [], [], []
@@ -123,6 +125,7 @@ def log_predictive_density(
     *,
     given: Any = None,
     new_paths: Any = None,
+    sequence: Any = None,
     var_name: str | None = None,
     progressbar: bool = True,
 ) -> xr.DataArray:
@@ -138,6 +141,7 @@ def log_predictive_density(
         omits count as unknown.
     %(given)s
     %(new_paths)s
+    %(sequence)s
     %(partition)s
     %(progressbar)s
 
@@ -176,7 +180,7 @@ def log_predictive_density(
     [-1.45, -4.6]
     """
     model = checked_model(model)
-    draws = draws_of(idata, model, var_name, new_paths)
+    draws = draws_of(idata, model, var_name, new_paths, sequence)
     if given is not None:
         asked = [name for name in draws.mixtures if name not in given]
         X_new = X_new if isinstance(X_new, dict) or len(asked) != 1 else {asked[0]: X_new}
@@ -188,6 +192,6 @@ def log_predictive_density(
     total = total - math.log(len(draws))
     known = data_of_mixtures(draws, given or {})
     if known:
-        options = {"new_paths": new_paths, "var_name": draws.partition, "progressbar": False}
+        options = {"new_paths": new_paths, "sequence": sequence, "var_name": draws.partition, "progressbar": False}
         total = total - log_predictive_density(idata, model, known, **options).values
     return xr.DataArray(total, dims=items.dim, coords=items.coords, name="log_predictive_density")

@@ -134,6 +134,8 @@ def sample_random_measure(
     layout = MixtureLayout(model, var_name)
     check_needs(layout.family_class, PARAMETERS, "sample_random_measure")
     draws = draws_of(idata, model, layout.partition)
+    if draws.why_no_measure is not None:
+        raise ValueError(f"there is no random measure: {draws.why_no_measure.format(draws.partition)}")
     # Jumps have a separate generator, so that they do not depend on the family.
     rng_jumps, rng_atoms = random_generator(random_seed).spawn(2)
     weights, rows, labels = [], [], []

@@ -1,6 +1,7 @@
 """Contingency tables of pairs of partitions, and labels in the form that compiled loops read."""
 
 import numpy as np
+import scipy
 
 from pymc_nrm.common.checks import numeric_array
 from pymc_nrm.kernels.generic import check_signals, kernel
@@ -35,6 +36,18 @@ def contingency_table(a, b, n_a=None, n_b=None):
     """How many items have each pair of labels of two partitions, shape (n_a, n_b); by default all labels that occur."""
     n_a, n_b = (int(labels.max()) + 1 if n is None else n for labels, n in ((a, n_a), (b, n_b)))
     return np.bincount(a * n_b + b, minlength=n_a * n_b).reshape(n_a, n_b)
+
+
+def match_clusters(table):
+    """The cluster to which each cluster is matched, one to one, or -1, so that matched pairs share most items.
+
+    Shapes: ``table`` (n_a, n_b), as in :func:`contingency_table`; returns (n_a,).
+    """
+    rows, columns = scipy.optimize.linear_sum_assignment(-table)
+    match = np.full(len(table), -1)
+    overlapping = table[rows, columns] > 0
+    match[rows[overlapping]] = columns[overlapping]
+    return match
 
 
 def cluster_sizes(labels):

@@ -1,0 +1,142 @@
+"""Draws of hidden states: a new item is the next time of a sequence, whose state depends on the last one."""
+
+import numpy as np
+
+from pymc_nrm.partitions.state_columns import count_transitions
+from pymc_nrm.partitions.state_tables import log_states
+from pymc_nrm.partitions.state_weights import draw_state_weights
+from pymc_nrm.posterior.draws import Draws
+from pymc_nrm.posterior.state_paths import draw_path
+from pymc_nrm.posterior.tables import log_sum_rows
+
+# The sequence that begins with the new items.
+NEW_SEQUENCE = "new"
+
+
+class StateDraws(Draws):
+    """Draws of hidden states. New items continue one of the sequences, or begin a new one.
+
+    Weights of the states, which a draw does not hold, are drawn exactly given its labels where they are needed.
+    """
+
+    takes_sequence = True
+    why_no_measure = (
+        "the states of {!r} have transition probabilities for each state, not the weights of one measure; "
+        "transition_matrix has these"
+    )
+    # Row of the starts or of the last item of a sequence, set by `take_sequence`.
+    _sequence = None
+
+    def take_sequence(self, sequence):
+        names = self.kind.names
+        if sequence is None or (sequence == NEW_SEQUENCE and sequence not in names) or sequence in names:
+            self._sequence = sequence
+            return
+        raise ValueError(
+            f"sequence must be one of the sequences of {self.partition!r}, {_first_few(names)}, or {NEW_SEQUENCE!r} "
+            f"for a further one; got {sequence!r}"
+        )
+
+    def last_item(self, draw):
+        """The item that new ones follow; -1 if they begin a sequence."""
+        names, starts = self.kind.names, np.flatnonzero(draw.prior.starts)
+        if self._sequence is None and len(starts) > 1:
+            raise ValueError(
+                f"sequence must be given, since {self.partition!r} has {len(starts)} sequences: one of "
+                f"{_first_few(names)}, or {NEW_SEQUENCE!r} for a further one"
+            )
+        if self._sequence is not None and self._sequence not in names:
+            return -1
+        place = 0 if self._sequence is None else names.index(self._sequence)
+        return int(np.append(starts, len(draw.labels))[place + 1]) - 1
+
+    def counts(self, draw):
+        """Numbers of transitions between the states, those from starts in the first row; shape (K + 1, K)."""
+        n_states = int(draw.labels.max()) + 1
+        counts = np.zeros((n_states + 1, n_states), dtype=np.int64)
+        count_transitions(draw.labels, draw.prior.starts, n_states, counts)
+        return counts
+
+    def row(self, draw):
+        """Row of the counts to which the transition to the next item belongs."""
+        last = self.last_item(draw)
+        return 0 if last < 0 else int(draw.labels[last]) + 1
+
+    def state_weights(self, draw, counts, rng):
+        """Draw the weights of the states and, last, of all others, shape (K + 1,)."""
+        weights = np.empty(counts.shape[1] + 1)
+        draw_state_weights(rng, counts, counts.shape[1], draw.prior, weights)
+        return weights
+
+    def log_join(self, draw, n_new):
+        # Ratios of probabilities of labels, in which rows and weights are integrated out.
+        counts, row = self.counts(draw), self.row(draw)
+        n_states = counts.shape[1]
+        weights = np.empty(n_states + 1)
+        for k in range(n_states + 1):
+            longer = np.pad(counts, (0, 1)) if k == n_states else counts.copy()
+            longer[row, k] += 1
+            weights[k] = log_states(longer, longer.shape[1], draw.prior)
+        return (weights - log_sum_rows(weights[None]))[None]
+
+    def log_join_others(self, draw):
+        # Weights are a part of the state of which the label of an item is left out, so that any exact draw will do.
+        counts = self.counts(draw)
+        weights = self.state_weights(draw, counts, np.random.default_rng((0, draw.index)))
+        return log_weights_left_out(draw.labels, draw.prior, counts, weights)
+
+    def labels_with_new(self, draw, n_new, rng):
+        new = np.empty(n_new, dtype=np.int64)
+        if n_new:
+            self._add_path(draw, self.counts(draw), rng, new, np.zeros((n_new, int(draw.labels.max()) + 2)))
+        return np.concatenate([draw.labels, new])
+
+    def probabilities_ahead(self, draw, n_steps, n_paths, rng):
+        """Probabilities of the states and, last, of a new one at each of the next times, shape (n_steps, K + 1).
+
+        They are means over paths that are drawn forward, each of a time given the states before it.
+        """
+        counts = self.counts(draw)
+        probabilities, labels = np.zeros((n_steps, counts.shape[1] + 1)), np.empty(n_steps, dtype=np.int64)
+        for _ in range(n_paths):
+            self._add_path(draw, counts, rng, labels, probabilities)
+        return probabilities / n_paths
+
+    def _add_path(self, draw, counts, rng, labels, probabilities):
+        weights = self.state_weights(draw, counts, rng)
+        draw_path(rng, self.row(draw), counts, draw.prior, weights, labels, probabilities)
+
+
+def log_weights_left_out(labels, prior, counts, weights):
+    """Log probabilities of the state of each item given all other states and weights, the last that of a new one.
+
+    Shapes: ``labels`` (n,), ``counts`` (K + 1, K), ``weights`` (K + 1,); returns (n, K + 1).
+    """
+    # Section 5.3 of Teh et al. (2006), with the self-transitions of Fox et al. (2011): the transitions to and from the
+    # item are taken out of the counts, and the first counts for the second where both are self-transitions.
+    n, n_states, alpha, kappa = len(labels), counts.shape[1], prior.alpha, prior.kappa
+    states, items = np.arange(n_states), np.arange(n)
+    shares, sizes = weights[:-1], counts[1:].sum(axis=1)
+    has_next = np.append(~prior.starts[1:], False)
+    row = np.where(prior.starts, 0, np.roll(labels, 1) + 1)
+    after = np.where(has_next, np.roll(labels, -1), -1)
+    same, follows, own = row[:, None] == states + 1, after[:, None] == states, labels[:, None] == states
+    into = counts[row] - own - (has_next & (row == labels + 1))[:, None] * follows
+    into = into + alpha * shares + kappa * same
+    out_of = counts[1:, np.where(has_next, after, 0)].T - own - same * (labels == after)[:, None] + same * follows
+    out_of = out_of + alpha * shares[after][:, None] + kappa * follows
+    out_of = np.where(has_next[:, None], out_of / (sizes - own + alpha + kappa), 1.0)
+    table = np.empty((n, n_states + 1))
+    # The weight of a state that has no other item belongs to new states.
+    alone = np.bincount(labels, minlength=n_states)[labels] == 1
+    rest = weights[-1] + np.where(alone, shares[labels], 0.0)
+    leave = np.where(has_next, alpha * shares[after] / (alpha + kappa), 1.0)
+    with np.errstate(divide="ignore"):
+        table[:, :-1] = np.log(np.where(alone[:, None] & own, 0.0, into * out_of))
+        table[items, -1] = np.log(alpha * rest * leave)
+    return table - log_sum_rows(table)[:, None]
+
+
+def _first_few(names):
+    shown = ", ".join(map(repr, names[:6]))
+    return f"{shown} and {len(names) - 6} more" if len(names) > 6 else shown

@@ -1,0 +1,175 @@
+"""Hidden states after sampling, against enumeration: forecasts, leave-one-out, transition probabilities, smoothing."""
+
+import itertools
+
+import numpy as np
+import pytest
+import state_cases
+from helpers import all_partitions, canonical_labels
+from scipy.stats import norm
+
+import pymc_nrm as nrm
+from pymc_nrm.partitions.state_tables import log_states
+from pymc_nrm.posterior.any_draws import draws_of
+from pymc_nrm.posterior.state_draws import log_weights_left_out
+from pymc_nrm.posterior.state_paths import forward_backward
+from pymc_nrm.posterior.state_probabilities import draw_transitions, smooth
+
+# Largest z-score of a few hundred.
+LARGEST = norm.isf(1e-5 / 2)
+
+
+def draws_given(prior, labels, sequence=None):
+    draws = draws_of(state_cases.result([labels]), state_cases.make_model(prior), "z", sequence=sequence)
+    return draws, next(iter(draws))
+
+
+def last_sequence(prior):
+    return "b" if prior == "two sequences" else None
+
+
+def check_means(values, expected):
+    """Assert that means of independent rows of ``values`` (S, ...) are as expected, within Monte Carlo error."""
+    error = values.std(axis=0) / np.sqrt(len(values))
+    scores = np.abs(values.mean(axis=0) - expected) / np.maximum(error, 1e-12)
+    assert scores[error > 1e-12].max() < LARGEST
+    np.testing.assert_allclose(values.mean(axis=0)[error <= 1e-12], np.asarray(expected)[error <= 1e-12], atol=1e-12)
+
+
+@pytest.mark.parametrize("prior", state_cases.PRIORS)
+def test_next_state(prior):
+    """Probabilities add up to one, and are ratios of probabilities of labels with the item where its sequence ends."""
+    starts = state_cases.starts_of(state_cases.make_model(prior))
+    for labels in all_partitions(4):
+        for sequence, place in {last_sequence(prior): 4, **({"a": 3, "new": 4} if starts[3] else {})}.items():
+            draws, draw = draws_given(prior, labels, sequence)
+            join = np.exp(draws.log_join(draw, 1)[0])
+            longer = np.insert(starts, place, sequence == "new")
+            before = state_cases.log_prior(prior, labels, starts)
+            ratios = [state_cases.log_prior(prior, np.insert(labels, place, k), longer) for k in range(len(join))]
+            np.testing.assert_allclose(join, np.exp(np.array(ratios) - before), rtol=1e-10)
+            assert abs(join.sum() - 1.0) < 1e-12
+
+
+@pytest.mark.quick("sticky", "Pitman-Yor")
+@pytest.mark.parametrize("prior", state_cases.PRIORS)
+def test_states_of_two_steps(prior):
+    """Drawn paths and probabilities ahead, against all paths of two steps."""
+    labels, rng, n = np.array([0, 1, 1, 0]), np.random.default_rng(1), 8000
+    draws, draw = draws_given(prior, labels, last_sequence(prior))
+    starts = np.append(state_cases.starts_of(draws.model), [False, False])
+    before = state_cases.log_prior(prior, labels, starts[:4])
+    paths = list(state_cases.paths_ahead(2, 2))
+    exact = np.exp([state_cases.log_prior(prior, np.append(labels, path), starts) - before for path in paths])
+    assert abs(exact.sum() - 1.0) < 1e-12
+    drawn = np.array([draws.labels_with_new(draw, 2, rng)[4:] for _ in range(n)])
+    check_means(np.array([(drawn == path).all(axis=1) for path in paths]).T, exact)
+    ahead = np.array([draws.probabilities_ahead(draw, 2, 1, rng) for _ in range(n // 4)])
+    second = [sum(p for path, p in zip(paths, exact, strict=True) if min(path[1], 2) == k) for k in range(3)]
+    check_means(ahead, [np.exp(draws.log_join(draw, 1)[0]), second])
+
+
+@pytest.mark.quick("sticky", "two sequences")
+@pytest.mark.parametrize("prior", state_cases.PRIORS)
+def test_states_left_out(prior):
+    """Weights given the labels of others, averaged over the label left out and weights of states, are exact."""
+    rng, n, found = np.random.default_rng(2), 800, {}
+    starts = state_cases.starts_of(state_cases.make_model(prior))
+    for labels in all_partitions(4):
+        draws, draw = draws_given(prior, labels)
+        counts, p = draws.counts(draw), np.exp(state_cases.log_prior(prior, labels, starts))
+        drawn = [draws.state_weights(draw, counts, rng) for _ in range(n)]
+        rows = np.exp([log_weights_left_out(labels, draw.prior, counts, weights) for weights in drawn])
+        for item in range(4):
+            others = np.delete(labels, item)
+            names = list(dict.fromkeys(others.tolist()))
+            # Columns by a label of the others; a state that only the item has is none of them.
+            columns = [names.index(k) if k in names else len(names) for k in range(rows.shape[2])]
+            table = rows[:, item] @ np.eye(len(names) + 1)[columns]
+            found.setdefault((item, *canonical_labels(others)), []).append((columns[labels[item]], p, table))
+    for strata in found.values():
+        exact, total = np.zeros(strata[0][2].shape[1]), sum(p for _, p, _ in strata)
+        for column, p, _ in strata:
+            exact[column] += p / total
+        check_means(sum(p / total * table for _, p, table in strata), exact)
+
+
+@pytest.mark.quick("two sequences")
+@pytest.mark.parametrize("prior", ["sticky", "two sequences"])
+def test_leave_one_out(prior):
+    """Harmonic means of the densities left out, over exact draws, are densities of an item given the others."""
+    idata, model = state_cases.exact_draws(prior, 1500, seed=3), state_cases.make_model(prior)
+    nrm.compute_log_likelihood(idata, model, progressbar=False)
+    inverse = np.exp(-idata["log_likelihood"]["x"].values[0])
+    _, log_joint = state_cases.posterior(prior)
+    exact = []
+    for item in range(4):
+        _, without = state_cases.posterior(prior, left_out=item)
+        exact.append(np.exp(np.logaddexp.reduce(without) - np.logaddexp.reduce(log_joint)))
+    check_means(inverse, exact)
+
+
+@pytest.mark.quick("sticky", "Pitman-Yor")
+@pytest.mark.parametrize("prior", state_cases.PRIORS)
+def test_transition_probabilities(prior):
+    """Means of rows are ratios of probabilities of labels with one transition more."""
+    draws, draw = draws_given(prior, np.array([0, 1, 1, 0]))
+    counts, rng = draws.counts(draw), np.random.default_rng(4)
+    rows = [draw_transitions(rng, counts, draw.prior, draws.state_weights(draw, counts, rng)) for _ in range(4000)]
+    exact = np.empty((3, 3))
+    for j, k in np.ndindex(3, 3):
+        longer = np.pad(counts, (0, 1)) if k == 2 else counts.copy()
+        longer[j, k] += 1
+        exact[j, k] = np.exp(log_states(longer, longer.shape[1], draw.prior) - log_states(counts, 2, draw.prior))
+    check_means(np.array(rows)[:, :, :3], exact)
+    np.testing.assert_allclose(np.sum(rows, axis=2), 1.0)
+
+
+def test_transition_matrix():
+    """Rows are those of matched states, NaN where a draw lacks the state, and all other states come last."""
+    model = state_cases.make_model("sticky")
+    idata = state_cases.result([[0, 1, 1, 0]] * 1500 + [[0, 0, 0, 0]] * 500)
+    matrix = nrm.transition_matrix(idata, model, [7, 5, 5, 7], random_seed=1, progressbar=False)
+    assert matrix.state.values.tolist() == [7, 5] and matrix.next_state.values.tolist() == [7, 5, -1]
+    assert matrix["probability"].values.tolist() == [1.0, 0.75]
+    np.testing.assert_allclose(matrix["mean"].sum("next_state"), 1.0)
+    assert ((matrix["low"] <= matrix["mean"]) & (matrix["mean"] <= matrix["high"])).all()
+    assert matrix["mean"].sel(state=5, next_state=5) > 0.6
+
+
+@pytest.mark.quick("two sequences")
+@pytest.mark.parametrize("prior", ["sticky", "two sequences"])
+def test_smoothed_states(prior):
+    """Sums given weights and parameters leave the posterior unchanged: means over states before and after are equal."""
+    n, rng = 800, np.random.default_rng(5)
+    draws = draws_of(state_cases.exact_draws(prior, n, seed=6), state_cases.make_model(prior), "z")
+    changes, rates = np.empty((n, 3, 4)), np.empty((n, 4))
+    for draw in draws:
+        probabilities, weights, parameters = smooth(draws, draw, rng)
+        np.testing.assert_allclose(probabilities.sum(axis=1), 1.0)
+        of_states = np.stack([weights[:-1], np.log(weights[:-1]), np.log(parameters[:, 0])])
+        changes[draw.index] = of_states @ probabilities.T - of_states[:, draw.labels]
+        rates[draw.index] = probabilities @ parameters[:, 0]
+    check_means(changes, np.zeros((3, 4)))
+    partitions, log_joint = state_cases.posterior(prior)
+    p, exact = np.exp(log_joint - np.logaddexp.reduce(log_joint)), np.zeros(4)
+    for labels, weight in zip(partitions, p, strict=True):
+        together = labels[:, None] == labels
+        exact += weight * (state_cases.SHAPE + together @ state_cases.X) / (state_cases.RATE + together.sum(axis=1))
+    check_means(rates, exact)
+
+
+def test_forward_backward():
+    """Against the sum over all paths, for two sequences."""
+    rng = np.random.default_rng(7)
+    log_densities, transitions = rng.normal(size=(5, 3)), rng.dirichlet(np.ones(3), 4)
+    starts, total = np.array([True, False, False, True, False]), np.zeros((5, 3))
+    for path in itertools.product(range(3), repeat=5):
+        weight = np.exp(log_densities[np.arange(5), path].sum())
+        for t in range(5):
+            weight *= transitions[0 if starts[t] else path[t - 1] + 1, path[t]]
+        total[np.arange(5), path] += weight
+    probabilities = np.empty((5, 3))
+    log_density = forward_backward(log_densities, transitions, starts, probabilities)
+    np.testing.assert_allclose(probabilities, total / total.sum(axis=1, keepdims=True), rtol=1e-12)
+    np.testing.assert_allclose(log_density, np.log(total[0].sum()), rtol=1e-12)
