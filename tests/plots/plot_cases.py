@@ -30,6 +30,20 @@ def make_draws(n_chains=2, n_draws=40, seed=1):
     return xr.DataArray(values, dims=("chain", "draw", "item"), coords=coords, name="z")
 
 
+def make_sequences():
+    """Draws of hidden states of three sequences."""
+    return make_draws().assign_attrs(sequence_starts=[0, 12, 20])
+
+
+def make_transitions():
+    mean = np.array([[0.9, 0.05, 0.05], [0.3, 0.7, 0.0]])
+    tables = {"mean": mean, "low": 0.8 * mean, "high": np.minimum(1.1 * mean, 1.0)}
+    dims = ("state", "next_state")
+    return xr.Dataset(
+        {name: (dims, table) for name, table in tables.items()}, {"state": [0, 1], "next_state": [0, 1, -1]}
+    )
+
+
 def make_categories():
     """A column with a gap, one of ten levels, and one of numbers."""
     kind = np.where(np.arange(N) % 3 == 0, "b", "a").astype(object)

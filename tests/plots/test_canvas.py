@@ -68,6 +68,9 @@ PICTURES = {
     "density_2": (lambda: (plot_cases.normal_density(2),), {"data": RNG.normal(size=(100, 2))}),
     "conditional_density": (lambda: (make_curves(),), {"data": RNG.normal(size=(30, 2))}),
     "held_out_density": (lambda: (HELD_OUT,), {}),
+    "state_sequence": (lambda: (plot_cases.make_draws(),), {"data": plot_cases.make_data(2)}),
+    "state_sequence_1": (lambda: (plot_cases.make_sequences(),), {"estimate": plot_cases.TRUE}),
+    "transitions": (lambda: (plot_cases.make_transitions(),), {}, plt),
     "dendrogram": (lambda: (plot_cases.clustered(3),), {"names": LONG_NAMES, "probabilities": True}),
     "dendrogram_1": (lambda: (plot_cases.clustered(3),), {"names": LONG_NAMES, "gains": GAINS}, plotly),
 }
@@ -244,6 +247,9 @@ ERRORS = [
     ("tree", tree, {"images": {0: np.zeros(3)}}, r"images must have two axes, .*; got shape \(3,\)"),
     ("tree", tree, {"var_name": "h"}, "var_name must be None with a tree; got 'h'"),
     ("tree", tree, {"names": ["a", "b"]}, "names must have one entry for each of the 27 items; got 2"),
+    ("state_sequence", (DRAWS,), {"data": X[:5]}, "one row for each of the 27 items"),
+    ("state_sequence", (DRAWS,), {"data": X, "features": list(range(7))}, "features must be at most 6 columns; got 7"),
+    ("transitions", (BALL,), {}, "matrix must be a Dataset from transition_matrix"),
     ("nodes_by_level", (NESTED,), {"prior": DRAWS.expand_dims("level")}, "2 levels of 27 items; got 1 levels of 27"),
 ]
 
