@@ -3,6 +3,8 @@
 import numpy as np
 import pandas as pd
 
+from pymc_nrm.common.dates import dates_of
+
 # Lengths of time between ticks, and how a date is written.
 _SPACINGS = (
     *((f"{k}YS", "%Y") for k in (100, 50, 20, 10, 5, 2, 1)),
@@ -12,20 +14,6 @@ _SPACINGS = (
     *((f"{k}min", "%H:%M") for k in (30, 10, 5, 1)),
 )
 _FEWEST_TICKS = 4
-
-
-def dates_of(values):
-    """Dates of items as a DatetimeIndex, or None if their coordinate does not hold dates."""
-    array = np.asarray(values)
-    if array.dtype.kind == "M":
-        return pd.DatetimeIndex(array)
-    if array.dtype.kind != "O" or not array.size:
-        return None
-    if all(isinstance(value, pd.Period) for value in array):
-        return pd.PeriodIndex(array).to_timestamp()
-    if all(hasattr(value, "year") and hasattr(value, "month") for value in array):
-        return pd.DatetimeIndex(array).tz_localize(None)
-    return None
 
 
 def time_axis(values, n_sequences):

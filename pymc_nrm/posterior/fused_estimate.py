@@ -14,6 +14,7 @@ from pymc_nrm.kernels.generic import lacking
 from pymc_nrm.models.rvs import checked_model, family_of, find_partition, kind_of, mixtures_of
 from pymc_nrm.partitions.chunked import Chunked
 from pymc_nrm.partitions.grouped import family_of_rows
+from pymc_nrm.partitions.hidden_states import States
 from pymc_nrm.partitions.known_labels import KnownLabels
 from pymc_nrm.partitions.labels import canonical_labels
 from pymc_nrm.partitions.slots import Slots
@@ -208,6 +209,8 @@ def why_not_fused(model, rv):
         return "labels index parameters"
     if isinstance(kind, KnownLabels):
         return "some labels are known"
+    if isinstance(kind, States):
+        return "hidden states differ in what follows them as well"
     if not mixtures:
         return "no Mixture depends on the partition"
     for mixture in mixtures:

@@ -94,7 +94,7 @@ def state_probabilities(
         n_used = len(rows)
     else:
         model = checked_model(model)
-        rv = _find_states(model, var_name)
+        rv = find_states(model, var_name)
         draws = partition_draws(idata, rv.name)
         labels, names = chosen_estimate(estimate, draws, random_seed=0)
         used = _thinned(idata, model, rv, n_draws)
@@ -175,7 +175,7 @@ def transition_matrix(
     """
     ci_prob = interval_probability(ci_prob)
     model = checked_model(model)
-    rv = _find_states(model, var_name)
+    rv = find_states(model, var_name)
     labels, names = chosen_estimate(estimate, partition_draws(idata, rv.name), random_seed=0)
     draws, rng, n_states = StateDraws(idata, model, rv), random_generator(random_seed), len(names)
     entries = np.full((len(draws), n_states, n_states + 1), np.nan)
@@ -202,7 +202,8 @@ def match_states(labels, estimate):
     return np.where(match < 0, int(estimate.max()) + 1, match)
 
 
-def _find_states(model, var_name):
+def find_states(model, var_name):
+    """Find the hidden states of a model, by name if there are several partitions."""
     rv = find_partition(model, var_name)
     if draws_class(rv) is not StateDraws:
         raise ValueError(f"var_name must name HiddenStates; {rv.name!r} is a Partition, whose items have no order")

@@ -37,13 +37,19 @@ def add_partition(measure, **options):
     """Add the partition ``z`` of the items to the model at hand."""
     if measure is None:
         measure = DirichletProcess(pm.Gamma.dist(2.0, 1.0))
-    if isinstance(measure, tuple):
-        measure = type(measure)(*[_field(name, value) for name, value in measure._asdict().items()])
+    measure = with_fields_in_model(measure)
     options = options if options.get("rows") is not None else {"dims": "item", **options}
     z = Partition("z", measure, **options)
     if text := few_known(z.owner.op.kind):
         _log.info(wrapped(text))
     return z
+
+
+def with_fields_in_model(measure, **names):
+    """A measure whose distributions are variables of the model at hand, named as its fields unless ``names`` differ."""
+    if not isinstance(measure, tuple):
+        return measure
+    return type(measure)(*[_field(names.get(name, name), value) for name, value in measure._asdict().items()])
 
 
 def few_known(kind):

@@ -5,6 +5,7 @@ from functools import partial
 
 import numpy as np
 import pandas as pd
+import pymc as pm
 
 from pymc_nrm.common.checks import check_count, check_flag
 from pymc_nrm.families import NormalGamma, NormalWishart
@@ -145,7 +146,8 @@ def add_numeric_block(name, z, X, covariance, jitter_ties, n_components=None, lo
             _tell_of_gaps(name, X, np.isnan(columns))
         plain, with_logs = (NormalWishart, LogNormalWishart) if covariance == "full" else (NormalGamma, LogNormalGamma)
         family = with_logs.learned(name, X, is_log) if is_log.any() else plain.learned(name, X)
-    dims = ("item",) if recorded.ndim == 1 else ("item", f"{name}_feature")
+    [item] = pm.modelcontext(None).named_vars_to_dims[z.name]
+    dims = (item,) if recorded.ndim == 1 else (item, f"{name}_feature")
     mixture = Mixture(name, z, family, observed=np.asarray(X, dtype="float64"), dims=dims)
     if widths.any():
         # Descriptions show these.

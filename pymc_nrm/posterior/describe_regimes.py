@@ -1,0 +1,221 @@
+"""What the hidden states of an estimate are like, how long they last, and when."""
+
+import dataclasses
+import html
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import xarray as xr
+from pymc.model import Model
+
+from pymc_nrm.common.checks import interval_probability
+from pymc_nrm.common.dates import written_times
+from pymc_nrm.models.rvs import checked_model
+from pymc_nrm.posterior.describe_values import describe_column
+from pymc_nrm.posterior.described_columns import columns_of_model
+from pymc_nrm.posterior.described_parameters import described_parameters
+from pymc_nrm.posterior.draws import check_same_model
+from pymc_nrm.posterior.state_probabilities import find_states, state_probabilities
+from pymc_nrm.stats.draws import item_dimension, partition_draws
+from pymc_nrm.stats.losses import read_estimate
+from pymc_nrm.stats.point_estimate import point_estimate
+from pymc_nrm.stats.result import posterior_of
+from pymc_nrm.stats.state_durations import run_starts, sequence_starts, state_durations
+
+# Lines of the text have at most so many characters; at most so many regimes have lines of their own.
+_WIDTH, _MOST_REGIMES = 80, 8
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class RegimeDescription:
+    """Regimes in words and numbers, the result of :func:`~pymc_nrm.describe_regimes`.
+
+    ``print`` shows a text of at most 30 lines of 80 characters.
+
+    Parameters
+    ----------
+    table : DataFrame
+        One row for each regime, the most frequent first, with its label in the estimate as the index.
+    runs : DataFrame
+        One row for each run of the estimate in order of time: ``regime``, ``first``, ``last``, ``length``.
+    estimate : array_like
+        The estimate that is described.
+    text : str
+        What ``print`` shows.
+    """
+
+    table: pd.DataFrame
+    runs: pd.DataFrame
+    estimate: Any
+    text: str
+
+    def __str__(self):
+        return self.text
+
+    def to_text(self) -> str:
+        """Return the text."""
+        return self.text
+
+    def to_html(self) -> str:
+        """Return the text for a report."""
+        return f"<pre>{html.escape(self.text)}</pre>"
+
+    def _repr_html_(self):
+        return self.to_html()
+
+
+def describe_regimes(
+    idata: xr.DataTree | xr.Dataset,
+    model: Model,
+    estimate: Any = None,
+    *,
+    var_name: str | None = None,
+    ci_prob: float | None = None,
+) -> RegimeDescription:
+    """Describe the hidden states of a time series: their data, how long they last, when, and how certain they are.
+
+    Parameters
+    ----------
+    %(idata)s
+    %(model)s
+    estimate : array_like of int, shape (n,), DataArray, or Dataset with the variable ``labels``, optional
+        States of the times; by default those of :func:`~pymc_nrm.point_estimate` with seed 0.
+    var_name : str, optional
+        Name of the hidden states; by default the only partition.
+    ci_prob : float, optional
+        Probability of the intervals; by default ``arviz_base.rcParams["stats.ci_prob"]``.
+
+    Returns
+    -------
+    RegimeDescription
+        ``print`` shows at most 30 lines, ``.table`` has the numbers, ``.runs`` the runs of the estimate.  Columns of
+        the table are ``share``, ``certainty``, the number and length of runs as in :func:`~pymc_nrm.state_durations`,
+        and mean and standard deviation, or the shares, of each column of the data, or coefficients and variance of a
+        regression with intervals.
+
+    Raises
+    ------
+    ValueError
+        If the partition has no hidden states, the estimate has a different number of items, the draws are not those of
+        the model, or ``ci_prob`` is not between 0 and 1.
+
+    See Also
+    --------
+    pymc_nrm.describe_clusters : What sets states apart, column by column.
+
+    Notes
+    -----
+    *Certainty* is the mean probability of the state over its times in the estimate, see
+    :func:`~pymc_nrm.state_probabilities`.  Runs in the text are those of the estimate, the longest ones.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> import pymc_nrm as nrm
+    >>> series = pd.Series([0.1, -0.2, 0.0, 7.1, 6.9], pd.date_range("2020", periods=5, freq="MS"), name="rate")
+    >>> model = nrm.regime_model(series)
+    >>> posterior = xr.Dataset({"z": (("chain", "draw", "time"), [[[0, 0, 0, 1, 1], [0, 0, 1, 1, 1]]])})
+    >>> print(nrm.describe_regimes(posterior, model, [0, 0, 0, 1, 1], ci_prob=0.9))
+    5 times in 2 regimes
+    <BLANKLINE>
+    0: 60 % of times, certainty 83 %; 1 run of length 2.5 (2 to 3)
+       rate 0.0 ± 0.2
+       2020-01 to 2020-03
+    1: 40 % of times, certainty 100 %; 1 run of length 2.5 (2 to 3)
+       rate 7.0 ± 0.1
+       2020-04 to 2020-05
+    <BLANKLINE>
+    runs, length: means, and 90 % of draws and of runs
+    all numbers: .table; all runs: .runs
+    """
+    ci_prob = interval_probability(ci_prob)
+    model = checked_model(model)
+    rv = find_states(model, var_name)
+    check_same_model(idata, model, rv.name)
+    posterior = posterior_of(idata)
+    draws = partition_draws(posterior, rv.name)
+    estimate = point_estimate(draws, random_seed=0) if estimate is None else estimate
+    labels, names = read_estimate(estimate, draws)
+    durations = state_durations(draws, estimate, ci_prob=ci_prob)
+    smoothed = state_probabilities(draws, estimate=estimate)
+    certainty = smoothed["probability"].values[np.arange(len(labels)), labels]
+    table = {"share": np.bincount(labels) / len(labels)}
+    table["certainty"] = np.bincount(labels, certainty) / np.bincount(labels)
+    table |= {name: durations[name].values for name in durations.data_vars if name not in ("share", "probability")}
+    described = {column.name: describe_column(column, labels) for column in columns_of_model(model, rv, len(labels))}
+    described |= described_parameters(idata, model, rv, posterior, labels, [(1 - ci_prob) / 2, (1 + ci_prob) / 2])
+    for name, column in described.items():
+        table |= {f"{name} {statistic}": values for statistic, values in column.statistics.items()}
+    order = np.argsort(-table["share"], kind="stable")
+    starts = sequence_starts(draws)
+    first = run_starts(labels, starts)
+    last = np.append(first[1:], len(labels)) - 1
+    dim = item_dimension(draws)
+    times = model.coords.get(model.named_vars_to_dims.get(rv.name, (None,))[0])
+    times = written_times(draws[dim].values if times is None or dim in draws.coords else list(times))
+    runs = pd.DataFrame(
+        {
+            "regime": names[labels[first]],
+            "first": [times[t] for t in first],
+            "last": [times[t] for t in last],
+            "length": last - first + 1,
+        }
+    )
+    table = pd.DataFrame(table, index=pd.Index(names, name="regime")).iloc[order]
+    cells = {name: [column.cells[k] for k in order] for name, column in described.items()}
+    return RegimeDescription(table, runs, estimate, _text(table, cells, runs, int(starts.sum()), ci_prob))
+
+
+def _text(table, cells, runs, n_sequences, ci_prob):
+    n = runs["length"].sum()
+    title = f"{n:,} times in {len(table):,} regime{'s' * (len(table) > 1)}"
+    lines = [title + (f", {n_sequences:,} sequences" if n_sequences > 1 else ""), ""]
+    for place, (name, row) in enumerate(table.iloc[:_MOST_REGIMES].iterrows()):
+        shares = f"{100 * row['share']:.0f} % of times, certainty {100 * row['certainty']:.0f} %"
+        lines.append(_cut(f"{name}: {shares}; {_runs(row)}"))
+        data = "; ".join(f"{column} {texts[place]}" for column, texts in cells.items() if texts[place])
+        own = runs[runs["regime"] == name]
+        lines += [_cut(f"   {data}")] if data else []
+        lines.append(f"   {_when(own)}")
+    folded = table.iloc[_MOST_REGIMES:]
+    if len(folded):
+        lines.append(f"{len(folded):,} more regimes: {100 * folded['share'].sum():.2g} % of times")
+    return "\n".join(
+        [
+            *lines,
+            "",
+            f"runs, length: means, and {100 * ci_prob:.4g} % of draws and of runs",
+            "all numbers: .table; all runs: .runs",
+        ]
+    )
+
+
+def _runs(row):
+    """How many runs there are, and how long they last."""
+    text = f"{row['n_runs']:.3g} run{'' if row['n_runs'] == 1 else 's'}"
+    if row["n_runs_low"] < row["n_runs_high"]:
+        text += f" ({row['n_runs_low']:.0f} to {row['n_runs_high']:.0f})"
+    if np.isfinite(row["duration"]):
+        text += f" of length {row['duration']:.3g}"
+        if row["duration_low"] < row["duration_high"]:
+            text += f" ({row['duration_low']:.0f} to {row['duration_high']:.0f})"
+    return text
+
+
+def _when(runs):
+    """The longest runs of a regime that fit in a line, in order of time."""
+    texts = [a if a == b else f"{a} to {b}" for a, b in zip(runs["first"], runs["last"], strict=True)]
+    longest = np.argsort(-runs["length"].to_numpy(), kind="stable")
+    line = ""
+    for n_shown in range(1, len(texts) + 1):
+        more = f" and {len(texts) - n_shown} more" if n_shown < len(texts) else ""
+        longer = ", ".join(texts[k] for k in sorted(longest[:n_shown])) + more
+        if len(longer) > _WIDTH - 3 and line:
+            break
+        line = longer
+    return line
+
+
+def _cut(line):
+    return line if len(line) <= _WIDTH else line[: _WIDTH - 1] + "…"
