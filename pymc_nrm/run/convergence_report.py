@@ -157,7 +157,9 @@ def convergence(idata, diagnostics, nuts):
     lines, needed = list(nuts), None
     if findings and not any(finding.disagree for finding in findings):
         needed = math.ceil(n_draws * max(finding.needed for finding in findings))
-    verdict = start = f"Convergence of {n_chains} chain{'s' * (n_chains > 1)} with {n_draws} draws{' each' * (n_chains > 1)}: "
+    several = n_chains > 1
+    chains, draws = f"{n_chains} chain{'s' * several}", f"{n_draws} draws{' each' * several}"
+    verdict = start = f"Convergence of {chains} with {draws}: "
     if findings:
         failed = len({finding.quantity for finding in findings})
         how_many = f"{failed} of {max(n_quantities, failed)}"
