@@ -199,19 +199,26 @@ def hurdle_poisson(family, X):
     return of_zeros(family, X) + poisson_gamma(family[2:], np.where(X > 0, X - 1, np.nan))
 
 
-LOG_MARGINALS = {
-    "HurdleLogNormal": hurdle_log_normal,
-    "HurdlePoisson": hurdle_poisson,
-    "LogNormalGamma": of_logarithms(normal_gamma),
-    "LogNormalWishart": of_logarithms(normal_wishart),
-    "NormalGamma": normal_gamma,
-    "NormalRegression": normal_regression,
-    "NormalWishart": normal_wishart,
-    "PoissonGamma": poisson_gamma,
-    "BernoulliBeta": bernoulli_beta,
-    "CategoricalDirichlet": categorical_dirichlet,
-    "MultinomialDirichlet": multinomial_dirichlet,
-}
+class _ByFamily(dict):
+    def __missing__(self, name):
+        raise KeyError(f"LOG_MARGINALS of tests/tools/attack/reference.py must have the log marginal of {name}")
+
+
+LOG_MARGINALS = _ByFamily(
+    {
+        "HurdleLogNormal": hurdle_log_normal,
+        "HurdlePoisson": hurdle_poisson,
+        "LogNormalGamma": of_logarithms(normal_gamma),
+        "LogNormalWishart": of_logarithms(normal_wishart),
+        "NormalGamma": normal_gamma,
+        "NormalRegression": normal_regression,
+        "NormalWishart": normal_wishart,
+        "PoissonGamma": poisson_gamma,
+        "BernoulliBeta": bernoulli_beta,
+        "CategoricalDirichlet": categorical_dirichlet,
+        "MultinomialDirichlet": multinomial_dirichlet,
+    }
+)
 
 
 def digits(*parameters):
