@@ -109,6 +109,8 @@ class PublishedNestedGibbs(NestedStep):
     ...     h = nrm.NestedPartition("h", nrm.DirichletProcess(1.0), depth=2, weights=weights, n=4)
     ...     x = nrm.Mixture("x", h, nrm.BernoulliBeta(0.6, 0.6), observed=X)
     ...     step = nrm.published.PublishedNestedGibbs([h], corrected=True)
+    >>> [variable.name for variable in step.vars]
+    ['h']
     """
 
     name = "published_nested_gibbs"

@@ -137,6 +137,8 @@ class PublishedTreeGuided(PartitionStep):
     ...     z = nrm.Partition("z", nrm.DirichletProcess(1.0), n=4)
     ...     x = nrm.Mixture("x", z, nrm.PoissonGamma(1.0, 1.0), observed=[0, 1, 8, 9])
     ...     step = nrm.published.PublishedTreeGuided([z], canonical=True)
+    >>> [variable.name for variable in step.vars]
+    ['z']
     """
 
     name = "published_tree_guided"

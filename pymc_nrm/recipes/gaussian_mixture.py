@@ -263,6 +263,16 @@ def held_out_density(
 
         held_out = nrm.recipes.held_out_density(X, [2, 4, 6], n_folds=3, draws=500, tune=500, random_seed=1)
         nrm.plots.plot_held_out_density(held_out)
+
+    The result of two fits of two numbers:
+
+    >>> import numpy as np
+    >>> import pymc_nrm as nrm
+    >>> X = np.random.default_rng(1).normal(size=(8, 2))
+    >>> options = {"draws": 2, "tune": 0, "chains": 1, "quiet": True}
+    >>> held_out = nrm.recipes.held_out_density(X, [1, 2], random_seed=1, **options)  # doctest: +SKIP
+    >>> held_out.dims, held_out.shape  # doctest: +SKIP
+    (('n_components', 'item'), (2, 8))
     """
     check_flag("jitter_ties", jitter_ties)
     values = numeric_array("X", X)

@@ -113,7 +113,17 @@ def load(path: str | os.PathLike, *, check_versions: bool = True) -> tuple[xr.Da
 
     Examples
     --------
-    See :func:`~pymc_nrm.save`.
+    >>> import os, tempfile
+    >>> import pymc as pm
+    >>> import pymc_nrm as nrm
+    >>> with pm.Model() as model:
+    ...     z = nrm.Partition("z", nrm.DirichletProcess(1.0), n=3)
+    >>> posterior = xr.Dataset({"z": (("chain", "draw", "item"), [[[0, 0, 0], [0, 0, 1]]])})
+    >>> with tempfile.TemporaryDirectory() as parent:
+    ...     nrm.save(posterior, model, os.path.join(parent, "partition"))
+    ...     idata, same = nrm.load(os.path.join(parent, "partition"))
+    >>> idata["posterior"]["z"].values.tolist(), [variable.name for variable in same.free_RVs]
+    ([[[0, 0, 0], [0, 0, 1]]], ['z'])
     """
     check_flag("check_versions", check_versions)
     folder = _folder(path)

@@ -204,6 +204,8 @@ class NestedGibbs(NestedStep):
     ...     h = nrm.NestedPartition("h", nrm.DirichletProcess(1.0), depth=2, weights=weights, n=4)
     ...     x = nrm.Mixture("x", h, nrm.BernoulliBeta(0.6, 0.6), observed=X)
     ...     step = nrm.NestedGibbs([h])
+    >>> [variable.name for variable in step.vars]
+    ['h']
     """
 
     name = "nested_gibbs"

@@ -86,6 +86,8 @@ class SlotGibbs(PartitionStep):
     ...     rate = pm.Gamma("rate", 1, 1, shape=10)
     ...     x = pm.Poisson("x", rate[z], observed=[0, 1, 8, 9])
     ...     step = nrm.SlotGibbs([z])
+    >>> [variable.name for variable in step.vars]
+    ['z']
     """
 
     name = "slot_gibbs"

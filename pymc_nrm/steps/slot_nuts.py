@@ -130,6 +130,8 @@ class SlotNUTS(pm.NUTS):
     ...     rate = pm.Gamma("rate", 1, 1, shape=10)
     ...     x = pm.Poisson("x", rate[z], observed=[0, 1, 8, 9])
     ...     step = nrm.SlotNUTS()
+    >>> [variable.name for variable in step.vars]
+    ['rate_log__']
     """
 
     name = "nuts"

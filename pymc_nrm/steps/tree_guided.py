@@ -168,6 +168,8 @@ class TreeGuided(PartitionStep):
     ...     z = nrm.Partition("z", nrm.DirichletProcess(1.0), n=4)
     ...     x = nrm.Mixture("x", z, nrm.PoissonGamma(1.0, 1.0), observed=[0, 1, 8, 9])
     ...     step = nrm.TreeGuided([z], moves={"tree_split_merge": 5})
+    >>> [variable.name for variable in step.vars]
+    ['z']
     """
 
     name = "tree_guided"

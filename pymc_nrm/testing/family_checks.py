@@ -103,7 +103,8 @@ def check_family(family: Any, X: Any, *, compiled: bool = True, random_seed: int
     Examples
     --------
     >>> from pymc_nrm.families import PoissonGamma
-    >>> check_family(PoissonGamma(1.0, 0.5), [[0, 3], [1, 4], [7, 0], [2, 2]], compiled=False)
+    >>> check_family(PoissonGamma(1.0, 0.5), [[0, 3], [1, 4], [7, 0], [2, 2]], compiled=False) is None
+    True
     """
     local, data, n = family_and_data(family, X, needs=PREDICTIVE, user="check_family")
     if n < 4:

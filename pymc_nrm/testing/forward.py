@@ -48,6 +48,8 @@ class ForwardDraw(BlockedStep):
     ...     z = nrm.Partition("z", nrm.DirichletProcess(1.0), n=3)
     ...     x = nrm.Mixture("x", z, nrm.PoissonGamma(1.0, 1.0), shape=(3,))
     ...     step = ForwardDraw([x])
+    >>> [variable.name for variable in step.vars]
+    ['x']
     """
 
     name = "forward_draw"
@@ -135,6 +137,8 @@ def geweke(
     ...     z = nrm.Partition("z", nrm.DirichletProcess(1.0), n=3)
     ...     x = nrm.Mixture("x", z, nrm.PoissonGamma(1.0, 1.0), shape=(3,))
     >>> z_scores = geweke(model, draws=200, tune=0, chains=2, random_seed=1)  # doctest: +SKIP
+    >>> sorted(z_scores)  # doctest: +SKIP
+    ['x: size', 'z: entropy', 'z: n_clusters']
     """
     if not isinstance(model, pm.Model):
         raise TypeError(f"model must be a pymc.Model; got {model!r}")

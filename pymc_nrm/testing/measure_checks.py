@@ -76,7 +76,8 @@ def check_measure(measure: Any, *, compiled: bool = True, random_seed: int = 0) 
     Examples
     --------
     >>> from pymc_nrm.measures import DirichletProcess
-    >>> check_measure(DirichletProcess(1.0), compiled=False)
+    >>> check_measure(DirichletProcess(1.0), compiled=False) is None
+    True
     """
     missing = lacking(type(measure), REQUIRED)
     if 0 < len(missing) < len(REQUIRED):

@@ -233,7 +233,15 @@ INTERPRETED = Mode(linker="py", optimizer="fast_compile")
 
 
 class CheckError(AssertionError):
-    """A function of a family or a measure disagrees with the others; the message names it and shows both values."""
+    """A function of a family or a measure disagrees with the others; the message names it and shows both values.
+
+    Examples
+    --------
+    >>> from pymc_nrm.families import PoissonGamma
+    >>> assert_close("log_marginal", PoissonGamma, "a cluster of two items has", -3.5, -3.0)
+    Traceback (most recent call last):
+    pymc_nrm.testing.scores.CheckError: log_marginal of PoissonGamma is wrong: a cluster of two items has -3.5, not -3.0
+    """
 
 
 def assert_close(

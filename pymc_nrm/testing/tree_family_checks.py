@@ -78,7 +78,8 @@ def check_tree_family(family: Any, X: Any, depth: int = 2, *, compiled: bool = T
     --------
     >>> from pymc_nrm.families.diffusion import IndependentNormalDiffusion
     >>> X = [[0.0, 3.0], [0.5, 2.5], [4.0, 0.1], [4.2, 9.0]]
-    >>> check_tree_family(IndependentNormalDiffusion(0.0, 1.0, 3.0, 2.0), X, compiled=False)
+    >>> check_tree_family(IndependentNormalDiffusion(0.0, 1.0, 3.0, 2.0), X, compiled=False) is None
+    True
     """
     check_needs(type(family), TREE_FAMILY, "check_tree_family")
     check_count("depth", depth, 1)

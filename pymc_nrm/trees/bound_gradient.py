@@ -123,6 +123,17 @@ class TreeBound:
     ----------
     X, family, measure, family_names, measure_names
         As in :func:`~pymc_nrm.trees.optimize_hyperparameters`.
+
+    Examples
+    --------
+    >>> from pymc_nrm.families import NormalGamma
+    >>> from pymc_nrm.measures import DirichletProcess
+    >>> from pymc_nrm.trees import bhc
+    >>> X, family, measure = [0.0, 9.0, 0.3, 9.1], NormalGamma(5.0, 0.01, 2.0, 0.1), DirichletProcess(1.0)
+    >>> bound, tree = TreeBound(X, family, measure), bhc(X, family, measure, random_seed=1)
+    >>> value, gradient = bound.value_and_gradient(bound.start, tree.tree, tree.log_u)
+    >>> round(value - tree.log_evidence, 6), gradient.shape
+    (0.0, (5,))
     """
 
     def __init__(self, X, family, measure, family_names=None, measure_names=None):
@@ -260,6 +271,15 @@ class OptimizedHyperparameters:
         The tree with the largest bound.
     log_bounds : ndarray, shape (n_rounds + 1,)
         Lower bound of the log evidence at the start and after each tree; it never decreases.
+
+    Examples
+    --------
+    >>> from pymc_nrm.families import PoissonGamma
+    >>> from pymc_nrm.measures import DirichletProcess
+    >>> X = [0, 1, 0, 2, 30, 40, 35]
+    >>> result = optimize_hyperparameters(X, PoissonGamma(1.0, 1.0), DirichletProcess(1.0), n_rounds=2, random_seed=1)
+    >>> type(result.family).__name__, result.dendrogram.labels.tolist()
+    ('PoissonGamma', [0, 1, 0, 1, 2, 2, 2])
     """
 
     family: Any

@@ -40,6 +40,15 @@ class Dendrogram:
         Lower bound of ``log p(X)`` with u integrated out: the log of the sum of ``p(partition) p(X | partition)`` over
         the partitions that are consistent with the tree.  It is comparable between trees, hyperparameters, measures and
         families.
+
+    Examples
+    --------
+    >>> from pymc_nrm.families import NormalGamma
+    >>> from pymc_nrm.measures import DirichletProcess
+    >>> from pymc_nrm.trees import bhc
+    >>> result = bhc([0.0, 0.1, 5.0], NormalGamma(0.0, 0.1, 2.0, 0.01), DirichletProcess(1.0), random_seed=1)
+    >>> result.labels.tolist(), result.log_marginal.shape
+    ([0, 0, 1], (5,))
     """
 
     tree: Tree

@@ -94,10 +94,14 @@ class HurdleLogNormal(NamedTuple):
     --------
     >>> import pymc as pm
     >>> import pymc_nrm as nrm
-    >>> with pm.Model():
+    >>> with pm.Model() as model:
     ...     z = nrm.Partition("z", nrm.DirichletProcess(1.0), n=4)
     ...     family = nrm.HurdleLogNormal(ones=1.0, zeros=1.0, mu=1.0, kappa=0.1, alpha=2.0, beta=1.0)
     ...     rain = nrm.Mixture("rain", z, family, observed=[0.0, 3.2, 0.0, 14.5])
+    >>> print(model.str_repr())
+               z ~ Partition[DirichletProcess](4, 1)
+    z_n_clusters = Deterministic(f(z))
+            rain ~ Mixture[HurdleLogNormal](z, 1, 1, 1, 0.1, 2, 1)
     """
 
     ones: Any

@@ -82,10 +82,14 @@ class HurdlePoisson(NamedTuple):
     --------
     >>> import pymc as pm
     >>> import pymc_nrm as nrm
-    >>> with pm.Model():
+    >>> with pm.Model() as model:
     ...     z = nrm.Partition("z", nrm.DirichletProcess(1.0), n=5)
     ...     family = nrm.HurdlePoisson(ones=1.0, zeros=1.0, alpha=1.0, beta=0.2)
     ...     visits = nrm.Mixture("visits", z, family, observed=[0, 0, 4, 7, 0])
+    >>> print(model.str_repr())
+               z ~ Partition[DirichletProcess](5, 1)
+    z_n_clusters = Deterministic(f(z))
+          visits ~ Mixture[HurdlePoisson](z, 1, 1, 1, 0.2)
     """
 
     ones: Any

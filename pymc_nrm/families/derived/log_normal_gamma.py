@@ -60,10 +60,14 @@ class LogNormalGamma(NamedTuple):
     --------
     >>> import pymc as pm
     >>> import pymc_nrm as nrm
-    >>> with pm.Model():
+    >>> with pm.Model() as model:
     ...     z = nrm.Partition("z", nrm.DirichletProcess(1.0), n=3)
     ...     family = nrm.LogNormalGamma([1], mu=7.0, kappa=0.1, alpha=2.0, beta=0.5)
     ...     income = nrm.Mixture("income", z, family, observed=[1200.0, 950.0, 8000.0])
+    >>> print(model.str_repr())
+               z ~ Partition[DirichletProcess](3, 1)
+    z_n_clusters = Deterministic(f(z))
+          income ~ Mixture[LogNormalGamma](z, 1, 7, 0.1, 2, 0.5)
     """
 
     log_columns: Any

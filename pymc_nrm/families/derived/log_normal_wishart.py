@@ -65,10 +65,14 @@ class LogNormalWishart(NamedTuple):
     >>> import pymc as pm
     >>> import pymc_nrm as nrm
     >>> X = [[1200.0, 0.3], [950.0, -0.1], [8000.0, 2.2]]  # an income and a score
-    >>> with pm.Model():
+    >>> with pm.Model() as model:
     ...     z = nrm.Partition("z", nrm.DirichletProcess(1.0), n=3)
     ...     family = nrm.LogNormalWishart([1, 0], mu=[7.0, 0.0], kappa=0.1, Psi=np.eye(2), nu=5.0)
     ...     x = nrm.Mixture("x", z, family, observed=X)
+    >>> print(model.str_repr())
+               z ~ Partition[DirichletProcess](3, 1)
+    z_n_clusters = Deterministic(f(z))
+               x ~ Mixture[LogNormalWishart](z, <constant>, <constant>, 0.1, <constant>, 5)
     """
 
     log_columns: Any

@@ -39,6 +39,15 @@ class Tree(NamedTuple):
         The items, ordered such that node v has items ``order[first[v] : first[v] + size[v]]``, left before right.
     log_dissimilarity : ndarray of float64, shape (2n - 1,)
         log d between the two children of each internal node; 0 at leaves.
+
+    Examples
+    --------
+    >>> from pymc_nrm.families import NormalGamma
+    >>> from pymc_nrm.measures import DirichletProcess
+    >>> from pymc_nrm.trees import bhc
+    >>> tree = bhc([0.0, 0.1, 5.0], NormalGamma(0.0, 0.1, 2.0, 0.01), DirichletProcess(1.0), random_seed=1).tree
+    >>> tree.parent.tolist(), tree.size.tolist()
+    ([3, 3, 4, 4, -1], [1, 1, 1, 2, 3])
     """
 
     left: Any
