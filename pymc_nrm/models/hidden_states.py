@@ -14,9 +14,8 @@ from pymc_nrm.models.partition import (
     PartitionRV,
     add_deterministics,
     check_options,
+    items_and_labels,
     measure_in_model,
-    number_of_items,
-    renamed,
 )
 from pymc_nrm.partitions.hidden_states import States
 from pymc_nrm.partitions.state_prior import Transitions
@@ -58,10 +57,8 @@ class HiddenStates(pm.Discrete):
         model = pm.modelcontext(None)
         kind = States(sequences, f"sequences of {title}")
         measure, transitions = _checked(title, measure, transitions)
-        n = number_of_items(kind, name, n, dims, model, observed)
-        initval = renamed(initval, n, f"initval of {title}", kind)
-        observed = renamed(observed, n, f"observed of {title}", kind)
-        options = {"n": n, "dims": dims, "sequences": sequences, "initval": initval, "observed": observed}
+        n, starts = items_and_labels(kind, name, n, dims, model, initval=initval, observed=observed)
+        options = {"n": n, "dims": dims, "sequences": sequences, **starts}
         labels = super().__new__(cls, name, measure, transitions, **options, **kwargs)
         add_deterministics(name, kind, labels)
         return labels

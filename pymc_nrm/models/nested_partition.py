@@ -11,9 +11,8 @@ from pymc_nrm.models.partition import (
     PartitionRV,
     add_deterministics,
     check_options,
+    items_and_labels,
     measure_in_model,
-    number_of_items,
-    renamed,
 )
 from pymc_nrm.partitions.nested import KnownTree, Nested, WeightedNested
 from pymc_nrm.partitions.nested_levels import (
@@ -133,14 +132,12 @@ class NestedPartition(pm.Discrete):
         model = pm.modelcontext(None)
         kind = _kind(title, measure, depth, weights, paths)
         measure = measure_in_model(measure)
-        n = number_of_items(kind, name, n, dims, model, observed)
-        initval = renamed(initval, n, f"initval of {title}", kind)
-        observed = renamed(observed, n, f"observed of {title}", kind)
+        n, starts = items_and_labels(kind, name, n, dims, model, initval=initval, observed=observed)
         if dims is not None:
             coords = {f"{name}_{ending}": values for ending, values in kind.coords().items()}
             model.add_coords(coords)
             dims = (dims[0], *coords)
-        options = {"paths": paths, "n": n, "dims": dims, "initval": initval, "observed": observed}
+        options = {"paths": paths, "n": n, "dims": dims, **starts}
         labels = super().__new__(cls, name, measure, depth, weights, **options, **kwargs)
         add_deterministics(name, kind, labels)
         return labels

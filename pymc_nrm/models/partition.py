@@ -219,10 +219,7 @@ class Partition(pm.Discrete):
         kind = _kind(f"Partition {name!r}", only_known, **options)
         if rows is not None:
             _check_rows(name, dims, model)
-        n = number_of_items(kind, name, n, dims, model, observed)
-        initval = renamed(initval, n, f"initval of Partition {name!r}", kind)
-        observed = renamed(observed, n, f"observed of Partition {name!r}", kind)
-        starts = {"initval": initval, "observed": observed}
+        n, starts = items_and_labels(kind, name, n, dims, model, initval=initval, observed=observed)
         options["only_known"] = only_known
         labels = super().__new__(cls, name, measure, n, dims=dims, **starts, **options, **kwargs)
         add_deterministics(name, kind, labels)
@@ -352,11 +349,15 @@ def _number_of_slots(name, max_clusters, model):
     return count_value(model.dim_lengths[max_clusters])
 
 
-def renamed(labels, n, argument, kind):
-    """User labels in canonical form; None and names of initial points are returned unchanged."""
-    if labels is None or isinstance(labels, str):
-        return labels
-    return kind.renamed(labels, count_value(n), argument)
+def items_and_labels(kind, name, n, dims, model, **labels):
+    """Number of items of a variable, and its arguments ``initval`` and ``observed`` with labels in canonical form. None
+    and names of initial points are unchanged.
+    """
+    n = number_of_items(kind, name, n, dims, model, labels["observed"])
+    for argument, values in labels.items():
+        if values is not None and not isinstance(values, str):
+            labels[argument] = kind.renamed(values, count_value(n), f"{argument} of {kind.title} {name!r}")
+    return n, labels
 
 
 @logprob.register(PartitionRV)

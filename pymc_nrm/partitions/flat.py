@@ -110,15 +110,8 @@ class Flat(Kind):
         return pt.switch(valid, log_probability, -np.inf)
 
 
-class Ordered(Flat):
+class InOrder(Flat):
     """Labels numbered from 0 in order of appearance: the one labelling of a partition that a model uses."""
-
-    only_mixtures = (
-        "partition {name!r}, which has no slots: give it max_clusters to index parameters with its labels, or use a "
-        "Mixture"
-    )
-    description, sampled_by = "without max_clusters", "such as TreeGuided samples"
-    draw = staticmethod(_draw_labels)
 
     def read(self, point):
         return canonical_labels(point[self.name])
@@ -128,6 +121,26 @@ class Ordered(Flat):
 
     def n_clusters(self, labels):
         return labels.max(axis=-1) + 1
+
+    def renamed(self, labels, n, argument):
+        canonical = canonical_labels(labels, argument)
+        if canonical.shape != (n,):
+            raise ValueError(f"{argument} must hold one label for each of {n} items; got {len(canonical)}")
+        return canonical
+
+    def symbolic_indices(self, labels, n):
+        return Indices()(labels, n)
+
+
+class Ordered(InOrder):
+    """Clusters without slots, whose items are exchangeable: the kind of a partition without options."""
+
+    only_mixtures = (
+        "partition {name!r}, which has no slots: give it max_clusters to index parameters with its labels, or use a "
+        "Mixture"
+    )
+    description, sampled_by = "without max_clusters", "such as TreeGuided samples"
+    draw = staticmethod(_draw_labels)
 
     def units_of_every_start(self):
         """Items, as kernels see them, that a chain on a subset of the items must hold to start a chain on all."""
@@ -139,15 +152,6 @@ class Ordered(Flat):
     def with_new_clusters(self, family):
         """The family of :meth:`kernel_parts` for guide trees, which may divide items into any clusters."""
         return family
-
-    def renamed(self, labels, n, argument):
-        canonical = canonical_labels(labels, argument)
-        if canonical.shape != (n,):
-            raise ValueError(f"{argument} must hold one label for each of {n} items; got {len(canonical)}")
-        return canonical
-
-    def symbolic_indices(self, labels, n):
-        return Indices()(labels, n)
 
     def symbolic_sizes(self, labels, n):
         return Sizes()(labels, n)

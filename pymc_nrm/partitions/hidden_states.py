@@ -10,8 +10,7 @@ from pytensor.graph.basic import Apply, Constant
 from pymc_nrm.common.marks import STARTS
 from pymc_nrm.kernels.generic import kernel
 from pymc_nrm.kernels.kernel_op import KernelOp
-from pymc_nrm.partitions.flat import Flat, Indices
-from pymc_nrm.partitions.labels import canonical_labels
+from pymc_nrm.partitions.flat import InOrder
 from pymc_nrm.partitions.nested_levels import canonical_paths, levels_of, symbolic_levels_of
 from pymc_nrm.partitions.state_columns import count_transitions
 from pymc_nrm.partitions.state_prior import Starts, StatePrior, Transitions
@@ -78,7 +77,7 @@ class LogStates(KernelOp):
         return [*[disconnected_type() for _ in self.constant], *[of_value * outputs[1][i] for i in range(4)]]
 
 
-class States(Flat):
+class States(InOrder):
     """States of the items in order of time, numbered from 0 in order of appearance over all sequences.
 
     ``sequences`` are whole numbers or strings, one for each item, or None for a single sequence of any length.
@@ -104,24 +103,6 @@ class States(Flat):
         if isinstance(n, Constant):
             return [pt.constant((np.arange(int(n.data)) == 0).astype("int64"))]
         return [pt.eq(pt.arange(n), 0).astype("int64")]
-
-    def read(self, point):
-        return canonical_labels(point[self.name])
-
-    def write(self, point, state):
-        return {**point, self.name: canonical_labels(state.labels)}
-
-    def n_clusters(self, labels):
-        return labels.max(axis=-1) + 1
-
-    def renamed(self, labels, n, argument):
-        canonical = canonical_labels(labels, argument)
-        if canonical.shape != (n,):
-            raise ValueError(f"{argument} must hold one label for each of {n} items; got {len(canonical)}")
-        return canonical
-
-    def symbolic_indices(self, labels, n):
-        return Indices()(labels, n)
 
     def kernel_prior(self, priors):
         measure, transitions, starts = priors
