@@ -198,10 +198,14 @@ CHAINS = """
     rng = np.random.default_rng(20261121)
     with pm.Model() as model:
         alpha = pm.LogNormal("alpha", 0.0, 1.0) if with_nuts else 1.0
-        z = nrm.Partition("z", nrm.DirichletProcess(alpha), n=2000)
+        if step_name == "StateSampler":
+            z = nrm.HiddenStates("z", nrm.DirichletProcess(alpha), nrm.Transitions(alpha, 20.0), n=2000)
+        else:
+            z = nrm.Partition("z", nrm.DirichletProcess(alpha), n=2000)
         data = rng.normal(np.repeat([-4.0, 4.0], 1000))
         x = nrm.Mixture("x", z, nrm.NormalGamma(0.0, 0.1, 2.0, 1.0), observed=data)
-        makers = [nrm.TreeGuided, nrm.SplitMerge, nrm.MarginalGibbs, nrm.SliceSampler, PublishedTreeGuided]
+        makers = [nrm.TreeGuided, nrm.SplitMerge, nrm.MarginalGibbs, nrm.SliceSampler, nrm.StateSampler]
+        makers += [PublishedTreeGuided]
         step = {maker.__name__: maker for maker in makers}[step_name]([z])
     run = {"model": model, "step": step, "tune": 3, "chains": cores, "cores": cores, "random_seed": 1}
     run |= {"progressbar": False, "compute_convergence_checks": False, "quiet": True}
@@ -260,7 +264,10 @@ def interrupt_chains(tmp_path, step, cores, times, with_nuts=False):
 @pytest.mark.parametrize("cores", [1, 2])
 @pytest.mark.parametrize(
     "step",
-    ["TreeGuided", "SplitMerge", "MarginalGibbs", "SliceSampler", "PublishedTreeGuided", "MarginalGibbs and NUTS"],
+    [
+        *("TreeGuided", "SplitMerge", "MarginalGibbs", "SliceSampler", "StateSampler", "PublishedTreeGuided"),
+        "MarginalGibbs and NUTS",
+    ],
 )
 def test_earlier_draws_are_kept(tmp_path, step, cores):
     results = interrupt_chains(tmp_path, step.split()[0], cores, times=20, with_nuts="NUTS" in step)

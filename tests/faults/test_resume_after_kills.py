@@ -23,6 +23,7 @@ KINDS = [
     (nrm.MarginalGibbs, True, {"cores": 2}),
     (nrm.TreeGuided, True, {"cores": 2} | KEPT),
     (nrm.SplitMerge, False, {"cores": 1, "chains": 3, "label_storage": "none"}),
+    (nrm.StateSampler, True, {"cores": 1}),
 ]
 INTERVALS = (0, 0.02, 0.1)
 
@@ -30,7 +31,10 @@ INTERVALS = (0, 0.02, 0.1)
 def make_run(step, with_nuts, options):
     with pm.Model() as model:
         alpha = pm.LogNormal("alpha", 0, 1) if with_nuts else 1.0
-        z = nrm.Partition("z", nrm.DirichletProcess(alpha), n=6)
+        if step is nrm.StateSampler:
+            z = nrm.HiddenStates("z", nrm.DirichletProcess(alpha), nrm.Transitions(alpha, 2.0), n=6)
+        else:
+            z = nrm.Partition("z", nrm.DirichletProcess(alpha), n=6)
         nrm.Mixture("x", z, nrm.PoissonGamma(1.0, 1.0), observed=[0, 1, 8, 9, 20, 22])
         steps = [pm.NUTS([alpha])] if with_nuts else []
         again = {"model": model, "step": [*steps, step([z])], "cores": options["cores"], "quiet": True}

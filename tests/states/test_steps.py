@@ -6,6 +6,7 @@ import pytest
 from cases import SMALL, family_rows
 from enumerated_states import CASES, Case, posterior, probabilities
 from helpers import assert_law, log_density, mixture_of, refused, seeded
+from same_results import assert_same, stop_at
 
 import pymc_nrm as nrm
 from pymc_nrm.families import conjugate
@@ -219,3 +220,14 @@ def test_joint_distribution_with_hyperparameters_by_nuts(measure):
     scores = geweke(joint_model(MEASURES[measure]), draws=4000, tune=500, chains=4, random_seed=5)
     assert len(scores) > 8
     assert max(map(abs, scores.values())) < largest_z((4, 4000), len(scores)), scores
+
+
+@pytest.mark.slow
+def test_a_stopped_run_resumes_as_if_nothing_had_happened(tmp_path):
+    model = make_model(CASES["two sequences"], of_family("NormalGamma, missing"))
+    again = {"model": model, "step": [step_of(model)], "cores": 1, "quiet": True}
+    options = {"tune": 5, "chains": 2, "random_seed": 3}
+    expected = nrm.sample(20, **options, **again)
+    kept = {"checkpoint": tmp_path / "run", "callback": stop_at(1, 12), "seconds_between_checkpoints": 0}
+    nrm.sample(20, **options, **again, **kept)
+    assert_same(nrm.resume(tmp_path / "run", **again), expected)
