@@ -28,6 +28,7 @@ from pymc_nrm.models.mixture import MixtureRV
 from pymc_nrm.models.rvs import family_of, partitions_of
 from pymc_nrm.models.values import computed_by, constant_value
 from pymc_nrm.partitions.flat import Ordered
+from pymc_nrm.partitions.hidden_states import States
 
 
 class LearnedWishart(NamedTuple):
@@ -82,15 +83,26 @@ class LearnedProcess(NamedTuple):
     rate: float
 
 
+class LearnedStates(NamedTuple):
+    """Hidden states and free variables that are their concentrations, with gamma priors."""
+
+    partition: Any
+    variables: Any
+    # For each variable: the field of ``StatePrior``, shape and rate.
+    fields: Any
+    gammas: Any
+
+
 def learned_priors(model):
-    """Mixtures of a model whose prior equals a prior of ``learned``, and partitions whose concentration has a gamma
-    distribution, provided that nothing else depends on their variables.
+    """Mixtures of a model whose prior equals a prior of ``learned``, and partitions and hidden states whose
+    concentrations have gamma distributions, provided that nothing else depends on their variables.
     """
     readers = _Readers(model)
     mixtures = [rv for rv in model.basic_RVs if computed_by(rv, MixtureRV)]
     priors = [prior for rv in mixtures for prior in _learned_mixture(model, rv, readers)]
     partitions = [rv for rv, kind in partitions_of(model).items() if isinstance(kind, Ordered)]
     priors += [_learned_process(model, rv, readers) for rv in partitions]
+    priors += [_learned_states(model, rv, readers) for rv, kind in partitions_of(model).items() if type(kind) is States]
     return [prior for prior in priors if prior is not None]
 
 
@@ -98,14 +110,35 @@ def _learned_process(model, partition, readers):
     """Prior of a partition, or None unless it is a Dirichlet process whose concentration has a gamma distribution."""
     measure = partition.owner.op.priors(partition.owner.op.prior_inputs(partition.owner))[0]
     # A subclass may have another density.
-    if type(measure) is not DirichletProcess or not _are_free_logs(model, measure):
+    gamma = _free_gamma(model, partition, measure.alpha, readers) if type(measure) is DirichletProcess else None
+    return None if gamma is None else LearnedProcess(partition, [measure.alpha], *gamma)
+
+
+def _learned_states(model, partition, readers):
+    """Prior of hidden states, or None unless one of their concentrations has a gamma distribution."""
+    measure, transitions, _ = partition.owner.op.priors(partition.owner.op.prior_inputs(partition.owner))
+    fields = {"alpha": transitions.alpha, "kappa": transitions.kappa}
+    if type(measure) is DirichletProcess:
+        fields = {"gamma": measure.alpha} | fields
+    gammas = {name: _free_gamma(model, partition, field, readers) for name, field in fields.items()}
+    gammas = {name: gamma for name, gamma in gammas.items() if gamma is not None}
+    variables = [fields[name] for name in gammas]
+    return LearnedStates(partition, variables, list(gammas), list(gammas.values())) if gammas else None
+
+
+def _free_gamma(model, partition, field, readers):
+    """Shape and rate of a hyperparameter of a partition; None if it is no free variable that has a gamma distribution
+    and that nothing else reads.
+    """
+    # One variable may be several hyperparameters of the partition.
+    if not _are_free_logs(model, [field]) or sum(one is field for one in partition.owner.inputs) > 1:
         return None
-    [alpha], exponential = measure, _constants(measure.alpha, ExponentialRV)
+    exponential = _constants(field, ExponentialRV)
     # An exponential distribution is a gamma distribution of shape 1.
-    gamma = _constants(alpha, GammaRV) if exponential is None else [1.0, *exponential]
-    if gamma is None or readers.read_elsewhere([alpha], partition, [alpha]):
+    gamma = _constants(field, GammaRV) if exponential is None else [1.0, *exponential]
+    if gamma is None or readers.read_elsewhere([field], partition, [field]):
         return None
-    return LearnedProcess(partition, [alpha], float(gamma[0]), 1.0 / float(gamma[1]))
+    return float(gamma[0]), 1.0 / float(gamma[1])
 
 
 class _Form(NamedTuple):

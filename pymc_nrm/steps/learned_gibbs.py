@@ -4,10 +4,12 @@ Given the partition, what ``learned`` of families learns depends on the sizes an
 
 1. sums the statistics of the clusters of each mixture, and draws its learned variables by the kernel of its family:
    slice sampling of numbers with parameters of clusters summed out, and conjugate draws of scatter matrices;
-2. draws the concentration of each Dirichlet process with a gamma prior, by an auxiliary beta variable.
+2. draws the concentration of each Dirichlet process with a gamma prior, by an auxiliary beta variable, and those of
+   hidden states by slice sampling.
 
-Read next ``models/learned_priors.py``, which priors of a model qualify; ``families/learned/draws.py`` and
-``families/learned/gammas.py``, the kernels; ``steps/step.py``, the course of a draw.
+Read next ``models/learned_priors.py``, which priors of a model qualify; ``families/learned/draws.py``,
+``families/learned/gammas.py`` and ``moves/states/hyperparameters.py``, the kernels; ``steps/step.py``, the course of a
+draw.
 """
 
 import math
@@ -27,14 +29,19 @@ from pymc_nrm.models.learned_priors import (
     LearnedConcentrations,
     LearnedGammas,
     LearnedProcess,
+    LearnedStates,
     LearnedWishart,
     learned_priors,
 )
 from pymc_nrm.models.rvs import kind_of, partition_of
+from pymc_nrm.moves.states.hyperparameters import DRAWN, draw_concentrations_of_states
 from pymc_nrm.partitions.clusters import build_state
 from pymc_nrm.partitions.grouped import Grouped
 from pymc_nrm.steps.step import Draw, Step
 from pymc_nrm.steps.target import GivenPartition
+
+# Sweeps for other priors that take about as long as one for hidden states.
+_SWEEPS_FOR_STATES = 5
 
 
 class LearnedGibbs(Step):
@@ -57,6 +64,9 @@ class LearnedGibbs(Step):
     *The concentration of a Dirichlet process* with a gamma or exponential prior, of a ``Partition`` without
     ``max_clusters`` or ``rows``: by the auxiliary variable of Escobar & West (1995, section 6).
 
+    *The concentrations of hidden states* with gamma or exponential priors, of the Dirichlet process and of transitions:
+    each by slice sampling of the exact log-probability of the labels.
+
     The step leaves the posterior invariant, and is irreducible for these variables.  :func:`pymc_nrm.sample` uses it
     for all such priors, unless NUTS is given options and nothing else would be left for it.  ``pm.sample`` must be
     given the step.
@@ -71,7 +81,7 @@ class LearnedGibbs(Step):
         The variables of one or more priors, each of them with all its variables; by default all such priors.
     n_sweeps : int
         Number of sweeps per draw for covariances and concentrations of Dirichlet processes; for variances of d features
-        this number divided by d, at least one.
+        this number divided by d, for hidden states by 5, at least one.
     **kwargs
         ``model``, ``rng``, ``initial_point``, ``compile_kwargs`` as for any PyMC step.
 
@@ -109,7 +119,7 @@ class LearnedGibbs(Step):
         chosen = _chosen(self.vars, model)
         self._learned = [one for one in chosen if not isinstance(one, LearnedProcess)]
         self._processes = [_Process(model, one) for one in chosen if isinstance(one, LearnedProcess)]
-        return [type(one.family) for one in self._learned]
+        return [type(one.family) for one in self._learned if hasattr(one, "family")]
 
     def compile(self, model, point, compile_kwargs):
         self._priors = [_PRIORS[type(one)](model, one, compile_kwargs) for one in self._learned]
@@ -216,7 +226,42 @@ class _Concentrations(_Prior):
         return [arguments[-1]]
 
 
-_PRIORS = {LearnedWishart: _Wishart, LearnedGammas: _Gammas, LearnedConcentrations: _Concentrations}
+class _States:
+    """Concentrations of hidden states with gamma priors."""
+
+    kernel = draw_concentrations_of_states
+
+    def __init__(self, model, learned, compile_kwargs):
+        self._places = [DRAWN.index(field) for field in learned.fields]
+        self._names = [model.rvs_to_values[one].name for one in learned.variables]
+        self._gammas = np.zeros((len(DRAWN), 2))
+        self._gammas[self._places] = learned.gammas
+        self._given = GivenPartition(model, learned.partition, [], compile_kwargs)
+
+    def refresh(self):
+        """Read constants again, since ``pm.set_data`` may have changed them."""
+        self._given.refresh()
+
+    def arguments(self, rng, point, n_sweeps):
+        """Arguments of the kernel at a point; it writes to the logarithms."""
+        labels, prior, _, _ = self._given.at(point)
+        logs = np.zeros(len(DRAWN))
+        logs[self._places] = [float(point[name]) for name in self._names]
+        return rng, labels, prior, self._gammas, logs, max(1, n_sweeps // _SWEEPS_FOR_STATES)
+
+    def draw(self, rng, point, n_sweeps):
+        """The point with new concentrations."""
+        arguments = self.arguments(rng, point, n_sweeps)
+        self.kernel(*arguments)
+        return point | {name: np.array(arguments[-2][k]) for name, k in zip(self._names, self._places, strict=True)}
+
+
+_PRIORS = {
+    LearnedWishart: _Wishart,
+    LearnedGammas: _Gammas,
+    LearnedConcentrations: _Concentrations,
+    LearnedStates: _States,
+}
 
 
 class _Process:
@@ -252,7 +297,7 @@ def _chosen(vars, model):
         got = None if vars is None else [getattr(rv, "name", rv) for rv in found]
         raise TypeError(
             "vars must be all variables of priors as learned of a family makes them, or concentrations of Dirichlet "
-            "processes with a gamma or exponential law, on which nothing else depends; "
+            "processes or hidden states with a gamma or exponential prior, on which nothing else depends; "
             f"the model has {names or 'none'}. Got {got}"
         )
     return chosen

@@ -1,0 +1,66 @@
+"""Draws of concentrations of hidden states given the labels, by slice sampling of their exact log-probability."""
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from pymc_nrm.families.learned.draws import slice_sample
+from pymc_nrm.kernels.generic import kernel
+from pymc_nrm.partitions.state_columns import count_transitions
+from pymc_nrm.partitions.state_prior import StatePrior
+from pymc_nrm.partitions.state_tables import log_states
+
+# Fields of the prior that are drawn, in the order of their logarithms.
+DRAWN = ("gamma", "alpha", "kappa")
+_WIDTH = 1.0
+
+
+class ConcentrationsTarget(NamedTuple):
+    """Density of the logarithm of one concentration given the labels and all others, with a gamma prior."""
+
+    # Transition counts of the labels (n_states + 1, n_states), and the prior of the labels.
+    counts: Any
+    prior: Any
+    # Place in ``DRAWN``, and shape and rate of the gamma prior.
+    place: Any
+    shape: Any
+    rate: Any
+
+    def log_height(self, x):
+        prior = with_concentration(self.prior, self.place, math.exp(x))
+        return log_states(self.counts, self.counts.shape[1], prior) + self.shape * x - self.rate * math.exp(x)
+
+
+@kernel
+def with_concentration(prior, place, value):
+    """The prior with another value in a place of ``DRAWN``."""
+    gamma, alpha, kappa = prior.gamma, prior.alpha, prior.kappa
+    if place == 0:
+        gamma = value
+    elif place == 1:
+        alpha = value
+    else:
+        kappa = value
+    return StatePrior(gamma, prior.discount, alpha, kappa, prior.starts)
+
+
+@kernel
+def draw_concentrations_of_states(rng, labels, prior, gammas, logs, n_sweeps):
+    """Draw logarithms of gamma, alpha and kappa given labels in order of appearance, in place, ``n_sweeps`` times.
+
+    Rows of ``gammas`` (3, 2) are shapes and rates of their gamma priors; those of shape 0 are fixed.  It leaves their
+    conditional given the labels invariant, and is irreducible.
+    """
+    n_states = labels.max() + 1
+    counts = np.zeros((n_states + 1, n_states), dtype=np.int64)
+    count_transitions(labels, prior.starts, n_states, counts)
+    for place in range(3):
+        if gammas[place, 0] > 0.0:
+            prior = with_concentration(prior, place, math.exp(logs[place]))
+    for _ in range(n_sweeps):
+        for place in range(3):
+            if gammas[place, 0] > 0.0:
+                target = ConcentrationsTarget(counts, prior, place, gammas[place, 0], gammas[place, 1])
+                logs[place] = slice_sample(rng, target, logs[place], _WIDTH)
+                prior = with_concentration(prior, place, math.exp(logs[place]))

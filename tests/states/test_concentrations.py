@@ -1,0 +1,110 @@
+"""Concentrations of hidden states drawn by LearnedGibbs: their distribution given labels, and which it takes."""
+
+import itertools
+
+import numpy as np
+import pymc as pm
+import pytest
+from enumerated_states import log_prior
+from helpers import assert_means, seeded
+from scipy import stats
+
+import pymc_nrm as nrm
+from pymc_nrm.models.learned_priors import LearnedStates, learned_priors
+from pymc_nrm.moves.states.hyperparameters import draw_concentrations_of_states
+from pymc_nrm.partitions.state_prior import StatePrior
+
+LABELS = np.array([0, 0, 0, 1, 1, 0, 0, 0, 0, 2, 2, 1, 1, 1, 1])
+STARTS = np.isin(np.arange(15), [0, 9])
+GAMMAS = np.array([[3.0, 2.0], [2.0, 1.0], [2.0, 0.3]])
+
+
+@pytest.mark.parametrize("fixed", [(), pytest.param((0, 2), marks=pytest.mark.slow)])
+def test_draws_have_the_conditional_given_labels(fixed):
+    gammas, grid = GAMMAS.copy(), [np.linspace(-5.5, 4.0, 20)] * 3
+    prior = StatePrior(0.8, 0.0, 1.3, 2.5, STARTS)
+    for place in fixed:
+        gammas[place, 0], grid[place] = 0.0, np.log([[0.8, 1.3, 2.5][place]])
+    log_p = np.zeros([len(one) for one in grid])
+    for place, values in enumerate(grid):
+        if place not in fixed:
+            shape, rate = GAMMAS[place]
+            density = stats.gamma.logpdf(np.exp(values), shape, scale=1.0 / rate) + values
+            log_p += np.expand_dims(density, [axis for axis in range(3) if axis != place])
+    for index in itertools.product(*map(range, log_p.shape)):
+        gamma, alpha, kappa = (np.exp(values[k]) for values, k in zip(grid, index, strict=True))
+        log_p[index] += log_prior(LABELS, StatePrior(gamma, 0.0, alpha, kappa, STARTS))
+    p = np.exp(log_p - log_p.max())
+    p /= p.sum()
+    draws = []
+    for rng in seeded("concentrations", *fixed).spawn(4):
+        logs, chain = np.log([0.8, 1.3, 2.5]), []
+        for _ in range(500):
+            draw_concentrations_of_states(rng, LABELS, prior, gammas, logs, 1)
+            chain.append(logs.copy())
+        draws.append(chain)
+    values, expected = {}, {}
+    for place in set(range(3)) - set(fixed):
+        marginal = p.sum(axis=tuple(axis for axis in range(3) if axis != place))
+        for power in (1, 2):
+            values[place, power] = np.array(draws)[:, :, place] ** power
+            expected[place, power] = marginal @ grid[place] ** power
+    assert_means(values, expected)
+
+
+def fields_of(make):
+    """Fields that LearnedGibbs draws in a model of hidden states with the measure and transitions that a function
+    makes.
+    """
+    with pm.Model() as model:
+        z = nrm.HiddenStates("z", *make(), n=4)
+        nrm.Mixture("x", z, nrm.PoissonGamma(1.0, 1.0), observed=[0, 1, 8, 9])
+    return [prior.fields for prior in learned_priors(model) if isinstance(prior, LearnedStates)]
+
+
+def shared():
+    both = pm.Gamma("both", 2, 1)
+    return nrm.DirichletProcess(both), nrm.Transitions(both, pm.Gamma("kappa", 2, 1))
+
+
+def read_elsewhere():
+    alpha = pm.Gamma("alpha", 2, 1)
+    pm.Normal("y", alpha, 1.0, observed=2.0)
+    return nrm.DirichletProcess(pm.Exponential("gamma", 1.0)), nrm.Transitions(alpha, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("make", "fields"),
+    [
+        (
+            lambda: (
+                nrm.DirichletProcess(pm.Gamma("gamma", 2, 1)),
+                nrm.Transitions(pm.Exponential("alpha", 1.0), pm.Gamma("kappa", 2, 0.1)),
+            ),
+            [["gamma", "alpha", "kappa"]],
+        ),
+        (shared, [["kappa"]]),
+        (read_elsewhere, [["gamma"]]),
+        (
+            lambda: (
+                nrm.PitmanYorProcess(pm.Beta("discount", 1, 3), pm.Gamma("gamma", 2, 1)),
+                nrm.Transitions(pm.LogNormal("alpha", 0, 1), pm.Gamma("kappa", 2, pm.Gamma("rate", 2, 1))),
+            ),
+            [],
+        ),
+        (lambda: (nrm.DirichletProcess(1.0), nrm.Transitions(1.0, 2.0)), []),
+    ],
+)
+def test_which_concentrations_are_drawn(make, fields):
+    assert fields_of(make) == fields
+
+
+@pytest.mark.slow
+def test_sample_needs_no_nuts_for_concentrations():
+    with pm.Model():
+        transitions = nrm.Transitions(pm.Gamma("alpha", 2, 1), pm.Gamma("kappa", 2, 0.1))
+        z = nrm.HiddenStates("z", nrm.DirichletProcess(pm.Gamma("gamma", 2, 1)), transitions, n=6)
+        nrm.Mixture("x", z, nrm.PoissonGamma(1.0, 1.0), observed=[0, 1, 8, 9, 1, 0])
+        idata = nrm.sample(50, tune=50, chains=1, random_seed=1, quiet=True)
+    assert "tree_depth" not in idata.sample_stats
+    assert all(len(np.unique(idata.posterior[name])) == 50 for name in ("gamma", "alpha", "kappa"))
