@@ -7,10 +7,12 @@ import xarray as xr
 from pymc.model import Model
 
 from pymc_nrm.common.checks import check_count, random_generator
+from pymc_nrm.common.progress import tracked
 from pymc_nrm.models.parts import joint_data, joint_family
 from pymc_nrm.models.rvs import checked_model
 from pymc_nrm.posterior.any_draws import draws_of
-from pymc_nrm.posterior.layout import MixtureLayout, NewItems, draws_dataset, point_coords
+from pymc_nrm.posterior.lagged_values import lagged_values, normal_densities
+from pymc_nrm.posterior.layout import MixtureLayout, NewItems, as_rows, draws_dataset, point_coords
 from pymc_nrm.posterior.state_draws import StateDraws
 from pymc_nrm.posterior.tables import log_predictive_table
 
@@ -64,8 +66,10 @@ def forecast_density(
     states integrated out: the ratio of two probabilities of labels.  Further ahead, paths of states are drawn forward
     from this distribution, new states among them; the weights are means over paths of the probabilities of a state
     given those before it.  Given its state, the data have the predictive density of the items of this state, with
-    parameters integrated out.  The mean over draws is the forecast, and the spread over draws is that of its
-    conditional means.
+    parameters integrated out.  Of a switching autoregression of :func:`~pymc_nrm.regime_model`, parameters and the
+    values in between are drawn along each path, and densities given these are averaged.
+
+    The mean over draws is the forecast, and the spread over draws is that of its conditional means.
 
     Examples
     --------
@@ -97,8 +101,17 @@ def forecast_density(
             f"var_name must name a mixture over HiddenStates; the items of {layout.name!r}, over {layout.partition!r}, "
             "have no order: predictive_density is for one more item"
         )
-    rng, items = random_generator(random_seed), NewItems(draws, {layout.name: grid}, "grid")
+    rng, lagged = random_generator(random_seed), lagged_values(draws, layout.name)
     densities, new = [], []
+    if lagged is not None:
+        points = as_rows(grid, 1, "grid")
+        for draw in tracked(draws, "Evaluating densities", progressbar):
+            paths = draws.paths(draw, int(steps.max()), n_paths, rng)
+            _, *normals = lagged.draw(draw, paths, draws.last_item(draw), rng)
+            densities.append(normal_densities(points[:, 0], *normals)[steps - 1])
+            new.append((paths > draw.labels.max()).mean(axis=0)[steps - 1])
+        return _dataset(draws, layout, densities, new, steps, points)
+    items = NewItems(draws, {layout.name: grid}, "grid")
     for draw, families, data, points, n_points in items.at_draws("Evaluating densities", progressbar):
         family, rows, new_rows = joint_family(families), joint_data(data), joint_data(points)
         table = np.exp(log_predictive_table(draw.labels, family, rows, new_rows, n_points))
@@ -106,9 +119,13 @@ def forecast_density(
         weights[0] = np.exp(draws.log_join(draw, 1)[0])
         densities.append(weights[steps - 1] @ table.T)
         new.append(weights[steps - 1, -1])
+    return _dataset(draws, layout, densities, new, steps, items.rows[layout.name])
+
+
+def _dataset(draws, layout, densities, new, steps, points):
     variables = {
         "density": (("step", "point"), np.array(densities)),
         "new_state_probability": (("step",), np.array(new)),
     }
-    coords = {"step": steps} | point_coords(items.rows[layout.name])
+    coords = {"step": steps} | point_coords(points)
     return draws_dataset(draws.posterior, variables, coords, layout.density_attrs())

@@ -6,6 +6,7 @@ from pymc_nrm.partitions.state_columns import count_transitions
 from pymc_nrm.partitions.state_tables import log_states
 from pymc_nrm.partitions.state_weights import draw_state_weights
 from pymc_nrm.posterior.draws import Draws
+from pymc_nrm.posterior.lagged_values import lagged_values
 from pymc_nrm.posterior.state_paths import draw_path
 from pymc_nrm.posterior.tables import log_sum_rows
 
@@ -101,6 +102,19 @@ class StateDraws(Draws):
         for _ in range(n_paths):
             self._add_path(draw, counts, rng, labels, probabilities)
         return probabilities / n_paths
+
+    def draw_data(self, draw, layout, value, rng):
+        n_old = len(draw.labels)
+        lagged = lagged_values(self, layout.name)
+        if lagged is None or len(value) == n_old:
+            return super().draw_data(draw, layout, value, rng)
+        old = super().draw_data(draw, layout, draw.labels, rng)
+        new, *_ = lagged.draw(draw, value[None, n_old:], self.last_item(draw), rng)
+        return np.concatenate([old, new.T])
+
+    def paths(self, draw, n_steps, n_paths, rng):
+        """Draw states of the next times, shape (n_paths, n_steps)."""
+        return np.array([self.labels_with_new(draw, n_steps, rng)[len(draw.labels) :] for _ in range(n_paths)])
 
     def _add_path(self, draw, counts, rng, labels, probabilities):
         weights = self.state_weights(draw, counts, rng)

@@ -1,6 +1,8 @@
 """Hidden states after sampling, against enumeration: forecasts, leave-one-out, transition probabilities, smoothing."""
 
 import itertools
+import pathlib
+import re
 
 import numpy as np
 import pytest
@@ -173,3 +175,46 @@ def test_forward_backward():
     log_density = forward_backward(log_densities, transitions, starts, probabilities)
     np.testing.assert_allclose(probabilities, total / total.sum(axis=1, keepdims=True), rtol=1e-12)
     np.testing.assert_allclose(log_density, np.log(total[0].sum()), rtol=1e-12)
+
+
+def test_runs_end_with_their_sequences():
+    draws = state_cases.result([[0, 0, 0, 0, 1]])["posterior"]["z"].assign_attrs(sequence_starts=[0, 3])
+    runs = nrm.state_durations(draws, [4, 4, 4, 4, 9])
+    assert runs.state.values.tolist() == [4, 9] and runs.n_runs.values.tolist() == [2.0, 1.0]
+    assert runs.duration.values.tolist() == [2.0, 1.0] and runs.duration_high.values.tolist() == [3.0, 1.0]
+
+
+def test_smoother_of_statsmodels():
+    """Two regimes of the federal funds rate at parameters near those that Stata estimates."""
+    statsmodels = pytest.importorskip("statsmodels")
+    from statsmodels.tsa.regime_switching.markov_regression import MarkovRegression
+
+    # The series is written in a test of theirs, whose import would need their settings of pytest.
+    file = pathlib.Path(statsmodels.__file__).parent / "tsa/regime_switching/tests/test_markov_regression.py"
+    text = re.search(r"^fedfunds = \[(.*?)\]", file.read_text(), re.DOTALL | re.MULTILINE).group(1)
+    rates = np.fromstring(text.replace("\n", ""), sep=",")
+    parameters = np.array([0.982, 0.0495, 3.71, 9.557, 4.42])
+    model = MarkovRegression(rates, k_regimes=2)
+    expected = model.smooth(parameters)
+    matrix = np.array([[0.982, 0.018], [0.0495, 0.9505]])
+    start = np.linalg.matrix_power(matrix, 10_000)[0]
+    log_densities = norm.logpdf(rates[:, None], parameters[2:4], np.sqrt(parameters[4]))
+    starts, probabilities = np.arange(len(rates)) == 0, np.empty((len(rates), 2))
+    log_density = forward_backward(log_densities, np.vstack([start, matrix]), starts, probabilities)
+    np.testing.assert_allclose(probabilities, expected.smoothed_marginal_probabilities, atol=1e-8)
+    np.testing.assert_allclose(log_density, expected.llf, rtol=1e-10)
+
+
+def test_smoother_of_hmmlearn():
+    hmm = pytest.importorskip("hmmlearn.hmm")
+    rng, lengths = np.random.default_rng(8), [120, 80]
+    model = hmm.GaussianHMM(3, covariance_type="diag")
+    model.startprob_, model.transmat_ = rng.dirichlet(np.ones(3)), rng.dirichlet(np.ones(3), 3)
+    model.n_features, variances = 2, rng.gamma(2.0, size=(3, 2))
+    model.means_, model.covars_ = rng.normal(size=(3, 2)), variances
+    x = rng.normal(size=(200, 2))
+    log_densities = norm.logpdf(x[:, None], model.means_, np.sqrt(variances)).sum(axis=2)
+    starts, probabilities = np.isin(np.arange(200), [0, 120]), np.empty((200, 3))
+    log_density = forward_backward(log_densities, np.vstack([model.startprob_, model.transmat_]), starts, probabilities)
+    np.testing.assert_allclose(probabilities, model.predict_proba(x, lengths), atol=1e-8)
+    np.testing.assert_allclose(log_density, model.score(x, lengths), rtol=1e-10)

@@ -1,0 +1,122 @@
+"""Models of time series in one call: what is in them, forecasts of lagged values, descriptions, wrong arguments."""
+
+import numpy as np
+import pandas as pd
+import pytest
+import xarray as xr
+from helpers import refused
+
+import pymc_nrm as nrm
+
+RNG = np.random.default_rng(1)
+DATES = pd.date_range("2020-01-31", periods=40, freq="ME")
+SERIES = pd.Series(np.repeat([0.0, 5.0], 20) + RNG.normal(size=40), DATES, name="rate")
+
+
+def with_labels(model, labels, n_draws=4, **given):
+    """A result in which every draw has these labels, and all other variables are at their initial values."""
+    point = model.initial_point(random_seed=1)
+    values = {rv.name: np.asarray(labels) for rv in model.free_RVs if rv.name == "z"}
+    for rv in model.free_RVs:
+        value = model.rvs_to_values[rv]
+        transform = model.rvs_to_transforms[rv]
+        if rv.name != "z":
+            own = point[value.name]
+            values[rv.name] = own if transform is None else transform.backward(own, *rv.owner.inputs).eval()
+    values |= {name: np.asarray(value) for name, value in given.items()}
+    dims = model.named_vars_to_dims
+    variables = {
+        name: (
+            ("chain", "draw", *(dims.get(name) or [f"{name}_{k}" for k in range(np.ndim(own))])),
+            own[None, None].repeat(n_draws, 1),
+        )
+        for name, own in values.items()
+    }
+    coords = {"time": list(model.coords["time"])}
+    return xr.DataTree.from_dict({"posterior": xr.Dataset(variables, coords)})
+
+
+def test_model_of_a_series():
+    model = nrm.regime_model(SERIES)
+    assert model.coords["x_feature"] == ("rate",) and len(model.coords["time"]) == 40
+    assert [rv.name for rv in model.free_RVs][:4] == ["gamma", "alpha", "kappa", "z"]
+    assert "kappa" not in nrm.regime_model(SERIES, duration=1).named_vars
+    fixed = nrm.regime_model(SERIES, measure=nrm.PitmanYorProcess(0.3, 1.0))
+    assert {"gamma", "alpha"} & set(fixed.named_vars) == {"alpha"}
+    frame = pd.DataFrame({"x": SERIES, "y": SERIES + RNG.normal(size=40), "who": np.repeat(["b", "a"], 20)})
+    both = nrm.regime_model(frame, sequences="who")
+    assert both["x"].owner.op.__class__.__name__ == "MixtureRV" and len(both.coords["x_feature"]) == 2
+    draws = nrm.posterior.any_draws.draws_of(with_labels(both, np.repeat([0, 1], 20)), both, "z")
+    assert next(iter(draws)).prior.starts.nonzero()[0].tolist() == [0, 20] and draws.kind.names == ("b", "a")
+
+
+def test_lags_begin_anew_in_each_sequence():
+    model = nrm.regime_model(np.arange(12.0) ** 2, lags=2, sequences=np.repeat([7, 3], 6))
+    assert model.coords["time"] == (2, 3, 4, 5, 8, 9, 10, 11)
+    assert model["x_lags"].get_value()[[0, 4]].tolist() == [[1.0, 0.0], [49.0, 36.0]]
+    assert model["z"].owner.op.kind.starts.nonzero()[0].tolist() == [0, 4]
+
+
+@pytest.mark.slow
+def test_forecasts_of_lagged_values():
+    """An autoregression with little noise goes on as it must, with the lags in their order."""
+    y = np.array([1.0, 2.0])
+    for _ in range(58):
+        y = np.append(y, 0.5 * y[-1] - 0.9 * y[-2] + 1.0 + 1e-3 * RNG.normal())
+    model = nrm.regime_model(y, lags=2, jitter_ties=False)
+    idata = with_labels(model, np.zeros(58, dtype=int), 20, x_share=1e-6)
+    ahead = y
+    for _ in range(3):
+        ahead = np.append(ahead, 0.5 * ahead[-1] - 0.9 * ahead[-2] + 1.0)
+    drawn = nrm.sample_posterior_predictive(idata, model, new_items=3, random_seed=1, progressbar=False)
+    values, is_old = drawn["predictions"]["x"].values[0], drawn["predictions"]["z"].values[0] == 0
+    together = is_old.all(axis=1)
+    assert together.sum() > 5
+    np.testing.assert_allclose(values[together], np.tile(ahead[-3:], (together.sum(), 1)), atol=0.02)
+    grid = ahead[-3] + np.linspace(-1, 1, 4001)
+    density = nrm.forecast_density(idata, model, grid, 1, random_seed=1, progressbar=False).density
+    given = {"x_lags": [[y[-1], y[-2]]]}
+    exact = nrm.predictive_density(idata, model, grid, given=given, progressbar=False).density
+    means = [
+        float((d.mean(("chain", "draw")) * d.point).sum() / d.mean(("chain", "draw")).sum()) for d in (density, exact)
+    ]
+    np.testing.assert_allclose(means, ahead[-3], atol=0.01)
+    with pytest.raises(ValueError, match="a further one has no values on which 'x' could depend"):
+        nrm.forecast_density(idata, model, grid, sequence="new", progressbar=False)
+
+
+def test_description_is_short():
+    """At most 30 lines of 80 characters, with the longest runs in order of time."""
+    n = 400
+    labels = np.arange(n) // 3 % 12
+    days = pd.date_range("2020-01-01", periods=n, freq="D")
+    series = pd.Series(labels + 0.1 * RNG.normal(size=n), days, name="a long name of a column")
+    model = nrm.regime_model(series)
+    description = nrm.describe_regimes(with_labels(model, labels), model, labels)
+    lines = str(description).splitlines()
+    assert len(lines) <= 30 and max(map(len, lines)) <= 80
+    assert "4 more regimes" in str(description) and "2020-01-01 to 2020-01-03" in str(description)
+    assert len(description.table) == 12 and description.runs["length"].sum() == n
+    assert description.to_html().startswith("<pre>")
+
+
+test_wrong_series = refused(
+    lambda series, options: nrm.regime_model(series, **options),
+    (SERIES[::-1], {}, "series must be in order of time; got dates that go back"),
+    (SERIES, {"lags": 39}, "lags must leave at least two times with values before them; got 39 for 40 times"),
+    (SERIES, {"lags": -1}, "lags must be a whole number of at least 0; got -1"),
+    (SERIES.where(SERIES.index != DATES[3]), {"lags": 1}, "lags must be 0 for a series with gaps; row 3 has none"),
+    (
+        pd.DataFrame({"a": SERIES, "b": SERIES**2}),
+        {"lags": 1},
+        "lags must be 0 for several columns, \\['a', 'b'\\]; got 1",
+    ),
+    (
+        SERIES,
+        {"sequences": "who"},
+        "sequences must be labels or the name of a column of series, \\['rate'\\]; got 'who'",
+    ),
+    (SERIES, {"sequences": ["a"] * 3}, "sequences must have a label for each of the 40 times; got 3"),
+    (SERIES, {"duration": 0.5}, "duration must be at least 1 and finite; got 0.5"),
+    (SERIES, {"sequences": ["a", "b"] * 20}, "must keep the rows of a sequence together; 'a' returns at row 2"),
+)
