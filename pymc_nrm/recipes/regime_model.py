@@ -138,6 +138,9 @@ def _read(series, sequences):
     series = as_pandas("series", series)
     if isinstance(series, pd.Series):
         series = series.to_frame("x" if series.name is None else series.name)
+    if isinstance(series, pd.DataFrame) and isinstance(series.index, pd.PeriodIndex):
+        # Files hold dates, not periods.
+        series = series.to_timestamp()
     if isinstance(sequences, str):
         if not isinstance(series, pd.DataFrame) or sequences not in series.columns:
             names = list(series.columns) if isinstance(series, pd.DataFrame) else []
@@ -146,8 +149,7 @@ def _read(series, sequences):
     if isinstance(series, pd.DataFrame):
         table, _ = numeric_columns("series", series)
         times = item_names(series, "series")
-        is_dated = isinstance(series.index, pd.DatetimeIndex | pd.PeriodIndex)
-        if is_dated and sequences is None and not series.index.is_monotonic_increasing:
+        if isinstance(series.index, pd.DatetimeIndex) and sequences is None and not series.index.is_monotonic_increasing:
             raise ValueError("series must be in order of time; got dates that go back. series.sort_index() sorts it")
     else:
         values = numeric_array("series", series)
