@@ -149,7 +149,8 @@ def _read(series, sequences):
     if isinstance(series, pd.DataFrame):
         table, _ = numeric_columns("series", series)
         times = item_names(series, "series")
-        if isinstance(series.index, pd.DatetimeIndex) and sequences is None and not series.index.is_monotonic_increasing:
+        has_dates = isinstance(series.index, pd.DatetimeIndex)
+        if has_dates and sequences is None and not series.index.is_monotonic_increasing:
             raise ValueError("series must be in order of time; got dates that go back. series.sort_index() sorts it")
     else:
         values = numeric_array("series", series)
