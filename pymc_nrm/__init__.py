@@ -31,6 +31,8 @@ from pymc_nrm.models.hidden_states import HiddenStates
 from pymc_nrm.models.mixture import Mixture
 from pymc_nrm.models.nested_partition import NestedPartition
 from pymc_nrm.models.partition import Partition
+from pymc_nrm.models.stick_breaking import log_stick_breaking
+from pymc_nrm.models.summed_model import summed_out
 from pymc_nrm.moves.chunks.source import Chunks
 from pymc_nrm.partitions.nested_levels import HierarchicalDirichletProcess
 from pymc_nrm.partitions.state_prior import Transitions
@@ -40,6 +42,7 @@ from pymc_nrm.posterior import (
     conditional_quantiles,
     describe_clusters,
     describe_regimes,
+    draw_labels,
     forecast_density,
     fused_estimate,
     label_rows,
@@ -98,6 +101,8 @@ from pymc_nrm.steps import (
     SplitMerge,
     StateSampler,
     TreeGuided,
+    WeightedGibbs,
+    WeightedNUTS,
 )
 
 __all__ = [
@@ -138,6 +143,8 @@ __all__ = [
     "StateSampler",
     "Transitions",
     "TreeGuided",
+    "WeightedGibbs",
+    "WeightedNUTS",
     "add_diagnostics",
     "assignment_uncertainty",
     "cluster_parameters",
@@ -152,6 +159,7 @@ __all__ = [
     "datasets",
     "describe_clusters",
     "describe_regimes",
+    "draw_labels",
     "elicit",
     "expected_loss",
     "forecast_density",
@@ -162,6 +170,7 @@ __all__ = [
     "levels",
     "load",
     "log_predictive_density",
+    "log_stick_breaking",
     "measure_cdf",
     "measure_density",
     "measure_mean",
@@ -190,6 +199,7 @@ __all__ = [
     "steps",
     "suggest_max_clusters",
     "summary",
+    "summed_out",
     "table_data",
     "transition_matrix",
     "trees",
@@ -235,6 +245,6 @@ else:  # to type checkers, a module with this function has every attribute
 
 
 register_steps(
-    *(TreeGuided, SplitMerge, MarginalGibbs, SliceSampler, SlotGibbs),
+    *(TreeGuided, SplitMerge, MarginalGibbs, SliceSampler, SlotGibbs, WeightedGibbs),
     *(NestedGibbs, ChunkedSampler, StateSampler, MissingGibbs),
 )

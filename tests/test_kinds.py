@@ -25,9 +25,11 @@ def columns(number):
 
 # Variables of every kind, each with candidates for values, some of which are none.
 ANY_LABELS = np.array(list(itertools.product(range(-1, 5), repeat=4)))
+LOG_WEIGHTS = np.log([[0.5, 0.2, 0.3], [0.1, 0.9, 0.0001], [2.0, 1.0, 1.0], [0.4, 0.4, 0.2]])
 KINDS = {
     "ordered": (lambda: nrm.Partition.dist(MEASURE, 4), ANY_LABELS),
     "slots": (lambda: nrm.Partition.dist(MEASURE, 4, max_clusters=3), ANY_LABELS),
+    "weights": (lambda: nrm.Partition.dist(log_weights=LOG_WEIGHTS), ANY_LABELS),
     "together": (lambda: nrm.Partition.dist(MEASURE, 4, together=["a", "b", "a", "c"]), ANY_LABELS),
     "partly known": (
         lambda: nrm.Partition.dist(MEASURE, 5, known=["a", None, "b", "a", -1]),

@@ -18,12 +18,13 @@ from pymc_nrm.models.default_start import DefaultStart
 from pymc_nrm.models.item_counts import checked_count, count_value
 from pymc_nrm.models.own_step import OfOwnStep
 from pymc_nrm.models.random_variables import printed_names, register_numba, with_conditions
-from pymc_nrm.models.values import kernel_values
+from pymc_nrm.models.values import kernel_values, with_present_shape
 from pymc_nrm.partitions.chunked import Chunked
 from pymc_nrm.partitions.flat import Ordered
 from pymc_nrm.partitions.known_labels import KnownLabels
 from pymc_nrm.partitions.slots import Slots
 from pymc_nrm.partitions.together import Together
+from pymc_nrm.partitions.weighted_components import LogWeights, WeightedComponents
 
 # Kinds of flat partitions by the options of a Partition.
 _KINDS = {"max_clusters": Slots, "together": Together, "known": KnownLabels, "rows": Chunked}
@@ -108,14 +109,18 @@ class Partition(pm.Discrete):
     Parameters
     ----------
     name : str
-    measure : Measure or ElicitedPrior
+    measure : Measure or ElicitedPrior, optional
         A measure of ``pymc_nrm.measures``, such as ``DirichletProcess(alpha)``.  Its hyperparameters are numbers,
-        tensors or random variables.
+        tensors or random variables.  Required unless ``log_weights`` is given.
     n : int or integer tensor, optional
         Number of items; required unless ``dims`` is given.  It follows ``pm.set_data`` if it is ``X.shape[0]`` for a
         ``pm.Data`` X, or if ``dims`` is a dimension of X.
     dims : str, optional
         Name of the dimension of the items.
+    log_weights : tensor or array_like, shape (n, K) or (K,), optional
+        Log weights of K components for each item, or for all items, in place of a measure.  They may depend on any
+        variables of the model but labels, need not be normalised, and minus infinity makes a component impossible.
+        Labels are then from 0 to K - 1; ``max_clusters`` may name K where the shape does not say it.
     max_clusters : int or str, optional
         Number of slots K, or the name of the dimension of the model with this length: labels are then from 0 to K - 1,
         and variables of length K hold the parameters of clusters.  Choose more than you expect, for example with
@@ -141,12 +146,13 @@ class Partition(pm.Discrete):
     Raises
     ------
     TypeError
-        If ``measure`` is not a measure.
+        If ``measure`` is not a measure, and ``log_weights`` is not given.
     ValueError
         If neither ``n`` nor ``dims`` is given, they disagree, n is not a whole number from 1 to 1e9, a hyperparameter
         is out of range, there is not one label for each item, labels put items of a group in several clusters or
-        disagree with known labels, ``max_clusters`` is neither a positive whole number nor a dimension of the model, or
-        more than one of ``max_clusters``, ``together`` and ``known`` is given.
+        disagree with known labels, ``max_clusters`` is neither a positive whole number nor a dimension of the model,
+        more than one of ``max_clusters``, ``together`` and ``known`` is given, or ``log_weights`` has a wrong shape or
+        comes with a measure or one of these.
 
     Notes
     -----
@@ -176,6 +182,10 @@ class Partition(pm.Discrete):
     package are.  New items may still be in new clusters: divide probabilities by the probability of a known cluster to
     condition on there being no new cluster.
 
+    With ``log_weights`` labels are independent given the weights, ``P(z_i = k) = softmax(log_weights[i])_k``: mixtures
+    of experts, exactly K components, or weights that follow time or space.  Components without items are no clusters.
+    :func:`pymc_nrm.sample` sums labels out for NUTS (:class:`WeightedNUTS`) and draws them all at once.
+
     ``pm.sample`` and :func:`pymc_nrm.sample` sample the partition.  ``pm.find_MAP`` leaves it at its initial point
     without a warning.  Generic steps such as ``pm.Metropolis``, ``pm.sample_smc``, ``pm.fit`` and samplers outside PyMC
     refuse it.
@@ -197,10 +207,11 @@ class Partition(pm.Discrete):
     def __new__(
         cls,
         name: str,
-        measure: tuple[Any, ...],
+        measure: tuple[Any, ...] | None = None,
         n: Any = None,
         *,
         dims: Any = None,
+        log_weights: Any = None,
         max_clusters: Any = None,
         together: Any = None,
         known: Any = None,
@@ -216,11 +227,14 @@ class Partition(pm.Discrete):
         measure = measure_in_model(measure)
         max_clusters = _number_of_slots(name, max_clusters, model)
         options = {"max_clusters": max_clusters, "together": together, "known": known, "rows": rows}
-        kind = _kind(f"Partition {name!r}", only_known, **options)
+        kind, log_weights = _kind_and_weights(f"Partition {name!r}", measure, log_weights, only_known, **options)
         if rows is not None:
             _check_rows(name, dims, model)
+        known_rows = dims is not None and dims[0] in model.dim_lengths
+        if n is None and log_weights is not None and log_weights.ndim == 2 and not known_rows:
+            n = log_weights.shape[0]
         n, starts = items_and_labels(kind, name, n, dims, model, initval=initval, observed=observed)
-        options["only_known"] = only_known
+        options |= {"only_known": only_known, "log_weights": log_weights}
         labels = super().__new__(cls, name, measure, n, dims=dims, **starts, **options, **kwargs)
         add_deterministics(name, kind, labels)
         return labels
@@ -228,9 +242,10 @@ class Partition(pm.Discrete):
     @classmethod
     def dist(
         cls,
-        measure: tuple[Any, ...],
+        measure: tuple[Any, ...] | None = None,
         n: Any = None,
         *,
+        log_weights: Any = None,
         max_clusters: int | None = None,
         together: Any = None,
         known: Any = None,
@@ -241,16 +256,23 @@ class Partition(pm.Discrete):
         return_next_rng: bool = False,
     ) -> Any:
         """Create labels outside a model, for example for ``pm.draw``; arguments as in :class:`Partition`."""
-        if lacking(type(measure), [symbolic_log_eppf]):
-            raise TypeError(f"measure must be a measure such as DirichletProcess(alpha); got {measure!r}")
-        measure = check_measure_hyperparameters(measure)
         if shape is not None and np.ndim(shape) == 1 and len(shape) != 1:
             raise ValueError(f"shape of a Partition must have one entry, its number of items; got {shape}")
+        options = {"max_clusters": max_clusters, "together": together, "known": known, "rows": rows}
+        kind, log_weights = _kind_and_weights("a Partition", measure, log_weights, only_known, **options)
+        if log_weights is not None:
+            n = log_weights.shape[0] if n is None and log_weights.ndim == 2 else n
+            fields = [_of_items("log_weights of a Partition", log_weights, n)]
+            return PartitionRV.make(LogWeights, n, kind, fields, rng, return_next_rng)
+        if lacking(type(measure), [symbolic_log_eppf]):
+            raise TypeError(
+                "measure must be a measure such as DirichletProcess(alpha), unless log_weights is given; got "
+                f"{measure!r}"
+            )
+        measure = check_measure_hyperparameters(measure)
         # Make a number a float64 constant, which PyMC prints as a number, unlike the cast of a smaller type.
         values = [value if isinstance(value, Variable) else np.float64(value) for value in measure]
         fields = [pt.as_tensor(value).astype("float64") for value in values]
-        options = {"max_clusters": max_clusters, "together": together, "known": known, "rows": rows}
-        kind = _kind("a Partition", only_known, **options)
         return PartitionRV.make(type(measure), n, kind, fields, rng, return_next_rng)
 
 
@@ -266,6 +288,49 @@ def _check_rows(name, dims, model):
                 f"rows of Partition {name!r} must be None, since a model may have one partition of rows in chunks, and "
                 f"has {other.name!r}"
             )
+
+
+def _kind_and_weights(title, measure, log_weights, only_known, **options):
+    """The kind of a flat partition, and the log weights of components as a tensor, (n, K) or (K,), if it has them."""
+    if log_weights is None:
+        return _kind(title, only_known, **options), None
+    if measure is not None:
+        raise ValueError(f"measure of {title} must be omitted with log_weights; got {measure!r}")
+    given = {name: value for name, value in options.items() if value is not None and name != "max_clusters"}
+    if given or only_known:
+        remedy = (
+            "; write minus infinity into log_weights for components that an item cannot have"
+            if "known" in given
+            else ""
+        )
+        raise ValueError(f"{' and '.join(given or ['only_known'])} of {title} must be omitted with log_weights{remedy}")
+    weights = pt.as_tensor(log_weights)
+    title = f"log_weights of {title}"
+    if weights.ndim not in (1, 2) or weights.type.numpy_dtype.kind not in "fiu":
+        raise ValueError(
+            f"{title} must be real numbers of shape (n, K) or (K,), with K the number of components; got shape "
+            f"{weights.type.shape} and dtype {weights.dtype}"
+        )
+    # Lengths of dimensions are variables, whose present value counts.
+    n_components, wanted = with_present_shape(weights).type.shape[-1], options["max_clusters"]
+    if n_components is None and wanted is None:
+        raise ValueError(
+            f"max_clusters must be given, the number of components K, since the shape of {title} does not say it; got "
+            f"shape {weights.type.shape}"
+        )
+    if None not in (n_components, wanted) and n_components != wanted:
+        raise ValueError(f"{title} must have max_clusters={wanted} columns; got {n_components}")
+    return WeightedComponents(wanted if n_components is None else n_components, title), weights.astype("float64")
+
+
+def _of_items(title, log_weights, n):
+    """Log weights with a row for each item, shape (n, K)."""
+    if log_weights.ndim == 1:
+        return pt.broadcast_to(log_weights, (pt.as_tensor(n), log_weights.shape[0]))
+    rows = log_weights.type.shape[0]
+    if rows is not None and not isinstance(n, Variable) and rows != int(n):
+        raise ValueError(f"{title} must have a row for each of {n} items; got shape {log_weights.type.shape}")
+    return log_weights
 
 
 def _kind(title, only_known, **options):

@@ -33,26 +33,13 @@ def _draw_slots(rng, n, measure, max_clusters):
     return np.full(n, -1)
 
 
-class Slots(Flat):
-    """One slot from 0 to ``max_clusters - 1`` for each item, so that ``slope[labels]`` is the slope of every item.
+class IndexLabels(Flat):
+    """One label from 0 to ``max_clusters - 1`` for each item, as an index of parameters; base of two kinds."""
 
-    All assignments of different slots to the clusters of a partition have the same probability::
-
-        labels   3  0  0  3  5        clusters {0, 3}, {1, 2}, {4} in slots 3, 0, 5 of 6; slots 1, 2 and 4 are empty
-    """
-
-    description, sampled_by = "with max_clusters", "for SlotGibbs, which nrm.sample chooses"
-    draw = staticmethod(_draw_slots)
-
-    def __init__(self, max_clusters, title="max_clusters of a Partition"):
+    def __init__(self, max_clusters, title):
         check_count(title, max_clusters, 1, _MOST_SLOTS)
         super().__init__(int(max_clusters))
         self.max_clusters = int(max_clusters)
-        self.draw_options = self.key
-        self.failed_draw = (
-            f"none of {MOST_TRIES} draws of a partition from its prior has at most max_clusters={max_clusters} "
-            "clusters: raise max_clusters, or choose a prior with fewer clusters"
-        )
 
     def read(self, point):
         return np.array(point[self.name], dtype=np.int64)
@@ -73,7 +60,7 @@ class Slots(Flat):
         if wrong.any():
             raise ValueError(
                 f"{argument} must be whole numbers from 0 to {self.max_clusters - 1}, since labels of a partition with "
-                f"max_clusters={self.max_clusters} are indices; got {values[wrong][:5].tolist()}"
+                f"{self.max_clusters} {self.places} are indices; got {values[wrong][:5].tolist()}"
             )
         return values.astype(np.int64)
 
@@ -81,6 +68,31 @@ class Slots(Flat):
         slots, in_range = safe_indices(labels, self.max_clusters)
         ranks = pt.cumsum(self.symbolic_counts(slots) > 0) - 1
         return ranks[slots], in_range
+
+    def symbolic_counts(self, slots):
+        """Numbers of items of all slots, a vector of int64, given the slots of the items, each in range."""
+        return pt.zeros(self.max_clusters, dtype="int64")[slots].inc(1)
+
+
+class Slots(IndexLabels):
+    """One slot from 0 to ``max_clusters - 1`` for each item, so that ``slope[labels]`` is the slope of every item.
+
+    All assignments of different slots to the clusters of a partition have the same probability::
+
+        labels   3  0  0  3  5        clusters {0, 3}, {1, 2}, {4} in slots 3, 0, 5 of 6; slots 1, 2 and 4 are empty
+    """
+
+    description, sampled_by = "with max_clusters", "for SlotGibbs, which nrm.sample chooses"
+    places = "slots"
+    draw = staticmethod(_draw_slots)
+
+    def __init__(self, max_clusters, title="max_clusters of a Partition"):
+        super().__init__(max_clusters, title)
+        self.draw_options = self.key
+        self.failed_draw = (
+            f"none of {MOST_TRIES} draws of a partition from its prior has at most max_clusters={max_clusters} "
+            "clusters: raise max_clusters, or choose a prior with fewer clusters"
+        )
 
     def symbolic_sizes(self, labels, n):
         slots, in_range = safe_indices(labels, self.max_clusters)
@@ -92,7 +104,3 @@ class Slots(Flat):
         # PyTensor would compute the second term in single precision.
         K = float(self.max_clusters)
         return pt.gammaln(K + 1.0 - n_clusters) - math.lgamma(K + 1.0)
-
-    def symbolic_counts(self, slots):
-        """Numbers of items of all slots, a vector of int64, given the slots of the items, each in range."""
-        return pt.zeros(self.max_clusters, dtype="int64")[slots].inc(1)

@@ -8,6 +8,7 @@ from pymc_nrm.posterior.describe_clusters import describe_clusters
 from pymc_nrm.posterior.describe_regimes import RegimeDescription, describe_regimes
 from pymc_nrm.posterior.forecast_density import forecast_density
 from pymc_nrm.posterior.fused_estimate import fused_estimate
+from pymc_nrm.posterior.label_draws import draw_labels
 from pymc_nrm.posterior.label_rows import label_rows
 from pymc_nrm.posterior.new_items import cluster_probabilities, sample_new_labels
 from pymc_nrm.posterior.posterior_predictive import compute_log_likelihood, sample_posterior_predictive
@@ -23,6 +24,7 @@ __all__ = [
     "conditional_quantiles",
     "describe_clusters",
     "describe_regimes",
+    "draw_labels",
     "forecast_density",
     "fused_estimate",
     "label_rows",

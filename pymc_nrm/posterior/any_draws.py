@@ -6,6 +6,8 @@ from pymc_nrm.partitions.flat import Flat
 from pymc_nrm.partitions.hidden_states import States
 from pymc_nrm.partitions.nested import KnownTree, Nested, WeightedNested
 from pymc_nrm.partitions.slots import Slots
+from pymc_nrm.partitions.weighted_components import WeightedComponents
+from pymc_nrm.posterior.component_draws import ComponentDraws
 from pymc_nrm.posterior.draws import ChunkedDraws, Draws
 from pymc_nrm.posterior.slot_draws import SlotDraws
 from pymc_nrm.posterior.state_draws import StateDraws
@@ -15,6 +17,7 @@ from pymc_nrm.posterior.tree_draws import KnownTreeDraws, TreeDraws, WeightedTre
 _CLASSES = {
     Flat: Draws,
     Slots: SlotDraws,
+    WeightedComponents: ComponentDraws,
     States: StateDraws,
     Nested: TreeDraws,
     WeightedNested: WeightedTreeDraws,

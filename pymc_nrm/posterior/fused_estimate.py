@@ -17,7 +17,7 @@ from pymc_nrm.partitions.grouped import family_of_rows
 from pymc_nrm.partitions.hidden_states import States
 from pymc_nrm.partitions.known_labels import KnownLabels
 from pymc_nrm.partitions.labels import canonical_labels
-from pymc_nrm.partitions.slots import Slots
+from pymc_nrm.partitions.slots import IndexLabels
 from pymc_nrm.posterior.any_draws import draws_of
 from pymc_nrm.posterior.layout import padded
 from pymc_nrm.stats.contingency import contingency_table
@@ -205,7 +205,7 @@ def fused_estimate(
 def why_not_fused(model, rv):
     """Why the components of a partition are not fused unless a user asks for it, in a few words, or None."""
     kind, mixtures = kind_of(rv), mixtures_of(model, rv)
-    if isinstance(kind, Slots):
+    if isinstance(kind, IndexLabels):
         return "labels index parameters"
     if isinstance(kind, KnownLabels):
         return "some labels are known"

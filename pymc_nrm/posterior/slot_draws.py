@@ -107,17 +107,17 @@ class SlotDraws(Draws):
             table += self.log_densities(self.point(draw), self.indexed)
         if self.mixtures:
             of_clusters = self.leave_one_out_table(draw)
-            table += by_slot(of_clusters, _slots_in_use(draw), self.max_clusters)
-        weights = log_slot_weights(self.log_join_others(draw), _slots_in_use(draw), self.max_clusters)
+            table += by_slot(of_clusters, slots_in_use(draw), self.max_clusters)
+        weights = log_slot_weights(self.log_join_others(draw), slots_in_use(draw), self.max_clusters)
         return log_sum_rows(table + weights)
 
     def log_weights_of_new(self, draw):
         """Log probabilities of the slot of one more item, before its data are seen, shape (1, max_clusters)."""
-        return log_slot_weights(self.log_join(draw, 1), _slots_in_use(draw), self.max_clusters)
+        return log_slot_weights(self.log_join(draw, 1), slots_in_use(draw), self.max_clusters)
 
     def draw_new_slots(self, draw, rng):
         """Draw the slots of the new items one after another, given that there are at most ``max_clusters`` clusters."""
-        own, n_old = _slots_in_use(draw), len(draw.labels)
+        own, n_old = slots_in_use(draw), len(draw.labels)
         for _ in range(MOST_TRIES):
             labels = self.labels_with_new(draw, self.n_items, rng)[n_old:]
             if labels.max() < self.max_clusters:
@@ -126,7 +126,7 @@ class SlotDraws(Draws):
         raise ValueError(self.kind.failed_draw)
 
 
-def _slots_in_use(draw):
+def slots_in_use(draw):
     """The slot of each cluster, in the order of their labels."""
     return draw.value[np.unique(draw.labels, return_index=True)[1]]
 

@@ -4,7 +4,10 @@ from pymc_nrm.common.pymc_internals import accept_in_nuts, flatten_steps, resolv
 from pymc_nrm.models.learned_priors import learned_priors
 from pymc_nrm.models.missing_entries import continuous_values
 from pymc_nrm.models.rvs import partitions_of
-from pymc_nrm.steps import LearnedGibbs, SlotNUTS
+from pymc_nrm.partitions.slots import Slots
+from pymc_nrm.partitions.weighted_components import WeightedComponents
+from pymc_nrm.steps import LearnedGibbs, SlotNUTS, WeightedNUTS
+from pymc_nrm.steps.weighted_nuts import values_for_weighted_nuts
 
 
 def given_steps(kwargs):
@@ -39,16 +42,22 @@ def with_learned_gibbs(model, kwargs, variables):
     return kwargs | {"step": [*given_steps(kwargs), step]}
 
 
-def with_slot_nuts(model, kwargs):
-    """Add a SlotNUTS, with the options of NUTS, for continuous variables without a step, if the model needs one."""
-    if all(kind.max_clusters is None for kind in partitions_of(model).values()):
-        return kwargs
+def with_own_nuts(model, kwargs):
+    """Add a SlotNUTS or a WeightedNUTS, with the options of NUTS, for continuous variables without a step, if the model
+    has labels that index parameters.
+    """
     steps = given_steps(kwargs)
     rest = continuous_without_step(model, steps)
+    if partitions_of(model, Slots):
+        step_class = SlotNUTS
+    elif partitions_of(model, WeightedComponents):
+        step_class, rest = WeightedNUTS, values_for_weighted_nuts(model, rest)
+    else:
+        return kwargs
     if not rest:
         return kwargs
     kwargs = accept_in_nuts(kwargs)
     options = kwargs.pop("nuts", None) or {}
     compile_kwargs = resolve_backend_compile_kwargs(kwargs.get("backend"), kwargs.get("compile_kwargs"))
-    step = SlotNUTS(rest, model=model, compile_kwargs=compile_kwargs, **options)
+    step = step_class(rest, model=model, compile_kwargs=compile_kwargs, **options)
     return kwargs | {"step": [step, *steps]}

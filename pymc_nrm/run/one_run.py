@@ -18,7 +18,7 @@ from pymc_nrm.run.chains.label_file import label_file
 from pymc_nrm.run.chains.progress_log import tell_of_run, watched
 from pymc_nrm.run.chains.trace import Storage
 from pymc_nrm.run.checkpoints.step import checkpoints_of
-from pymc_nrm.run.choose_steps import learned_variables, with_learned_gibbs, with_slot_nuts
+from pymc_nrm.run.choose_steps import learned_variables, with_learned_gibbs, with_own_nuts
 from pymc_nrm.run.compile_gradient import with_gradient_beside
 from pymc_nrm.run.convergence_report import convergence, nuts_messages
 from pymc_nrm.run.kept_draws import kept_draws
@@ -78,7 +78,7 @@ def one_run(model, arguments, report, *, client=None, folder=None, seconds=None)
     checkpoints = None if folder is None else checkpoints_of(folder, kwargs["random_seed"], seconds, model, kept)
 
     # Steps of continuous variables that PyMC would not choose.  LearnedGibbs compiles when it is made, below.
-    kwargs = with_slot_nuts(model, kwargs)
+    kwargs = with_own_nuts(model, kwargs)
     learned = learned_variables(model, kwargs)
 
     if report.expected_time and not quiet:

@@ -11,6 +11,8 @@ from pymc_nrm.steps.slot_nuts import SlotNUTS
 from pymc_nrm.steps.split_merge import SplitMerge
 from pymc_nrm.steps.state_sampler import StateSampler
 from pymc_nrm.steps.tree_guided import Move, TreeGuided
+from pymc_nrm.steps.weighted_gibbs import WeightedGibbs
+from pymc_nrm.steps.weighted_nuts import WeightedNUTS
 
 __all__ = [
     "ChunkedSampler",
@@ -25,4 +27,6 @@ __all__ = [
     "SplitMerge",
     "StateSampler",
     "TreeGuided",
+    "WeightedGibbs",
+    "WeightedNUTS",
 ]

@@ -12,6 +12,7 @@ from pytensor.tensor.subtensor import AdvancedSubtensor, Subtensor, unflatten_in
 from pymc_nrm.models.itemwise.graphs import postorder
 from pymc_nrm.models.itemwise.local_variables import local_variables
 from pymc_nrm.models.rvs import kind_of, partitions_of
+from pymc_nrm.partitions.weighted_components import WeightedComponents
 
 
 class Role(NamedTuple):
@@ -26,24 +27,38 @@ _FREE = Role("free")
 
 
 def changed_by_renaming(model, slots):
-    """Deterministics that may change when clusters are renamed, with the names of their partitions."""
+    """Variables besides parameters of slots that may change when clusters are renamed, with the names of their
+    partitions: weights of components, and deterministics.
+    """
     # By induction over the graph, every variable is free of names; or its entries are labels, replaced by their new
     # names; or its first axis is the axis of slots, and its entries change places.  Parameters of slots picked by
     # labels, comparisons of labels, and sums over slots are free.  Whatever has no rule may change.
     partitions = partitions_of(model)
     known = dict.fromkeys(model.basic_RVs, _FREE)
-    for partition in partitions:
+    changed = {}
+    for partition, kind in partitions.items():
+        if isinstance(kind, WeightedComponents):
+            weights = [rv for rv in _of_weights(model, partition) if rv.name not in slots.get(partition.name, [])]
+            changed |= {rv.name: partition.name for rv in weights}
+            known |= {rv: Role("changed", partition) for rv in weights}
         known[partition] = Role("labels" if partition.ndim == 1 else "changed", partition)
         known |= {model[name]: Role("slots", partition) for name in slots.get(partition.name, [])}
     covered = {f"{rv.name}_{end}" for rv, kind in partitions.items() for end in kind.deterministics(rv)}
     covered |= {name for names in slots.values() for name in names}
-    changed = {}
     for variable in model.deterministics:
         for x in postorder(variable, lambda x: [] if x.owner is None else x.owner.inputs, known):
             known[x] = _FREE if x.owner is None else _role(x.owner, [known[y] for y in x.owner.inputs])
         if known[variable].kind != "free" and variable.name not in covered:
             changed[variable.name] = known[variable].of.name
     return changed
+
+
+def _of_weights(model, partition):
+    """Free variables with an axis of components on which weights of components depend directly."""
+    weights = partition.owner.op.prior_inputs(partition.owner)
+    used = set(ancestors(weights, blockers=model.basic_RVs))
+    n_components, shapes = kind_of(partition).max_clusters, model.eval_rv_shapes()
+    return [rv for rv in model.free_RVs if rv in used and n_components in shapes[rv.name]]
 
 
 def _role(node, roles):

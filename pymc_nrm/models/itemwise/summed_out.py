@@ -1,0 +1,114 @@
+"""Log densities with the labels of weighted components summed out: what NUTS and other samplers of gradients see."""
+
+import numpy as np
+import pytensor
+import pytensor.tensor as pt
+from pytensor.graph.replace import vectorize_graph
+from pytensor.graph.traversal import ancestors
+
+from pymc_nrm.models.itemwise.flow import LabelFlow, PresentValues, not_itemwise, terms_of
+from pymc_nrm.models.itemwise.item_table import Part, check_lengths, computed_by_slot, kept_axes, summed
+from pymc_nrm.models.itemwise.local_variables import with_conditions_by_row
+from pymc_nrm.models.itemwise.rules import NotItemwise, grouped
+from pymc_nrm.models.rvs import mixtures_of
+from pymc_nrm.partitions.weighted_components import log_shares
+
+
+class SummedOut:
+    """The log density of a model as a graph of value variables, with the labels of one partition summed out.
+
+    Given weights W and everything else, items are independent.  With l[i, k] the log density of the rows of item i if
+    its label is k, the sum over all labels is ``sum_i log sum_k exp(log_shares(W)[i, k] + l[i, k])``.
+    """
+
+    def __init__(self, model, partition, point):
+        self.model, self.partition, self._value = model, partition, model.rvs_to_values[partition]
+        self.n_components = partition.owner.op.kind.max_clusters
+        self._terms = terms_of(model, partition)
+        self.names = {term.name for term in self._terms}
+        parts, flow = self._read(point)
+        graphs = with_conditions_by_row([part.graph for part in parts], flow)
+        graphs = [summed(graph, part) for graph, part in zip(computed_by_slot(graphs), parts, strict=True)]
+        self._axes = [kept_axes(part) for part in parts]
+        # Data may change, and with them the item of each row.
+        self._items = [pytensor.shared(part.items.ravel(), f"items of {part.name}") for part in parts]
+        [log_weights] = model.replace_rvs_by_values(partition.owner.op.prior_inputs(partition.owner))
+        self.shares = log_shares(log_weights)
+        # Log densities of the data of mixtures, given parameters that a step draws.
+        self.of_mixtures = None
+        if mixtures_of(model, partition):
+            self.of_mixtures = pytensor.shared(np.zeros((1, 1)), "densities of mixtures", shape=(None, None))
+        self.table, self.rest = self._table(graphs)
+
+    def refresh(self, point):
+        """Read the item of each row again, since ``pm.set_data`` may have changed the data."""
+        parts, _ = self._read(point)
+        if [kept_axes(part) for part in parts] != self._axes:
+            names = sorted({part.name for part in parts})
+            raise ValueError(f"rows of {names} must belong to items as when the step was made: make the step anew")
+        for shared, part in zip(self._items, parts, strict=True):
+            shared.set_value(part.items.ravel())
+
+    def log_density(self):
+        """The summed-out log density of the data and labels of the partition, a scalar."""
+        return pt.logsumexp(self.table, axis=1).sum() + self.rest
+
+    def _read(self, point):
+        given = {value: np.asarray(point[value.name]) for value in self.model.value_vars}
+        flow = LabelFlow({self._value: np.arange(len(given[self._value]))}, PresentValues(given))
+        parts = []
+        for term in self._terms:
+            try:
+                items = flow(term.graph)
+            except NotItemwise as error:
+                raise not_itemwise(term.name, self.partition.name, str(error)) from None
+            if items is not None:
+                parts.append(Part(*term, grouped(items)))
+        check_lengths(self.model, self.partition, parts, given, self.n_components)
+        return parts, flow
+
+    def _table(self, graphs):
+        """Log joint density of the label and the rows of each item, (n, K), and the sum of rows without an item."""
+        n, K = self.shares.shape[0], self.n_components
+        slots = pt.broadcast_to(pt.arange(K)[:, None], (K, n)).astype(self._value.dtype)
+        table, rest = self.shares.T, pt.constant(0.0)
+        if self.of_mixtures is not None:
+            table = table + self.of_mixtures.T
+        for graph, items in zip(graphs, self._items, strict=True):
+            rows = vectorize_graph(graph, {self._value: slots})
+            if self._value in set(ancestors([rows])):
+                raise NotImplementedError(f"labels of {self.partition.name!r} cannot be summed out of {graph}")
+            # What is not a number is impossible, as for steps that draw labels.
+            rows = pt.switch(pt.isnan(rows), -np.inf, rows)
+            of_item = items >= 0
+            table = table[:, pt.where(of_item, items, 0)].inc(pt.where(of_item, rows, 0.0))
+            rest = rest + pt.where(of_item, 0.0, rows[0]).sum()
+        return table.T, rest
+
+
+def summed_out_total(model, parts):
+    """The log density of a model, a scalar, with the labels of partitions summed out.
+
+    ``parts`` are the :class:`SummedOut` of these partitions.  Data of mixtures over them count given the parameters of
+    components, see ``SummedOut.of_mixtures``.
+    """
+    used = set()
+    for part in parts:
+        shared = used & part.names
+        if shared:
+            raise ValueError(
+                f"{sorted(shared)[0]!r} must depend on the labels of one partition with log_weights; it depends on "
+                "several, whose labels are dependent given the data"
+            )
+        used |= part.names
+    left_out = {rv for part in parts for rv in (part.partition, *mixtures_of(model, part.partition))}
+    terms = (*model.free_RVs, *model.observed_RVs, *model.potentials)
+    others = [term for term in terms if term not in left_out and term.name not in used]
+    graphs = [graph.sum() for graph in model.logp(vars=others, sum=False)] if others else []
+    for rv in model.free_RVs:
+        transform = model.rvs_to_transforms[rv]
+        if rv.name in used and transform is not None:
+            # The terms that depend on labels come without Jacobians, which do not depend on labels.
+            jacobian = transform.log_jac_det(model.rvs_to_values[rv], *rv.owner.inputs)
+            graphs += [graph.sum() for graph in model.replace_rvs_by_values([jacobian])]
+    return sum([*graphs, *(part.log_density() for part in parts)], pt.constant(0.0))

@@ -1,0 +1,98 @@
+"""Models without discrete variables, for samplers that need gradients alone."""
+
+import pymc as pm
+import pytensor.tensor as pt
+from pytensor.graph.replace import graph_replace
+from pytensor.graph.traversal import ancestors
+
+from pymc_nrm.common.pymc_internals import clone_model, fgraph_from_model, model_from_fgraph
+from pymc_nrm.models.itemwise.summed_out import SummedOut
+from pymc_nrm.models.rvs import checked_model, kind_of, mixtures_of, partitions_of
+from pymc_nrm.models.values import in_value_space
+from pymc_nrm.partitions.weighted_components import WeightedComponents
+
+
+def summed_out(model: pm.Model | None = None) -> pm.Model:
+    """Make a model with the labels of all partitions with ``log_weights`` summed out, which has no discrete variable.
+
+    Given the weights items are independent, so that the sum over all labels is a product over items.  The result is an
+    ordinary PyMC model for nutpie, NumPyro, blackjax or ``pm.sample``; :func:`draw_labels` adds labels to its draws.
+
+    Parameters
+    ----------
+    model : pm.Model, optional
+        By default the model of the context.  It is not changed.
+
+    Returns
+    -------
+    pm.Model
+        Without the partitions, and with a potential ``<name>_summed_out`` for each of them in place of the data that
+        depend on its labels.  Deterministics that depend on labels are left out.
+
+    Raises
+    ------
+    TypeError
+        If ``model`` is no model.
+    ValueError
+        If the model has no such partition, or another one, whose labels depend on each other, or if data or latent
+        variables use labels in a way that cannot be summed.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import pymc as pm
+    >>> import pymc_nrm as nrm
+    >>> with pm.Model() as model:
+    ...     z = nrm.Partition("z", log_weights=np.log([0.5, 0.5]), n=4)
+    ...     rate = pm.Gamma("rate", 1, 1, shape=2)
+    ...     pm.Poisson("x", rate[z], observed=[0, 1, 8, 9])
+    x
+    >>> summed = nrm.summed_out(model)
+    >>> [variable.name for variable in summed.basic_RVs], list(summed.named_vars)
+    (['rate'], ['rate', 'z_summed_out'])
+    """
+    model = checked_model(model)
+    others = {rv.name: kind for rv, kind in partitions_of(model).items() if not isinstance(kind, WeightedComponents)}
+    if others:
+        name, kind = next(iter(others.items()))
+        raise ValueError(
+            f"model must have no partitions but those with log_weights: labels of the {kind.title} {name!r} depend on "
+            "each other given its prior, so that no sum over items replaces the sum over partitions"
+        )
+    if not partitions_of(model):
+        raise ValueError(f"model must have a Partition with log_weights; got one with {sorted(model.named_vars)}")
+    for rv in partitions_of(model):
+        for mixture in mixtures_of(model, rv):
+            raise ValueError(
+                f"model must have no Mixture over {rv.name!r}; got {mixture.name!r}, whose parameters are integrated "
+                "out, so that labels depend on each other: use parameters that labels index"
+            )
+    # The labels have no other initial value, which copies of models cannot hold.
+    copied = clone_model(model)
+    point, left_out = copied.initial_point(), set()
+    values = {copied.rvs_to_values[rv]: in_value_space(copied, rv) for rv in copied.free_RVs if not kind_of(rv)}
+    potentials = {}
+    for rv in partitions_of(copied):
+        part = SummedOut(copied, rv, point)
+        latent = sorted(part.names & {other.name for other in copied.free_RVs})
+        if latent:
+            raise ValueError(
+                f"{latent[0]!r} must not be latent, since it depends on the labels of {rv.name!r}: its values would "
+                "have no density of their own"
+            )
+        if left_out & part.names:
+            raise ValueError(f"{sorted(left_out & part.names)[0]!r} must depend on the labels of one partition")
+        left_out |= {rv.name, *part.names}
+        used = set(ancestors([part.log_density()]))
+        given = {value: graph for value, graph in values.items() if value in used}
+        [potentials[f"{rv.name}_summed_out"]] = graph_replace([part.log_density()], given, strict=False)
+    labels = set(partitions_of(copied))
+    left_out |= {one.name for one in copied.deterministics if labels & set(ancestors([one]))}
+    with copied:
+        for name, graph in potentials.items():
+            pm.Potential(name, pt.as_tensor(graph))
+    graph, _ = fgraph_from_model(copied)
+    for place in reversed(range(len(graph.outputs))):
+        if graph.outputs[place].name in left_out:
+            graph.remove_output(place)
+    return model_from_fgraph(graph, mutate_fgraph=True)

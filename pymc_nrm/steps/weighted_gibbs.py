@@ -1,0 +1,210 @@
+"""Gibbs sampling of labels whose weights are the user's own: all labels at once.
+
+Given weights and everything that labels index, items are independent.  A draw
+
+1. draws the parameters of all components of the mixtures over the partition from their full conditional;
+2. draws the label of each item given its weights, its rows in each component, and these parameters;
+3. forgets the parameters.
+
+Read next ``partitions/weighted_components.py``, the prior; ``moves/component_labels.py``, the kernels;
+``models/itemwise/item_table.py``, densities of what labels index; ``steps/weighted_nuts.py``, the step that moves
+weights and parameters with labels summed out.
+"""
+
+from typing import Any
+
+import numpy as np
+from pymc.exceptions import SamplingError
+
+from pymc_nrm.common.marks import NUMBER
+from pymc_nrm.common.pymc_internals import Competence
+from pymc_nrm.families.conjugate import log_marginal
+from pymc_nrm.families.needs import COMPONENT_PANEL, PARAMETERS, PREDICTIVE
+from pymc_nrm.kernels.generic import lacking, precompile
+from pymc_nrm.measures.base import Weights
+from pymc_nrm.models.itemwise.item_table import ItemTable
+from pymc_nrm.models.rvs import family_of, mixtures_of
+from pymc_nrm.moves.component_labels import component_densities
+from pymc_nrm.partitions.clusters import build_state, log_target, log_target_by_items
+from pymc_nrm.partitions.labels import canonical_labels
+from pymc_nrm.partitions.weighted_components import WeightedComponents, draw_of_rows
+from pymc_nrm.steps.base import LabelStep, common_statistics
+from pymc_nrm.steps.step import Draw
+from pymc_nrm.steps.target import Target
+
+
+class WeightedTarget(Target):
+    """The part of a model's log-probability that depends on one partition with weights of the user's own."""
+
+    @staticmethod
+    def _check_prior(prior):
+        """Weights are checked item by item, so that messages name the item."""
+
+
+class ComponentLabels:
+    """Draws of all labels of one partition with weights of the user's own, for the steps that make them."""
+
+    def __init__(self, model, partition, point, compile_kwargs=None):
+        self.name, self.n_components = partition.name, partition.owner.op.kind.max_clusters
+        self.target = WeightedTarget(model, partition, point, compile_kwargs)
+        self.table = ItemTable(model, partition, self.n_components, point, compile_kwargs)
+        families = [type(family_of(mixture)) for mixture in mixtures_of(model, partition)]
+        self._has_marginals = not any(lacking(family_class, [log_marginal]) for family_class in families)
+
+    def compile(self, rng, labels, family, data):
+        """Compile the kernels of a draw."""
+        precompile(draw_of_rows, rng, np.zeros((1, self.n_components)))
+        if self.target.has_mixtures:
+            precompile(component_densities, rng, labels, self.n_components, family, data)
+            self.log_marginal(labels * 0, family, data)
+
+    def refresh(self):
+        """Read data again, since ``pm.set_data`` may have changed them."""
+        self.target.refresh()
+        self.table.refresh()
+
+    def densities_of_mixtures(self, rng, labels, family, data):
+        """Log densities of the data of mixtures under each component, given parameters drawn given labels, (n, K)."""
+        if not self.target.has_mixtures:
+            return np.zeros((len(labels), self.n_components))
+        return component_densities(rng, labels, self.n_components, family, data)
+
+    def shares(self, prior):
+        """Log probabilities of the components of each item, (n, K)."""
+        log_weights = prior.log_weights
+        top = log_weights.max(axis=1, keepdims=True)
+        wrong = ~np.isfinite(top[:, 0])
+        if wrong.any():
+            item = int(np.argmax(wrong))
+            raise SamplingError(
+                f"log_weights of partition {self.name!r} must be below infinity, with a finite entry in every row; got "
+                f"{log_weights[item][:6].tolist()} for item {item}"
+            )
+        return log_weights - top - np.log(np.exp(log_weights - top).sum(axis=1, keepdims=True))
+
+    def draw(self, rng, point, shares, of_mixtures):
+        """Draw all labels given everything that they index; also returns the densities of what they index, (n, K)."""
+        indexed = np.zeros((len(shares), self.n_components))
+        slots = np.arange(self.n_components)
+        self.table.fill(point, slots, slots, indexed)
+        return draw_of_rows(rng, shares + indexed + of_mixtures), indexed
+
+    def log_marginal(self, labels, family, data):
+        """Log density of the data of mixtures given labels, with parameters of components integrated out."""
+        if not self.target.has_mixtures:
+            return 0.0
+        state, n = build_state(canonical_labels(labels), family, data), len(labels)
+        weights = Weights(np.zeros(n + 1), np.zeros(n + 1))
+        if self._has_marginals:
+            return log_target(state, weights, family)
+        return log_target_by_items(state, weights, family, data)
+
+
+class WeightedGibbs(LabelStep):
+    """Gibbs sampling of a partition with ``log_weights``, all labels at once, for any likelihood.
+
+    Parameters of the components of mixtures are drawn given labels, all labels given these, and the parameters are
+    forgotten.  This leaves the posterior invariant; with steps for all other variables it is irreducible.
+
+    Parameters
+    ----------
+    vars : list of Partition
+        With ``log_weights``.
+    **kwargs
+        ``model``, ``rng``, ``initial_point``, ``compile_kwargs`` as for any PyMC step.
+
+    Raises
+    ------
+    ValueError
+        If the model uses the labels other than item by item.
+    NotImplementedError
+        If the family of a mixture has no density given parameters of components.
+
+    See Also
+    --------
+    WeightedNUTS : moves weights and parameters with labels summed out, which is faster; ``nrm.sample`` chooses it.
+
+    Examples
+    --------
+    >>> import pymc as pm
+    >>> import pymc_nrm as nrm
+    >>> with pm.Model():
+    ...     z = nrm.Partition("z", log_weights=np.log([0.5, 0.5]), n=4)
+    ...     rate = pm.Gamma("rate", 1, 1, shape=2)
+    ...     x = pm.Poisson("x", rate[z], observed=[0, 1, 8, 9])
+    ...     step = nrm.WeightedGibbs([z])
+    """
+
+    name = "weighted_gibbs"
+    stats_dtypes_shapes = {
+        "n_clusters": (np.int64, []),
+        "log_joint": (np.float64, []),
+        "entropy": (np.float64, []),
+        "n_moved": (np.int64, []),
+        NUMBER: (np.int64, []),
+    }
+    kinds = (WeightedComponents,)
+    _competence_for_partitions = Competence.IDEAL
+    needs = (*PREDICTIVE, *PARAMETERS, *COMPONENT_PANEL)
+    target_class = WeightedTarget
+
+    def __init__(self, vars: Any = None, **kwargs: Any) -> None:
+        super().__init__(vars, options={}, **kwargs)
+
+    def check_variable(self, model, partition):
+        if not isinstance(self.partition, self.kinds):
+            raise ValueError(
+                f"vars of WeightedGibbs must be a Partition with log_weights; {partition.name!r} is one "
+                f"{self.partition.sampled_by}"
+            )
+
+    def compile(self, model, point, compile_kwargs):
+        self.labels = ComponentLabels(model, self.variable_in(model), point, compile_kwargs)
+        self.target = self.labels.target
+        prior, family, data = self.target.at(point)
+        self.labels.shares(prior)
+        self.labels.compile(self.rng, self.partition.read(point), family, data)
+
+    def setup_chain(self, rng, tune, draws):
+        super().setup_chain(rng, tune, draws)
+        self.labels.refresh()
+
+    def read_point(self, point):
+        prior, family, data = self.target.at(point)
+        return self.partition.read(point), self.labels.shares(prior), family, data
+
+    def check_start(self, point, inputs):
+        labels, shares, family, data = inputs
+        value = self._log_joint(shares, self.labels.table.values(point, labels), labels, family, data)
+        if not np.isfinite(value):
+            raise self.not_finite_error(point, value)
+
+    def draw(self, point, inputs):
+        old, shares, family, data = inputs
+        of_mixtures = self.labels.densities_of_mixtures(self.rng, old, family, data)
+        labels, indexed = self.labels.draw(self.rng, point, shares, of_mixtures)
+        if labels.min() < 0:
+            raise self.not_finite_error(point, -np.inf)
+        rows = indexed[np.arange(len(labels)), labels]
+        log_joint = self._log_joint(shares, rows, labels, family, data)
+        stats = common_statistics(np.bincount(labels), -np.inf, log_joint, self._number)
+        del stats["u"]
+        stats["n_moved"] = int((labels != old).sum())
+        return Draw(self.partition.write(point, labels), log_joint, stats)
+
+    def _log_joint(self, shares, rows, labels, family, data):
+        log_prior = shares[np.arange(len(labels)), labels].sum()
+        return float(log_prior + rows.sum() + self.labels.log_marginal(labels, family, data))
+
+    def not_finite_error(self, point, value):
+        labels = self.partition.read(point)
+        sentences = []
+        for name, values in self.labels.table.values(point, labels, by_term=True).items():
+            if not np.isfinite(values).all():
+                item = int(np.argmin(np.isfinite(values)))
+                sentences.append(f"{name!r} has {values[item]} for item {item} in component {labels[item]}.")
+        return SamplingError(
+            f"the log joint density of partition {self.partition.name!r} and of what its labels index is not finite "
+            f"{self.when}: {value}. {' '.join(sentences)} Check data, covariates and log_weights, or priors that allow "
+            "such values"
+        )

@@ -1,0 +1,135 @@
+"""NUTS for models with weights of the user's own, with labels summed out.
+
+A draw
+
+1. draws the parameters of the components of mixtures over the partition, given labels, as in ``weighted_gibbs.py``;
+2. makes one transition of NUTS, whose target has the labels summed out given these parameters;
+3. draws all labels given where NUTS arrived and these parameters, and forgets the parameters.
+
+Steps 2 and 3 leave the distribution of weights, parameters and labels given step 1 invariant: if the first two have
+their marginal distribution, then labels drawn given them make a draw of the joint one.  The labels from before are not
+read in step 2.
+
+Read next ``models/itemwise/summed_out.py``, the target; ``steps/weighted_gibbs.py``, draws of labels.
+"""
+
+from typing import Any
+
+import pymc as pm
+from pymc.util import get_value_vars_from_user_vars
+from pytensor.graph.traversal import ancestors
+
+from pymc_nrm.common.pymc_internals import ValueGradFunction
+from pymc_nrm.families.needs import COMPONENT_PANEL, PARAMETERS, PREDICTIVE, check_needs
+from pymc_nrm.models.itemwise.summed_out import SummedOut, summed_out_total
+from pymc_nrm.models.missing_entries import continuous_values
+from pymc_nrm.models.rvs import checked_model, family_of, mixtures_of, partitions_of
+from pymc_nrm.partitions.weighted_components import WeightedComponents
+from pymc_nrm.steps.weighted_gibbs import ComponentLabels
+
+
+def values_for_weighted_nuts(model, values):
+    """The value variables, among these, that no hyperparameter of a mixture over such a partition depends on."""
+    mixtures = [rv for partition in partitions_of(model, WeightedComponents) for rv in mixtures_of(model, partition)]
+    fields = model.replace_rvs_by_values([field for rv in mixtures for field in family_of(rv)])
+    used = set(ancestors(fields))
+    return [value for value in values if value not in used]
+
+
+class WeightedNUTS(pm.NUTS):
+    """NUTS for weights and parameters with labels summed out, followed by a draw of all labels.
+
+    It samples all continuous variables but those that hyperparameters of mixtures over the partition depend on.  It
+    leaves the posterior invariant, and is irreducible whenever NUTS is.
+
+    Parameters
+    ----------
+    vars : list of variables, optional
+        Continuous variables; by default all that the step can sample.
+    **kwargs
+        As for ``pm.NUTS``.
+
+    Raises
+    ------
+    ValueError
+        If the model has no partition with ``log_weights``, uses its labels other than item by item, or if ``vars``
+        has a variable that hyperparameters of a mixture depend on.
+    NotImplementedError
+        If the family of a mixture has no density given parameters of components.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import pymc as pm
+    >>> import pymc_nrm as nrm
+    >>> with pm.Model():
+    ...     share = pm.Dirichlet("share", np.ones(2))
+    ...     z = nrm.Partition("z", log_weights=pm.math.log(share), n=4)
+    ...     rate = pm.Gamma("rate", 1, 1, shape=2)
+    ...     x = pm.Poisson("x", rate[z], observed=[0, 1, 8, 9])
+    ...     step = nrm.WeightedNUTS()
+    """
+
+    name = "nuts"
+
+    def __init__(self, vars: Any = None, *, model: pm.Model | None = None, **kwargs: Any) -> None:
+        model = checked_model(model)
+        if kwargs.get("logp_dlogp_func") is not None:
+            raise ValueError(
+                "logp_dlogp_func must be omitted, since labels are summed out of the target of WeightedNUTS; got "
+                f"{kwargs['logp_dlogp_func']!r}"
+            )
+        partitions = list(partitions_of(model, WeightedComponents))
+        if not partitions:
+            raise ValueError("vars must be variables of a model that has a Partition with log_weights; it has none")
+        for mixture in (rv for partition in partitions for rv in mixtures_of(model, partition)):
+            check_needs(type(family_of(mixture)), (*PREDICTIVE, *PARAMETERS, *COMPONENT_PANEL), "WeightedNUTS")
+        point = kwargs.pop("initial_point", None) or model.initial_point()
+        compile_kwargs = kwargs.pop("compile_kwargs", None)
+        values = continuous_values(model) if vars is None else get_value_vars_from_user_vars(vars, model)
+        allowed = values_for_weighted_nuts(model, values)
+        if vars is not None and len(allowed) < len(values):
+            names = sorted(model.values_to_rvs[value].name for value in values if value not in allowed)
+            raise ValueError(
+                f"vars must not have {names}, since hyperparameters of a Mixture over {partitions[0].name!r} depend on "
+                "them: another step samples them given labels"
+            )
+        self._labels = [ComponentLabels(model, partition, point, compile_kwargs) for partition in partitions]
+        self._summed = [SummedOut(model, partition, point) for partition in partitions]
+        total = summed_out_total(model, self._summed)
+        others = {v: point[v.name] for v in model.value_vars if v in set(ancestors([total])) and v not in allowed}
+        function = ValueGradFunction(
+            [total], allowed, others, model=model, initial_point=point, ravel_inputs=True, **(compile_kwargs or {})
+        )
+        function.trust_input = True
+        function.set_extra_values(point)
+        super().__init__(allowed, model=model, initial_point=point, logp_dlogp_func=function, **kwargs)
+        for labels in self._labels:
+            _, family, data = labels.target.at(point)
+            labels.compile(self.rng, point[labels.name].astype("int64"), family, data)
+
+    def setup_chain(self, rng, tune, draws):
+        super().setup_chain(rng, tune, draws)
+        self._is_first = True
+        for labels in self._labels:
+            labels.refresh()
+
+    def step(self, point):
+        if self._is_first:
+            for summed in self._summed:
+                summed.refresh(point)
+            self._is_first = False
+        drawn = []
+        for labels, summed in zip(self._labels, self._summed, strict=True):
+            _, family, data = labels.target.at(point)
+            drawn.append(labels.densities_of_mixtures(self.rng, point[labels.name], family, data))
+            if summed.of_mixtures is not None:
+                summed.of_mixtures.set_value(drawn[-1], borrow=True)
+        # Where its target depends on nothing else, NUTS takes all entries of a point as its own.
+        moved, stats = super().step(point if self.shared else {name: point[name] for name in self.var_names})
+        point = {**point, **moved}
+        for labels, of_mixtures in zip(self._labels, drawn, strict=True):
+            prior, _, _ = labels.target.at(point)
+            new, _ = labels.draw(self.rng, point, labels.shares(prior), of_mixtures)
+            point = {**point, labels.name: new}
+        return point, stats

@@ -1,0 +1,179 @@
+"""Labels with weights of the user's own: densities, new labels, and labels drawn after they were summed out."""
+
+import numpy as np
+import pymc as pm
+import pytensor.tensor as pt
+import pytest
+from helpers import refused, result_of
+from scipy import stats
+from scipy.special import log_softmax, logsumexp
+
+import pymc_nrm as nrm
+from pymc_nrm.posterior.any_draws import draws_of
+from pymc_nrm.run.result.label_dependence import changed_by_renaming
+
+W = np.array([[0.0, 0.4, -1.0], [1.0, 0.0, -np.inf], [0.3, 0.3, 0.3], [-2.0, 0.0, 1.0]])
+Y, COUNTS = np.array([0.3, -1.0, 2.0, 0.1]), np.array([1, 0, 9, 2])
+FAMILY = nrm.PoissonGamma(1.0, 0.5)
+MEANS = np.array([[-1.0, 0.5, 2.0], [0.0, 0.1, -0.3]])
+LABELS = np.array([[0, 0, 1, 2], [1, 0, 1, 1]])
+
+
+def make_model(weights=W, with_counts=True, with_means=True):
+    with pm.Model() as model:
+        z = nrm.Partition("z", log_weights=weights, n=4)
+        if with_means:
+            mean = pm.Normal("mean", 0.0, 2.0, shape=3)
+            # Item 2 has two rows, item 3 none.
+            pm.Normal("y", mean[z][[0, 1, 2, 2]], 0.7, observed=Y)
+        if with_counts:
+            nrm.Mixture("x", z, FAMILY, observed=COUNTS)
+    return model
+
+
+def draws(**arrays):
+    return result_of(**{name: np.asarray(values)[None] for name, values in arrays.items()})
+
+
+def counts_given(others):
+    """Log densities of 0 to 20 given other counts of a component."""
+    shape, rate = 1.0 + sum(others), 0.5 + len(others)
+    return stats.nbinom.logpmf(np.arange(21), shape, rate / (rate + 1.0))
+
+
+def test_items_are_left_out_with_all_their_data():
+    found = nrm.compute_log_likelihood(draws(z=LABELS, mean=MEANS), make_model(), progressbar=False)
+    values, shares = found["log_likelihood"]["z"].values[0], log_softmax(W, axis=1)
+    for s, (labels, means) in enumerate(zip(LABELS, MEANS, strict=True)):
+        rows = stats.norm.logpdf(Y[:, None], means, 0.7)
+        indexed = np.stack([rows[0], rows[1], rows[2] + rows[3], np.zeros(3)])
+        for i in range(4):
+            others = [COUNTS[(labels == k) & (np.arange(4) != i)] for k in range(3)]
+            of_counts = [counts_given(of_component)[COUNTS[i]] for of_component in others]
+            assert values[s, i] == pytest.approx(logsumexp(shares[i] + indexed[i] + of_counts), rel=1e-9)
+
+
+def test_densities_of_new_items_have_the_weights_of_all_items():
+    model = make_model(W[0], with_means=False)
+    found = nrm.log_predictive_density(draws(z=LABELS), model, np.arange(21), progressbar=False)
+    expected = [
+        np.exp(log_softmax(W[0])) @ np.exp([counts_given(COUNTS[labels == k]) for k in range(3)]) for labels in LABELS
+    ]
+    np.testing.assert_allclose(np.exp(found), np.mean(expected, axis=0), rtol=1e-9)
+    with pytest.raises(ValueError, match="log_weights differ between items"):
+        nrm.log_predictive_density(draws(z=LABELS, mean=MEANS), make_model(), [1], progressbar=False)
+
+
+def test_join_others_leaves_an_item_out():
+    found = draws_of(draws(z=LABELS, mean=MEANS), make_model())
+    shares = log_softmax(W, axis=1)
+    for draw in found:
+        join = found.log_join_others(draw)
+        own = [draw.value[draw.labels == k][0] for k in range(draw.labels.max() + 1)]
+        for i in range(4):
+            alone = (draw.labels == draw.labels[i]).sum() == 1
+            kept = [slot for slot in own if not (alone and slot == draw.value[i])]
+            expected = [shares[i, slot] if slot in kept else -np.inf for slot in own]
+            free = [shares[i, slot] for slot in range(3) if slot not in kept]
+            np.testing.assert_allclose(join[i], [*expected, logsumexp(free) if free else -np.inf])
+
+
+def covariate_model():
+    with pm.Model() as model:
+        x = pm.Data("x", [-1.0, 0.0, 0.5, 2.0])
+        gate = pm.Normal("gate", 0.0, 1.0, shape=3)
+        z = nrm.Partition("z", log_weights=x[:, None] * gate, n=x.shape[0], max_clusters=3)
+        mean = pm.Normal("mean", 0.0, 2.0, shape=3)
+        pm.Normal("y", mean[z], 0.7, observed=pm.Data("y_data", Y))
+    return model
+
+
+def test_new_labels_have_weights_of_new_covariates():
+    model = covariate_model()
+    gates, n = np.array([0.5, -1.0, 1.5]), 4000
+    posterior = draws(z=np.zeros((n, 4), int), mean=np.tile(MEANS[0], (n, 1)), gate=np.tile(gates, (n, 1)))
+    pm.set_data({"x": [1.0, -3.0], "y_data": [0.2, 0.2]}, model=model)
+    shares = log_softmax(np.array([1.0, -3.0])[:, None] * gates, axis=1)
+    given_y = log_softmax(shares + stats.norm.logpdf(0.2, MEANS[0], 0.7), axis=1)
+    for known, expected in (([], shares), (None, given_y)):
+        found = nrm.sample_new_labels(posterior, model, known=known, random_seed=1, progressbar=False)
+        labels = found["posterior"]["z"].values[0]
+        p = np.exp(expected)
+        frequencies = (labels[:, :, None] == np.arange(3)).mean(axis=0)
+        assert (np.abs(frequencies - p) < 5.0 * np.sqrt(p * (1.0 - p) / n) + 1e-9).all()
+
+
+def test_labels_are_drawn_from_their_conditional_distribution():
+    model, n = make_model(with_counts=False), 4000
+    summed = nrm.summed_out(model)
+    assert [rv.name for rv in summed.basic_RVs] == ["mean"]
+    assert not summed.discrete_value_vars
+    found = nrm.draw_labels(draws(mean=np.tile(MEANS[0], (n, 1))), model, random_seed=1, progressbar=False)
+    rows = stats.norm.logpdf(Y[:, None], MEANS[0], 0.7)
+    table = log_softmax(W, axis=1) + np.stack([rows[0], rows[1], rows[2] + rows[3], np.zeros(3)])
+    p = np.exp(log_softmax(table, axis=1))
+    frequencies = (found["posterior"]["z"].values[0][:, :, None] == np.arange(3)).mean(axis=0)
+    assert (np.abs(frequencies - p) < 5.0 * np.sqrt(p * (1.0 - p) / n) + 1e-9).all()
+    assert found["posterior"]["z_n_clusters"].shape == (1, n)
+    # The density of the means is the sum over all labels.
+    expected = stats.norm.logpdf(MEANS[0], 0.0, 2.0).sum() + logsumexp(table, axis=1).sum()
+    assert summed.compile_logp(mode="FAST_COMPILE")({"mean": MEANS[0]}) == pytest.approx(expected, rel=1e-9)
+
+
+def test_weights_of_sticks_sum_to_one():
+    logits = np.array([[0.3, -50.0, 2.0], [800.0, 0.0, -800.0]])
+    weights = np.exp(nrm.log_stick_breaking(logits).eval())
+    np.testing.assert_allclose(weights.sum(axis=1), 1.0)
+    share = 1.0 / (1.0 + np.exp(-0.3))
+    np.testing.assert_allclose(weights[0, :2], [share, (1.0 - share) / (1.0 + np.exp(50.0))])
+
+
+def test_weights_of_components_change_when_components_are_renamed():
+    model = covariate_model()
+    with model:
+        pm.Deterministic("first", model["gate"][0])
+        pm.Deterministic("level", 2.0 * model["x"].sum())
+    assert changed_by_renaming(model, {"z": ["mean"]}) == {"gate": "z", "first": "z"}
+
+
+def partition(options):
+    with pm.Model():
+        return nrm.Partition("z", **options)
+
+
+test_bad_arguments = refused(
+    partition,
+    ({"measure": nrm.DirichletProcess(1.0), "log_weights": W}, ValueError, "measure of Partition 'z' must be omitted"),
+    ({"log_weights": W, "together": [0, 0, 1, 1]}, ValueError, "together of Partition 'z' must be omitted"),
+    ({"log_weights": W, "known": [0, -1, 1, 1]}, ValueError, "known .* write minus infinity into log_weights"),
+    ({"log_weights": W[None]}, ValueError, r"shape \(n, K\) or"),
+    ({"log_weights": W > 0.0, "n": 4}, ValueError, "must be real numbers"),
+    ({"log_weights": W, "max_clusters": 4}, ValueError, "must have max_clusters=4 columns; got 3"),
+    ({"log_weights": W, "n": 5}, ValueError, "must have a row for each of 5 items"),
+    ({"log_weights": W[0]}, ValueError, "n of Partition 'z', the number of items, must be given"),
+    ({"log_weights": pt.matrix(), "n": 4}, ValueError, "max_clusters must be given"),
+    ({"n": 4}, TypeError, "unless log_weights is given"),
+)
+
+
+def test_weights_that_are_not_finite_are_named_where_a_chain_starts():
+    for bad, shown in ((np.nan, "nan"), (np.inf, "inf")):
+        weights = W.copy()
+        weights[2, 1] = bad
+        with pytest.raises(pm.exceptions.SamplingError, match=f"finite entry in every row; got .*{shown}.* for item 2"):
+            model = make_model(weights, with_means=False)
+            nrm.WeightedGibbs([model["z"]], model=model)
+
+
+def two_kinds():
+    with pm.Model() as model:
+        nrm.Partition("z", nrm.DirichletProcess(1.0), n=3)
+    return model
+
+
+test_what_cannot_be_summed_is_refused = refused(
+    lambda make: nrm.summed_out(make()),
+    (two_kinds, ValueError, "labels of the Partition 'z' depend on each other"),
+    (make_model, ValueError, "must have no Mixture over 'z'; got 'x'"),
+    (pm.Model, ValueError, "must have a Partition with log_weights"),
+)
