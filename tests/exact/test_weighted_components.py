@@ -7,6 +7,7 @@ import pymc as pm
 import pytensor.tensor as pt
 import pytest
 from helpers import assert_law, assert_means
+from same_results import assert_same, stop_at
 from scipy import stats
 from scipy.special import logsumexp
 
@@ -118,3 +119,13 @@ def test_steps_have_the_posterior_distribution(has_means, has_mixture, make_step
     probabilities, mean, square = posterior(has_means, has_mixture)
     assert_law(labels, LABELINGS, probabilities)
     assert_means({"slope": slopes, "square": slopes**2}, {"slope": mean, "square": square})
+
+
+@pytest.mark.slow
+def test_a_stopped_run_resumes_as_if_nothing_had_happened(tmp_path):
+    again = {"model": make_model(True, True), "cores": 1, "quiet": True}
+    options = {"tune": 5, "chains": 2, "random_seed": 3}
+    expected = nrm.sample(20, **options, **again)
+    kept = {"checkpoint": tmp_path / "run", "callback": stop_at(1, 12), "seconds_between_checkpoints": 0}
+    nrm.sample(20, **options, **again, **kept)
+    assert_same(nrm.resume(tmp_path / "run", **again), expected)
