@@ -155,7 +155,7 @@ class Draws:
         """Take the groups of new items, as the user writes them."""
         if new_paths is not None:
             raise ValueError(
-                f"new_paths must be None, since {self.partition!r} is no NestedPartition with known paths; got "
+                f"new_paths must be None, since {self.partition!r} is not a NestedPartition with known paths; got "
                 f"{new_paths!r}"
             )
 

@@ -256,8 +256,8 @@ def compute_log_likelihood(
     model = checked_model(model)
     if extend_inferencedata and not (isinstance(idata, xr.DataTree) and "posterior" in idata.children):
         raise TypeError(
-            "idata must be a DataTree with the group posterior to be extended; give extend_inferencedata=False to get "
-            f"a Dataset of its own. Got {type(idata).__name__}"
+            f"idata must be a DataTree with the group posterior to be extended; got {type(idata).__name__}. "
+            "extend_inferencedata=False returns a Dataset instead"
         )
     draws = draws_of(idata, model, _partition_name(model, var_name))
     data = draws.names_of_data()
@@ -266,8 +266,8 @@ def compute_log_likelihood(
     latent = [name for name in draws.mixtures if model[name] not in model.observed_RVs]
     if latent:
         raise ValueError(
-            f"Mixture {latent[0]!r} is latent: the variables that depend on it have the likelihood of its items; "
-            "use pm.compute_log_likelihood for those"
+            f"Mixture {latent[0]!r} is latent: the likelihood of its items belongs to variables that depend on it; "
+            "use pm.compute_log_likelihood for these variables"
         )
     values = np.array([draws.leave_one_out(draw) for draw in tracked(draws, "Evaluating log-likelihoods", progressbar)])
     name = data[0] if len(data) == 1 else draws.partition

@@ -142,10 +142,10 @@ def free_names(measure_class, fixed, hyperprior, spread):
     if len(free) == 2 and spread is None:
         raise ValueError(
             f"sd, interval or one of {_listed(free, 'and')} of {title} must be given, since the mean alone does not "
-            "determine both; got none of them"
+            "determine both; got none"
         )
     if len(free) > 2:
-        raise ValueError(f"all but two of {_listed(free, 'and')} of {title} must be given; got none of them")
+        raise ValueError(f"all but two of {_listed(free, 'and')} of {title} must be given; got none")
     # Logarithms and unbounded coordinates reach all means; those between 0 and 1 often do not.
     return sorted(free, key=lambda name: (isinstance(supports[name], UnitInterval), -free.index(name)))
 

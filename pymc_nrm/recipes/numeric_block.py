@@ -209,8 +209,8 @@ def _chosen_covariance(X, recorded, covariance):
 
 def _warn_of_independence(obstacle):
     warn_user(
-        f"{obstacle}. As it is, numeric columns are independent within clusters, which cuts a correlated cloud "
-        "into many; covariance='diagonal' says that this is wanted"
+        f"{obstacle}. Numeric columns are therefore independent within clusters, which cuts a correlated cloud into "
+        "many; covariance='diagonal' asks for this"
     )
 
 

@@ -120,7 +120,7 @@ def mixture_model(
     Warns
     -----
     UserWarning
-        At most once, of all that may do harm: entries that became missing since they are no finite numbers; columns
+        At most once, of all that may do harm: entries that became missing since they are not finite numbers; columns
         that determine each other, such as countries and their codes, or are functions of others, such as groups of an
         age; counts with zeros in more than a quarter of the rows, and more than three times as many as a Poisson
         distribution with the mean of the other values has, so that clusters differ in where zeros are; and what

@@ -86,7 +86,7 @@ def warn_of_foreign_steps(result):
         if is_partition and partition_number(str(name)) not in result.sampled_numbers:
             warnings.warn(
                 wrapped(
-                    f"no step of this package has sampled {name!r}: sample_stats has no statistics of one. Unless a "
+                    f"no step of this package has sampled {name!r}: sample_stats lacks its statistics. Unless a "
                     "step of your own has, its draws are not from the posterior, even if chains agree. Use nrm.sample "
                     "without a step for this variable"
                 ),

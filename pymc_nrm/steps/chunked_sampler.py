@@ -292,9 +292,8 @@ class ChunkedSampler(Step):
         start(chain, self.rng, measure, self.options["n_pairs"], given)
         if given is not None:
             _information.info(
-                f"{self._partition}: the {given.max() + 1} clusters of initvals have become "
-                f"{len(chain.clusters.counts)} by chains on random rows,\nof which the first began with these labels; "
-                "tune=0 keeps them."
+                f"{self._partition}: chains on random rows turned the {given.max() + 1} clusters of initvals into "
+                f"{len(chain.clusters.counts)}; tune=0 keeps them."
             )
 
     def _padded(self, clusters):

@@ -296,8 +296,8 @@ def _chosen(vars, model):
         names = [[rv.name for rv in one.variables] for one in priors]
         got = None if vars is None else [getattr(rv, "name", rv) for rv in found]
         raise TypeError(
-            "vars must be all variables of priors as learned of a family makes them, or concentrations of Dirichlet "
+            "vars must be all variables of a prior that learned of a family has made, or concentrations of Dirichlet "
             "processes or hidden states with a gamma or exponential prior, on which nothing else depends; "
-            f"the model has {names or 'none'}. Got {got}"
+            f"the model has {names or 'none'}; got {got}"
         )
     return chosen

@@ -80,7 +80,7 @@ class MissingGibbs(Step):
         found = [model.values_to_rvs.get(one, one) if isinstance(one, Variable) else one for one in asked]
         if not found or not all(any(one is rv for rv in known) for one in found):
             names = [rv.name for rv in known]
-            raise TypeError(f"vars must be variables of missing entries, of which the model has {names}; got {vars!r}")
+            raise TypeError(f"vars must be variables of missing entries; the model has {names}, got {vars!r}")
         return [model.rvs_to_values[rv] for rv in found]
 
     def read_model(self, model):

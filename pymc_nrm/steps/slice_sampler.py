@@ -108,10 +108,9 @@ class SliceSampler(PartitionStep):
         expected = expected_large_jumps(table)
         if not expected <= _MOST_JUMPS:
             raise SamplingError(
-                f"SliceSampler would draw about {expected:.3g} jumps of the random measure of partition "
-                f"{self.partition.name!r} at every draw, of which it allows {_MOST_JUMPS:,}, given {measure}. Take "
-                "TreeGuided or MarginalGibbs, whose cost does not depend on jumps, or a prior that keeps these "
-                "hyperparameters smaller"
+                f"SliceSampler allows {_MOST_JUMPS:,} jumps of the random measure in a draw; partition "
+                f"{self.partition.name!r} needs about {expected:.3g}, given {measure}. Take TreeGuided or "
+                "MarginalGibbs, whose cost does not depend on jumps, or a prior under which these values are smaller"
             )
 
     def calls(self, rng, n, table, family, data):

@@ -188,12 +188,12 @@ class SlotGibbs(PartitionStep):
             if not np.isfinite(values).all():
                 item = int(np.argmin(np.isfinite(values)))
                 entries = ", ".join(f"{v}[{labels[item]}]={point[v][labels[item]]}" for v in self.empty_slots.names)
-                sentences.append(f"That of {name!r} is {values[item]} for item {item}, whose slot has {entries}.")
+                sentences.append(f"{name!r} has log density {values[item]} for item {item}, whose slot has {entries}.")
         if not sentences:
             measure, _, _ = self.target.at(point)
-            sentences.append(f"Those of the rows of all items are finite; the partition has {measure}.")
+            sentences.append(f"All items have finite log densities; the partition has {measure}.")
         return SamplingError(
-            f"the log joint density of partition {self.partition.name!r} and of what its labels index is not finite "
+            f"the log joint density of partition {self.partition.name!r} and parameters by label is not finite "
             f"{self.when}: {value}. {' '.join(sentences)} Check data and covariates, or priors that allow such values"
         )
 

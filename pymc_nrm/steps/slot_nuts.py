@@ -141,7 +141,7 @@ class SlotNUTS(pm.NUTS):
         model = checked_model(model)
         for option in ("potential", "scaling", "is_cov", "logp_dlogp_func"):
             if kwargs.get(option):
-                raise ValueError(f"SlotNUTS has a metric of its own and does not take {option}; got {kwargs[option]!r}")
+                raise ValueError(f"SlotNUTS adapts its own metric and does not take {option}; got {kwargs[option]!r}")
         point = kwargs.pop("initial_point", None) or model.initial_point()
         compile_kwargs = kwargs.pop("compile_kwargs", None)
         values = continuous_values(model) if vars is None else get_value_vars_from_user_vars(vars, model)

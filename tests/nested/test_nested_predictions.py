@@ -380,5 +380,5 @@ def test_groups_of_new_items_are_needed():
     flat = mixture_of(nrm.BernoulliBeta(0.6, 0.6), B[:3])
     labels = xr.Dataset({"z": (("chain", "draw", "item"), [[[0, 0, 1]]])})
     for predict in (nrm.log_predictive_density, nrm.predictive_density, nrm.cluster_probabilities):
-        with pytest.raises(ValueError, match="new_paths must be None, since 'z' is no NestedPartition"):
+        with pytest.raises(ValueError, match="new_paths must be None, since 'z' is not a NestedPartition"):
             predict(labels, flat, B[:1], new_paths=["a"])

@@ -163,7 +163,7 @@ def test_one_block_and_at_most_one_warning(caplog):
         nrm.mixture_model(df)
     (warning,) = caught
     assert warning.filename == __file__
-    assert str(warning.message).startswith("2 remarks on the columns:\n1. Entries that are no finite numbers became")
+    assert str(warning.message).startswith("2 remarks on the columns:\n1. Entries that are not finite numbers became")
     assert "\n2. Columns that follow from others" in str(warning.message)
     (record,) = caplog.records
     block = record.getMessage().splitlines()
@@ -184,7 +184,7 @@ def test_remarks_on_columns_are_part_of_one_list():
     assert warning.filename == __file__
     lines = str(warning.message).splitlines()
     assert lines[0] == "4 messages:" and lines[3:] == ["3. Chains disagree", "4. of PyMC"]
-    assert "no finite numbers" in lines[1] and "Drop" in lines[2]
+    assert "not finite numbers" in lines[1] and "Drop" in lines[2]
 
 
 def one_line(warning):

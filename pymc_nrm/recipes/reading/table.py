@@ -204,7 +204,7 @@ def warn_of_lost_entries(readings):
     lost = [f"{reading.name!r}: {_lost(reading.lost)}" for reading in readings if reading.lost and reading.kind != SKIP]
     if lost:
         warn_user(
-            f"Entries that are no finite numbers became missing, in column{'s' * (len(lost) > 1)} {'; '.join(lost)}"
+            f"Entries that are not finite numbers became missing, in column{'s' * (len(lost) > 1)} {'; '.join(lost)}"
         )
 
 
