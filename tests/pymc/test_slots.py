@@ -165,7 +165,9 @@ def test_impossible_starts_name_item_and_parameters():
         top = pm.HalfNormal("top", 1, shape=2)
         pm.Potential("bound", pm.math.switch(top[z] > np.array([0.0, 0.0, 9.0]), 0.0, -np.inf))
         step = nrm.SlotGibbs([z], compile_kwargs=CHEAP)
-    with pytest.raises(pm.exceptions.SamplingError, match=r"'bound' has log density -inf for item 2, whose slot has top_log__\[0\]"):
+    with pytest.raises(
+        pm.exceptions.SamplingError, match=r"'bound' has log density -inf for item 2, whose slot has top_log__\[0\]"
+    ):
         step.step(model.initial_point())
 
 
