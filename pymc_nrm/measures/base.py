@@ -89,55 +89,119 @@ class Weights(NamedTuple):
 
 @generic
 def log_joint_term(measure, n, log_u):
-    """Log joint density of a partition of n items and of u (not log u), minus the sum of ``moment`` over clusters."""
+    """Log joint density of a partition of n items and of u (not log u), minus the sum of ``moment`` over clusters.
+
+    Examples
+    --------
+    >>> from pymc_nrm.measures import DirichletProcess
+    >>> round(float(log_joint_term(DirichletProcess(1.0), 3, 0.0)), 4)
+    -3.4657
+    """
     raise NotImplementedError
 
 
 @generic
 def log_joint_increment(measure, n, log_u):
-    """Change of :func:`log_joint_term` from n to n + 1 items; a measure may register a form without cancellation."""
+    """Change of :func:`log_joint_term` from n to n + 1 items; a measure may register a form without cancellation.
+
+    Examples
+    --------
+    >>> from pymc_nrm.measures import DirichletProcess
+    >>> round(float(log_joint_increment(DirichletProcess(1.0), 3, 0.0)), 4)
+    -1.7918
+    """
     return log_joint_term(measure, n + 1, log_u) - log_joint_term(measure, n, log_u)
 
 
 @generic
 def draw_log_auxiliary(measure, n, n_clusters, rng):
-    """Draw log u exactly, given a partition of n >= 1 items into ``n_clusters`` clusters."""
+    """Draw log u exactly, given a partition of n >= 1 items into ``n_clusters`` clusters.
+
+    Examples
+    --------
+    >>> from pymc_nrm.measures import DirichletProcess
+    >>> rng = np.random.default_rng(1)
+    >>> bool(np.isfinite(draw_log_auxiliary(DirichletProcess(1.0), 3, 2, rng)))
+    True
+    """
     raise NotImplementedError
 
 
 @generic
 def weights(measure, n, log_u):
-    """Tables of the log weights of clusters of up to n items given the auxiliary variable, as :class:`Weights`."""
+    """Tables of the log weights of clusters of up to n items given the auxiliary variable, as :class:`Weights`.
+
+    Examples
+    --------
+    >>> from pymc_nrm.measures import DirichletProcess
+    >>> weights(DirichletProcess(1.0), 3, 0.0).moment.round(4).tolist()
+    [0.0, 0.0, 0.0, 0.6931]
+    """
     raise NotImplementedError
 
 
 @generic
 def log_eppf(measure, counts):
-    """Log probability of a partition with these cluster sizes, int64 (n_clusters,), with u integrated out."""
+    """Log probability of a partition with these cluster sizes, int64 (n_clusters,), with u integrated out.
+
+    Examples
+    --------
+    >>> from pymc_nrm.measures import DirichletProcess
+    >>> round(float(np.exp(log_eppf(DirichletProcess(1.0), np.array([2, 1])))), 6)
+    0.166667
+    """
     raise NotImplementedError
 
 
 @generic
 def symbolic_log_eppf(measure, counts):
-    """:func:`log_eppf` as a scalar tensor, differentiable in the fields of the measure; ``counts`` is a tensor."""
+    """:func:`log_eppf` as a scalar tensor, differentiable in the fields of the measure; ``counts`` is a tensor.
+
+    Examples
+    --------
+    >>> from pymc_nrm.measures import DirichletProcess
+    >>> symbolic_log_eppf(DirichletProcess(1.0), pt.as_tensor([2, 1])).type
+    TensorType(float64, shape=())
+    """
     raise NotImplementedError
 
 
 @generic
 def n_clusters_log_pmf(measure, n):
-    """Log probabilities of 1 to n clusters among n items, shape (n,), in O(n^2) time; for Python, not for kernels."""
+    """Log probabilities of 1 to n clusters among n items, shape (n,), in O(n^2) time; for Python, not for kernels.
+
+    Examples
+    --------
+    >>> from pymc_nrm.measures import DirichletProcess
+    >>> np.exp(n_clusters_log_pmf(DirichletProcess(1.0), 3)).round(4).tolist()
+    [0.3333, 0.5, 0.1667]
+    """
     raise NotImplementedError
 
 
 @generic
 def n_clusters_mean(measure, n):
-    """Prior mean of the number of clusters among n items; for Python, not for kernels."""
+    """Prior mean of the number of clusters among n items; for Python, not for kernels.
+
+    Examples
+    --------
+    >>> from pymc_nrm.measures import DirichletProcess
+    >>> round(n_clusters_mean(DirichletProcess(1.0), 3), 4)
+    1.8333
+    """
     return float(np.exp(n_clusters_log_pmf(measure, n)) @ np.arange(1, n + 1))
 
 
 @generic
 def draw_partition(measure, n, rng):
-    """Draw labels of n items from the prior: int64 (n,), in order of appearance, from 0."""
+    """Draw labels of n items from the prior: int64 (n,), in order of appearance, from 0.
+
+    Examples
+    --------
+    >>> from pymc_nrm.measures import DirichletProcess
+    >>> draw_partition(DirichletProcess(1.0), 6, np.random.default_rng(1)).shape
+    (6,)
+    """
     raise NotImplementedError
 
 
@@ -148,6 +212,12 @@ def gibbs_type_rule(measure, n, n_clusters):
     The probability of a partition is ``V(n, k) prod_c (1 - sigma)_(n_c - 1)`` (Gnedin & Pitman 2006).  ``log_new`` is
     the log of ``V(n+1, k+1) / V(n+1, k)``, the weight of a new cluster if a cluster of m items has weight
     ``m - sigma``.  With None, the rule is a ratio of two :func:`log_eppf`.
+
+    Examples
+    --------
+    >>> from pymc_nrm.measures import DirichletProcess
+    >>> gibbs_type_rule(DirichletProcess(1.0), 3, 2)
+    (0.0, 0.0)
     """
     return None
 
@@ -170,17 +240,38 @@ def check_measure_hyperparameters(measure):
 
 @generic
 def log_levy_intensity(measure, w):
-    """Log density of the Levy intensity rho at w > 0."""
+    """Log density of the Levy intensity rho at w > 0.
+
+    Examples
+    --------
+    >>> from pymc_nrm.measures import DirichletProcess
+    >>> float(log_levy_intensity(DirichletProcess(1.0), 1.0))
+    -1.0
+    """
     raise NotImplementedError
 
 
 @generic
 def laplace_exponent(measure, u):
-    """Laplace exponent psi(u) for u >= 0."""
+    """Laplace exponent psi(u) for u >= 0.
+
+    Examples
+    --------
+    >>> from pymc_nrm.measures import DirichletProcess
+    >>> round(float(laplace_exponent(DirichletProcess(1.0), 1.0)), 4)
+    0.6931
+    """
     raise NotImplementedError
 
 
 @generic
 def log_tilted_moment(measure, m, u):
-    """Log of ``kappa(m, u)``, for m = 1, 2, ... and u >= 0."""
+    """Log of ``kappa(m, u)``, for m = 1, 2, ... and u >= 0.
+
+    Examples
+    --------
+    >>> from pymc_nrm.measures import DirichletProcess
+    >>> round(float(np.exp(log_tilted_moment(DirichletProcess(1.0), 2, 1.0))), 4)
+    0.25
+    """
     raise NotImplementedError
