@@ -31,7 +31,87 @@ _REFUSED = {
 
 
 class HiddenStates(pm.Discrete):
-    """States of a hidden Markov chain with an unknown number of states, for time series."""
+    """States of a hidden Markov chain with an unknown number of states, for items in order of time.
+
+    The value is a vector of labels, shape (n,): the state of each item, numbered from 0 in order of appearance over all
+    sequences.  A value is thus a partition of the items, which a :class:`Mixture` takes, and of which all functions of
+    partitions make point estimates, similarities and summaries.  The model also gets the deterministic
+    ``<name>_n_clusters``, the number of states.
+
+    Parameters
+    ----------
+    name : str
+    measure : DirichletProcess or PitmanYorProcess
+        Prior of the common weights of the states.  Its concentration says how many states there are.
+    transitions : Transitions
+        Concentration ``alpha`` of the transition probabilities about the common weights, and the additional mass
+        ``kappa`` of self-transitions, by which states persist.
+    n : int or integer tensor, optional
+        Number of items; required unless ``dims`` or ``sequences`` is given.  Without ``sequences`` it may follow
+        ``pm.set_data``, as for a :class:`Partition`.
+    dims : str, optional
+        Name of the dimension of the items.
+    sequences : array_like of int or str, shape (n,), optional
+        Label of the sequence of each item; by default all items are one sequence.  The items of a sequence are together
+        and in order of time.  Sequences share states and transition probabilities, and each starts anew.
+    initval : array_like of int, shape (n,), optional
+        Initial labels; any integers, which are renamed in order of appearance.  By default :class:`StateSampler` finds
+        a start.
+    observed : array_like of int, shape (n,), optional
+        Known states of all items; labels as for ``initval``.
+
+    Raises
+    ------
+    TypeError
+        If ``measure`` is not one of the two, ``transitions`` is not :class:`Transitions`, or labels of ``sequences``
+        are neither whole numbers nor strings.
+    ValueError
+        If neither ``n``, ``dims`` nor ``sequences`` determines the number of items or they disagree, the items of a
+        sequence are not together, a hyperparameter is out of range, or there is not one label for each item.
+
+    Notes
+    -----
+    This is the hierarchical Dirichlet process hidden Markov model (Teh et al. 2006), with ``kappa`` above 0 the sticky
+    one (Fox et al. 2011), in the notation of the latter::
+
+        beta ~ GEM(gamma)                                          common weights of the states
+        pi_0 ~ DP(alpha, beta)                                     first state of a sequence
+        pi_j ~ DP(alpha + kappa, (alpha beta + kappa delta_j) / (alpha + kappa))   next state after state j
+
+    The concentration of the measure is gamma.  Weights and transition probabilities are integrated out, and the number
+    of states has no upper limit.  The log-probability is exact, see ``partitions/state_tables.py``: it costs
+    ``O(n D)`` for n items, and D is mostly below 100.  It is minus infinity for labels that are not in order of
+    appearance, so that the probabilities of all values sum to one.
+
+    Items without data, such as days on which nothing was measured, are items as all others: NaN for families that allow
+    missing values.  The chain continues through them.
+
+    References
+    ----------
+    Fox, E. B., Sudderth, E. B., Jordan, M. I., & Willsky, A. S. (2011). A sticky HDP-HMM with application to speaker
+    diarization. Annals of Applied Statistics, 5, 1020-1056.
+
+    Teh, Y. W., Jordan, M. I., Beal, M. J., & Blei, D. M. (2006). Hierarchical Dirichlet processes. Journal of the
+    American Statistical Association, 101, 1566-1581.
+
+    Examples
+    --------
+    >>> import pymc as pm
+    >>> import pymc_nrm as nrm
+    >>> with pm.Model(coords={"day": range(6)}) as model:
+    ...     gamma, alpha, kappa = pm.Gamma("gamma", 2, 1), pm.Gamma("alpha", 2, 1), pm.Gamma("kappa", 2, 0.04)
+    ...     z = nrm.HiddenStates("z", nrm.DirichletProcess(gamma), nrm.Transitions(alpha, kappa), dims="day")
+    ...     x = nrm.Mixture("x", z, nrm.PoissonGamma(1.0, 0.5), observed=[0, 1, 0, 7, 9, 8])
+    >>> pm.draw(z, random_seed=1).shape
+    (6,)
+
+    Two patients, whose first item starts a sequence:
+
+    >>> transitions = nrm.Transitions(alpha=1.0, kappa=5.0)
+    >>> patients = nrm.HiddenStates.dist(nrm.DirichletProcess(1.0), transitions, sequences=["a", "a", "a", "b", "b"])
+    >>> pm.draw(patients, random_seed=1)[0]
+    np.int64(0)
+    """
 
     rv_type = PartitionRV
 
@@ -85,12 +165,17 @@ class HiddenStates(pm.Discrete):
 
 def _checked(title, measure, transitions):
     """The measure and the transitions of hidden states, after checking them."""
+    if hasattr(measure, "in_model"):
+        raise TypeError(
+            f"measure of {title} must be DirichletProcess(...) or PitmanYorProcess(...), since the number of states of "
+            f"a chain is not the number of clusters of independent items, from which a prior is elicited; got {measure}"
+        )
     measure = measure_in_model(measure)
     if type(measure) not in (DirichletProcess, PitmanYorProcess):
         raise TypeError(
             f"measure of {title} must be DirichletProcess(...) or PitmanYorProcess(...), given whose weights labels "
             f"have a probability in closed form; got {measure!r}"
         )
-    if not isinstance(transitions, Transitions):
+    if isinstance(transitions, type) or not isinstance(transitions, Transitions):
         raise TypeError(f"transitions of {title} must be Transitions(alpha, kappa); got {transitions!r}")
     return check_measure_hyperparameters(measure), check_measure_hyperparameters(transitions)

@@ -42,8 +42,13 @@ def count_value(n):
 
 
 def check_labels(n_labels, partition):
-    """Check that the initial point of a chain has one label for each item."""
-    n_items = count_value(partition.owner.op.n_items(partition.owner))
+    """Check that the initial point of a chain has one label for each item, of which there may be a fixed number."""
+    n_items, kind = count_value(partition.owner.op.n_items(partition.owner)), partition.owner.op.kind
+    if kind.n_items is not None and n_items != kind.n_items:
+        raise ValueError(
+            f"number of items of {kind.title} {partition.name!r} must stay {kind.n_items}, the number of rows of "
+            f"{kind.argument}; got {n_items}. Make the model again with other {kind.argument}"
+        )
     if n_labels != n_items:
         raise ValueError(
             f"initval of partition {partition.name!r} must have one label for each of its {n_items} items; got "
