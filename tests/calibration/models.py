@@ -38,12 +38,16 @@ FAMILIES = {
 
 # Membership depends on a covariate, and the hyperpriors of the regression are those of `learned`.
 DENSITY_REGRESSION = "NormalRegression, learned, on a Mixture"
+# States of a Markov chain, whose rows have the concentration alpha, with a Pitman-Yor process of discount sigma on top.
+HIDDEN_STATES = "NormalGamma, hidden states"
 
 
 def make_model(kind):
     """Model of a family: a random measure, a random scale, and data to be set."""
     if kind == DENSITY_REGRESSION:
         return _density_regression()
+    if kind == HIDDEN_STATES:
+        return _hidden_states()
     family, d, counts = FAMILIES[kind]
     start = np.zeros((N_ITEMS, d) if d else N_ITEMS, dtype="int64" if counts else "float64")
     if kind == "MultinomialDirichlet":
@@ -71,4 +75,16 @@ def _density_regression():
         w = nrm.Mixture("w", z, nrm.NormalGamma(mu=0.0, kappa=0.3, alpha=2.5, beta=scale), observed=W)
         # The hyperpriors are centred at data that replications replace.
         nrm.Mixture("x", z, nrm.NormalRegression.learned("x", start[1], w), observed=X)
+    return model
+
+
+def _hidden_states():
+    with pm.Model() as model:
+        X = pytensor.shared(np.zeros((N_ITEMS, 2)), name="X")
+        gamma, sigma = pm.Gamma("gamma", 2, 1), pm.Beta("sigma", 1, 3)
+        alpha, kappa = pm.Gamma("alpha", 2, 1), pm.Gamma("kappa", 2, 1)
+        measure = nrm.PitmanYorProcess(discount=sigma, concentration=gamma)
+        z = nrm.HiddenStates("z", measure, nrm.Transitions(alpha, kappa), sequences=[0] * 8 + [1] * 4)
+        scale = pm.Gamma("scale", 4, 2)
+        nrm.Mixture("x", z, FAMILIES["NormalGamma"][0](scale), observed=X)
     return model

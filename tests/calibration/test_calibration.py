@@ -7,7 +7,7 @@ import pytest
 
 import pymc_nrm as nrm
 from calibration.chains import KEPT, Calibration
-from calibration.models import DENSITY_REGRESSION, FAMILIES, make_model
+from calibration.models import DENSITY_REGRESSION, FAMILIES, HIDDEN_STATES, make_model
 from calibration.uniformity import band, distribution_function, p_value
 
 REPLICATIONS = 300
@@ -17,6 +17,7 @@ LEVEL = 1e-4
 OTHER_STEPS = (nrm.SplitMerge, nrm.MarginalGibbs, nrm.SliceSampler)
 ROWS = [
     *[(kind, nrm.TreeGuided) for kind in (*FAMILIES, DENSITY_REGRESSION)],
+    (HIDDEN_STATES, nrm.StateSampler),
     *[(kind, step) for kind in ("NormalGamma", "NormalWishart", "PoissonGamma") for step in OTHER_STEPS],
 ]
 
