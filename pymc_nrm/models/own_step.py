@@ -45,6 +45,6 @@ class OfOwnStep(Op):
             raise ValueError(
                 f"step must not sample {self.name!r}: PyMC's steps such as Metropolis cannot update a partition. Omit "
                 "step, or use a step of this package: TreeGuided, SplitMerge, MarginalGibbs or SliceSampler, SlotGibbs "
-                "with max_clusters, WeightedGibbs with log_weights, NestedGibbs for nested partitions, StateSampler for "
-                "hidden states"
+                "with max_clusters, WeightedGibbs with log_weights, NestedGibbs for nested partitions, StateSampler "
+                "for hidden states"
             )
