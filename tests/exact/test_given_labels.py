@@ -164,7 +164,7 @@ test_wrong_labels = refused(
 
 
 @pytest.mark.parametrize(("n_known", "options"), [(3, {}), (4, {}), (0, {}), (3, {"only_known": True})])
-def test_few_known_labels_are_told(n_known, options, caplog):
+def test_few_known_labels_are_told(n_known, options, caplog, unbroken):
     caplog.set_level("INFO")
     X, known = np.random.default_rng(1).normal(size=(16, 1)), np.where(np.arange(16) < n_known, "a", None)
     nrm.gaussian_mixture(X, known=known, **options)
