@@ -5,17 +5,22 @@ import warnings
 
 import numpy as np
 import pymc as pm
-from common.chains import run_chains, time_draws
+from common.chains import Chain, run_chains, time_draws
 from common.functionals import rates
 from common.part import Part, columns, spread, where
+from peers.weak_limit import weak_limit_draw
 from pymc.step_methods import CompoundStep
 
 import pymc_nrm as nrm
 from pymc_nrm.datasets import old_faithful
+from pymc_nrm.moves.states.density import log_joint_terms
+from pymc_nrm.partitions.clusters import build_state
 from pymc_nrm.partitions.labels import canonical_labels
+from pymc_nrm.partitions.state_prior import StatePrior
+from pymc_nrm.testing import kernel_inputs
 
 STAY, RADIUS, N_STATES, N_CHAINS, TUNE = 0.97, 3.0, 5, 2, 300
-FOUND, RATES, DRAW = "found", "rates", "draw"
+FOUND, RATES, DRAW, PEER = "found", "rates", "draw", "weak limit"
 NAMES = {"clusters": "number of states", "log_joint": "log joint density"}
 # CPU seconds until found, by number of times; effective samples a CPU second; CPU seconds of a draw.
 FOUND_TARGETS, DRAW_TARGET, LONG, LONG_STATES, NEAR = {1000: 0.05, 10_000: 1.0}, 0.5, 100_000, 10, 20.0
@@ -39,14 +44,19 @@ def eruptions():
     return (X - X.mean(axis=0)) / X.std(axis=0)
 
 
+GAMMA, ALPHA, KAPPA = 1.0, 1.0, 20.0
+FAMILY, LIMITS, WEAK = nrm.NormalWishart([0.0, 0.0], 0.1, 0.6 * np.eye(2), 4.0), (10, 20, 40), "weak limit, L = {}"
+OURS = "StateSampler"
+
+
 def model_of(X, learned):
     """Sticky hidden states of normal data, with learned or fixed hyperparameters."""
     with pm.Model() as model:
-        gamma, alpha, kappa = 1.0, 1.0, 20.0
+        gamma, alpha, kappa = GAMMA, ALPHA, KAPPA
         if learned:
             gamma, alpha, kappa = pm.Gamma("gamma", 1, 1), pm.Gamma("alpha", 1, 1), pm.Gamma("kappa", 1, 0.02)
         z = nrm.HiddenStates("z", nrm.DirichletProcess(gamma), nrm.Transitions(alpha, kappa), n=len(X))
-        nrm.Mixture("x", z, nrm.NormalWishart([0.0, 0.0], 0.1, 0.6 * np.eye(2), 4.0), observed=X)
+        nrm.Mixture("x", z, FAMILY, observed=X)
     return model
 
 
@@ -67,13 +77,14 @@ def seconds_until_found(n, seed):
     return time.process_time() - begin, n_draws
 
 
-def sampled(X, seconds):
-    """Effective samples a CPU second, with hyperparameters by NUTS."""
+def sampled(X, seconds, learned=True):
+    """Effective samples a CPU second, with hyperparameters as ``nrm.sample`` draws them, or fixed."""
 
     def make():
-        model = model_of(X, learned=True)
+        model = model_of(X, learned)
         with model:
-            step = CompoundStep([pm.NUTS(), nrm.StateSampler([model["z"]])])
+            steps = [nrm.StateSampler([model["z"]])]
+            step = CompoundStep([nrm.LearnedGibbs(), *steps] if learned else steps)
         return model, step, [model.initial_point()] * N_CHAINS
 
     _, chains, compilation = run_chains(make, tune=TUNE, seconds=seconds)
@@ -84,16 +95,46 @@ def sampled(X, seconds):
     return {"compilation": compilation} | rates(values, chains, NAMES)
 
 
+def weak_limit(X, n_states, seconds):
+    """Effective samples a CPU second of the weak-limit sampler with fixed hyperparameters, from random states."""
+    family, data = kernel_inputs(FAMILY, X)
+    prior, memory = StatePrior(GAMMA, 0.0, ALPHA, KAPPA, np.arange(len(X)) == 0), np.empty((len(X), n_states))
+    values, chains = [], []
+    for seed in range(1 + N_CHAINS):
+        rng = np.random.default_rng(seed)
+        labels, beta = rng.integers(n_states, size=len(X)), np.full(n_states, 1.0 / n_states)
+        found, kept, times, spent = [], [], [], 0.0
+        # The first chain compiles.
+        while len(times) < TUNE or (seed and times[-1] - times[TUNE - 1] < seconds):
+            begin = time.process_time()
+            weak_limit_draw(rng, labels, beta, prior, family, data, memory)
+            spent += time.process_time() - begin
+            times.append(spent)
+            if len(times) > TUNE:
+                state = build_state(canonical_labels(labels), family, data)
+                found.append([state.size[0], sum(log_joint_terms(state, prior, family))])
+        if seed:
+            values.append(np.array(found))
+            chains.append(Chain(kept, np.array(times[TUNE:]) - times[TUNE - 1], times[TUNE - 1], TUNE, []))
+    return rates(values, chains, NAMES)
+
+
 def measure(quick, note):
     warnings.filterwarnings("ignore", category=UserWarning)
     rows = []
     for n in (1000,) if quick else (1000, 10_000):
-        seconds, draws = zip(*(seconds_until_found(n, seed) for seed in range(3 if quick else 9)), strict=True)
+        seconds, draws = zip(*(seconds_until_found(n, seed) for seed in range(3 if quick else 5)), strict=True)
         rows.append({"kind": FOUND, "n": n, "draws": spread(draws)["median"]} | spread(seconds))
         print(rows[-1], flush=True)
     sets = {"five states": persistent_states(1000, N_STATES, 1000)[1], "Old Faithful in order": eruptions()}
     for name, X in sets.items():
-        rows.append({"kind": RATES, "set": name, "n": len(X)} | sampled(X, 2.0 if quick else 20.0))
+        rows.append({"kind": RATES, "set": name, "n": len(X)} | sampled(X, 2.0 if quick else 4.0))
+        print(rows[-1], flush=True)
+    X = sets["five states"]
+    rows.append({"kind": PEER, "method": OURS} | sampled(X, 2.0 if quick else 4.0, learned=False))
+    print(rows[-1], flush=True)
+    for n_states in LIMITS[:1] if quick else LIMITS:
+        rows.append({"kind": PEER, "method": WEAK.format(n_states)} | weak_limit(X, n_states, 2.0 if quick else 4.0))
         print(rows[-1], flush=True)
     n = LONG // 10 if quick else LONG
     labels, X = persistent_states(n, LONG_STATES, n)
@@ -112,19 +153,26 @@ def table(rows):
         "standard deviations.  From a single state until the log joint density is within "
         f"{NEAR:g} of that of the true states, fixed hyperparameters:\n\n"
     )
-    shown = {"times": "n", "CPU s": "median", "least": "least", "most": "most", "draws": "draws"}
-    text += columns(where(rows, kind=FOUND), shown)
+    times = {"CPU s": "median", "least": "least", "most": "most"}
+    text += columns(where(rows, kind=FOUND), {"times": "n"} | times | {"draws": "draws"})
     text += (
-        f"\nEffective samples per CPU second with hyperparameters by NUTS, {N_CHAINS} chains after {TUNE} draws:\n\n"
+        f"\nEffective samples per CPU second with learned hyperparameters, {N_CHAINS} chains after {TUNE} draws:\n\n"
     )
-    shown = {"set": "set", "times": "n", "ms/draw": "milliseconds"}
-    for name, title in NAMES.items():
-        shown[title] = lambda row, name=name: f"{row[name]:.2f} ± {row[f'{name}_mcse']:.2f}"
-        shown[f"{title}, per CPU s"] = f"rate_{name}"
-        shown[f"{title}, R-hat"] = lambda row, name=name: f"{row[f'r_hat_{name}']:.2f}"
-    text += columns(where(rows, kind=RATES), shown)
+    text += columns(where(rows, kind=RATES), {"set": "set", "times": "n"} | shown())
+    text += "\nThe five states with fixed hyperparameters, and a weak-limit sampler of at most L states:\n\n"
+    text += columns(where(rows, kind=PEER), {"method": "method"} | shown())
     text += f"\nA draw from {LONG_STATES} states:\n\n"
-    return text + columns(where(rows, kind=DRAW), {"times": "n", "CPU s": "median", "least": "least", "most": "most"})
+    return text + columns(where(rows, kind=DRAW), {"times": "n"} | times)
+
+
+def shown():
+    """Columns of a table of rates."""
+    found = {"ms/draw": "milliseconds"}
+    for name, title in NAMES.items():
+        found[title] = lambda row, name=name: f"{row[name]:.2f} ± {row[f'{name}_mcse']:.2f}"
+        found[f"{title}, per CPU s"] = f"rate_{name}"
+        found[f"{title}, R-hat"] = lambda row, name=name: f"{row[f'r_hat_{name}']:.2f}"
+    return found
 
 
 def headline(rows):
@@ -138,6 +186,11 @@ def headline(rows):
             rate = row[f"rate_{name}"]
             claim = f"Hidden states: {title}, {row['set']}"
             claims.append((claim, f"{rate:.3g} a CPU s", f"at least {target:g}", rate >= target))
+    [ours], peers = where(rows, kind=PEER, method=OURS), where(rows, kind=PEER)[1:]
+    gains = [ours["rate_clusters"] / row["rate_clusters"] for row in peers]
+    text = ", ".join(f"{gain:.3g} ({row['method']})" for gain, row in zip(gains, peers, strict=True))
+    claim = "Hidden states: ESS of the number of states per CPU second over the weak-limit sampler"
+    claims.append((claim, text, "at least 3 times", min(gains) >= 3.0))
     for row in where(rows, kind=DRAW):
         text = f"{row['median']:.3g} CPU s"
         claims.append(

@@ -150,7 +150,7 @@ class StateSampler(LabelStep):
         vars: Any = None,
         *,
         n_blocked: int = 3,
-        level: float = 0.01,
+        level: float = 0.001,
         blocks: bool = True,
         n_single: int | None = None,
         **kwargs: Any,
@@ -221,7 +221,7 @@ class StateSampler(LabelStep):
         labels, n, n_moved = inputs.labels.copy(), len(inputs.labels), 0
         if self.options["n_blocked"]:
             # Interrupted kernels lose the arrays that they make.
-            memory = np.empty(n * (labels.max(initial=0) + 9))
+            memory = np.empty(n * (labels.max(initial=0) + 17))
             n_moved = blocked_updates(self.rng, labels, *inputs[1:], self._blocked(), memory)
         state, n_single_moved = direct_updates(self.rng, labels, *inputs[1:], self._direct(self.rng, n))
         return state, n_moved + n_single_moved
