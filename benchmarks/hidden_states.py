@@ -149,37 +149,25 @@ def measure(quick, note):
 
 def table(rows):
     text = (
-        f"States that stay with probability {STAY}, normal data in the plane around means on a circle of {RADIUS:g} "
-        "standard deviations.  From a single state until the log joint density is within "
-        f"{NEAR:g} of that of the true states, fixed hyperparameters:\n\n"
+        f"States that stay with probability {STAY}, normal data in the plane.  From a single state until the log joint "
+        f"density is within {NEAR:g} of that of the true five states: "
     )
-    times = {"CPU s": "median", "least": "least", "most": "most"}
-    text += columns(where(rows, kind=FOUND), {"times": "n"} | times | {"draws": "draws"})
-    text += (
-        f"\nEffective samples per CPU second with learned hyperparameters, {N_CHAINS} chains after {TUNE} draws:\n\n"
-    )
-    text += columns(where(rows, kind=RATES), {"set": "set", "times": "n"} | shown())
-    text += "\nThe five states with fixed hyperparameters, and a weak-limit sampler of at most L states:\n\n"
-    text += columns(where(rows, kind=PEER), {"method": "method"} | shown())
-    text += f"\nA draw from {LONG_STATES} states:\n\n"
-    return text + columns(where(rows, kind=DRAW), {"times": "n"} | times)
-
-
-def shown():
-    """Columns of a table of rates."""
-    found = {"ms/draw": "milliseconds"}
+    text += ", ".join(f"{row['n']:,} times {row['median']:.3g} CPU s" for row in where(rows, kind=FOUND))
+    text += ".  A draw from ten states: "
+    text += ", ".join(f"{row['n']:,} times {row['median']:.3g} CPU s" for row in where(rows, kind=DRAW))
+    text += ".  Effective samples, with learned hyperparameters in the first rows and fixed ones in the others:\n\n"
+    shown = {"": lambda row: row.get("set") or row["method"], "ms/draw": "milliseconds"}
     for name, title in NAMES.items():
-        found[title] = lambda row, name=name: f"{row[name]:.2f} ± {row[f'{name}_mcse']:.2f}"
-        found[f"{title}, per CPU s"] = f"rate_{name}"
-        found[f"{title}, R-hat"] = lambda row, name=name: f"{row[f'r_hat_{name}']:.2f}"
-    return found
+        shown[title] = lambda row, name=name: f"{row[name]:.2f} ± {row[f'{name}_mcse']:.2f}"
+        shown["per CPU s" if name == "clusters" else "per CPU second"] = f"rate_{name}"
+    return text + columns([*where(rows, kind=RATES), *where(rows, kind=PEER)], shown)
 
 
 def headline(rows):
     claims = []
     for row in where(rows, kind=FOUND):
         target = FOUND_TARGETS[row["n"]]
-        claim = f"Hidden states: five states of {row['n']:,} times found"
+        claim = f"Hidden states: five found, {row['n']:,} times"
         claims.append((claim, f"{row['median']:.3g} CPU s", f"at most {target:g} CPU s", row["median"] <= target))
     for row in where(rows, kind=RATES):
         for (name, title), target in zip(NAMES.items(), RATE_TARGETS[row["set"]], strict=True):
@@ -188,8 +176,8 @@ def headline(rows):
             claims.append((claim, f"{rate:.3g} a CPU s", f"at least {target:g}", rate >= target))
     [ours], peers = where(rows, kind=PEER, method=OURS), where(rows, kind=PEER)[1:]
     gains = [ours["rate_clusters"] / row["rate_clusters"] for row in peers]
-    text = ", ".join(f"{gain:.3g} ({row['method']})" for gain, row in zip(gains, peers, strict=True))
-    claim = "Hidden states: ESS of the number of states per CPU second over the weak-limit sampler"
+    text = ", ".join(f"{gain:.3g} ({row['method'].split(', ')[1]})" for gain, row in zip(gains, peers, strict=True))
+    claim = "Hidden states: ESS per CPU second over a weak-limit sampler"
     claims.append((claim, text, "at least 3 times", min(gains) >= 3.0))
     for row in where(rows, kind=DRAW):
         text = f"{row['median']:.3g} CPU s"
