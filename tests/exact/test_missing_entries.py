@@ -3,6 +3,7 @@
 import functools
 
 import numpy as np
+import pymc as pm
 import pytest
 from helpers import assert_law, label_counts, mixture_of
 from laws import log_marginal_of_wishart
@@ -150,3 +151,18 @@ def test_labels_that_the_step_leaves_alone(option):
     start = partitions[kept][0]
     labels, entries = chains(steps, model, [start])
     check(labels, entries, partitions[kept], p, means[kept])
+
+
+def test_labels_of_hidden_states():
+    """Entries are drawn given labels, which StateSampler draws."""
+    prior = nrm.DirichletProcess(1.1), nrm.Transitions(0.7, 1.2)
+    with pm.Model() as model:
+        z = nrm.HiddenStates("z", *prior, n=4)
+        nrm.Mixture("x", z, nrm.NormalWishart(MU, KAPPA, PSI, NU), observed=data("two items"))
+        steps = [nrm.StateSampler([z], rng=1), nrm.MissingGibbs(model["x_missing"], rng=1)]
+    partitions, p, means = exact("two items")
+    variable = nrm.HiddenStates.dist(*prior, n=4)
+    log_p = np.log(p) - [log_eppf(MEASURE, label_counts(labels)) for labels in partitions]
+    log_p += [float(pm.logp(variable, labels).eval()) for labels in partitions]
+    p = np.exp(log_p - np.logaddexp.reduce(log_p))
+    check(*chains(steps, model, [[0, 0, 0, 0], [0, 1, 2, 3]]), partitions, p, means)
