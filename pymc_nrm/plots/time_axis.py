@@ -5,15 +5,17 @@ import pandas as pd
 
 from pymc_nrm.common.dates import dates_of
 
-# Lengths of time between ticks, and how a date is written.
+# Lengths of time between ticks, as a number of units, and how a date is written.
 _SPACINGS = (
-    *((f"{k}YS", "%Y") for k in (100, 50, 20, 10, 5, 2, 1)),
-    *((f"{k}MS", "%Y-%m") for k in (6, 3, 2, 1)),
-    *((f"{k}D", "%Y-%m-%d") for k in (14, 7, 2, 1)),
-    *((f"{k}h", "%m-%d %H:%M") for k in (12, 6, 3, 1)),
-    *((f"{k}min", "%H:%M") for k in (30, 10, 5, 1)),
+    *((k, "YS", "%Y") for k in (100, 50, 20, 10, 5, 2, 1)),
+    *((k, "MS", "%Y-%m") for k in (6, 3, 2, 1)),
+    *((k, "D", "%Y-%m-%d") for k in (14, 7, 2, 1)),
+    *((k, "h", "%m-%d %H:%M") for k in (12, 6, 3, 1)),
+    *((k, "min", "%H:%M") for k in (30, 10, 5, 1)),
 )
 _FEWEST_TICKS = 4
+# Years and months are multiples of the spacing.
+_ALIGNED = {"YS": lambda ticks: ticks.year, "MS": lambda ticks: ticks.month - 1}
 
 
 def time_axis(values, n_sequences):
@@ -45,9 +47,9 @@ def _days(dates):
 
 
 def _date_ticks(dates):
-    for spacing, text in _SPACINGS:
-        ticks = pd.date_range(dates[0].normalize(), dates[-1], freq=spacing)
-        ticks = ticks[ticks >= dates[0]]
+    for k, unit, text in _SPACINGS:
+        ticks = pd.date_range(dates[0].normalize(), dates[-1], freq=unit if unit in _ALIGNED else f"{k}{unit}")
+        ticks = ticks[(ticks >= dates[0]) & (_ALIGNED[unit](ticks) % k == 0 if unit in _ALIGNED else True)]
         if len(ticks) >= _FEWEST_TICKS:
             # A finer spacing than the last one that was too wide may have many ticks.
             return _labelled(ticks[:: max(1, len(ticks) // 8)], text)
