@@ -43,6 +43,13 @@ class RegimeDescription:
         The estimate that is described.
     text : str
         What ``print`` shows.
+
+    Examples
+    --------
+    >>> runs = pd.DataFrame({"regime": [0], "first": [1950], "last": [1959], "length": [10]})
+    >>> description = RegimeDescription(pd.DataFrame(index=[0]), runs, np.zeros(10, dtype=int), "one regime")
+    >>> print(description)
+    one regime
     """
 
     table: pd.DataFrame

@@ -133,6 +133,8 @@ class StateSampler(LabelStep):
     ...     z = nrm.HiddenStates("z", nrm.DirichletProcess(1.0), nrm.Transitions(1.0, kappa=5.0), n=6)
     ...     x = nrm.Mixture("x", z, nrm.PoissonGamma(1.0, 0.1), observed=[0, 1, 0, 9, 8, 11])
     ...     step = nrm.StateSampler([z])
+    >>> [variable.name for variable in step.vars]
+    ['z']
     """
 
     name = "state_sampler"

@@ -133,6 +133,8 @@ class WeightedGibbs(LabelStep):
     ...     rate = pm.Gamma("rate", 1, 1, shape=2)
     ...     x = pm.Poisson("x", rate[z], observed=[0, 1, 8, 9])
     ...     step = nrm.WeightedGibbs([z])
+    >>> [variable.name for variable in step.vars]
+    ['z']
     """
 
     name = "weighted_gibbs"

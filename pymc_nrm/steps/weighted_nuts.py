@@ -68,6 +68,8 @@ class WeightedNUTS(pm.NUTS):
     ...     rate = pm.Gamma("rate", 1, 1, shape=2)
     ...     x = pm.Poisson("x", rate[z], observed=[0, 1, 8, 9])
     ...     step = nrm.WeightedNUTS()
+    >>> [variable.name for variable in step.vars]
+    ['share_simplex__', 'rate_log__']
     """
 
     name = "nuts"
