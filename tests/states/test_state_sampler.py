@@ -18,7 +18,7 @@ CHAINS = 2
 
 def make_model(case, data):
     """Hidden states z with mixtures x0, x1, ..., each a family, its data and the time of each row, or None."""
-    n = len(data[0][1]) if data[0][2] is None else max(data[0][2]) + 1
+    n = data[0][1].shape[0] if data[0][2] is None else max(data[0][2]) + 1
     with pm.Model() as model:
         z = case.variable("z", n)
         for k, (family, X, rows) in enumerate(data):
