@@ -54,6 +54,7 @@ REFUSED = {
         "there is no random measure: the states of 'z' have transition probabilities",
     ),
     "label_rows": (nrm.label_rows, "must name a partition of rows in chunks; 'z' is none"),
+    "draw_labels": (nrm.draw_labels, "model must have a Partition with log_weights; got one with"),
     "sample_new_labels": (nrm.sample_new_labels, "must name a Partition with max_clusters; 'z' has none"),
     "cluster_parameters": (lambda idata, model: nrm.cluster_parameters(idata), "no variable .* parameters of slots"),
     "levels": (lambda idata, model: nrm.levels(idata), "has no nested partition"),
