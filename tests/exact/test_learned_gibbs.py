@@ -356,7 +356,7 @@ def test_priors_that_differ_are_left_to_nuts(name):
     model = REFUSED[name]()
     assert learned_priors(model) == []
     assert learned_variables(model, {}) == []
-    with pytest.raises(TypeError, match="vars must be all variables of priors"):
+    with pytest.raises(TypeError, match="vars must be all variables of a prior"):
         nrm.LearnedGibbs(model=model)
 
 
@@ -390,7 +390,7 @@ def test_all_variables_of_a_prior_or_none():
     model = make_model()
     with model:
         pm.Normal("free")
-    with pytest.raises(TypeError, match=r"\['x_share', 'x_kappa'.*Got \['x_share'\]"):
+    with pytest.raises(TypeError, match=r"\['x_share', 'x_kappa'.*got \['x_share'\]"):
         nrm.LearnedGibbs([model["x_share"]], model=model)
     with pytest.raises(ValueError, match="n_sweeps must be"):
         nrm.LearnedGibbs(n_sweeps=0, model=model)

@@ -96,7 +96,7 @@ def test_errors():
     with pytest.raises(ValueError, match=r"NaN where they had NaN .* they differ at \[3, 0\]"):
         nrm.compute_log_likelihood(as_posterior(), changed, progressbar=False)
     with make_model() as model:
-        with pytest.raises(TypeError, match=r"vars must be .*\['x_missing'\]; got \[z\]"):
+        with pytest.raises(TypeError, match=r"vars must be .*\['x_missing'\], got \[z\]"):
             nrm.MissingGibbs([model["z"]])
         pm.Normal("y", model["x"][:, 0], 1.0, observed=np.zeros(len(X)))
         with pytest.raises(ValueError, match="'y' depends on 'x'"):
