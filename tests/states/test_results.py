@@ -53,11 +53,11 @@ def test_next_state(prior):
             assert abs(join.sum() - 1.0) < 1e-12
 
 
-@pytest.mark.quick("sticky", "Pitman-Yor")
+@pytest.mark.quick("Pitman-Yor")
 @pytest.mark.parametrize("prior", state_cases.PRIORS)
 def test_states_of_two_steps(prior):
     """Drawn paths and probabilities ahead, against all paths of two steps."""
-    labels, rng, n = np.array([0, 1, 1, 0]), np.random.default_rng(1), 8000
+    labels, rng, n = np.array([0, 1, 1, 0]), np.random.default_rng(1), 4000
     draws, draw = draws_given(prior, labels, last_sequence(prior))
     starts = np.append(state_cases.starts_of(draws.model), [False, False])
     before = state_cases.log_prior(prior, labels, starts[:4])
@@ -71,7 +71,7 @@ def test_states_of_two_steps(prior):
     check_means(ahead, [np.exp(draws.log_join(draw, 1)[0]), second])
 
 
-@pytest.mark.quick("sticky", "two sequences")
+@pytest.mark.quick("two sequences")
 @pytest.mark.parametrize("prior", state_cases.PRIORS)
 def test_states_left_out(prior):
     """Weights given the labels of others, averaged over the label left out and weights of states, are exact."""
