@@ -29,18 +29,18 @@ from pymc_nrm.steps.weighted_gibbs import ComponentLabels
 
 
 def values_for_weighted_nuts(model, values):
-    """The value variables, among these, that no hyperparameter of a mixture over such a partition depends on."""
+    """The value variables, among these, that no mixture over such a partition depends on, nor has as its data."""
     mixtures = [rv for partition in partitions_of(model, WeightedComponents) for rv in mixtures_of(model, partition)]
-    fields = model.replace_rvs_by_values([field for rv in mixtures for field in family_of(rv)])
-    used = set(ancestors(fields))
+    parts = [part for rv in mixtures for part in (*family_of(rv), model.rvs_to_values[rv])]
+    used = set(ancestors(model.replace_rvs_by_values(parts)))
     return [value for value in values if value not in used]
 
 
 class WeightedNUTS(pm.NUTS):
     """NUTS for weights and parameters with labels summed out, followed by a draw of all labels.
 
-    It samples all continuous variables but those that hyperparameters of mixtures over the partition depend on.  It
-    leaves the posterior invariant, and is irreducible whenever NUTS is.
+    It samples all continuous variables but those that mixtures over the partition depend on: their hyperparameters, and
+    latent data.  It leaves the posterior invariant, and is irreducible whenever NUTS is.
 
     Parameters
     ----------
@@ -93,8 +93,8 @@ class WeightedNUTS(pm.NUTS):
         if vars is not None and len(allowed) < len(values):
             names = sorted(model.values_to_rvs[value].name for value in values if value not in allowed)
             raise ValueError(
-                f"vars must not have {names}, since hyperparameters of a Mixture over {partitions[0].name!r} depend on "
-                "them: another step samples them given labels"
+                f"vars must not have {names}, since a Mixture over {partitions[0].name!r} depends on them: another "
+                "step samples them given labels"
             )
         self._labels = [ComponentLabels(model, partition, point, compile_kwargs) for partition in partitions]
         self._summed = [SummedOut(model, partition, point) for partition in partitions]

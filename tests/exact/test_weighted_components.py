@@ -12,6 +12,7 @@ from scipy import stats
 from scipy.special import logsumexp
 
 import pymc_nrm as nrm
+from pymc_nrm.steps.weighted_nuts import values_for_weighted_nuts
 
 pytestmark = pytest.mark.usefixtures("compiled")
 
@@ -119,6 +120,17 @@ def test_steps_have_the_posterior_distribution(has_means, has_mixture, make_step
     probabilities, mean, square = posterior(has_means, has_mixture)
     assert_law(labels, LABELINGS, probabilities)
     assert_means({"slope": slopes, "square": slopes**2}, {"slope": mean, "square": square})
+
+
+def test_what_mixtures_depend_on_is_sampled_given_labels():
+    with pm.Model() as model:
+        share, beta = pm.Beta("share", 1.0, 1.0), pm.HalfNormal("beta")
+        z = nrm.Partition("z", log_weights=pt.log(pt.stack([share, 1.0 - share])), n=4)
+        latent = nrm.Mixture("latent", z, FAMILY._replace(beta=beta))
+        pm.Normal("y", latent, 1.0, observed=Y)
+    assert [value.name for value in values_for_weighted_nuts(model, model.continuous_value_vars)] == ["share_logodds__"]
+    with pytest.raises(ValueError, match="vars must not have .*'latent'.* since a Mixture over 'z'"):
+        nrm.WeightedNUTS([share, latent], model=model)
 
 
 @pytest.mark.slow
