@@ -171,6 +171,16 @@ def two_kinds():
     return model
 
 
+def test_weights_that_depend_on_labels_are_refused():
+    with pm.Model():
+        scale = pm.HalfNormal("scale", shape=2)
+        first = nrm.Partition("first", log_weights=np.zeros(2), n=4)
+        of_first = pt.stack([scale[first], -scale[first]], axis=1)
+        pm.Normal("y", scale[nrm.Partition("second", log_weights=of_first, n=4)], 1.0, observed=Y)
+        with pytest.raises(ValueError, match="'second' must be a sum of terms .* of partition 'first'"):
+            nrm.WeightedNUTS()
+
+
 test_what_cannot_be_summed_is_refused = refused(
     lambda make: nrm.summed_out(make()),
     (two_kinds, ValueError, "labels of the Partition 'z' depend on each other"),
