@@ -30,6 +30,7 @@ from pymc_nrm.models.itemwise.local_variables import EmptySlots, local_variables
 from pymc_nrm.models.missing_entries import continuous_values
 from pymc_nrm.models.rvs import checked_model, kind_of, partitions_of
 from pymc_nrm.partitions.slots import Slots
+from pymc_nrm.steps.nuts_step import NUTSStep
 
 # Share of the latest gradient in the running mean of squared gradients.
 _SHARE = 0.02
@@ -100,7 +101,7 @@ class SlotNUTSState(BaseHMCState):
     generators: list = field(default_factory=list)
 
 
-class SlotNUTS(pm.NUTS):
+class SlotNUTS(NUTSStep):
     """NUTS for the parameters of occupied slots; parameters of empty slots are drawn from their prior.
 
     Empty slots are integrated out of the target of NUTS: it has no prior of their parameters, which do not move, so
@@ -186,13 +187,15 @@ class SlotNUTS(pm.NUTS):
         for _, _, empty in self._slots:
             empty.reseed(self.rng)
 
-    def step(self, point):
+    def before(self, point):
         counts = [np.bincount(point[rv.name], minlength=kind_of(rv).max_clusters) for rv, _, _ in self._slots]
         self.potential.prepare(counts)
-        point, stats = super().step(point)
+        return counts
+
+    def after(self, point, counts):
         for m, (_, _, empty) in zip(counts, self._slots, strict=True):
             point = empty.redraw(point, m == 0)
-        return point, stats
+        return point
 
 
 def _logp_dlogp_function(model, values, slots, point, compile_kwargs):

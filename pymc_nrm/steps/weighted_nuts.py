@@ -25,6 +25,7 @@ from pymc_nrm.models.itemwise.summed_out import SummedOut, summed_out_total
 from pymc_nrm.models.missing_entries import continuous_values
 from pymc_nrm.models.rvs import checked_model, family_of, mixtures_of, partitions_of
 from pymc_nrm.partitions.weighted_components import WeightedComponents
+from pymc_nrm.steps.nuts_step import NUTSStep
 from pymc_nrm.steps.weighted_gibbs import ComponentLabels
 
 
@@ -36,7 +37,7 @@ def values_for_weighted_nuts(model, values):
     return [value for value in values if value not in used]
 
 
-class WeightedNUTS(pm.NUTS):
+class WeightedNUTS(NUTSStep):
     """NUTS for weights and parameters with labels summed out, followed by a draw of all labels.
 
     It samples all continuous variables but those that mixtures over the partition depend on: their hyperparameters, and
@@ -116,7 +117,7 @@ class WeightedNUTS(pm.NUTS):
         for labels in self._labels:
             labels.refresh()
 
-    def step(self, point):
+    def before(self, point):
         if self._is_first:
             for summed in self._summed:
                 summed.refresh(point)
@@ -127,11 +128,11 @@ class WeightedNUTS(pm.NUTS):
             drawn.append(labels.densities_of_mixtures(self.rng, point[labels.name], family, data))
             if summed.of_mixtures is not None:
                 summed.of_mixtures.set_value(drawn[-1], borrow=True)
-        # Where its target depends on nothing else, NUTS takes all entries of a point as its own.
-        moved, stats = super().step(point if self.shared else {name: point[name] for name in self.var_names})
-        point = {**point, **moved}
+        return drawn
+
+    def after(self, point, drawn):
         for labels, of_mixtures in zip(self._labels, drawn, strict=True):
             prior, _, _ = labels.target.at(point)
             new, _ = labels.draw(self.rng, point, labels.shares(prior), of_mixtures)
             point = {**point, labels.name: new}
-        return point, stats
+        return point
