@@ -1,5 +1,6 @@
 """Models of time series with regimes, whose number is unknown: hidden states with learned families."""
 
+import logging
 import math
 from typing import Any
 
@@ -10,6 +11,7 @@ import xarray as xr
 
 from pymc_nrm.common.checks import check_count, check_number, numeric_array
 from pymc_nrm.common.tables import as_pandas
+from pymc_nrm.common.wrapping import wrapped
 from pymc_nrm.families import NormalRegression
 from pymc_nrm.measures import DirichletProcess
 from pymc_nrm.models.hidden_states import HiddenStates
@@ -21,6 +23,8 @@ from pymc_nrm.recipes.gaussian_mixture import with_fields_in_model
 from pymc_nrm.recipes.numeric_block import add_numeric_block, check_options
 from pymc_nrm.recipes.reading.table import numeric_columns
 from pymc_nrm.recipes.ties import jitter_ties as with_jitter
+
+_log = logging.getLogger("pymc.nrm_recipes")
 
 
 def regime_model(
@@ -147,6 +151,7 @@ def _read(series, sequences):
             raise ValueError(f"sequences must be labels or the name of a column of series, {names}; got {sequences!r}")
         sequences, series = series[sequences].to_numpy(), series.drop(columns=sequences)
     if isinstance(series, pd.DataFrame):
+        series = _with_dates_as_index(series)
         table, _ = numeric_columns("series", series)
         times = item_names(series, "series")
         has_dates = isinstance(series.index, pd.DatetimeIndex)
@@ -165,6 +170,26 @@ def _read(series, sequences):
             raise ValueError(f"sequences must have a label for each of the {len(table)} times; got {len(sequences)}")
         sequences = np.asarray(sequences).tolist()
     return table, times, sequences
+
+
+def _with_dates_as_index(series):
+    """The columns of numbers, with the only column of dates as the index; columns of text are an error."""
+    kinds = {name: column.dtype for name, column in series.items()}
+    dates = [name for name, kind in kinds.items() if pd.api.types.is_datetime64_any_dtype(kind)]
+    if len(dates) == 1 and not isinstance(series.index, pd.DatetimeIndex):
+        _log.info(wrapped(f"Column {dates[0]!r} says when the rows were; series.set_index(...) chooses another index."))
+        series = series.set_index(dates[0])
+    text = [
+        name
+        for name, column in series.items()
+        if pd.api.types.is_string_dtype(column.dtype) and pd.to_numeric(column, errors="coerce").isna().all()
+    ]
+    if text:
+        raise ValueError(
+            f"series must have columns of numbers; got {text}. Leave them out, or name one that labels sequences by "
+            "sequences="
+        )
+    return series
 
 
 def _lagged(table, sequences, lags):

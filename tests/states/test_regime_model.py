@@ -100,8 +100,19 @@ def test_description_is_short():
     assert description.to_html().startswith("<pre>")
 
 
+def test_a_column_of_dates_says_when_the_rows_were(caplog):
+    caplog.set_level("INFO")
+    frame = pd.DataFrame({"day": DATES, "rate": SERIES.to_numpy()})
+    model = nrm.regime_model(frame)
+    assert model.coords["time"] == nrm.regime_model(SERIES).coords["time"]
+    assert "Column 'day' says when the rows were" in caplog.text
+    with pytest.raises(ValueError, match="dates that go back"):
+        nrm.regime_model(frame[::-1])
+
+
 test_wrong_series = refused(
     lambda series, options: nrm.regime_model(series, **options),
+    (pd.DataFrame({"a": SERIES, "b": "up"}), {}, "series must have columns of numbers; got \\['b'\\]"),
     (SERIES[::-1], {}, "series must be in order of time; got dates that go back"),
     (SERIES, {"lags": 39}, "lags must leave at least two times with values before them; got 39 for 40 times"),
     (SERIES, {"lags": -1}, "lags must be a whole number of at least 0; got -1"),
