@@ -11,7 +11,7 @@ from pymc.model import Model
 
 from pymc_nrm.common.checks import interval_probability
 from pymc_nrm.common.dates import written_times
-from pymc_nrm.models.rvs import checked_model
+from pymc_nrm.models.rvs import checked_model, kind_of
 from pymc_nrm.posterior.describe_values import describe_column
 from pymc_nrm.posterior.described_columns import columns_of_model
 from pymc_nrm.posterior.described_parameters import described_parameters
@@ -141,7 +141,8 @@ def describe_regimes(
     rv = find_states(model, var_name)
     check_same_model(idata, model, rv.name)
     posterior = posterior_of(idata)
-    draws = partition_draws(posterior, rv.name)
+    # Draws of pm.sample do not say where sequences begin.
+    draws = partition_draws(posterior, rv.name).assign_attrs(kind_of(rv).marks())
     estimate = point_estimate(draws, random_seed=0) if estimate is None else estimate
     labels, names = read_estimate(estimate, draws)
     durations = state_durations(draws, estimate, ci_prob=ci_prob)

@@ -1,12 +1,13 @@
 """Runs of hidden states: how many there are, and how long they last."""
 
+import warnings
 from typing import Any
 
 import numpy as np
 import xarray as xr
 
 from pymc_nrm.common.checks import interval_probability
-from pymc_nrm.common.marks import STARTS
+from pymc_nrm.common.marks import NAME, STARTS
 from pymc_nrm.stats.contingency import contingency_table, match_clusters
 from pymc_nrm.stats.draws import partition_draws, stack_draws
 from pymc_nrm.stats.point_estimate import chosen_estimate
@@ -46,6 +47,11 @@ def state_durations(
     ValueError
         If there is no such partition, the estimate has a different number of items, or ``ci_prob`` is not between 0
         and 1.
+
+    Warns
+    -----
+    UserWarning
+        If draws do not say where sequences begin, as those of ``pm.sample``: all times then count as one sequence.
 
     Notes
     -----
@@ -104,6 +110,13 @@ def _quantiles(counts, tails):
 
 def sequence_starts(draws):
     """Whether a sequence begins at each time of draws of a partition, shape (n,)."""
+    if NAME not in draws.attrs and STARTS not in draws.attrs:
+        warnings.warn(
+            f"draws of {draws.name!r} do not say where sequences begin, so all times count as one sequence; draws of "
+            "nrm.sample say so",
+            UserWarning,
+            stacklevel=3,
+        )
     starts = np.zeros(draws.shape[2], dtype=bool)
     starts[[0, *np.asarray(draws.attrs.get(STARTS, ()), dtype=np.int64)]] = True
     return starts

@@ -100,6 +100,16 @@ def test_description_is_short():
     assert description.to_html().startswith("<pre>")
 
 
+def test_runs_end_with_their_sequence_in_draws_of_pm_sample():
+    """Only nrm.sample marks its draws with the times where sequences begin."""
+    frame = pd.DataFrame({"x": SERIES, "who": np.repeat(["b", "a"], 20)})
+    model, labels = nrm.regime_model(frame, sequences="who"), np.repeat([0, 1, 1, 0], 10)
+    draws = with_labels(model, labels)
+    assert nrm.describe_regimes(draws, model, labels).runs["length"].tolist() == [10, 10, 10, 10]
+    with pytest.warns(UserWarning, match="draws of 'z' do not say where sequences begin"):
+        nrm.state_durations(draws, labels)
+
+
 def test_a_column_of_dates_says_when_the_rows_were(caplog):
     caplog.set_level("INFO")
     frame = pd.DataFrame({"day": DATES, "rate": SERIES.to_numpy()})
