@@ -383,8 +383,8 @@ def number_of_items(kind, name, n, dims, model, observed):
     title = f"{kind.title} {name!r}"
     if n is None and not known:
         raise ValueError(
-            f"n of {title}, the number of items, must be given unless dims is a dimension of the model, "
-            f"{sorted(model.dim_lengths)}; got n=None and dims={dims!r}"
+            f"n of {title}, the number of items, must be given, or dims be a dimension of the model, one of "
+            f"{sorted(model.dim_lengths)}; got dims={dims[0] if dims else None!r}"
         )
     if n is not None:
         n = checked_count(f"n of {title}", n)

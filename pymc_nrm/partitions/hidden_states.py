@@ -132,4 +132,6 @@ def _sequences(title, labels):
         raise ValueError(
             f"{title} must keep the rows of a sequence together; {names[numbers[row]]!r} returns at row {row}"
         )
+    if "new" in names:
+        raise ValueError(f"{title} must have no sequence named 'new', which stands for a further one in predictions")
     return np.diff(numbers, prepend=-1) > 0, names

@@ -151,6 +151,7 @@ test_wrong_options_are_refused = refused(
     ({"n": 5, "sequences": list("aabb")}, "sequences of HiddenStates 'z' must have one row for each of the 5 items"),
     ({"dims": "day", "sequences": list("aab")}, "must have one row for each of the 4 items; got 3 rows"),
     ({"sequences": list("aabba")}, "must keep the rows of a sequence together; 'a' returns at row 4"),
+    ({"sequences": ["a", "new", "new"]}, "must have no sequence named 'new'"),
     ({"sequences": [1, 2, 1]}, "must keep the rows of a sequence together; 1 returns at row 2"),
     ({"sequences": ["a", None]}, "sequences of HiddenStates 'z' must have no missing labels; got 1 missing of 2"),
     ({"sequences": [["a", "b"]]}, "must have shape \\(n,\\), one label for each item; got shape \\(1, 2\\)"),
