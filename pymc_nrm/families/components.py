@@ -9,7 +9,7 @@ import math
 import numpy as np
 
 from pymc_nrm.families.conjugate import log_density, parameters_size
-from pymc_nrm.kernels.generic import generic, kernel
+from pymc_nrm.kernels.generic import check_signals, generic, kernel
 from pymc_nrm.kernels.lanes import LANES, whole_lanes
 
 
@@ -51,6 +51,23 @@ def add_densities_of_items(family, panel, data, items, n_components, values):
         add_component_densities(family, panel, data, items[lane], width, one)
         for k in range(n_components):
             values[k, lane] = one[k]
+
+
+@kernel
+def fill_component_densities(family, data, parameters, table):
+    """Log densities of all items under components with these parameters. Shapes: ``table`` (n, n_components)."""
+    n_components = parameters.shape[0]
+    width = whole_lanes(n_components)
+    panel, values = component_panel(family, width), np.empty(width)
+    for k in range(n_components):
+        write_component(family, parameters[k], panel, k)
+    for i in range(table.shape[0]):
+        if i % 64 == 0:
+            check_signals()
+        values[:] = 0.0
+        add_component_densities(family, panel, data, i, width, values)
+        for k in range(n_components):
+            table[i, k] = values[k]
 
 
 @kernel

@@ -17,6 +17,9 @@ from pymc_nrm.partitions.state_prior import Starts, StatePrior, Transitions
 from pymc_nrm.partitions.state_tables import log_states_with_gradient
 from pymc_nrm.partitions.state_weights import draw_states
 
+# The name of a further sequence in predictions.
+NEW_SEQUENCE = "new"
+
 
 @kernel
 def _draw_labels(rng, n, measure, transitions, starts):
@@ -132,6 +135,6 @@ def _sequences(title, labels):
         raise ValueError(
             f"{title} must keep the rows of a sequence together; {names[numbers[row]]!r} returns at row {row}"
         )
-    if "new" in names:
+    if NEW_SEQUENCE in names:
         raise ValueError(f"{title} must have no sequence named 'new', which stands for a further one in predictions")
     return np.diff(numbers, prepend=-1) > 0, names

@@ -7,6 +7,7 @@ import numpy as np
 import pytensor.tensor as pt
 
 from pymc_nrm.kernels.generic import check_signals, kernel
+from pymc_nrm.kernels.special import index_at
 from pymc_nrm.partitions.flat import safe_indices
 from pymc_nrm.partitions.slots import IndexLabels
 
@@ -22,26 +23,19 @@ class LogWeights(NamedTuple):
 def draw_of_rows(rng, table):
     """Draw an index from each row of a table of log weights, shape (n, K); -1 where no weight is positive."""
     n, n_components = table.shape
-    labels = np.empty(n, dtype=np.int64)
-    cumulative = np.empty(n_components)
+    labels, weights = np.full(n, -1), np.empty(n_components)
     for i in range(n):
         if i % 1024 == 0:
             check_signals()
-        largest = -math.inf
+        largest, total = -math.inf, 0.0
         for k in range(n_components):
             largest = max(largest, table[i, k])
-        labels[i] = -1
         if not largest > -math.inf:
             continue
-        total = 0.0
         for k in range(n_components):
-            total += math.exp(table[i, k] - largest)
-            cumulative[k] = total
-        place = rng.random() * total
-        label = 0
-        while cumulative[label] <= place and label < n_components - 1:
-            label += 1
-        labels[i] = label
+            weights[k] = math.exp(table[i, k] - largest)
+            total += weights[k]
+        labels[i] = index_at(weights, n_components, rng.random() * total)
     return labels
 
 

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from pymc_nrm.partitions.hidden_states import NEW_SEQUENCE
 from pymc_nrm.partitions.state_columns import count_transitions
 from pymc_nrm.partitions.state_tables import log_states
 from pymc_nrm.partitions.state_weights import draw_state_weights
@@ -9,9 +10,6 @@ from pymc_nrm.posterior.draws import Draws
 from pymc_nrm.posterior.lagged_values import lagged_values
 from pymc_nrm.posterior.state_paths import draw_path
 from pymc_nrm.posterior.tables import log_sum_rows
-
-# The sequence that begins with the new items.
-NEW_SEQUENCE = "new"
 
 
 class StateDraws(Draws):
@@ -30,7 +28,7 @@ class StateDraws(Draws):
 
     def take_sequence(self, sequence):
         names = self.kind.names
-        if sequence is None or (sequence == NEW_SEQUENCE and sequence not in names) or sequence in names:
+        if sequence in (None, NEW_SEQUENCE, *names):
             self._sequence = sequence
             return
         raise ValueError(
@@ -46,7 +44,7 @@ class StateDraws(Draws):
                 f"sequence must be given, since {self.partition!r} has {len(starts)} sequences: one of "
                 f"{_first_few(names)}, or {NEW_SEQUENCE!r} for a further one"
             )
-        if self._sequence is not None and self._sequence not in names:
+        if self._sequence == NEW_SEQUENCE:
             return -1
         place = 0 if self._sequence is None else names.index(self._sequence)
         return int(np.append(starts, len(draw.labels))[place + 1]) - 1

@@ -4,9 +4,7 @@ import math
 
 import numpy as np
 
-from pymc_nrm.families.components import add_component_densities, component_panel, write_component
-from pymc_nrm.kernels.generic import check_signals, kernel
-from pymc_nrm.kernels.lanes import whole_lanes
+from pymc_nrm.kernels.generic import kernel
 from pymc_nrm.partitions.state_weights import draw_next_weight
 
 
@@ -55,23 +53,6 @@ def draw_path(rng, row, counts, prior, weights, labels, probabilities):
         labels[step] = label
         urns[row, label] += 1.0
         row = label + 1
-
-
-@kernel
-def fill_component_densities(family, data, parameters, table):
-    """Log densities of all items under components with these parameters. Shapes: ``table`` (n, n_components)."""
-    n_components = parameters.shape[0]
-    width = whole_lanes(n_components)
-    panel, values = component_panel(family, width), np.empty(width)
-    for k in range(n_components):
-        write_component(family, parameters[k], panel, k)
-    for i in range(table.shape[0]):
-        if i % 64 == 0:
-            check_signals()
-        values[:] = 0.0
-        add_component_densities(family, panel, data, i, width, values)
-        for k in range(n_components):
-            table[i, k] = values[k]
 
 
 @kernel

@@ -8,13 +8,14 @@ from pymc.model import Model
 
 from pymc_nrm.common.checks import check_count, interval_probability, random_generator
 from pymc_nrm.common.progress import tracked
+from pymc_nrm.families.components import fill_component_densities
 from pymc_nrm.families.needs import COMPONENT_PANEL, PARAMETERS, check_needs
 from pymc_nrm.models.parts import joint_data, joint_family
 from pymc_nrm.models.rvs import checked_model, family_of, find_partition
 from pymc_nrm.partitions.state_weights import draw_next_weight
 from pymc_nrm.posterior.any_draws import draws_class
 from pymc_nrm.posterior.state_draws import StateDraws
-from pymc_nrm.posterior.state_paths import fill_component_densities, forward_backward
+from pymc_nrm.posterior.state_paths import forward_backward
 from pymc_nrm.posterior.tables import draw_cluster_rows
 from pymc_nrm.stats.contingency import contingency_table, match_clusters
 from pymc_nrm.stats.draws import item_coords, item_dimension, partition_draws, stack_draws

@@ -27,17 +27,17 @@ from pymc_nrm.steps.step import Draw, Step
 from pymc_nrm.steps.target import Target, check_against_graph, log_densities_by_graph, not_finite
 
 
-def common_statistics(counts, log_u, log_joint, number):
-    """Statistics that every step reports."""
+def common_statistics(counts, log_joint, number, log_u=None):
+    """Statistics that every step reports; u where the prior has it."""
     counts = counts[counts > 0]
     proportions = counts / counts.sum()
     # For small alpha, u itself may overflow; kernels only use its logarithm.
     with np.errstate(over="ignore"):
-        u = float(np.exp(log_u))
+        u = {} if log_u is None else {"u": float(np.exp(log_u))}
     return {
         "n_clusters": len(counts),
         "log_joint": log_joint,
-        "u": u,
+        **u,
         # Round, so that partitions of equal cluster sizes tie in ranks whatever the order of their clusters.
         "entropy": round(float(abs((proportions * np.log(proportions)).sum())), 12),
         NUMBER: number,
@@ -309,7 +309,7 @@ class PartitionStep(LabelStep):
         """A draw with the statistics that every step reports, in addition to the statistics of its moves."""
         log_joint = inputs.u_term + log_target
         counts = np.bincount(point[self.partition.name])
-        return Draw(point, log_joint, stats | common_statistics(counts, inputs.log_u, log_joint, self._number))
+        return Draw(point, log_joint, stats | common_statistics(counts, log_joint, self._number, inputs.log_u))
 
     def not_finite_error(self, point, value):
         labels = self.partition.read(point)

@@ -272,7 +272,7 @@ class ChunkedSampler(Step):
         self._names = np.argsort(order)
         stats = dict(zip(("n_splits", "n_merges", "n_moved"), moves, strict=True))
         stats |= {CLUSTER_COUNTS: counts[order], CLUSTER_SUMS: sums[order], FOLLOWED_LABELS: followed}
-        stats |= common_statistics(counts, log_u, value, self._number)
+        stats |= common_statistics(counts, value, self._number, log_u)
         return Draw({**point, self._partition: self._padded(counts), **drawn}, value, stats)
 
     def not_finite_error(self, point, value):

@@ -36,7 +36,7 @@ from pymc_nrm.partitions.labels import canonical_labels
 from pymc_nrm.partitions.state_prior import Transitions
 from pymc_nrm.steps.base import LabelStep, PartitionStep, common_statistics
 from pymc_nrm.steps.step import Draw
-from pymc_nrm.steps.target import Target, check_against_graph, error_of_parts, graph_log_likelihoods
+from pymc_nrm.steps.target import check_against_graph, error_of_parts, graph_log_likelihoods
 
 # What blocked updates need of a family besides the others.
 _BLOCKED = (*PARAMETERS, *COMPONENT_PANEL)
@@ -63,14 +63,6 @@ def nearest_times(rng, data):
             break
         centre = int(rng.choice(n, p=distances / distances.sum()))
     return canonical_labels(labels)
-
-
-class StatesTarget(Target):
-    """The part of a model's log-probability that depends on hidden states."""
-
-    @staticmethod
-    def _check_prior(prior):
-        pass
 
 
 class Inputs(NamedTuple):
@@ -141,7 +133,6 @@ class StateSampler(LabelStep):
     kinds = (States,)
     _competence_for_partitions = Competence.IDEAL
     needs = (*PREDICTIVE, log_marginal)
-    target_class = StatesTarget
     stats_dtypes_shapes = {
         **{name: kind for name, kind in PartitionStep.common_stats.items() if name != "u"},
         "n_moved": (np.int64, []),
@@ -214,8 +205,7 @@ class StateSampler(LabelStep):
         log_joint = sum(log_joint_terms(state, inputs.prior, inputs.family))
         point = self.partition.write(point, state)
         counts = np.bincount(point[self.partition.name])
-        stats = common_statistics(counts, 0.0, log_joint, self._number) | {"n_moved": n_moved}
-        del stats["u"]
+        stats = common_statistics(counts, log_joint, self._number) | {"n_moved": n_moved}
         return Draw(point, log_joint, stats)
 
     def moves(self, inputs):

@@ -51,8 +51,10 @@ class Target:
         return measure, *self._kind.kernel_parts(joint_family(families), joint_data(data))
 
     @staticmethod
-    def _check_prior(measure):
-        check_measure_hyperparameters(measure)
+    def _check_prior(prior):
+        # Weights of the user's own and hidden states are no measures: their steps check them.
+        if hasattr(prior, "hyperparameters"):
+            check_measure_hyperparameters(prior)
 
     def _check(self, point):
         measure, mixtures = self.parts(point)

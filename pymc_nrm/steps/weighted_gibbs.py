@@ -14,6 +14,7 @@ weights and parameters with labels summed out.
 from typing import Any
 
 import numpy as np
+import scipy
 from pymc.exceptions import SamplingError
 
 from pymc_nrm.common.marks import NUMBER
@@ -33,20 +34,12 @@ from pymc_nrm.steps.step import Draw
 from pymc_nrm.steps.target import Target
 
 
-class WeightedTarget(Target):
-    """The part of a model's log-probability that depends on one partition with weights of the user's own."""
-
-    @staticmethod
-    def _check_prior(prior):
-        """Weights are checked item by item, so that messages name the item."""
-
-
 class ComponentLabels:
     """Draws of all labels of one partition with weights of the user's own, for the steps that make them."""
 
     def __init__(self, model, partition, point, compile_kwargs=None):
         self.name, self.n_components = partition.name, partition.owner.op.kind.max_clusters
-        self.target = WeightedTarget(model, partition, point, compile_kwargs)
+        self.target = Target(model, partition, point, compile_kwargs)
         self.table = ItemTable(model, partition, self.n_components, point, compile_kwargs)
         families = [type(family_of(mixture)) for mixture in mixtures_of(model, partition)]
         self._has_marginals = not any(lacking(family_class, [log_marginal]) for family_class in families)
@@ -72,15 +65,14 @@ class ComponentLabels:
     def shares(self, prior):
         """Log probabilities of the components of each item, (n, K)."""
         log_weights = prior.log_weights
-        top = log_weights.max(axis=1, keepdims=True)
-        wrong = ~np.isfinite(top[:, 0])
+        wrong = ~np.isfinite(log_weights.max(axis=1))
         if wrong.any():
             item = int(np.argmax(wrong))
             raise SamplingError(
                 f"log_weights of partition {self.name!r} must be below infinity, with a finite entry in every row; got "
                 f"{log_weights[item][:6].tolist()} for item {item}"
             )
-        return log_weights - top - np.log(np.exp(log_weights - top).sum(axis=1, keepdims=True))
+        return scipy.special.log_softmax(log_weights, axis=1)
 
     def draw(self, rng, point, shares, of_mixtures):
         """Draw all labels given everything that they index; also returns the densities of what they index, (n, K)."""
@@ -148,7 +140,6 @@ class WeightedGibbs(LabelStep):
     kinds = (WeightedComponents,)
     _competence_for_partitions = Competence.IDEAL
     needs = (*PREDICTIVE, *PARAMETERS, *COMPONENT_PANEL)
-    target_class = WeightedTarget
 
     def __init__(self, vars: Any = None, **kwargs: Any) -> None:
         super().__init__(vars, options={}, **kwargs)
@@ -189,8 +180,7 @@ class WeightedGibbs(LabelStep):
             raise self.not_finite_error(point, -np.inf)
         rows = indexed[np.arange(len(labels)), labels]
         log_joint = self._log_joint(shares, rows, labels, family, data)
-        stats = common_statistics(np.bincount(labels), -np.inf, log_joint, self._number)
-        del stats["u"]
+        stats = common_statistics(np.bincount(labels), log_joint, self._number)
         stats["n_moved"] = int((labels != old).sum())
         return Draw(self.partition.write(point, labels), log_joint, stats)
 

@@ -193,6 +193,31 @@ def _same(first, second):
     return first is second or (isinstance(first, Constant) and first.equals(second))
 
 
+def read_parts(model, partition, terms, point, max_clusters):
+    """The parts of terms that depend on labels at a point, the flow of labels, and the names of `check_lengths`."""
+    given = {value: np.asarray(point[value.name]) for value in model.value_vars}
+    labels = model.rvs_to_values[partition]
+    flow = LabelFlow({labels: np.arange(len(given[labels]))}, PresentValues(given))
+    parts = [part for part in (_follow(partition, term, flow) for term in terms) if part.items is not None]
+    return parts, flow, check_lengths(model, partition, parts, given, max_clusters)
+
+
+def _follow(partition, term, flow):
+    try:
+        items = flow(term.graph)
+        return Part(*term, None if items is None else grouped(items))
+    except NotItemwise as error:
+        raise not_itemwise(term.name, partition.name, str(error)) from None
+    except IndexError as error:
+        raise ValueError(f"an index on which {term.name!r} depends is out of bounds: {error}") from error
+
+
+def graphs_of_rows(parts, flow):
+    """The rows of parts as vectors, with conditions row by row and functions of parameters slot by slot."""
+    graphs = with_conditions_by_row([part.graph for part in parts], flow)
+    return [summed(graph, part) for graph, part in zip(computed_by_slot(graphs), parts, strict=True)]
+
+
 class ItemTable:
     """Log-probabilities of the rows of items given labels, for one partition of a model.
 
@@ -239,10 +264,7 @@ class ItemTable:
 
     def _read(self, point):
         self._n = len(point[self._value.name])
-        given = {variable: np.asarray(point[variable.name]) for variable in self._model.value_vars}
-        flow = LabelFlow({self._value: np.arange(self._n)}, PresentValues(given))
-        parts = [part for part in (self._follow(term, flow) for term in self._terms) if part.items is not None]
-        self.unnamed = check_lengths(self._model, self._partition, parts, given, self._max_clusters)
+        parts, flow, self.unnamed = read_parts(self._model, self._partition, self._terms, point, self._max_clusters)
         if self._function is None or [kept_axes(part) for part in parts] != [kept_axes(part) for part in self._parts]:
             self._compile(parts, flow)
         self._parts, self.names = parts, list(dict.fromkeys(part.name for part in parts))
@@ -251,18 +273,8 @@ class ItemTable:
         self._check(point)
         self._fresh = True
 
-    def _follow(self, term, flow):
-        try:
-            items = flow(term.graph)
-            return Part(*term, None if items is None else grouped(items))
-        except NotItemwise as error:
-            raise not_itemwise(term.name, self._partition.name, str(error)) from None
-        except IndexError as error:
-            raise ValueError(f"an index on which {term.name!r} depends is out of bounds: {error}") from error
-
     def _compile(self, parts, flow):
-        graphs = with_conditions_by_row([part.graph for part in parts], flow)
-        graphs = [summed(graph, part) for graph, part in zip(computed_by_slot(graphs), parts, strict=True)]
+        graphs = graphs_of_rows(parts, flow)
         used = set(ancestors(graphs))
         inputs = [variable for variable in self._model.value_vars if variable in used and variable is not self._value]
         self._inputs = [variable.name for variable in inputs]

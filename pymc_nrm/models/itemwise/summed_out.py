@@ -6,10 +6,8 @@ import pytensor.tensor as pt
 from pytensor.graph.replace import vectorize_graph
 from pytensor.graph.traversal import ancestors
 
-from pymc_nrm.models.itemwise.flow import LabelFlow, PresentValues, not_itemwise, terms_of
-from pymc_nrm.models.itemwise.item_table import Part, check_lengths, computed_by_slot, kept_axes, summed
-from pymc_nrm.models.itemwise.local_variables import with_conditions_by_row
-from pymc_nrm.models.itemwise.rules import NotItemwise, grouped
+from pymc_nrm.models.itemwise.flow import terms_of
+from pymc_nrm.models.itemwise.item_table import graphs_of_rows, kept_axes, read_parts
 from pymc_nrm.models.rvs import mixtures_of
 from pymc_nrm.partitions.weighted_components import log_shares
 
@@ -27,8 +25,6 @@ class SummedOut:
         self._terms = terms_of(model, partition)
         self.names = {term.name for term in self._terms}
         parts, flow = self._read(point)
-        graphs = with_conditions_by_row([part.graph for part in parts], flow)
-        graphs = [summed(graph, part) for graph, part in zip(computed_by_slot(graphs), parts, strict=True)]
         self._axes = [kept_axes(part) for part in parts]
         # Data may change, and with them the item of each row.
         self._items = [pytensor.shared(part.items.ravel(), f"items of {part.name}") for part in parts]
@@ -38,7 +34,7 @@ class SummedOut:
         self.of_mixtures = None
         if mixtures_of(model, partition):
             self.of_mixtures = pytensor.shared(np.zeros((1, 1)), "densities of mixtures", shape=(None, None))
-        self.table, self.rest = self._table(graphs)
+        self.table, self.rest = self._table(graphs_of_rows(parts, flow))
 
     def refresh(self, point):
         """Read the item of each row again, since ``pm.set_data`` may have changed the data."""
@@ -54,17 +50,7 @@ class SummedOut:
         return pt.logsumexp(self.table, axis=1).sum() + self.rest
 
     def _read(self, point):
-        given = {value: np.asarray(point[value.name]) for value in self.model.value_vars}
-        flow = LabelFlow({self._value: np.arange(len(given[self._value]))}, PresentValues(given))
-        parts = []
-        for term in self._terms:
-            try:
-                items = flow(term.graph)
-            except NotItemwise as error:
-                raise not_itemwise(term.name, self.partition.name, str(error)) from None
-            if items is not None:
-                parts.append(Part(*term, grouped(items)))
-        check_lengths(self.model, self.partition, parts, given, self.n_components)
+        parts, flow, _ = read_parts(self.model, self.partition, self._terms, point, self.n_components)
         return parts, flow
 
     def _table(self, graphs):
