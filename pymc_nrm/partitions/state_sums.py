@@ -38,8 +38,9 @@ class Tables(NamedTuple):
     suffix: Any
     prefix_scale: Any
     suffix_scale: Any
-    # Log of the common factor.
+    # Log of the common factor, and the unit of ``M`` tables, to the power M: gamma plus the mean number of tables.
     log_factor: Any
+    scale: Any
 
 
 @kernel
@@ -61,7 +62,7 @@ def mean_tables(counts, n_states, prior, means):
 
 
 @kernel
-def _largest_degree(counts, k, n_states, certain):
+def largest_degree(counts, k, n_states, certain):
     """Largest possible number of tables of a state beyond the certain ones."""
     total = -certain
     for j in range(n_states + 1):
@@ -71,11 +72,11 @@ def _largest_degree(counts, k, n_states, certain):
 
 @kernel
 def _first_degree(counts, k, n_states, prior, mean, scale):
-    """Number of tables that covers nine standard deviations, if a common weight is eight deviations too small."""
+    """Number of tables that covers six standard deviations, if a common weight is six deviations too small."""
     share = (mean - prior.discount) / scale
-    share = min(1.0, share + 8.0 * math.sqrt(share / scale) + 16.0 / scale)
+    share = min(1.0, share + 6.0 * math.sqrt(share / scale) + 8.0 / scale)
     most = expected_tables(counts, k, n_states, max(prior.alpha * share, _LEAST_X), prior.kappa)
-    return int(most + 9.0 * math.sqrt(most) + 24.0)
+    return int(most + 6.0 * math.sqrt(most) + 10.0)
 
 
 @kernel
@@ -120,7 +121,7 @@ def _rescale(row, n, log_scale):
 
 
 @kernel(inner_loop=True)
-def _convolve(first, n_first, factors, n_factors, total):
+def convolve(first, n_first, factors, n_factors, total):
     """Write the convolution of two sequences."""
     for a in range(n_first + n_factors - 1):
         total[a] = 0.0
@@ -165,7 +166,7 @@ def _sum_parts(tables, n_states, gamma, scale):
     tables.prefix[0, 0], tables.prefix_scale[0] = 1.0, 0.0
     for k in range(n_states):
         n_factors = tables.degree[k] + 1
-        _convolve(tables.prefix[k], n, tables.weights[k], n_factors, tables.prefix[k + 1])
+        convolve(tables.prefix[k], n, tables.weights[k], n_factors, tables.prefix[k + 1])
         n += n_factors - 1
         tables.prefix_scale[k + 1] = _rescale(tables.prefix[k + 1], n, tables.prefix_scale[k])
     tables.suffix_scale[n_states] = _weigh_total(tables, n_states, gamma, scale, n)
@@ -193,7 +194,7 @@ def tables_from_degrees(counts, n_states, prior, means, degree):
     for k in range(n_states):
         scale += means[k]
         certain[k] = certain_tables(counts, k, n_states)
-        degree[k] = min(max(degree[k] - certain[k], 1), _largest_degree(counts, k, n_states, certain[k]))
+        degree[k] = min(max(degree[k] - certain[k], 1), largest_degree(counts, k, n_states, certain[k]))
     while True:
         n, widest = 1, 0
         for k in range(n_states):
@@ -202,14 +203,14 @@ def tables_from_degrees(counts, n_states, prior, means, degree):
         weights, slopes = np.zeros((n_states, widest + 1)), np.zeros((n_states, widest + 1))
         prefix, suffix = np.empty((n_states + 1, n)), np.empty((n_states + 1, n))
         prefix_scale, suffix_scale = np.empty(n_states + 1), np.empty(n_states + 1)
-        tables = Tables(certain, degree, weights, slopes, prefix, suffix, prefix_scale, suffix_scale, 0.0)
+        tables = Tables(certain, degree, weights, slopes, prefix, suffix, prefix_scale, suffix_scale, 0.0, scale)
         log_factor = 0.0
         for k in range(n_states):
             log_factor += _weigh_tables(tables, counts, k, n_states, prior, means[k], scale)
         _sum_parts(tables, n_states, prior.gamma, scale)
         if not _widen(tables, counts, n_states):
             break
-    return Tables(certain, degree, weights, slopes, prefix, suffix, prefix_scale, suffix_scale, log_factor)
+    return Tables(certain, degree, weights, slopes, prefix, suffix, prefix_scale, suffix_scale, log_factor, scale)
 
 
 @kernel
@@ -231,7 +232,7 @@ def _widen(tables, counts, n_states):
     first, widened = 0, False
     for k in range(n_states):
         degree = tables.degree[k]
-        possible = _largest_degree(counts, k, n_states, tables.certain[k])
+        possible = largest_degree(counts, k, n_states, tables.certain[k])
         if degree < possible and tables.weights[k, degree] * cofactor(tables, k, first, degree) > _BOUNDARY:
             tables.degree[k] = min(2 * degree + 1, possible)
             widened = True

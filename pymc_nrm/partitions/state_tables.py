@@ -23,6 +23,13 @@ from pymc_nrm.partitions.state_sums import cofactor, tables_given_labels
 def _log_total(tables, counts, n_states, prior):
     """Log probability of the labels from the sums over tables."""
     value = tables.log_factor + tables.suffix_scale[0] + math.log(tables.suffix[0, 0])
+    return add_factors(value, counts, n_states, prior)
+
+
+@kernel
+def add_factors(log_sum, counts, n_states, prior):
+    """Log probability of the labels from the log of the sum over M, without the factors of V that M does not enter."""
+    value = log_sum
     for i in range(1, n_states):
         value += math.log(prior.gamma + i * prior.discount)
     for j in range(n_states + 1):

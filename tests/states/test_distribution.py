@@ -19,6 +19,7 @@ from pymc_nrm.measures import DirichletProcess, PitmanYorProcess
 from pymc_nrm.measures.base import log_eppf
 from pymc_nrm.partitions.state_sums import mean_tables, tables_from_degrees, tables_given_labels
 from pymc_nrm.partitions.state_tables import log_states, log_states_with_gradient
+from pymc_nrm.partitions.state_totals import log_states_of_totals, totals_given_labels
 from pymc_nrm.partitions.state_weights import draw_state_weights, draw_states
 from pymc_nrm.testing import all_partitions
 
@@ -114,6 +115,37 @@ def test_first_degrees_that_do_not_suffice_are_doubled():
     assert tables_given_labels(counts, n_states, prior).degree.max() > 1000
     expected = log_states_without_cutoff(counts, n_states, prior)
     assert log_states(counts, n_states, prior) == pytest.approx(expected, rel=1e-11)
+
+
+@pytest.mark.parametrize(
+    ("largest", "n_settings"), [(200, 40), pytest.param(1000, 1000, marks=pytest.mark.slow)], ids=["few", "many"]
+)
+def test_totals_give_probabilities_at_other_gamma_and_alpha(largest, n_settings):
+    """From near values to those at which cut-offs of the first ones do not hold."""
+    rng = seeded("totals", largest)
+    for i in range(n_settings):
+        labels, prior = random_setting(rng, largest)
+        counts, n_states = transitions_of(labels, prior.starts)
+        factors = np.exp(rng.normal(0.0, (0.5, 5.0, 30.0)[i % 3], size=2))
+        other = prior._replace(gamma=prior.gamma * factors[0], alpha=prior.alpha * factors[1])
+        totals = totals_given_labels(counts, n_states, prior)
+        expected = (
+            log_states_without_cutoff(counts, n_states, other) if i % 3 < 2 else log_states(counts, n_states, other)
+        )
+        assert log_states_of_totals(totals, counts, n_states, other) == pytest.approx(expected, rel=1e-11, abs=1e-9)
+        if i % 3 == 0:
+            assert log_states_of_totals(totals, counts, n_states, prior) == pytest.approx(
+                log_states(counts, n_states, prior), rel=1e-12, abs=1e-10
+            )
+
+
+@pytest.mark.parametrize("alpha", [0.5, 5.0, 500.0])
+def test_totals_do_not_use_numbers_of_tables_that_do_not_suffice(alpha):
+    prior = prior_of(1.0, 0.0, 0.05, 5.0, one_start(400))
+    counts, n_states = transitions_of(np.arange(400) // 20 % 4, prior.starts)
+    totals, other = totals_given_labels(counts, n_states, prior), prior._replace(alpha=alpha)
+    expected = log_states_without_cutoff(counts, n_states, other)
+    assert log_states_of_totals(totals, counts, n_states, other) == pytest.approx(expected, rel=1e-12)
 
 
 SIZES = (2.3e-308, 1e-100, 1e-10, 1.0, 1e10, 1e100, 1e290)

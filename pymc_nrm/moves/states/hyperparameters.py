@@ -10,9 +10,11 @@ from pymc_nrm.kernels.generic import kernel
 from pymc_nrm.partitions.state_columns import count_transitions
 from pymc_nrm.partitions.state_prior import StatePrior
 from pymc_nrm.partitions.state_tables import log_states
+from pymc_nrm.partitions.state_totals import log_states_of_totals, totals_given_labels
 
 # Fields of the prior that are drawn, in the order of their logarithms.
 DRAWN = ("gamma", "alpha", "kappa")
+KAPPA = 2
 _WIDTH = 1.0
 
 
@@ -22,6 +24,8 @@ class ConcentrationsTarget(NamedTuple):
     # Transition counts of the labels (n_states + 1, n_states), and the prior of the labels.
     counts: Any
     prior: Any
+    # Coefficients of powers of alpha at the kappa of the prior.
+    totals: Any
     # Place in ``DRAWN``, and shape and rate of the gamma prior.
     place: Any
     shape: Any
@@ -29,7 +33,11 @@ class ConcentrationsTarget(NamedTuple):
 
     def log_height(self, x):
         prior = with_concentration(self.prior, self.place, math.exp(x))
-        return log_states(self.counts, self.counts.shape[1], prior) + self.shape * x - self.rate * math.exp(x)
+        if self.place == KAPPA:
+            value = log_states(self.counts, self.counts.shape[1], prior)
+        else:
+            value = log_states_of_totals(self.totals, self.counts, self.counts.shape[1], prior)
+        return value + self.shape * x - self.rate * math.exp(x)
 
 
 @kernel
@@ -59,8 +67,9 @@ def draw_concentrations_of_states(rng, labels, prior, gammas, logs, n_sweeps):
         if gammas[place, 0] > 0.0:
             prior = with_concentration(prior, place, math.exp(logs[place]))
     for _ in range(n_sweeps):
+        totals = totals_given_labels(counts, n_states, prior)
         for place in range(3):
             if gammas[place, 0] > 0.0:
-                target = ConcentrationsTarget(counts, prior, place, gammas[place, 0], gammas[place, 1])
+                target = ConcentrationsTarget(counts, prior, totals, place, gammas[place, 0], gammas[place, 1])
                 logs[place] = slice_sample(rng, target, logs[place], _WIDTH)
                 prior = with_concentration(prior, place, math.exp(logs[place]))
