@@ -4,7 +4,8 @@ import numpy as np
 import pytensor
 import pytensor.tensor as pt
 from pytensor.graph.replace import vectorize_graph
-from pytensor.graph.traversal import ancestors
+from pytensor.graph.traversal import ancestors, toposort
+from pytensor.tensor.subtensor import AdvancedSubtensor
 
 from pymc_nrm.models.itemwise.flow import terms_of
 from pymc_nrm.models.itemwise.item_table import graphs_of_rows, kept_axes, read_parts
@@ -24,8 +25,8 @@ class SummedOut:
         self.n_components = partition.owner.op.kind.max_clusters
         self._terms = terms_of(model, partition)
         self.names = {term.name for term in self._terms}
-        parts, flow = self._read(point)
-        self._axes = [kept_axes(part) for part in parts]
+        (parts, flow), n = self._read(point), len(point[self._value.name])
+        self._layout = [_layout(part, n) for part in parts]
         # Data may change, and with them the item of each row.
         self._items = [pytensor.shared(part.items.ravel(), f"items of {part.name}") for part in parts]
         [log_weights] = model.replace_rvs_by_values(partition.owner.op.prior_inputs(partition.owner))
@@ -38,8 +39,8 @@ class SummedOut:
 
     def refresh(self, point):
         """Read the item of each row again, since ``pm.set_data`` may have changed the data."""
-        parts, _ = self._read(point)
-        if [kept_axes(part) for part in parts] != self._axes:
+        (parts, _), n = self._read(point), len(point[self._value.name])
+        if [_layout(part, n) for part in parts] != self._layout:
             names = sorted({part.name for part in parts})
             raise ValueError(f"rows of {names} must belong to items as when the step was made: make the step anew")
         for shared, part in zip(self._items, parts, strict=True):
@@ -60,16 +61,38 @@ class SummedOut:
         table, rest = self.shares.T, pt.constant(0.0)
         if self.of_mixtures is not None:
             table = table + self.of_mixtures.T
-        for graph, items in zip(graphs, self._items, strict=True):
-            rows = vectorize_graph(graph, {self._value: slots})
+        for graph, items, (_, in_order) in zip(graphs, self._items, self._layout, strict=True):
+            rows = vectorize_graph(graph, {self._value: slots, **_indexed_by(self._value, graph, K, n)})
             if self._value in set(ancestors([rows])):
                 raise NotImplementedError(f"labels of {self.partition.name!r} cannot be summed out of {graph}")
             # What is not a number is impossible, as for steps that draw labels.
             rows = pt.switch(pt.isnan(rows), -np.inf, rows)
+            if in_order:
+                table = table + rows
+                continue
             of_item = items >= 0
             table = table[:, pt.where(of_item, items, 0)].inc(pt.where(of_item, rows, 0.0))
             rest = rest + pt.where(of_item, 0.0, rows[0]).sum()
         return table.T, rest
+
+
+def _layout(part, n):
+    """The axes of the rows of a part, and whether each of the n items has one row, in order."""
+    return kept_axes(part), np.array_equal(part.items.ravel(), np.arange(n))
+
+
+def _indexed_by(labels, graph, n_slots, n):
+    """What ``parameter[labels]`` becomes in all slots, for each parameter of a graph, (K, n, ...): copies of its
+    entries, which elementwise functions need not make.
+    """
+    found = {}
+    for node in toposort([graph]):
+        if isinstance(node.op, AdvancedSubtensor) and node.inputs[1:] == [labels] and node.op.idx_list == (0,):
+            parameter = node.inputs[0]
+            if labels not in set(ancestors([parameter])):
+                entries = pt.expand_dims(parameter[:n_slots], 1)
+                found[node.outputs[0]] = pt.broadcast_to(entries, (n_slots, n, *tuple(parameter.shape)[1:]))
+    return found
 
 
 def summed_out_total(model, parts):
