@@ -15,6 +15,7 @@ NAMES = (
         "documents",
         "trees_of_items",
         "hidden_states",
+        "own_weights",
         "first_minutes",
         "latency",
         "scaling",
