@@ -99,6 +99,7 @@ from pymc_nrm.steps import (
     SlotGibbs,
     SlotNUTS,
     SplitMerge,
+    StateGibbs,
     StateSampler,
     TreeGuided,
     WeightedGibbs,
@@ -140,6 +141,7 @@ __all__ = [
     "SlotGibbs",
     "SlotNUTS",
     "SplitMerge",
+    "StateGibbs",
     "StateSampler",
     "Transitions",
     "TreeGuided",
@@ -246,5 +248,5 @@ else:  # to type checkers, a module with this function has every attribute
 
 register_steps(
     *(TreeGuided, SplitMerge, MarginalGibbs, SliceSampler, SlotGibbs, WeightedGibbs),
-    *(NestedGibbs, ChunkedSampler, StateSampler, MissingGibbs),
+    *(NestedGibbs, ChunkedSampler, StateSampler, StateGibbs, MissingGibbs),
 )

@@ -14,6 +14,7 @@ from pymc_nrm.models.rvs import kind_of
 from pymc_nrm.testing import all_partitions, largest_z
 
 MEASURE = nrm.PitmanYorProcess(0.3, 1.2)
+DIRICHLET = nrm.DirichletProcess(1.2)
 TRANSITIONS = nrm.Transitions(1.5, 2.0)
 WEIGHTS = nrm.HierarchicalDirichletProcess(0.8, 1.5)
 
@@ -44,6 +45,11 @@ KINDS = {
     "known": (lambda: nrm.NestedPartition.dist(weights=WEIGHTS, paths=[7, 2, 7]), columns(3)),
     "states": (lambda: nrm.HiddenStates.dist(MEASURE, TRANSITIONS, n=4), ANY_LABELS),
     "sequences": (lambda: nrm.HiddenStates.dist(MEASURE, TRANSITIONS, sequences=["b", "b", "a", "a"]), ANY_LABELS),
+    "state slots": (lambda: nrm.HiddenStates.dist(DIRICHLET, TRANSITIONS, n=4, max_states=3), ANY_LABELS),
+    "slots of sequences": (
+        lambda: nrm.HiddenStates.dist(DIRICHLET, TRANSITIONS, sequences=["b", "b", "a", "a"], max_states=3),
+        ANY_LABELS,
+    ),
 }
 
 

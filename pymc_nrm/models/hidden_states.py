@@ -16,13 +16,15 @@ from pymc_nrm.models.partition import (
     check_options,
     items_and_labels,
     measure_in_model,
+    number_of_slots,
 )
 from pymc_nrm.partitions.hidden_states import States
 from pymc_nrm.partitions.state_prior import Transitions
+from pymc_nrm.partitions.state_slots import StateSlots
 
 # Options of a Partition, and why hidden states have none of them.
 _REFUSED = {
-    "max_clusters": "labels of hidden states are not indices of parameters",
+    "max_clusters": "max_states makes labels indices of parameters",
     "together": "items that are together would not follow each other in time",
     "known": "known states are only supported for all items: use observed",
     "only_known": "known states are only supported for all items: use observed",
@@ -124,6 +126,7 @@ class HiddenStates(pm.Discrete):
         n: Any = None,
         dims: Any = None,
         sequences: Any = None,
+        max_states: Any = None,
         initval: Any = None,
         observed: Any = None,
         **kwargs: Any,
@@ -135,10 +138,11 @@ class HiddenStates(pm.Discrete):
         check_options("HiddenStates", kwargs)
         dims = (dims,) if isinstance(dims, str) else dims
         model = pm.modelcontext(None)
-        kind = States(sequences, f"sequences of {title}")
-        measure, transitions = _checked(title, measure, transitions)
+        max_states = number_of_slots(f"max_states of {title}", max_states, model)
+        kind = _kind(sequences, max_states, (f"max_states of {title}", f"sequences of {title}"))
+        measure, transitions = _checked(title, measure, transitions, max_states)
         n, starts = items_and_labels(kind, name, n, dims, model, initval=initval, observed=observed)
-        options = {"n": n, "dims": dims, "sequences": sequences, **starts}
+        options = {"n": n, "dims": dims, "sequences": sequences, "max_states": max_states, **starts}
         labels = super().__new__(cls, name, measure, transitions, **options, **kwargs)
         add_deterministics(name, kind, labels)
         return labels
@@ -151,19 +155,25 @@ class HiddenStates(pm.Discrete):
         *,
         n: Any = None,
         sequences: Any = None,
+        max_states: int | None = None,
         shape: Any = None,
         rng: Any = None,
         return_next_rng: bool = False,
     ) -> Any:
         """Create labels outside a model, for example for ``pm.draw``; arguments as in :class:`HiddenStates`."""
-        measure, transitions = _checked("HiddenStates", measure, transitions)
-        kind = States(sequences)
+        kind = _kind(sequences, max_states, ("max_states of HiddenStates", "sequences of HiddenStates"))
+        measure, transitions = _checked("HiddenStates", measure, transitions, max_states)
         values = [value if isinstance(value, Variable) else np.float64(value) for value in (*measure, *transitions)]
         fields = [pt.as_tensor(value).astype("float64") for value in values]
         return PartitionRV.make(type(measure), n, kind, fields, rng, return_next_rng)
 
 
-def _checked(title, measure, transitions):
+def _kind(sequences, max_states, titles):
+    """The kind of hidden states, with slots or not."""
+    return States(sequences, titles[1]) if max_states is None else StateSlots(max_states, sequences, titles)
+
+
+def _checked(title, measure, transitions, max_states):
     """The measure and the transitions of hidden states, after checking them."""
     if hasattr(measure, "in_model"):
         raise TypeError(
@@ -175,6 +185,11 @@ def _checked(title, measure, transitions):
         raise TypeError(
             f"measure of {title} must be DirichletProcess(...) or PitmanYorProcess(...), given whose weights labels "
             f"have a probability in closed form; got {measure!r}"
+        )
+    if max_states is not None and type(measure) is not DirichletProcess:
+        raise TypeError(
+            f"measure of {title} must be DirichletProcess(...) with max_states, since weights of a finite number of "
+            f"states are Dirichlet variables; got {measure!r}"
         )
     if isinstance(transitions, type) or not isinstance(transitions, Transitions):
         raise TypeError(f"transitions of {title} must be Transitions(alpha, kappa); got {transitions!r}")

@@ -46,5 +46,5 @@ class OfOwnStep(Op):
                 f"step must not sample {self.name!r}: PyMC's steps such as Metropolis cannot update a partition. Omit "
                 "step, or use a step of this package: TreeGuided, SplitMerge, MarginalGibbs or SliceSampler, SlotGibbs "
                 "with max_clusters, WeightedGibbs with log_weights, NestedGibbs for nested partitions, StateSampler "
-                "for hidden states"
+                "for hidden states, StateGibbs for hidden states with max_states"
             )

@@ -225,7 +225,7 @@ class Partition(pm.Discrete):
         dims = (dims,) if isinstance(dims, str) else dims
         model = pm.modelcontext(None)
         measure = measure_in_model(measure)
-        max_clusters = _number_of_slots(name, max_clusters, model)
+        max_clusters = number_of_slots(f"max_clusters of Partition {name!r}", max_clusters, model)
         options = {"max_clusters": max_clusters, "together": together, "known": known, "rows": rows}
         kind, log_weights = _kind_and_weights(f"Partition {name!r}", measure, log_weights, only_known, **options)
         if rows is not None:
@@ -403,15 +403,15 @@ def add_deterministics(name, kind, labels):
         pm.Deterministic(f"{name}_{ending}", graph)
 
 
-def _number_of_slots(name, max_clusters, model):
-    if not isinstance(max_clusters, str):
-        return max_clusters
-    if max_clusters not in model.dim_lengths:
+def number_of_slots(title, number, model):
+    """A number of slots, which users may write as the name of a dimension."""
+    if not isinstance(number, str):
+        return number
+    if number not in model.dim_lengths:
         raise ValueError(
-            f"max_clusters of Partition {name!r} must be a whole number or a dimension of the model, "
-            f"{sorted(model.dim_lengths)}; got {max_clusters!r}"
+            f"{title} must be a whole number or a dimension of the model, {sorted(model.dim_lengths)}; got {number!r}"
         )
-    return count_value(model.dim_lengths[max_clusters])
+    return count_value(model.dim_lengths[number])
 
 
 def items_and_labels(kind, name, n, dims, model, **labels):

@@ -10,7 +10,7 @@ from pytensor.graph.basic import Apply, Constant
 from pymc_nrm.common.marks import STARTS
 from pymc_nrm.kernels.generic import kernel
 from pymc_nrm.kernels.kernel_op import KernelOp
-from pymc_nrm.partitions.flat import InOrder
+from pymc_nrm.partitions.flat import Flat, InOrder
 from pymc_nrm.partitions.nested_levels import canonical_paths, levels_of, symbolic_levels_of
 from pymc_nrm.partitions.state_columns import count_transitions
 from pymc_nrm.partitions.state_prior import Starts, StatePrior, Transitions
@@ -80,25 +80,22 @@ class LogStates(KernelOp):
         return [*[disconnected_type() for _ in self.constant], *[of_value * outputs[1][i] for i in range(4)]]
 
 
-class States(InOrder):
-    """States of the items in order of time, numbered from 0 in order of appearance over all sequences.
+class Chain(Flat):
+    """States of the items in order of time: base of the kinds of hidden states.
 
     ``sequences`` are whole numbers or strings, one for each item, or None for a single sequence of any length.
     """
 
     title, rv_name = "HiddenStates", "hidden_states"
-    description, sampled_by = "", "of hidden states, which StateSampler samples"
     further_priors = {Transitions: ("()", "()"), Starts: ("(n)",)}
-    only_mixtures = "hidden states {name!r}, which have no slots: use a Mixture"
-    draw = staticmethod(_draw_labels)
-
     argument = "sequences"
 
-    def __init__(self, sequences=None, title="sequences of HiddenStates"):
+    def take_sequences(self, sequences, title):
+        """Read the labels of sequences; return what belongs to the key of the kind."""
         # Bool of shape (n,), and the labels of the sequences in order; None and () for a single sequence.
         self.starts, self.names = (None, ()) if sequences is None else _sequences(title, sequences)
         self.n_items = None if self.starts is None else len(self.starts)
-        super().__init__(None if self.starts is None else self.starts.tobytes(), self.names)
+        return None if self.starts is None else self.starts.tobytes(), self.names
 
     def further_fields(self, n):
         if self.starts is not None:
@@ -106,6 +103,23 @@ class States(InOrder):
         if isinstance(n, Constant):
             return [pt.constant((np.arange(int(n.data)) == 0).astype("int64"))]
         return [pt.eq(pt.arange(n), 0).astype("int64")]
+
+    def marks(self):
+        return super().marks() | {STARTS: [0] if self.starts is None else np.flatnonzero(self.starts).tolist()}
+
+
+class States(Chain, InOrder):
+    """States without an upper limit of their number, numbered from 0 in order of appearance over all sequences."""
+
+    description, sampled_by = "", "of hidden states, which StateSampler samples"
+    only_mixtures = (
+        "hidden states {name!r}, which have no slots: give them max_states to index parameters with their labels, or "
+        "use a Mixture"
+    )
+    draw = staticmethod(_draw_labels)
+
+    def __init__(self, sequences=None, title="sequences of HiddenStates"):
+        super().__init__(*self.take_sequences(sequences, title))
 
     def kernel_prior(self, priors):
         measure, transitions, starts = priors
@@ -117,9 +131,6 @@ class States(InOrder):
         levels = symbolic_levels_of(measure)
         discount = 0.0 if levels.sigma is None else levels.sigma
         return LogStates()(labels, n, starts.starts, levels.alpha, discount, *transitions)[0]
-
-    def marks(self):
-        return super().marks() | {STARTS: [0] if self.starts is None else np.flatnonzero(self.starts).tolist()}
 
 
 def _sequences(title, labels):

@@ -33,8 +33,18 @@ def _draw_slots(rng, n, measure, max_clusters):
     return np.full(n, -1)
 
 
+def log_share_of_slots(max_clusters, n_clusters):
+    """Log probability that clusters occupy exactly these slots: minus the log number of injections into slots."""
+    # PyTensor would compute the second term in single precision.
+    K = float(max_clusters)
+    return pt.gammaln(K + 1.0 - n_clusters) - math.lgamma(K + 1.0)
+
+
 class IndexLabels(Flat):
-    """One label from 0 to ``max_clusters - 1`` for each item, as an index of parameters; base of two kinds."""
+    """One label from 0 to ``max_clusters - 1`` for each item, as an index of parameters; base of three kinds."""
+
+    # The argument of users that determines the number of labels.
+    argument_of_slots = "max_clusters"
 
     def __init__(self, max_clusters, title):
         check_count(title, max_clusters, 1, _MOST_SLOTS)
@@ -100,7 +110,4 @@ class Slots(IndexLabels):
         return counts[(counts > 0).nonzero()], pt.and_(in_range, pt.eq(labels.shape[0], n))
 
     def log_share_of_names(self, n_clusters):
-        """Log probability that clusters occupy exactly these slots: minus the log number of injections into slots."""
-        # PyTensor would compute the second term in single precision.
-        K = float(self.max_clusters)
-        return pt.gammaln(K + 1.0 - n_clusters) - math.lgamma(K + 1.0)
+        return log_share_of_slots(self.max_clusters, n_clusters)

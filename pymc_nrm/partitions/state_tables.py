@@ -50,16 +50,18 @@ def row_length(counts, j, n_states):
 
 
 @kernel
-def is_possible(prior):
+def is_possible(prior, n_states):
     """Whether hyperparameters are in range: a sampler may try others, for which sums do not end."""
-    fine = 0.0 <= prior.discount < 1.0 and 0.0 < prior.gamma + prior.discount < math.inf
+    # Discounts below 0 belong to a number of states that is finite.
+    least = prior.gamma + (n_states - 1 if prior.discount < 0.0 else 1) * prior.discount
+    fine = -math.inf < prior.discount < 1.0 and 0.0 < least < math.inf
     return fine and 0.0 < prior.alpha < math.inf and 0.0 <= prior.kappa < math.inf
 
 
 @kernel
 def log_states(counts, n_states, prior):
     """Log probability of hidden states in order of appearance, given their transition counts."""
-    if not is_possible(prior):
+    if not is_possible(prior, n_states):
         return math.nan
     return _log_total(tables_given_labels(counts, n_states, prior), counts, n_states, prior)
 
@@ -68,7 +70,7 @@ def log_states(counts, n_states, prior):
 def log_states_with_gradient(counts, n_states, prior, gradient):
     """:func:`log_states`; writes its derivatives in gamma, discount, alpha and kappa, shape (4,)."""
     gradient.fill(math.nan)
-    if not is_possible(prior):
+    if not is_possible(prior, n_states):
         return math.nan
     tables = tables_given_labels(counts, n_states, prior)
     gamma, discount = prior.gamma, prior.discount

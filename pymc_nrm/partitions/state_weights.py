@@ -1,5 +1,7 @@
 """Draws of hidden states: of their common weights given labels, and of labels from the prior."""
 
+import math
+
 import numpy as np
 
 from pymc_nrm.kernels.generic import kernel
@@ -7,7 +9,9 @@ from pymc_nrm.kernels.special import copy_row, draw_beta, draw_index, draw_log_g
 from pymc_nrm.partitions.state_sums import tables_given_labels
 
 # Weights below are raised to it, so that their logarithms are finite.
-_LEAST_WEIGHT = 1e-300
+LEAST_WEIGHT = 1e-300
+# A share of the concentration that is the rounding error of the parameters of all states.
+_LEAST_SHARE = 1e-9
 
 
 @kernel
@@ -37,16 +41,25 @@ def draw_state_weights(rng, counts, n_states, prior, weights):
     draw_tables(rng, counts, n_states, prior, n_tables)
     for k in range(n_states):
         weights[k] = draw_log_gamma(rng, n_tables[k] - prior.discount)
-    weights[n_states] = draw_log_gamma(rng, prior.gamma + n_states * prior.discount)
+    shape = _shape_of_rest(n_states, prior)
+    weights[n_states] = draw_log_gamma(rng, shape) if shape > 0.0 else -math.inf
     _, total = exponentiate(weights, n_states + 1)
     for k in range(n_states + 1):
-        weights[k] = max(weights[k] / total, _LEAST_WEIGHT)
+        weights[k] = max(weights[k] / total, LEAST_WEIGHT)
 
 
 @kernel
 def draw_next_weight(rng, n_states, prior):
     """Share of the rest of the stick that state number ``n_states`` takes, and the share that it leaves."""
-    return draw_beta(rng, 1.0 - prior.discount, prior.gamma + (n_states + 1) * prior.discount)
+    shape = _shape_of_rest(n_states + 1, prior)
+    return draw_beta(rng, 1.0 - prior.discount, shape) if shape > 0.0 else (1.0, 0.0)
+
+
+@kernel
+def _shape_of_rest(n_states, prior):
+    """Parameter of all states but ``n_states``; 0 if there are no others, as a discount below 0 says."""
+    shape = prior.gamma + n_states * prior.discount
+    return 0.0 if prior.discount < 0.0 and shape < _LEAST_SHARE * prior.gamma else shape
 
 
 @kernel

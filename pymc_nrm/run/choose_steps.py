@@ -4,9 +4,9 @@ from pymc_nrm.common.pymc_internals import accept_in_nuts, flatten_steps, resolv
 from pymc_nrm.models.learned_priors import learned_priors
 from pymc_nrm.models.missing_entries import continuous_values
 from pymc_nrm.models.rvs import partitions_of
-from pymc_nrm.partitions.slots import Slots
 from pymc_nrm.partitions.weighted_components import WeightedComponents
 from pymc_nrm.steps import LearnedGibbs, SlotNUTS, WeightedNUTS
+from pymc_nrm.steps.slot_nuts import KINDS_WITH_SLOTS
 from pymc_nrm.steps.weighted_nuts import values_for_weighted_nuts
 
 
@@ -48,7 +48,7 @@ def with_own_nuts(model, kwargs):
     """
     steps = given_steps(kwargs)
     rest = continuous_without_step(model, steps)
-    if partitions_of(model, Slots):
+    if partitions_of(model, KINDS_WITH_SLOTS):
         step_class = SlotNUTS
     elif partitions_of(model, WeightedComponents):
         step_class, rest = WeightedNUTS, values_for_weighted_nuts(model, rest)

@@ -9,6 +9,7 @@ from pymc_nrm.steps.slice_sampler import SliceSampler
 from pymc_nrm.steps.slot_gibbs import SlotGibbs
 from pymc_nrm.steps.slot_nuts import SlotNUTS
 from pymc_nrm.steps.split_merge import SplitMerge
+from pymc_nrm.steps.state_gibbs import StateGibbs
 from pymc_nrm.steps.state_sampler import StateSampler
 from pymc_nrm.steps.tree_guided import Move, TreeGuided
 from pymc_nrm.steps.weighted_gibbs import WeightedGibbs
@@ -25,6 +26,7 @@ __all__ = [
     "SlotGibbs",
     "SlotNUTS",
     "SplitMerge",
+    "StateGibbs",
     "StateSampler",
     "TreeGuided",
     "WeightedGibbs",

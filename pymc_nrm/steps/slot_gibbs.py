@@ -27,17 +27,16 @@ from pymc_nrm.kernels.generic import precompile
 from pymc_nrm.kernels.lanes import LANES, whole_lanes
 from pymc_nrm.models.itemwise.item_table import ItemTable
 from pymc_nrm.models.itemwise.local_variables import EmptySlots, local_variables
-from pymc_nrm.models.rvs import checked_model, kind_of
+from pymc_nrm.models.rvs import kind_of
 from pymc_nrm.moves.gibbs import draw_weights, scan_order
 from pymc_nrm.moves.slot_pool import build_pool, draw_pool, log_truncation, pool_sweep, sum_of_items
 from pymc_nrm.partitions.clusters import build_state
 from pymc_nrm.partitions.labels import canonical_labels, label_counts
 from pymc_nrm.partitions.slots import Slots
 from pymc_nrm.steps.base import PartitionStep
-from pymc_nrm.steps.slot_nuts import MODELS_WITH_SLOT_NUTS
+from pymc_nrm.steps.slot_nuts import warn_without_slot_nuts
 from pymc_nrm.steps.step import StepState
 
-_log = logging.getLogger(__name__)
 # A child of PyMC's logger, which shows messages of level INFO.
 _information = logging.getLogger("pymc.nrm_slots")
 
@@ -98,13 +97,7 @@ class SlotGibbs(PartitionStep):
 
     def __init__(self, vars: Any = None, *, n_sweeps: int = 5, mean_empty: float = 4.0, **kwargs: Any) -> None:
         super().__init__(vars, options={"n_sweeps": n_sweeps, "mean_empty": mean_empty}, **kwargs)
-        # PyMC gives an initial point to steps that it makes itself.
-        made_by_pymc = kwargs.get("initial_point") is not None
-        if made_by_pymc and self.local and checked_model(kwargs.get("model")) not in MODELS_WITH_SLOT_NUTS:
-            _log.warning(
-                f"PyMC's NUTS samples parameters of empty slots of {self.partition.name!r} like all others, which is "
-                "right but\nslow and may diverge. nrm.sample chooses SlotNUTS; step=[nrm.SlotNUTS()] asks for it."
-            )
+        warn_without_slot_nuts(self, self.local, kwargs)
 
     def check_options(self, n):
         """Check the options."""

@@ -1,4 +1,4 @@
-"""NUTS for models whose parameters are indexed by labels of a partition.
+"""NUTS for models whose parameters are indexed by labels of a partition or of hidden states.
 
 Given the labels, a draw makes one transition of NUTS for everything continuous but parameters of empty slots, whose
 prior is integrated out of the target, and then draws these from their prior.  The metric scales the parameters of a
@@ -8,6 +8,7 @@ Read next ``models/itemwise/local_variables.py``, which parameters belong to one
 that moves the labels.
 """
 
+import logging
 from dataclasses import field
 from typing import Any
 from weakref import WeakSet
@@ -30,8 +31,12 @@ from pymc_nrm.models.itemwise.local_variables import EmptySlots, local_variables
 from pymc_nrm.models.missing_entries import continuous_values
 from pymc_nrm.models.rvs import checked_model, kind_of, partitions_of
 from pymc_nrm.partitions.slots import Slots
+from pymc_nrm.partitions.state_slots import StateSlots
 from pymc_nrm.steps.nuts_step import NUTSStep
 
+_log = logging.getLogger(__name__)
+# Kinds of labels that index parameters of slots.
+KINDS_WITH_SLOTS = (Slots, StateSlots)
 # Share of the latest gradient in the running mean of squared gradients.
 _SHARE = 0.02
 
@@ -94,6 +99,17 @@ class SlotMetric(QuadPotentialDiagAdapt):
 MODELS_WITH_SLOT_NUTS = WeakSet()
 
 
+def warn_without_slot_nuts(step, local, kwargs):
+    """Warn if PyMC makes a step of labels, and its own NUTS samples the parameters of slots."""
+    # PyMC gives an initial point to steps that it makes itself.
+    made_by_pymc = kwargs.get("initial_point") is not None
+    if made_by_pymc and local and checked_model(kwargs.get("model")) not in MODELS_WITH_SLOT_NUTS:
+        _log.warning(
+            f"PyMC's NUTS samples parameters of empty slots of {step.partition.name!r} like all others, which is right "
+            "but\nslow and may diverge. nrm.sample chooses SlotNUTS; step=[nrm.SlotNUTS()] asks for it."
+        )
+
+
 @dataclass_state
 class SlotNUTSState(BaseHMCState):
     """Sampler state needed to resume a chain: also the generators of parameters of empty slots."""
@@ -120,7 +136,7 @@ class SlotNUTS(NUTSStep):
     Raises
     ------
     ValueError
-        If the model has no partition with ``max_clusters``.
+        If the model has neither a partition with ``max_clusters`` nor hidden states with ``max_states``.
 
     Examples
     --------
@@ -148,9 +164,12 @@ class SlotNUTS(NUTSStep):
         values = continuous_values(model) if vars is None else get_value_vars_from_user_vars(vars, model)
         # The posterior of a cluster of one item is almost its prior, which is wider than the metric assumes.
         kwargs.setdefault("target_accept", 0.9)
-        partitions = list(partitions_of(model, Slots))
+        partitions = list(partitions_of(model, KINDS_WITH_SLOTS))
         if not partitions:
-            raise ValueError("vars must be variables of a model that has a Partition with max_clusters; it has none")
+            raise ValueError(
+                "vars must be variables of a model that has a Partition with max_clusters or HiddenStates with "
+                "max_states; it has none"
+            )
         self._slots = []
         for partition in partitions:
             local = local_variables(model, partition, kind_of(partition).max_clusters, point)

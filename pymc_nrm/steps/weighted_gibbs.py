@@ -19,48 +19,20 @@ from pymc.exceptions import SamplingError
 
 from pymc_nrm.common.marks import NUMBER
 from pymc_nrm.common.pymc_internals import Competence
-from pymc_nrm.families.conjugate import log_marginal
 from pymc_nrm.families.needs import COMPONENT_PANEL, PARAMETERS, PREDICTIVE
-from pymc_nrm.kernels.generic import lacking, precompile
-from pymc_nrm.measures.base import Weights
-from pymc_nrm.models.itemwise.item_table import ItemTable
-from pymc_nrm.models.rvs import family_of, mixtures_of
-from pymc_nrm.moves.component_labels import component_densities
-from pymc_nrm.partitions.clusters import build_state, log_target, log_target_by_items
-from pymc_nrm.partitions.labels import canonical_labels
+from pymc_nrm.kernels.generic import precompile
 from pymc_nrm.partitions.weighted_components import WeightedComponents, draw_of_rows
 from pymc_nrm.steps.base import LabelStep, common_statistics
+from pymc_nrm.steps.indexed_data import IndexedData
 from pymc_nrm.steps.step import Draw
-from pymc_nrm.steps.target import Target
 
 
-class ComponentLabels:
+class ComponentLabels(IndexedData):
     """Draws of all labels of one partition with weights of the user's own, for the steps that make them."""
 
-    def __init__(self, model, partition, point, compile_kwargs=None):
-        self.name, self.n_components = partition.name, partition.owner.op.kind.max_clusters
-        self.target = Target(model, partition, point, compile_kwargs)
-        self.table = ItemTable(model, partition, self.n_components, point, compile_kwargs)
-        families = [type(family_of(mixture)) for mixture in mixtures_of(model, partition)]
-        self._has_marginals = not any(lacking(family_class, [log_marginal]) for family_class in families)
-
     def compile(self, rng, labels, family, data):
-        """Compile the kernels of a draw."""
         precompile(draw_of_rows, rng, np.zeros((1, self.n_components)))
-        if self.target.has_mixtures:
-            precompile(component_densities, rng, labels, self.n_components, family, data)
-            self.log_marginal(labels * 0, family, data)
-
-    def refresh(self):
-        """Read data again, since ``pm.set_data`` may have changed them."""
-        self.target.refresh()
-        self.table.refresh()
-
-    def densities_of_mixtures(self, rng, labels, family, data):
-        """Log densities of the data of mixtures under each component, given parameters drawn given labels, (n, K)."""
-        if not self.target.has_mixtures:
-            return np.zeros((len(labels), self.n_components))
-        return component_densities(rng, labels, self.n_components, family, data)
+        super().compile(rng, labels, family, data)
 
     def shares(self, prior):
         """Log probabilities of the components of each item, (n, K)."""
@@ -80,16 +52,6 @@ class ComponentLabels:
         slots = np.arange(self.n_components)
         self.table.fill(point, slots, slots, indexed)
         return draw_of_rows(rng, shares + indexed + of_mixtures), indexed
-
-    def log_marginal(self, labels, family, data):
-        """Log density of the data of mixtures given labels, with parameters of components integrated out."""
-        if not self.target.has_mixtures:
-            return 0.0
-        state, n = build_state(canonical_labels(labels), family, data), len(labels)
-        weights = Weights(np.zeros(n + 1), np.zeros(n + 1))
-        if self._has_marginals:
-            return log_target(state, weights, family)
-        return log_target_by_items(state, weights, family, data)
 
 
 class WeightedGibbs(LabelStep):
@@ -190,11 +152,10 @@ class WeightedGibbs(LabelStep):
 
     def not_finite_error(self, point, value):
         labels = self.partition.read(point)
-        sentences = []
-        for name, values in self.labels.table.values(point, labels, by_term=True).items():
-            if not np.isfinite(values).all():
-                item = int(np.argmin(np.isfinite(values)))
-                sentences.append(f"{name!r} has {values[item]} for item {item} in component {labels[item]}.")
+        sentences = [
+            f"{name!r} has {density} for item {item} in component {labels[item]}."
+            for name, density, item in self.labels.impossible_items(point, labels)
+        ]
         return SamplingError(
             f"the log joint density of partition {self.partition.name!r} and of what its labels index is not finite "
             f"{self.when}: {value}. {' '.join(sentences)} Check data, covariates and log_weights, or priors that allow "

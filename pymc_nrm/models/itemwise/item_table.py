@@ -29,7 +29,7 @@ def check_lengths(model, partition, parts, given, max_clusters):
     constants may be longer, and so may arrays indexed by more than labels.  If there are as many items as slots,
     lengths cannot distinguish them: names of dimensions must differ, and variables without a dimension are returned.
     """
-    labels, unnamed = model.rvs_to_values[partition], set()
+    labels, unnamed, of_slots = model.rvs_to_values[partition], set(), partition.owner.op.kind.argument_of_slots
     dim_of_items = (model.named_vars_to_dims.get(partition.name) or (None,))[0]
     largest = given | {labels: np.full(len(given[labels]), max_clusters - 1, dtype=labels.dtype)}
     present = PresentValues(largest)
@@ -63,7 +63,7 @@ def check_lengths(model, partition, parts, given, max_clusters):
                     continue
                 if wrong is not None:
                     raise ValueError(
-                        f"axis {axis} of {wrong} must have the length of max_clusters, {max_clusters}, since "
+                        f"axis {axis} of {wrong} must have the length of {of_slots}, {max_clusters}, since "
                         f"{part.name!r} indexes it with the labels of partition {partition.name!r}; got {length}"
                     )
     return sorted(unnamed)

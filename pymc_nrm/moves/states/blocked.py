@@ -72,7 +72,7 @@ def _blocked_update(rng, labels, prior, family, data, level, memory):
     n_states, n_free = candidates.weights.shape[0], candidates.n_free
     if n_free < 2:
         return 0
-    rows = _draw_rows(rng, counts, prior, candidates)
+    rows = draw_rows(rng, counts, prior, candidates)
     panel = _draw_components(rng, labels, family, data, candidates)
     for t in range(labels.shape[0]):
         labels[t] = candidates.places[labels[t]]
@@ -81,7 +81,7 @@ def _blocked_update(rng, labels, prior, family, data, level, memory):
     filtered = filtered.reshape((labels.shape[0], n_free))
     n_moved = 0
     if _filter_forward(labels, prior.starts, rows, panel, family, data, filtered):
-        n_moved = _sample_backward(rng, labels, prior.starts, rows, filtered)
+        n_moved = sample_backward(rng, labels, prior.starts, rows, filtered)
     rename_in_order(labels, n_states)
     return n_moved
 
@@ -111,7 +111,7 @@ def _draw_candidates(rng, counts, n_labels, prior, level):
 
 
 @kernel
-def _draw_rows(rng, counts, prior, candidates):
+def draw_rows(rng, counts, prior, candidates):
     """Transition probabilities (n_states + 1, n_states) given counts of present labels; row 0 is of starts.
 
     Row j is Dirichlet of parameter ``counts[j] + alpha beta``, plus kappa for its own state.
@@ -209,7 +209,7 @@ def _filter_forward(labels, starts, rows, panel, family, data, filtered):
             if total > _SMALLEST_TOTAL:
                 for k in range(n_free):
                     row[k] *= densities[lane, k] / total
-            elif not _weigh_by_logarithms(row, log_densities, lane):
+            elif not weigh_by_logarithms(row, log_densities, lane):
                 return False
     return True
 
@@ -237,7 +237,7 @@ def _reaches(row, rows, label):
 
 
 @kernel
-def _weigh_by_logarithms(row, log_densities, lane):
+def weigh_by_logarithms(row, log_densities, lane):
     """Multiply predictive probabilities by densities and normalise; return whether this is possible."""
     largest = -math.inf
     for k in range(row.shape[0]):
@@ -253,7 +253,7 @@ def _weigh_by_logarithms(row, log_densities, lane):
 
 
 @kernel(inner_loop=True)
-def _sample_backward(rng, labels, starts, rows, filtered):
+def sample_backward(rng, labels, starts, rows, filtered):
     """Draw the labels of free times from the last to the first, in place; return the number of times that moved."""
     n, n_free = filtered.shape
     # Row k has the transition probabilities to state k.

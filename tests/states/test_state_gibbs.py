@@ -1,0 +1,257 @@
+"""StateGibbs and its kernel against enumerated labels, with hyperparameters on grids."""
+
+import functools
+import itertools
+
+import numpy as np
+import pymc as pm
+import pytest
+from enumerated_states import log_density
+from helpers import assert_law, assert_means, refused, seeded
+from reference import one_start, prior_of
+from same_results import assert_same, stop_at
+from scipy import stats
+from scipy.special import logsumexp
+
+import pymc_nrm as nrm
+from pymc_nrm.moves.states.slot_paths import update_paths
+from pymc_nrm.partitions.state_slots import log_state_slots
+from pymc_nrm.testing import kernel_inputs
+
+pytestmark = pytest.mark.usefixtures("compiled")
+
+K = 3
+# Hyperparameters gamma, alpha and kappa, and the first times of sequences after the first.
+CASES = {
+    "no kappa": (1.2, 0.6, 0.0, ()),
+    "sticky": (1.2, 0.9, 1.8, ()),
+    "two sequences": (0.8, 1.5, 0.7, (2,)),
+    "two sequences, no kappa": (2.5, 0.4, 0.0, (3,)),
+}
+QUIET = {"cores": 1, "progressbar": False, "quiet": True, "compute_convergence_checks": False}
+
+
+def labelings(n):
+    return np.array(list(itertools.product(range(K), repeat=n)))
+
+
+def prior(case, n, kappa=None):
+    gamma, alpha, own_kappa, others = CASES[case]
+    return prior_of(gamma, -gamma / K, alpha, own_kappa if kappa is None else kappa, one_start(n, *others))
+
+
+def states(case, n, kappa=None):
+    gamma, alpha, own_kappa, others = CASES[case]
+    sequences = np.cumsum(one_start(n, *others)) if others else None
+    transitions = nrm.Transitions(alpha, own_kappa if kappa is None else kappa)
+    return nrm.HiddenStates("z", nrm.DirichletProcess(gamma), transitions, n=n, sequences=sequences, max_states=K)
+
+
+def normalised(log_p):
+    return np.exp(log_p - logsumexp(log_p))
+
+
+LOG_DENSITIES = np.log([[0.9, 0.3, 0.5], [0.2, 0.7, 0.1], [0.4, 0.3, 0.8], [1.0, 0.4, 0.6], [0.5, 0.5, 0.7]])
+
+
+@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("n_draws", [4000, pytest.param(50_000, marks=pytest.mark.slow)], ids=["few", "many"])
+def test_updates_of_paths_have_the_posterior(case, n_draws):
+    n = len(LOG_DENSITIES)
+    values, of_states = labelings(n), prior(case, n)
+    log_p = [log_state_slots(labels, of_states, K) + LOG_DENSITIES[np.arange(n), labels].sum() for labels in values]
+    chains = []
+    for k, rng in enumerate(seeded(case).spawn(4)):
+        labels, drawn, workspace = np.full(n, k % K), np.empty((n_draws, n), dtype=np.int64), np.empty((n, K))
+        for draw in drawn:
+            update_paths(rng, labels, of_states, LOG_DENSITIES, workspace)
+            draw[:] = labels
+        chains.append(drawn)
+    assert_law(np.array(chains), values, normalised(np.array(log_p)))
+
+
+def test_updates_of_paths_of_small_densities():
+    """Densities that doubles cannot hold relative to the largest of a time leave a single path."""
+    path = np.array([0, 2, 2, 1, 0])
+    log_densities = np.where(path[:, None] == np.arange(K), 0.0, -2000.0) - 1e5
+    labels, workspace = np.zeros(5, dtype=np.int64), np.empty((5, K))
+    update_paths(seeded("small"), labels, prior("sticky", 5), log_densities, workspace)
+    np.testing.assert_array_equal(labels, path)
+
+
+Y = np.array([-1.3, 1.1, 1.6, -0.4])
+SD = 0.8
+COUNTS = np.array([0, 6, 3, 1])
+FAMILY = nrm.PoissonGamma(1.5, 0.5)
+TAU, KAPPA = stats.lognorm(0.4, scale=np.exp(0.3)), stats.gamma(2.0, scale=0.8)
+PLACES = (np.arange(200) + 0.5) / 200
+
+
+@functools.cache
+def posterior(case, indexed, mixture, is_random):
+    """All labels, their probabilities, and the posterior means of tau and kappa, random by midpoints of quantiles."""
+    values = labelings(len(Y))
+    taus, kappas = (one.ppf(PLACES) for one in (TAU, KAPPA))
+    log_p = np.zeros((len(values), len(PLACES), 2))
+    for row, labels in zip(log_p, values, strict=True):
+        row[:, 1] = [log_state_slots(labels, prior(case, len(Y), kappa if is_random else None), K) for kappa in kappas]
+        if mixture:
+            row[:, 1] += log_density(*kernel_inputs(FAMILY, COUNTS), labels)
+        for state in set(labels) if indexed else ():
+            y = Y[labels == state]
+            m, rest = len(y), ((y - y.mean()) ** 2).sum()
+            row[:, 0] += stats.norm.logpdf(y.mean(), 0, np.sqrt(SD**2 / m + taus**2)) - rest / (2 * SD**2)
+            row[:, 0] += -0.5 * np.log(m) - (m - 1) * np.log(SD * np.sqrt(2 * np.pi))
+    totals = logsumexp(log_p, axis=1)
+    p = normalised(totals.sum(axis=1))
+    of_grid = np.exp(log_p - totals[:, None])
+    return values, p, p @ (of_grid[:, :, 0] @ taus), p @ (of_grid[:, :, 1] @ kappas)
+
+
+def make_model(case="sticky", indexed=True, mixture=False, is_random=True):
+    with pm.Model() as model:
+        kappa = pm.Gamma("kappa", 2.0, 1 / 0.8) if is_random else None
+        z = states(case, len(Y), kappa)
+        if indexed:
+            tau = pm.LogNormal("tau", 0.3, 0.4)
+            mean = pm.Normal("mean", 0, tau, shape=K)
+            pm.Normal("y", mean[z], SD, observed=Y)
+        if mixture:
+            nrm.Mixture("count", z, FAMILY, observed=COUNTS)
+    return model
+
+
+def run(model, draws, rng, tune=300, **options):
+    """Points of two chains; NUTS comes last in a draw."""
+    with model:
+        steps = [nrm.StateGibbs([model["z"]], **options)]
+        steps += [nrm.SlotNUTS(target_accept=0.9)] if len(model.free_RVs) > 1 else []
+    points = []
+    for own in rng.spawn(2):
+        point = model.initial_point()
+        for step, generator in zip(steps, own.spawn(len(steps)), strict=True):
+            step.setup_chain(generator, tune, draws)
+        for i in range(-tune, draws):
+            for step in steps:
+                if step is not steps[0] and i in (-tune, 0):
+                    step.reset_tuning() if i < 0 else step.stop_tuning()
+                point, _ = step.step(point)
+            if i >= 0:
+                points.append(point)
+    return {name: np.array([p[name] for p in points]).reshape(2, draws, *np.shape(points[0][name])) for name in point}
+
+
+def check(case, indexed, mixture, is_random, draws, **options):
+    names = (case, indexed, mixture, is_random)
+    drawn = run(make_model(*names), draws, seeded(*names, draws), **options)
+    values, p, mean_tau, mean_kappa = posterior(*names)
+    assert_law(drawn["z"], values, p)
+    found, expected = {}, {}
+    if is_random:
+        found["kappa"], expected["kappa"] = np.exp(drawn["kappa_log__"]), mean_kappa
+    if indexed:
+        tau = np.exp(drawn["tau_log__"])
+        # Parameters of empty slots have their prior at every draw.
+        empty = (drawn["z"][..., None] != np.arange(K)).all(axis=-2)
+        squares = np.where(empty, (drawn["mean"] / tau[..., None]) ** 2, 0.0).sum(axis=-1) / empty.sum(axis=-1).clip(1)
+        found |= {"tau": tau, "empty": squares - empty.any(axis=-1)}
+        expected |= {"tau": mean_tau, "empty": 0.0}
+    if found:
+        assert_means(found, expected)
+
+
+def test_steps_have_the_posterior_in_short():
+    check("sticky", True, False, True, 2000)
+
+
+def test_mixtures_alone_have_the_posterior():
+    check("two sequences", False, True, False, 2000)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("case", "indexed", "mixture", "is_random", "options"),
+    [
+        ("no kappa", True, False, False, {}),
+        ("two sequences", True, False, True, {}),
+        ("sticky", True, True, True, {"n_blocked": 1}),
+        ("two sequences, no kappa", False, True, True, {}),
+    ],
+)
+def test_steps_have_the_posterior(case, indexed, mixture, is_random, options):
+    check(case, indexed, mixture, is_random, 8000, **options)
+
+
+def test_runs_choose_the_steps():
+    model = make_model()
+    idata = nrm.sample(10, tune=10, chains=1, model=model, random_seed=1, **QUIET)
+    assert {"all_slots_used", "n_moved"} <= set(idata["sample_stats"].data_vars)
+    assert nrm.StateGibbs.competence(model["z"], False) == 3
+    with model:
+        idata = pm.sample(10, tune=10, chains=1, random_seed=1, cores=1, progressbar=False)
+    assert idata["posterior"]["z"].values.max() < K
+
+
+@pytest.mark.slow
+def test_a_stopped_run_resumes_as_if_nothing_had_happened(tmp_path):
+    again = {"model": make_model(mixture=True), "cores": 1, "quiet": True}
+    options = {"tune": 5, "chains": 2, "random_seed": 3}
+    expected = nrm.sample(20, **options, **again)
+    kept = {"checkpoint": tmp_path / "run", "callback": stop_at(1, 12), "seconds_between_checkpoints": 0}
+    nrm.sample(20, **options, **again, **kept)
+    assert_same(nrm.resume(tmp_path / "run", **again), expected)
+
+
+def step_of(make, **options):
+    with make() as model:
+        return nrm.StateGibbs([model["z"]], **options)
+
+
+def without_slots():
+    with pm.Model() as model:
+        z = nrm.HiddenStates("z", nrm.DirichletProcess(1.0), nrm.Transitions(1.0), n=4)
+        nrm.Mixture("count", z, FAMILY, observed=COUNTS)
+    return model
+
+
+def cumulated():
+    model = make_model(indexed=False)
+    with model:
+        step = pm.Normal("step", 0, 1, shape=K)
+        pm.Normal("y", step[model["z"]].cumsum(), 1.0, observed=Y)
+    return model
+
+
+def too_short():
+    model = make_model(indexed=False)
+    with model:
+        pm.Normal("y", pm.Normal("level", 0, 1, shape=2)[model["z"]], 1.0, observed=Y)
+    return model
+
+
+test_what_is_not_allowed = refused(
+    lambda make, options: step_of(make, **options),
+    (make_model, {"n_blocked": 0}, "n_blocked must be a whole number of at least 1; got 0"),
+    (
+        without_slots,
+        {},
+        "vars of StateGibbs must be HiddenStates with max_states; 'z' is a HiddenStates of hidden states",
+    ),
+    (cumulated, {}, "'y' must be a sum of terms that each depend on the label of one item"),
+    (too_short, {}, "axis 0 of 'level' must have the length of max_states, 3"),
+)
+
+
+@pytest.mark.parametrize("step", [nrm.StateSampler, nrm.SlotGibbs, nrm.WeightedGibbs, nrm.MarginalGibbs])
+def test_steps_for_other_kinds_refuse_slots_of_states(step):
+    with make_model() as model, pytest.raises((TypeError, ValueError), match="^vars .*StateGibbs"):
+        step([model["z"]])
+    assert step.competence(model["z"], False) == 0
+
+
+def test_labels_without_slots_index_nothing():
+    model = without_slots()
+    with model:
+        pm.Normal("y", pm.Normal("level", 0, 1, shape=3)[model["z"]], 1.0, observed=Y)
+        with pytest.raises(ValueError, match="'y' must not depend on .* hidden states 'z'.* give them max_states"):
+            nrm.StateSampler([model["z"]])
