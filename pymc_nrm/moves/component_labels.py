@@ -1,4 +1,4 @@
-"""Labels of weighted components: all at once given parameters, and one by one with parameters integrated out."""
+"""Densities of items under drawn parameters of weighted components, given which all labels are drawn at once."""
 
 import math
 

@@ -71,7 +71,7 @@ def totals_given_labels(counts, n_states, prior):
 @kernel
 def log_states_of_totals(totals, counts, n_states, prior):
     """:func:`log_states` at another gamma and alpha than those of the totals, with the same discount and kappa."""
-    if not is_possible(prior):
+    if not is_possible(prior, n_states):
         return math.nan
     logs, least, log_unit = totals.logs, totals.least, totals.log_unit + math.log(prior.alpha)
     weights = np.empty(len(logs))

@@ -7,6 +7,7 @@ from pymc_nrm.models.rvs import partitions_of
 from pymc_nrm.partitions.weighted_components import WeightedComponents
 from pymc_nrm.steps import LearnedGibbs, SlotNUTS, WeightedNUTS
 from pymc_nrm.steps.slot_nuts import KINDS_WITH_SLOTS
+from pymc_nrm.steps.weighted_gibbs import has_densities
 from pymc_nrm.steps.weighted_nuts import values_for_weighted_nuts
 
 
@@ -48,9 +49,10 @@ def with_own_nuts(model, kwargs):
     """
     steps = given_steps(kwargs)
     rest = continuous_without_step(model, steps)
+    weighted = partitions_of(model, WeightedComponents)
     if partitions_of(model, KINDS_WITH_SLOTS):
         step_class = SlotNUTS
-    elif partitions_of(model, WeightedComponents):
+    elif weighted and all(has_densities(model, partition) for partition in weighted):
         step_class, rest = WeightedNUTS, values_for_weighted_nuts(model, rest)
     else:
         return kwargs

@@ -13,6 +13,11 @@ from pymc_nrm.partitions.labels import canonical_labels
 from pymc_nrm.steps.target import Target
 
 
+def equal_weights(n):
+    """Weights of clusters of up to n items that are the same for all sizes."""
+    return Weights(np.zeros(n + 1), np.zeros(n + 1))
+
+
 class IndexedData:
     """Log densities of the data of all items under each label, for steps that draw all labels at once."""
 
@@ -44,8 +49,7 @@ class IndexedData:
         """Log density of the data of mixtures given labels, with parameters integrated out."""
         if not self.target.has_mixtures:
             return 0.0
-        state, n = build_state(canonical_labels(labels), family, data), len(labels)
-        weights = Weights(np.zeros(n + 1), np.zeros(n + 1))
+        state, weights = build_state(canonical_labels(labels), family, data), equal_weights(len(labels))
         if self._has_marginals:
             return log_target(state, weights, family)
         return log_target_by_items(state, weights, family, data)

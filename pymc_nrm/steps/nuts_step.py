@@ -6,11 +6,11 @@ import pymc as pm
 class NUTSStep(pm.NUTS):
     """Base of steps that make a transition of NUTS; subclasses define ``before(point)`` and ``after(point, given)``.
 
-    ``before`` returns what ``after`` is given; ``after`` returns the next point.
+    ``before`` returns the point where NUTS starts and what ``after`` is given; ``after`` returns the next point.
     """
 
     def step(self, point):
-        given = self.before(point)
+        point, given = self.before(point)
         # Where its target depends on nothing else, NUTS takes all entries of a point as its own.
         moved, stats = super().step(point if self.shared else {name: point[name] for name in self.var_names})
         return self.after({**point, **moved}, given), stats

@@ -209,7 +209,7 @@ class SlotNUTS(NUTSStep):
     def before(self, point):
         counts = [np.bincount(point[rv.name], minlength=kind_of(rv).max_clusters) for rv, _, _ in self._slots]
         self.potential.prepare(counts)
-        return counts
+        return point, counts
 
     def after(self, point, counts):
         for m, (_, _, empty) in zip(counts, self._slots, strict=True):

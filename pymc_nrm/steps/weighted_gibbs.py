@@ -2,9 +2,13 @@
 
 Given weights and everything that labels index, items are independent.  A draw
 
-1. draws the parameters of all components of the mixtures over the partition from their full conditional;
-2. draws the label of each item given its weights, its rows in each component, and these parameters;
-3. forgets the parameters.
+1. swaps components, where labels index no parameters, see ``component_swaps.py``;
+2. draws the parameters of all components of the mixtures over the partition from their full conditional;
+3. draws the label of each item given its weights, its rows in each component, and these parameters;
+4. forgets the parameters.
+
+Families without densities given parameters have a sweep in place of 2 to 4: each label in turn, given all others, from
+``softmax(W_i)[k] p(y_i | y of the other items in k)`` with parameters integrated out.
 
 Read next ``partitions/weighted_components.py``, the prior; ``moves/component_labels.py``, the kernels;
 ``models/itemwise/item_table.py``, densities of what labels index; ``steps/weighted_nuts.py``, the step that moves
@@ -19,20 +23,41 @@ from pymc.exceptions import SamplingError
 
 from pymc_nrm.common.marks import NUMBER
 from pymc_nrm.common.pymc_internals import Competence
-from pymc_nrm.families.needs import COMPONENT_PANEL, PARAMETERS, PREDICTIVE
-from pymc_nrm.kernels.generic import precompile
+from pymc_nrm.families.needs import COMPONENT_PANEL, PARAMETERS
+from pymc_nrm.kernels.generic import lacking, precompile
+from pymc_nrm.kernels.lanes import LANES, whole_lanes
+from pymc_nrm.models.rvs import family_of, mixtures_of
+from pymc_nrm.moves.gibbs import scan_order
+from pymc_nrm.moves.slot_pool import build_pool, pool_sweep
 from pymc_nrm.partitions.weighted_components import WeightedComponents, draw_of_rows
 from pymc_nrm.steps.base import LabelStep, common_statistics
-from pymc_nrm.steps.indexed_data import IndexedData
+from pymc_nrm.steps.component_swaps import ComponentSwaps
+from pymc_nrm.steps.indexed_data import IndexedData, equal_weights
 from pymc_nrm.steps.step import Draw
+
+
+def has_densities(model, partition):
+    """Whether families of all mixtures over a partition have densities given parameters, and draws of these."""
+    families = [type(family_of(mixture)) for mixture in mixtures_of(model, partition)]
+    return not any(lacking(family_class, (*PARAMETERS, *COMPONENT_PANEL)) for family_class in families)
 
 
 class ComponentLabels(IndexedData):
     """Draws of all labels of one partition with weights of the user's own, for the steps that make them."""
 
+    def __init__(self, model, partition, point, compile_kwargs=None):
+        super().__init__(model, partition, point, compile_kwargs)
+        self.has_densities = has_densities(model, partition)
+
     def compile(self, rng, labels, family, data):
         precompile(draw_of_rows, rng, np.zeros((1, self.n_components)))
-        super().compile(rng, labels, family, data)
+        if self.has_densities:
+            super().compile(rng, labels, family, data)
+            return
+        self.log_marginal(labels * 0, family, data)
+        pool, table, weights = build_pool(labels * 0, 1, family, data), np.zeros((len(labels), LANES)), equal_weights(1)
+        precompile(scan_order, rng, 2, 1)
+        precompile(pool_sweep, rng, pool, weights, family, data, table, weights.join, labels)
 
     def shares(self, prior):
         """Log probabilities of the components of each item, (n, K)."""
@@ -53,12 +78,26 @@ class ComponentLabels(IndexedData):
         self.table.fill(point, slots, slots, indexed)
         return draw_of_rows(rng, shares + indexed + of_mixtures), indexed
 
+    def draw_in_turn(self, rng, point, labels, shares, family, data):
+        """Redraw labels one by one in random order given all others, with parameters of mixtures integrated out; also
+        returns the densities of what they index, (n, K).
+        """
+        n, n_components = shares.shape
+        slots, indexed = np.arange(n_components), np.zeros((n, whole_lanes.__wrapped__(n_components)))
+        self.table.fill(point, slots, slots, indexed)
+        table, weights = indexed.copy(), equal_weights(max(n, n_components))
+        table[:, :n_components] += shares
+        pool = build_pool(labels, n_components, family, data)
+        pool_sweep(rng, pool, weights, family, data, table, weights.join, scan_order(rng, n, n))
+        return pool.columns, indexed
+
 
 class WeightedGibbs(LabelStep):
     """Gibbs sampling of a partition with ``log_weights``, all labels at once, for any likelihood.
 
     Parameters of the components of mixtures are drawn given labels, all labels given these, and the parameters are
-    forgotten.  This leaves the posterior invariant; with steps for all other variables it is irreducible.
+    forgotten.  Families that have no density given parameters have their labels drawn one by one, each given all
+    others.  This leaves the posterior invariant; with steps for all other variables it is irreducible.
 
     Parameters
     ----------
@@ -71,8 +110,6 @@ class WeightedGibbs(LabelStep):
     ------
     ValueError
         If the model uses the labels other than item by item.
-    NotImplementedError
-        If the family of a mixture has no density given parameters of components.
 
     See Also
     --------
@@ -101,7 +138,6 @@ class WeightedGibbs(LabelStep):
     }
     kinds = (WeightedComponents,)
     _competence_for_partitions = Competence.IDEAL
-    needs = (*PREDICTIVE, *PARAMETERS, *COMPONENT_PANEL)
 
     def __init__(self, vars: Any = None, **kwargs: Any) -> None:
         super().__init__(vars, options={}, **kwargs)
@@ -119,6 +155,7 @@ class WeightedGibbs(LabelStep):
         prior, family, data = self.target.at(point)
         self.labels.shares(prior)
         self.labels.compile(self.rng, self.partition.read(point), family, data)
+        self._swaps = ComponentSwaps(model, self.variable_in(model), self.labels, [], point)
 
     def setup_chain(self, rng, tune, draws):
         super().setup_chain(rng, tune, draws)
@@ -136,8 +173,12 @@ class WeightedGibbs(LabelStep):
 
     def draw(self, point, inputs):
         old, shares, family, data = inputs
-        of_mixtures = self.labels.densities_of_mixtures(self.rng, old, family, data)
-        labels, indexed = self.labels.draw(self.rng, point, shares, of_mixtures)
+        swapped = self.partition.read(self._swaps.redraw(self.rng, point, shares))
+        if self.labels.has_densities:
+            of_mixtures = self.labels.densities_of_mixtures(self.rng, swapped, family, data)
+            labels, indexed = self.labels.draw(self.rng, point, shares, of_mixtures)
+        else:
+            labels, indexed = self.labels.draw_in_turn(self.rng, point, swapped, shares, family, data)
         if labels.min() < 0:
             raise self.not_finite_error(point, -np.inf)
         rows = indexed[np.arange(len(labels)), labels]

@@ -2,13 +2,14 @@
 
 A draw
 
-1. draws the parameters of the components of mixtures over the partition, given labels, as in ``weighted_gibbs.py``;
-2. makes one transition of NUTS, whose target has the labels summed out given these parameters;
-3. draws all labels given where NUTS arrived and these parameters, and forgets the parameters.
+1. swaps components, see ``component_swaps.py``;
+2. draws the parameters of the components of mixtures over the partition, given labels, as in ``weighted_gibbs.py``;
+3. makes one transition of NUTS, whose target has the labels summed out given these parameters;
+4. draws all labels given where NUTS arrived and these parameters, and forgets the parameters.
 
-Steps 2 and 3 leave the distribution of weights, parameters and labels given step 1 invariant: if the first two have
+Steps 3 and 4 leave the distribution of weights, parameters and labels given step 2 invariant: if the first two have
 their marginal distribution, then labels drawn given them make a draw of the joint one.  The labels from before are not
-read in step 2.
+read in step 3.
 
 Read next ``models/itemwise/summed_out.py``, the target; ``steps/weighted_gibbs.py``, draws of labels.
 """
@@ -25,6 +26,7 @@ from pymc_nrm.models.itemwise.summed_out import SummedOut, summed_out_total
 from pymc_nrm.models.missing_entries import continuous_values
 from pymc_nrm.models.rvs import checked_model, family_of, mixtures_of, partitions_of
 from pymc_nrm.partitions.weighted_components import WeightedComponents
+from pymc_nrm.steps.component_swaps import ComponentSwaps
 from pymc_nrm.steps.nuts_step import NUTSStep
 from pymc_nrm.steps.weighted_gibbs import ComponentLabels
 
@@ -41,7 +43,9 @@ class WeightedNUTS(NUTSStep):
     """NUTS for weights and parameters with labels summed out, followed by a draw of all labels.
 
     It samples all continuous variables but those that mixtures over the partition depend on: their hyperparameters, and
-    latent data.  It leaves the posterior invariant, and is irreducible whenever NUTS is.
+    latent data.  Before NUTS, random pairs of components swap their labels and parameters, which leads from one mode to
+    another where weights treat components differently.  It leaves the posterior invariant, and is irreducible whenever
+    NUTS is.
 
     Parameters
     ----------
@@ -85,8 +89,9 @@ class WeightedNUTS(NUTSStep):
         partitions = list(partitions_of(model, WeightedComponents))
         if not partitions:
             raise ValueError("vars must be variables of a model that has a Partition with log_weights; it has none")
+        needs = (*PREDICTIVE, *PARAMETERS, *COMPONENT_PANEL)
         for mixture in (rv for partition in partitions for rv in mixtures_of(model, partition)):
-            check_needs(type(family_of(mixture)), (*PREDICTIVE, *PARAMETERS, *COMPONENT_PANEL), "WeightedNUTS")
+            check_needs(type(family_of(mixture)), needs, "WeightedNUTS", ["WeightedGibbs"])
         point = kwargs.pop("initial_point", None) or model.initial_point()
         compile_kwargs = kwargs.pop("compile_kwargs", None)
         values = continuous_values(model) if vars is None else get_value_vars_from_user_vars(vars, model)
@@ -98,6 +103,10 @@ class WeightedNUTS(NUTSStep):
                 "step samples them given labels"
             )
         self._labels = [ComponentLabels(model, partition, point, compile_kwargs) for partition in partitions]
+        self._swaps = [
+            ComponentSwaps(model, partition, labels, allowed, point, compile_kwargs)
+            for partition, labels in zip(partitions, self._labels, strict=True)
+        ]
         self._summed = [SummedOut(model, partition, point) for partition in partitions]
         total = summed_out_total(model, self._summed)
         others = {v: point[v.name] for v in model.value_vars if v in set(ancestors([total])) and v not in allowed}
@@ -123,12 +132,13 @@ class WeightedNUTS(NUTSStep):
                 summed.refresh(point)
             self._is_first = False
         drawn = []
-        for labels, summed in zip(self._labels, self._summed, strict=True):
-            _, family, data = labels.target.at(point)
+        for labels, swaps, summed in zip(self._labels, self._swaps, self._summed, strict=True):
+            prior, family, data = labels.target.at(point)
+            point = swaps.redraw(self.rng, point, labels.shares(prior))
             drawn.append(labels.densities_of_mixtures(self.rng, point[labels.name], family, data))
             if summed.of_mixtures is not None:
                 summed.of_mixtures.set_value(drawn[-1], borrow=True)
-        return drawn
+        return point, drawn
 
     def after(self, point, drawn):
         for labels, of_mixtures in zip(self._labels, drawn, strict=True):
