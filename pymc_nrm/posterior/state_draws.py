@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from pymc_nrm.common.wrapping import first_few
 from pymc_nrm.partitions.hidden_states import NEW_SEQUENCE
 from pymc_nrm.partitions.state_columns import count_transitions
 from pymc_nrm.partitions.state_tables import log_states
@@ -32,8 +33,8 @@ class StateDraws(Draws):
             self._sequence = sequence
             return
         raise ValueError(
-            f"sequence must be one of the sequences of {self.partition!r}, {_first_few(names)}, or {NEW_SEQUENCE!r} "
-            f"for a further one; got {sequence!r}"
+            f"sequence must be one of the sequences of {self.partition!r}, {first_few([*map(repr, names)])}, or "
+            f"{NEW_SEQUENCE!r} for a further one; got {sequence!r}"
         )
 
     def last_item(self, draw):
@@ -42,7 +43,7 @@ class StateDraws(Draws):
         if self._sequence is None and len(starts) > 1:
             raise ValueError(
                 f"sequence must be given, since {self.partition!r} has {len(starts)} sequences: one of "
-                f"{_first_few(names)}, or {NEW_SEQUENCE!r} for a further one"
+                f"{first_few([*map(repr, names)])}, or {NEW_SEQUENCE!r} for a further one"
             )
         if self._sequence == NEW_SEQUENCE:
             return -1
@@ -147,8 +148,3 @@ def log_weights_left_out(labels, prior, counts, weights):
         table[:, :-1] = np.log(np.where(alone[:, None] & own, 0.0, into * out_of))
         table[items, -1] = np.log(alpha * rest * leave)
     return table - log_sum_rows(table)[:, None]
-
-
-def _first_few(names):
-    shown = ", ".join(map(repr, names[:6]))
-    return f"{shown} and {len(names) - 6} more" if len(names) > 6 else shown

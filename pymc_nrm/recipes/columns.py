@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 
+from pymc_nrm.common.wrapping import first_few
 from pymc_nrm.families.shared.sample_covariance import dependent_columns
 from pymc_nrm.recipes.messages import warn_user
 
@@ -50,11 +51,6 @@ FEW_VALUES, _FEWEST_VALUES = 20, 5
 
 # Doubles from here on are all whole.
 _ALL_WHOLE = 2.0**52
-
-
-def first_few(texts, most=6):
-    """The first few of some texts, and how many more there are."""
-    return ", ".join(texts[:most]) + (f" and {len(texts) - most} more" if len(texts) > most else "")
 
 
 def warn_of_doubtful_numbers(columns, n_columns):

@@ -8,6 +8,7 @@ import pandas as pd
 import pymc as pm
 
 from pymc_nrm.common.checks import check_count, check_flag
+from pymc_nrm.common.wrapping import first_few
 from pymc_nrm.families import NormalGamma, NormalWishart
 from pymc_nrm.families.arguments import check_matrix
 from pymc_nrm.families.definitions.principal_normal_wishart import PrincipalNormalWishart, principal_directions
@@ -16,7 +17,7 @@ from pymc_nrm.families.derived.log_normal_wishart import LogNormalWishart
 from pymc_nrm.families.derived.spherical_principal_normal_wishart import SphericalPrincipalNormalWishart
 from pymc_nrm.families.shared.sample_covariance import check_full_rank, check_two_values, dependent_columns
 from pymc_nrm.models.mixture import Mixture
-from pymc_nrm.recipes.columns import first_few, name_of_column, warn_of_redundant_columns
+from pymc_nrm.recipes.columns import name_of_column, warn_of_redundant_columns
 from pymc_nrm.recipes.messages import tell_user, warn_user
 from pymc_nrm.recipes.ties import with_jittered_ties
 

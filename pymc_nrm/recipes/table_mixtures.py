@@ -6,9 +6,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
+from pymc_nrm.common.wrapping import first_few
 from pymc_nrm.families import BernoulliBeta, CategoricalDirichlet, HurdleLogNormal, HurdlePoisson, PoissonGamma
 from pymc_nrm.models.mixture import Mixture
-from pymc_nrm.recipes.columns import first_few
 from pymc_nrm.recipes.messages import warn_user
 from pymc_nrm.recipes.numeric_block import add_numeric_block, spread_ties
 from pymc_nrm.recipes.reading.kinds import (

@@ -12,11 +12,11 @@ import xarray as xr
 
 from pymc_nrm.common.checks import check_flag
 from pymc_nrm.common.tables import as_pandas
-from pymc_nrm.common.wrapping import wrapped
+from pymc_nrm.common.wrapping import first_few, wrapped
 from pymc_nrm.families import NormalRegression
 from pymc_nrm.models.mixture import Mixture
 from pymc_nrm.models.rvs import checked_model, find_partition, mixtures_of
-from pymc_nrm.recipes.columns import check_table, first_few, item_names
+from pymc_nrm.recipes.columns import check_table, item_names
 from pymc_nrm.recipes.gaussian_mixture import add_partition
 from pymc_nrm.recipes.messages import GatheredMessages
 from pymc_nrm.recipes.numeric_block import check_options

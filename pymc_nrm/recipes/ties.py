@@ -7,7 +7,8 @@ import pandas as pd
 import xarray as xr
 
 from pymc_nrm.common.checks import numeric_array, random_generator
-from pymc_nrm.recipes.columns import first_few, name_of_column
+from pymc_nrm.common.wrapping import first_few
+from pymc_nrm.recipes.columns import name_of_column
 from pymc_nrm.recipes.messages import warn_user
 from pymc_nrm.recipes.rounding import function_of_rounded, step_of_repeated_values
 

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import scipy
 
-from pymc_nrm.recipes.columns import first_few
+from pymc_nrm.common.wrapping import first_few
 from pymc_nrm.recipes.messages import warn_user
 from pymc_nrm.recipes.reading.kinds import CATEGORICAL, NUMERIC, SKIP
 

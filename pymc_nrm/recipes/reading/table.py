@@ -7,8 +7,8 @@ import pandas as pd
 
 from pymc_nrm.common.column_contents import DATES, LEVELS, NUMBERS, OTHER, Rule, read_content
 from pymc_nrm.common.tables import as_pandas
-from pymc_nrm.common.wrapping import WIDTH
-from pymc_nrm.recipes.columns import check_columns, first_few
+from pymc_nrm.common.wrapping import WIDTH, first_few
+from pymc_nrm.recipes.columns import check_columns
 from pymc_nrm.recipes.messages import warn_user
 from pymc_nrm.recipes.reading.kinds import CATEGORICAL, KINDS, NUMERIC, SKIP, ColumnReading, allowed_numbers
 from pymc_nrm.recipes.reading.rules import Proposal, default_kind, facts_of
