@@ -72,6 +72,12 @@ new_paths : array_like of int or str, shape (m,) or (m, depth), optional
 sequence : int or str, optional
     Sequence of hidden states that new items continue, by its label in ``sequences``, or ``"new"`` for a further one;
     required if there are several.""",
+    "states": """
+var_name : str, optional
+    Name of the hidden states; by default the only partition.""",
+    "states_estimate": """
+estimate : array_like of int, shape (n,), DataArray, or Dataset with the variable ``labels``, optional
+    States of the times; by default those of :func:`~pymc_nrm.point_estimate` with seed 0.""",
     "tree_inputs": """
 X : array_like or sparse matrix, shape (n, d) or (n,), or list of them
     Data; NaN means missing, where the family allows it.

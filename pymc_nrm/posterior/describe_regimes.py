@@ -86,10 +86,8 @@ def describe_regimes(
     ----------
     %(idata)s
     %(model)s
-    estimate : array_like of int, shape (n,), DataArray, or Dataset with the variable ``labels``, optional
-        States of the times; by default those of :func:`~pymc_nrm.point_estimate` with seed 0.
-    var_name : str, optional
-        Name of the hidden states; by default the only partition.
+    %(states_estimate)s
+    %(states)s
     ci_prob : float, optional
         Probability of the intervals; by default ``arviz_base.rcParams["stats.ci_prob"]``.
 

@@ -44,12 +44,10 @@ def state_probabilities(
     model : pymc.Model, optional
         The sampled model: probabilities are then forward-backward sums, with less noise than the shares of the draws
         that are in a state, which are returned without it.
-    estimate : array_like of int, shape (n,), DataArray, or Dataset with the variable ``labels``, optional
-        States of the times; by default those of :func:`~pymc_nrm.point_estimate` with seed 0.
+    %(states_estimate)s
     n_draws : int
         Number of evenly spaced draws for forward-backward sums; all draws if there are fewer.
-    var_name : str, optional
-        Name of the hidden states; by default the only partition.
+    %(states)s
     %(random_seed)s
     %(progressbar)s
 
@@ -131,10 +129,8 @@ def transition_matrix(
     ----------
     %(idata)s
     %(model)s
-    estimate : array_like of int, shape (n,), DataArray, or Dataset with the variable ``labels``, optional
-        States of the times; by default those of :func:`~pymc_nrm.point_estimate` with seed 0.
-    var_name : str, optional
-        Name of the hidden states; by default the only partition.
+    %(states_estimate)s
+    %(states)s
     ci_prob : float, optional
         Probability of the intervals, which have equal tails; by default ``arviz_base.rcParams["stats.ci_prob"]``.
     %(random_seed)s

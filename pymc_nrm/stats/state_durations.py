@@ -25,8 +25,7 @@ def state_durations(
     Parameters
     ----------
     %(draws)s
-    estimate : array_like of int, shape (n,), DataArray, or Dataset with the variable ``labels``, optional
-        States of the times; by default those of :func:`~pymc_nrm.point_estimate` with seed 0.
+    %(states_estimate)s
     %(var_name)s
     ci_prob : float, optional
         Probability of the intervals, which have equal tails; by default ``arviz_base.rcParams["stats.ci_prob"]``.
