@@ -4,11 +4,13 @@ import itertools
 import pathlib
 import re
 
+import arviz_stats
 import numpy as np
+import pymc as pm
 import pytest
 import state_cases
 from helpers import all_partitions, canonical_labels
-from scipy.stats import norm
+from scipy.stats import multivariate_t, norm
 
 import pymc_nrm as nrm
 from pymc_nrm.partitions.state_tables import log_states
@@ -109,6 +111,44 @@ def test_leave_one_out(prior):
         _, without = state_cases.posterior(prior, left_out=item)
         exact.append(np.exp(np.logaddexp.reduce(without) - np.logaddexp.reduce(log_joint)))
     check_means(inverse, exact)
+
+
+def test_leave_one_out_with_a_gap(caplog):
+    """Of six times, one of them without data and another one far from those beside it; ArviZ takes the others."""
+    x = np.array([0.2, -0.4, 6.0, np.nan, 0.1, 5.5])
+    with pm.Model() as model:
+        z = nrm.HiddenStates("z", nrm.DirichletProcess(1.3), nrm.Transitions(0.8, 2.0), n=6)
+        nrm.Mixture("x", z, nrm.NormalGamma(mu=0.0, kappa=0.2, alpha=2.0, beta=1.0), observed=x)
+
+    def log_densities(left_out=None):
+        starts, values = np.arange(6) == 0, np.where(np.arange(6) == left_out, np.nan, x)
+        return [
+            state_cases.log_prior("sticky", labels, starts)
+            + sum(log_normal_marginal(values[labels == k]) for k in set(labels.tolist()))
+            for labels in map(np.asarray, all_partitions(6))
+        ]
+
+    log_joint = np.array(log_densities())
+    p = np.exp(log_joint - np.logaddexp.reduce(log_joint))
+    idata = state_cases.result(np.array(all_partitions(6))[np.random.default_rng(3).choice(len(p), 2000, p=p)])
+    caplog.set_level("INFO", "pymc.nrm_results")
+    found = nrm.compute_log_likelihood(idata, model, progressbar=False)["log_likelihood"]["x"]
+    items = found["item"].values.tolist()
+    assert items == [0, 1, 2, 4, 5]
+    assert "Left out of log_likelihood: 1 of 6 items without data, item 3." in caplog.text
+    exact = [np.exp(np.logaddexp.reduce(log_densities(item)) - np.logaddexp.reduce(log_joint)) for item in items]
+    check_means(np.exp(-found.values[0]), exact)
+    loo = arviz_stats.loo(idata, pointwise=True)
+    np.testing.assert_allclose(loo.elpd_i, -np.log(exact), atol=0.1)
+
+
+def log_normal_marginal(x, mu=0.0, kappa=0.2, alpha=2.0, beta=1.0):
+    """Log marginal likelihood of values, without NaN, of a normal distribution with a normal-gamma prior."""
+    x = x[~np.isnan(x)]
+    if not len(x):
+        return 0.0
+    cov = beta / alpha * (np.eye(len(x)) + 1.0 / kappa)
+    return multivariate_t.logpdf(x, np.full(len(x), mu), cov, df=2.0 * alpha)
 
 
 @pytest.mark.quick("sticky", "Pitman-Yor")
