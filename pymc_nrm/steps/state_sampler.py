@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from pytensor.graph.traversal import ancestors
 
-from pymc_nrm.common.checks import check_count, check_flag, check_number
+from pymc_nrm.common.checks import check_count, check_flag, check_number, check_values
 from pymc_nrm.common.pymc_internals import Competence
 from pymc_nrm.families.base import take_items
 from pymc_nrm.families.conjugate import log_marginal
@@ -36,7 +36,7 @@ from pymc_nrm.partitions.labels import canonical_labels
 from pymc_nrm.partitions.state_prior import Transitions
 from pymc_nrm.steps.base import LabelStep, PartitionStep, common_statistics
 from pymc_nrm.steps.step import Draw
-from pymc_nrm.steps.target import check_against_graph, error_of_parts, graph_log_likelihoods
+from pymc_nrm.steps.target import Target, check_against_graph, error_of_parts, graph_log_likelihoods
 
 # What blocked updates need of a family besides the others.
 _BLOCKED = (*PARAMETERS, *COMPONENT_PANEL)
@@ -74,6 +74,18 @@ class Inputs(NamedTuple):
     data: Any
 
 
+class StateTarget(Target):
+    """The terms of a model's log-probability that depend on hidden states."""
+
+    def _check_prior(self, prior):
+        op = self._partition.owner.op
+        measure, transitions, _ = op.priors(op.prior_inputs(self._partition.owner))
+        known = {"alpha": prior.gamma, "concentration": prior.gamma, "discount": prior.discount}
+        measure = type(measure)(**{name: known[name] for name in measure._fields})
+        for parameters in (measure, type(transitions)(prior.alpha, prior.kappa)):
+            check_values(parameters, where=f" where the sampling of {self._partition.name!r} starts")
+
+
 class StateSampler(LabelStep):
     """Sampling of hidden states: paths of all times jointly, blocks of times, and single times.
 
@@ -103,7 +115,7 @@ class StateSampler(LabelStep):
     Raises
     ------
     ValueError
-        If an option is not allowed.
+        If an option is not allowed, or a hyperparameter is out of range where a chain starts.
     NotImplementedError
         If a family lacks draws of parameters or densities given them and ``n_blocked`` is not 0, or a log marginal.
 
@@ -132,6 +144,7 @@ class StateSampler(LabelStep):
     name = "state_sampler"
     kinds = (States,)
     _competence_for_partitions = Competence.IDEAL
+    target_class = StateTarget
     needs = (*PREDICTIVE, log_marginal)
     stats_dtypes_shapes = {
         **{name: kind for name, kind in PartitionStep.common_stats.items() if name != "u"},

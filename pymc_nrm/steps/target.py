@@ -52,7 +52,7 @@ class Target:
 
     @staticmethod
     def _check_prior(prior):
-        # Weights of the user's own and hidden states are no measures: their steps check them.
+        # Weights of the user's own are no measure: their step checks them.
         if hasattr(prior, "hyperparameters"):
             check_measure_hyperparameters(prior)
 

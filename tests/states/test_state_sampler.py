@@ -192,6 +192,31 @@ test_what_cannot_be_sampled = refused(
 )
 
 
+def wide_priors(measure=lambda: nrm.DirichletProcess(1.0), alpha=1.0, kappa=1.0):
+    """A model of counts whose priors allow hyperparameters below 0; numbers are means of normal distributions."""
+    with pm.Model() as model:
+        fields = [pm.Normal(name, mean) if mean < 0.0 else mean for name, mean in {"a": alpha, "k": kappa}.items()]
+        z = nrm.HiddenStates("z", measure(), nrm.Transitions(*fields), n=6)
+        nrm.Mixture("x", z, nrm.PoissonGamma(1.0, 0.2), observed=COUNTS)
+    return model
+
+
+WHERE = "where the sampling of 'z' starts; got -3.0"
+test_hyperparameters_out_of_range_where_sampling_starts = refused(
+    lambda options: step_of(wide_priors(**options)),
+    ({"kappa": -3.0}, f"kappa of Transitions must be finite and at least 0 {WHERE}"),
+    ({"alpha": -3.0}, f"alpha of Transitions must be finite and above 0 {WHERE}"),
+    (
+        {"measure": lambda: nrm.DirichletProcess(pm.Normal("g", -3.0))},
+        f"alpha of DirichletProcess must be finite and above 0 {WHERE}",
+    ),
+    (
+        {"measure": lambda: nrm.PitmanYorProcess(pm.Normal("d", 3.0), 1.0)},
+        "discount of PitmanYorProcess must be .* where the sampling of 'z' starts; got 3.0",
+    ),
+)
+
+
 @pytest.mark.slow
 def test_family_without_parameters_is_sampled_by_direct_updates():
     step = step_of(counts_model(WithoutParameters), n_blocked=0)
