@@ -1,7 +1,40 @@
 """Coordinates of items that are dates."""
 
+import re
+
 import numpy as np
 import pandas as pd
+
+from pymc_nrm.common.numbers_in_text import are_dates
+
+_MONTH = re.compile(r"\d{4}-(0[1-9]|1[0-2])$")
+
+
+def as_times(index):
+    """An index of dates as a DatetimeIndex without a time zone: periods by their start, objects of Python, and ISO 8601
+    text are dates.  Any other index is returned unchanged.
+    """
+    if isinstance(index, pd.PeriodIndex):
+        return index.to_timestamp()
+    if isinstance(index, pd.DatetimeIndex):
+        if index.tz is None:
+            return index
+        local = index.tz_localize(None)
+        # Local hours repeat when summer time ends.
+        return local if local.is_unique or not index.is_unique else index.tz_convert(None)
+    if index.dtype.kind in "biufcm" or not len(index):
+        return index
+    values = index.astype(object)
+    known = values[~values.isna()]
+    if not len(known):
+        return index
+    if all(isinstance(value, str) for value in known):
+        if not are_dates(known) and not all(map(_MONTH.match, known)):
+            return index
+        texts = [None if pd.isna(value) else value.strip().replace("/", "-") for value in values]
+        return as_times(pd.DatetimeIndex(pd.to_datetime(pd.Series(texts, dtype=object), format="ISO8601", utc=True)))
+    dates = dates_of(values.where(~values.isna(), pd.NaT))
+    return index if dates is None else dates
 
 
 def dates_of(values):

@@ -307,7 +307,7 @@ def _of_items_with_data(dataset, name, dim):
     if empty.all():
         raise ValueError(f"{name!r} must have data of at least one item; got none")
     dataset = dataset if dim in dataset.coords else dataset.assign_coords({dim: np.arange(len(empty))})
-    names = first_few(written_times(dataset[dim].to_numpy()[empty]))
+    names = first_few(np.array(written_times(dataset[dim].to_numpy()))[empty].tolist())
     _log.info(wrapped(f"Left out of log_likelihood: {empty.sum()} of {len(empty)} items without data, {dim} {names}."))
     return dataset.isel({dim: ~empty})
 

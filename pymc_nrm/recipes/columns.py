@@ -55,6 +55,24 @@ _ALL_WHOLE = 2.0**52
 
 def warn_of_doubtful_numbers(columns, n_columns):
     """Warn of columns taken as measurements that look like codes, or like names of the rows."""
+    codes, names = doubtful_columns(columns, n_columns)
+    where = "of mixture_model or MixtureEstimator, for a DataFrame"
+    if codes:
+        warn_user(
+            f"{listed(codes)} taken as measurements, with few different values, as codes of categories have. If they "
+            f"are codes, say so by kinds={{{next(iter(codes))!r}: 'categorical'}} {where}; 'numeric' there says that a "
+            "column measures something"
+        )
+    if names:
+        warn_user(
+            f"{listed(names)} taken as measurements, with a different whole number in every row, as names of rows "
+            f"are. If they are names, leave them out; otherwise kinds={{{next(iter(names))!r}: 'numeric'}} {where}, "
+            "says that a column measures something"
+        )
+
+
+def doubtful_columns(columns, n_columns):
+    """Numbers of different values of columns of measurements that look like codes, and of those like names of rows."""
     codes, names = {}, {}
     for name, values in columns.items():
         known = values[np.isfinite(values)]
@@ -65,24 +83,11 @@ def warn_of_doubtful_numbers(columns, n_columns):
                 codes[name] = n_different
         elif whole and n_different > FEW_VALUES and n_columns > 1:
             names[name] = n_different
-    where = "of mixture_model or MixtureEstimator, for a DataFrame"
-    if codes:
-        text = (
-            f"{_listed(codes)} taken as measurements, with few different values, as codes of categories have. If they "
-            f"are codes, say so by kinds={{{next(iter(codes))!r}: 'categorical'}} {where}; 'numeric' there says that a "
-            "column measures something"
-        )
-        warn_user(text)
-    if names:
-        text = (
-            f"{_listed(names)} taken as measurements, with a different whole number in every row, as names of rows "
-            f"are. If they are names, leave them out; otherwise kinds={{{next(iter(names))!r}: 'numeric'}} {where}, "
-            "says that a column measures something"
-        )
-        warn_user(text)
+    return codes, names
 
 
-def _listed(columns):
+def listed(columns):
+    """Columns with numbers of their different values, as the subject of a sentence with its verb."""
     shown = first_few([f"{name!r} ({n} values)" for name, n in columns.items()])
     return f"column{'s' * (len(columns) > 1)} {shown} {'are' if len(columns) > 1 else 'is'}"
 

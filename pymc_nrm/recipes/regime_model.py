@@ -1,30 +1,23 @@
 """Models of time series with regimes, whose number is unknown: hidden states with learned families."""
 
-import logging
 import math
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import pymc as pm
-import xarray as xr
 
-from pymc_nrm.common.checks import check_count, check_number, numeric_array
-from pymc_nrm.common.tables import as_pandas
-from pymc_nrm.common.wrapping import wrapped
+from pymc_nrm.common.checks import check_count, check_number
 from pymc_nrm.families import NormalRegression
 from pymc_nrm.measures import DirichletProcess
 from pymc_nrm.models.hidden_states import HiddenStates
 from pymc_nrm.models.mixture import Mixture
-from pymc_nrm.partitions.hidden_states import States
 from pymc_nrm.partitions.state_prior import Transitions
-from pymc_nrm.recipes.columns import item_names, warn_of_doubtful_numbers
+from pymc_nrm.recipes.columns import doubtful_columns, listed
 from pymc_nrm.recipes.gaussian_mixture import with_fields_in_model
+from pymc_nrm.recipes.messages import warn_user
 from pymc_nrm.recipes.numeric_block import add_numeric_block, check_options
-from pymc_nrm.recipes.reading.table import numeric_columns
+from pymc_nrm.recipes.reading.time_series import read_time_series
 from pymc_nrm.recipes.ties import jitter_ties as with_jitter
-
-_log = logging.getLogger("pymc.nrm_recipes")
 
 
 def regime_model(
@@ -52,16 +45,17 @@ def regime_model(
     Parameters
     ----------
     series : Series, DataFrame, array_like or DataArray, shape (n,) or (n, d)
-        Numbers in order of time, in any units; NaN means missing.  The index becomes the coordinate ``time``: dates,
-        numbers or anything else.
+        Numbers at equally spaced times, in any units; NaN means missing.  The coordinate ``time`` is the index of a
+        Series or DataFrame, or else its only column of dates, or a column that grows by equal steps, such as a year.
+        Rows are sorted by times that are dates or numbers.  What is guessed is said in the log.
     lags : int
         Number p of values before each time on which its value has a linear regression in every regime, a switching
         autoregression.  Needs one complete column.  The first p values of each sequence are conditioned on: they have
         no item.
     sequences : str or array_like of int or str, shape (n,), optional
-        Label of the sequence of each time, or the column of a DataFrame that has it, such as a patient: rows of a
-        sequence lie together, in order of time.  Sequences share regimes, and no transition leads from one to the
-        next.
+        Label of the sequence of each time, or the column or level of the index that has it, such as a patient: rows of
+        a sequence lie together, or several of them have the same times, by which they are sorted.  A Series is aligned
+        by its index.  Sequences share regimes, and no transition leads from one to the next.
     duration : float, optional
         Typical length of a run of one regime, in time points; by default the square root of the number of times.  It
         is the scale of the prior of ``kappa``, which is wide; 1 is a model without preference for staying, ``kappa =
@@ -83,10 +77,11 @@ def regime_model(
     Raises
     ------
     TypeError
-        If the series has anything but real numbers.
+        If an array has anything but real numbers, or labels of sequences are neither whole numbers nor strings.
     ValueError
-        If dates are not in order of time, rows of a sequence are not together, a column is constant, or lags are given
-        for several columns, for a column with gaps, or leave fewer than two times.
+        If two rows of a sequence have the same time, the rows of a sequence are not together, a Series of labels lacks
+        a time, a column is constant or has no numbers, or lags are given for several columns, for a column with gaps,
+        or leave no time of a sequence or fewer than two of all.
 
     See Also
     --------
@@ -112,14 +107,15 @@ def regime_model(
     check_count("lags", lags, 0)
     if duration is not None:
         duration = check_number("duration", duration, lambda value: 1.0 <= value < math.inf, "at least 1 and finite")
-    table, times, sequences = _read(series, sequences)
+    read = read_time_series(series, sequences)
+    table, sequences = read.table, read.sequences
+    _warn_of_doubtful_numbers(table)
     kept, before = np.ones(len(table), dtype=bool), None
     if lags:
-        kept, before = _lagged(table, sequences, lags)
+        kept, before = _lagged(read, lags)
     values = table[kept]
-    if sequences is not None:
-        sequences = [label for label, is_kept in zip(sequences, kept, strict=True) if is_kept]
-    coords = {"time": [time for time, is_kept in zip(times, kept, strict=True) if is_kept]}
+    sequences = None if sequences is None else sequences[kept].tolist()
+    coords = {"time": read.times[kept].tolist()}
     with pm.Model(coords=coords, model=None) as model:
         measure = DirichletProcess(pm.Gamma.dist(2.0, 1.0)) if measure is None else measure
         # Rows of transitions have a concentration, alpha, as well.
@@ -135,73 +131,37 @@ def regime_model(
     return model
 
 
-def _read(series, sequences):
-    """The columns as a DataFrame, the times, and the labels of the sequences or None."""
-    if isinstance(series, xr.DataArray) and series.ndim in (1, 2):
-        series = series.to_pandas()
-    series = as_pandas("series", series)
-    if isinstance(series, pd.Series):
-        series = series.to_frame("x" if series.name is None else series.name)
-    if isinstance(series, pd.DataFrame) and isinstance(series.index, pd.PeriodIndex):
-        # Files hold dates, not periods.
-        series = series.to_timestamp()
-    if isinstance(sequences, str):
-        if not isinstance(series, pd.DataFrame) or sequences not in series.columns:
-            names = list(series.columns) if isinstance(series, pd.DataFrame) else []
-            raise ValueError(f"sequences must be labels or the name of a column of series, {names}; got {sequences!r}")
-        sequences, series = series[sequences].to_numpy(), series.drop(columns=sequences)
-    if isinstance(series, pd.DataFrame):
-        series = _with_dates_as_index(series)
-        table, _ = numeric_columns("series", series)
-        times = item_names(series, "series")
-        has_dates = isinstance(series.index, pd.DatetimeIndex)
-        if has_dates and sequences is None and not series.index.is_monotonic_increasing:
-            raise ValueError("series must be in order of time; got dates that go back. series.sort_index() sorts it")
-    else:
-        values = numeric_array("series", series)
-        if values.ndim not in (1, 2) or 0 in values.shape[1:] or len(values) < 2:
-            raise ValueError(f"series must have shape (n,) or (n, d) with n of at least 2; got shape {values.shape}")
-        columns = ["x"] if values.ndim == 1 else [f"x_{k}" for k in range(values.shape[1])]
-        table = pd.DataFrame(values.reshape(len(values), -1), columns=columns, dtype="float64")
-        times = range(len(table))
-    warn_of_doubtful_numbers({name: table[name].to_numpy() for name in table}, table.shape[1])
-    if sequences is not None:
-        if len(sequences) != len(table):
-            raise ValueError(f"sequences must have a label for each of the {len(table)} times; got {len(sequences)}")
-        sequences = np.asarray(sequences).tolist()
-    return table, times, sequences
-
-
-def _with_dates_as_index(series):
-    """The columns of numbers, with the only column of dates as the index; columns of text are an error."""
-    kinds = {name: column.dtype for name, column in series.items()}
-    dates = [name for name, kind in kinds.items() if pd.api.types.is_datetime64_any_dtype(kind)]
-    if len(dates) == 1 and not isinstance(series.index, pd.DatetimeIndex):
-        _log.info(wrapped(f"Column {dates[0]!r} says when the rows were; series.set_index(...) chooses another index."))
-        series = series.set_index(dates[0])
-    text = [
-        name
-        for name, column in series.items()
-        if pd.api.types.is_string_dtype(column.dtype) and pd.to_numeric(column, errors="coerce").isna().all()
-    ]
-    if text:
-        raise ValueError(
-            f"series must have columns of numbers; got {text}. Leave them out, or name one that labels sequences by "
-            "sequences="
+def _warn_of_doubtful_numbers(table):
+    """Warn of columns that look like counts, codes, times or names of rows."""
+    codes, names = doubtful_columns({name: table[name].to_numpy() for name in table}, table.shape[1])
+    if codes:
+        warn_user(
+            f"{listed(codes)} taken as measurements, with few different values, as counts and codes have. A Mixture "
+            "over HiddenStates takes counts with PoissonGamma, and codes with CategoricalDirichlet"
         )
-    return series
+    if names:
+        warn_user(
+            f"{listed(names)} taken as measurements, with a different whole number in every row, as times and names of "
+            f"rows have. series.set_index({next(iter(names))!r}) makes them the times; leave names of rows out"
+        )
 
 
-def _lagged(table, sequences, lags):
+def _lagged(series, lags):
     """The rows that have so many values before them in their sequence, a mask (n,), and these values (n, lags)."""
-    if table.shape[1] > 1:
-        raise ValueError(f"lags must be 0 for several columns, {table.columns.tolist()}; got {lags}")
-    y = table.iloc[:, 0].to_numpy()
+    if series.table.shape[1] > 1:
+        raise ValueError(f"lags must be 0 for several columns, {series.table.columns.tolist()}; got {lags}")
+    y = series.table.iloc[:, 0].to_numpy()
     if np.isnan(y).any():
         raise ValueError(f"lags must be 0 for a series with gaps; row {int(np.isnan(y).argmax())} has none; got {lags}")
-    starts = np.arange(len(y)) == 0 if sequences is None else States(sequences, "sequences").starts
-    first = np.maximum.accumulate(np.where(starts, np.arange(len(y)), 0))
-    kept = np.arange(len(y)) - first >= lags
+    starts = np.flatnonzero(series.starts)
+    lengths = np.diff(starts, append=len(y))
+    kept = np.arange(len(y)) - np.repeat(starts, lengths) >= lags
+    if series.sequences is not None and lengths.min() <= lags:
+        short = lengths.argmin()
+        raise ValueError(
+            f"sequences must have more rows than lags={lags}, which need as many values before them; "
+            f"{series.sequences[starts[short]]!r} has {lengths[short]}"
+        )
     if kept.sum() < 2:
         raise ValueError(f"lags must leave at least two times with values before them; got {lags} for {len(y)} times")
     before = np.full((len(y), lags), np.nan)

@@ -7,6 +7,8 @@ import xarray as xr
 from helpers import refused
 
 import pymc_nrm as nrm
+from pymc_nrm.posterior.any_draws import draws_of
+from pymc_nrm.posterior.lagged_values import LaggedValues
 
 RNG = np.random.default_rng(1)
 DATES = pd.date_range("2020-01-31", periods=40, freq="ME")
@@ -46,7 +48,7 @@ def test_model_of_a_series():
     frame = pd.DataFrame({"x": SERIES, "y": SERIES + RNG.normal(size=40), "who": np.repeat(["b", "a"], 20)})
     both = nrm.regime_model(frame, sequences="who")
     assert both["x"].owner.op.__class__.__name__ == "MixtureRV" and len(both.coords["x_feature"]) == 2
-    draws = nrm.posterior.any_draws.draws_of(with_labels(both, np.repeat([0, 1], 20)), both, "z")
+    draws = draws_of(with_labels(both, np.repeat([0, 1], 20)), both, "z")
     assert next(iter(draws)).prior.starts.nonzero()[0].tolist() == [0, 20] and draws.kind.names == ("b", "a")
 
 
@@ -55,6 +57,14 @@ def test_lags_begin_anew_in_each_sequence():
     assert model.coords["time"] == (2, 3, 4, 5, 8, 9, 10, 11)
     assert model["x_lags"].get_value()[[0, 4]].tolist() == [[1.0, 0.0], [49.0, 36.0]]
     assert model["z"].owner.op.kind.starts.nonzero()[0].tolist() == [0, 4]
+
+
+def test_values_before_the_next_time_are_those_of_its_sequence():
+    model = nrm.regime_model(np.arange(12.0) ** 2, lags=2, sequences=np.repeat(["a", "b"], 6), jitter_ties=False)
+    for sequence, before in {"a": [25.0, 16.0], "b": [121.0, 100.0]}.items():
+        draws = draws_of(with_labels(model, np.zeros(8, dtype=int)), model, "z", sequence=sequence)
+        last = draws.last_item(next(iter(draws)))
+        assert LaggedValues(draws, "x")._before(last).tolist() == before
 
 
 @pytest.mark.slow
@@ -110,20 +120,8 @@ def test_runs_end_with_their_sequence_in_draws_of_pm_sample():
         nrm.state_durations(draws, labels)
 
 
-def test_a_column_of_dates_says_when_the_rows_were(caplog):
-    caplog.set_level("INFO")
-    frame = pd.DataFrame({"day": DATES, "rate": SERIES.to_numpy()})
-    model = nrm.regime_model(frame)
-    assert model.coords["time"] == nrm.regime_model(SERIES).coords["time"]
-    assert "Column 'day' says when the rows were" in caplog.text
-    with pytest.raises(ValueError, match="dates that go back"):
-        nrm.regime_model(frame[::-1])
-
-
 test_wrong_series = refused(
     lambda series, options: nrm.regime_model(series, **options),
-    (pd.DataFrame({"a": SERIES, "b": "up"}), {}, "series must have columns of numbers; got \\['b'\\]"),
-    (SERIES[::-1], {}, "series must be in order of time; got dates that go back"),
     (SERIES, {"lags": 39}, "lags must leave at least two times with values before them; got 39 for 40 times"),
     (SERIES, {"lags": -1}, "lags must be a whole number of at least 0; got -1"),
     (SERIES.where(SERIES.index != DATES[3]), {"lags": 1}, "lags must be 0 for a series with gaps; row 3 has none"),
@@ -138,6 +136,6 @@ test_wrong_series = refused(
         "sequences must be labels or the name of a column of series, \\['rate'\\]; got 'who'",
     ),
     (SERIES, {"sequences": ["a"] * 3}, "sequences must have a label for each of the 40 times; got 3"),
+    (SERIES, {"lags": 2, "sequences": ["a"] * 38 + ["b"] * 2}, "must have more rows than lags=2.*; 'b' has 2"),
     (SERIES, {"duration": 0.5}, "duration must be at least 1 and finite; got 0.5"),
-    (SERIES, {"sequences": ["a", "b"] * 20}, "must keep the rows of a sequence together; 'a' returns at row 2"),
 )

@@ -1,0 +1,247 @@
+"""A time series as users hold it: its columns of numbers in order of time, the times, and labels of sequences."""
+
+import logging
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+import xarray as xr
+
+from pymc_nrm.common.checks import numeric_array
+from pymc_nrm.common.column_contents import BOOLEANS, NUMBERS, read_content
+from pymc_nrm.common.dates import as_times, written_times
+from pymc_nrm.common.tables import as_pandas
+from pymc_nrm.common.wrapping import first_few, wrapped
+from pymc_nrm.partitions.hidden_states import States
+from pymc_nrm.recipes.columns import check_columns
+
+_log = logging.getLogger("pymc.nrm_recipes")
+
+# A column of at least so many rows that is a straight line, up to this share of a step, counts the rows.
+_FEWEST_ROWS, _SHARE_OF_STEP = 10, 0.1
+
+
+class TimeSeries(NamedTuple):
+    """Rows in order of time within each sequence."""
+
+    # Floats, NaN where missing.
+    table: pd.DataFrame
+    times: pd.Index
+    # A label for each row, or None for a single sequence, and whether a sequence begins at each row.
+    sequences: np.ndarray | None
+    starts: np.ndarray
+
+
+def read_time_series(series: Any, sequences: Any = None) -> TimeSeries:
+    """Read the arguments ``series`` and ``sequences`` of :func:`~pymc_nrm.regime_model`."""
+    if isinstance(series, xr.DataArray) and series.ndim in (1, 2):
+        series = series.to_pandas()
+    series = as_pandas("series", series)
+    if isinstance(series, pd.Series):
+        series = series.to_frame("x" if series.name is None else series.name)
+    if isinstance(series, pd.DataFrame):
+        series, sequences = _with_labels(series, sequences)
+        check_columns(series, "series")
+        series, sequences = _in_order(_with_times(series, sequences), sequences)
+        table = _numbers(series)
+    elif isinstance(sequences, str):
+        raise ValueError(f"sequences must be labels, or the name of a column of a DataFrame; got {sequences!r}")
+    else:
+        table = _table_of_array(series)
+        sequences = None if sequences is None else _one_for_each(sequences, len(table))
+    _check_columns_vary(table)
+    return TimeSeries(table, table.index, sequences, _starts(sequences, len(table)))
+
+
+def rows_of_times(data, times):
+    """Rows of a Series or DataFrame at some times, if its index has each of them once, and else all rows."""
+    if not isinstance(data, pd.Series | pd.DataFrame) or data.index.equals(pd.RangeIndex(len(data))):
+        return data
+    index, times = as_times(data.index), as_times(pd.Index(times))
+    if not index.is_unique or not times.is_unique:
+        return data
+    places = index.get_indexer(times)
+    return data if (places < 0).any() else data.iloc[places]
+
+
+def _starts(sequences, n):
+    return np.arange(n) == 0 if sequences is None else States(sequences, "sequences").starts
+
+
+def _one_for_each(labels, n):
+    if np.ndim(labels) != 1 or len(labels) != n:
+        raise ValueError(f"sequences must have a label for each of the {n} times; got {np.size(labels)}")
+    return np.asarray(labels, dtype=object)
+
+
+def _with_labels(series, sequences):
+    """The rows without the column or level of the index that labels sequences, and these labels."""
+    if isinstance(sequences, str) and sequences in series.index.names and series.index.nlevels > 1:
+        series = series.reset_index(level=sequences)
+    if isinstance(series.index, pd.MultiIndex):
+        levels = list(series.index.names)
+        named = [f"sequences={name!r} takes labels from a level, " for name in levels if isinstance(name, str)]
+        raise ValueError(
+            f"series must have an index of one level besides that of sequences; got levels {levels}. "
+            f"{''.join(named[:1])}series.reset_index(drop=True) numbers the rows"
+        )
+    if isinstance(sequences, str):
+        if sequences not in series.columns:
+            raise ValueError(
+                f"sequences must be labels or the name of a column of series, {list(series.columns)}; got {sequences!r}"
+            )
+        return series.drop(columns=sequences), series[sequences].to_numpy(dtype=object)
+    if isinstance(sequences, pd.Series) and not sequences.index.equals(series.index):
+        is_unique = sequences.index.is_unique
+        wrong = ~series.index.isin(sequences.index) if is_unique else sequences.index.duplicated()
+        if wrong.any():
+            what, index = ("no label", series.index) if is_unique else ("several labels", sequences.index)
+            times = [time for time, is_wrong in zip(written_times(index), wrong, strict=True) if is_wrong]
+            raise ValueError(
+                f"sequences must have the index of series if it is a Series; it has {what} at {first_few(times, 3)}. "
+                "sequences.to_numpy() takes labels in the order of the rows"
+            )
+        sequences = sequences.reindex(series.index)
+    return series, None if sequences is None else _one_for_each(sequences, len(series))
+
+
+def _with_times(series, sequences):
+    """The columns of data, with dates or a column that counts the rows as the index."""
+    has_default_index = series.index.equals(pd.RangeIndex(len(series)))
+    dates = {}
+    for k, (name, column) in enumerate(series.items()):
+        times = as_times(pd.Index(column))
+        if isinstance(times, pd.DatetimeIndex):
+            dates[name] = k, times
+    if dates and (len(dates) > 1 or isinstance(as_times(series.index), pd.DatetimeIndex)):
+        raise ValueError(
+            f"series must have columns of numbers; got dates in {list(dates)}. Leave them out, or choose when the rows "
+            f"were by series.set_index({next(iter(dates))!r})"
+        )
+    counting = _counting(series.drop(columns=list(dates)), sequences)
+    chosen = next(iter(dates), None)
+    if chosen is None and counting and has_default_index:
+        # Numbers of rows are a time as well, if there is no other.
+        chosen = next((name for name, start in counting.items() if start not in (0.0, 1.0)), [*counting][-1])
+    others = [name for name in counting if name != chosen]
+    if chosen is not None:
+        why = "" if dates else ", since it grows by equal steps; series.to_numpy() takes all columns as data"
+        _log.info(wrapped(f"Column {chosen!r} says when the rows were{why}."))
+        index = dates[chosen][1] if dates else pd.Index(series[chosen])
+        series = series.drop(columns=chosen).set_axis(index)
+    if others:
+        _log.info(wrapped(f"Left out: {first_few([repr(name) for name in others])}, which numbers the rows."))
+        series = series.drop(columns=others)
+    times = as_times(series.index)
+    if isinstance(series.index, pd.DatetimeIndex) and series.index.tz is not None:
+        what = "local times" if times.equals(series.index.tz_localize(None)) else "UTC, since local times repeat"
+        _log.info(wrapped(f"Times of the zone {series.index.tz} are kept as {what}, without a zone."))
+    return series.set_axis(times)
+
+
+def _counting(series, sequences):
+    """First values of columns that grow by equal steps from row to row of each sequence, unless all columns do."""
+    found, n = {}, len(series)
+    starts = np.arange(n) == 0
+    if sequences is not None:
+        starts[1:] = sequences[1:] != sequences[:-1]
+    first = np.maximum.accumulate(np.where(starts, np.arange(n), 0))
+    for name, column in series.items():
+        content = read_content(column)
+        if n < _FEWEST_ROWS or content.form != NUMBERS or content.missing.any():
+            continue
+        steps = np.diff(content.values)[~starts[1:]]
+        if len(steps) and steps.min() > 0.0:
+            line = content.values[first] + steps.mean() * (np.arange(n) - first)
+            if abs(content.values - line).max() < _SHARE_OF_STEP * steps.mean():
+                found[name] = content.values[0]
+    return {} if len(found) == series.shape[1] else found
+
+
+def _in_order(series, sequences):
+    """Rows in order of time within their sequence, and their labels; text and objects have no order."""
+    times = series.index
+    if times.hasnans:
+        raise ValueError(f"series must have a time for each row; row {int(times.isna().argmax())} has none")
+    if times.dtype.kind not in "iufmM":
+        text = "The index of series is neither dates nor numbers: its rows count as in order of time."
+        _log.info(wrapped(f"{text} pd.to_datetime(series.index) makes dates of text."))
+        return series, sequences
+    codes = np.zeros(len(times), dtype=np.int64) if sequences is None else pd.factorize(sequences)[0]
+    _check_one_row_for_each_time(times, codes)
+    turns = np.flatnonzero(np.diff(codes)) + 1
+    is_together = len(turns) == codes.max(initial=0)
+    if not is_together and times.is_unique:
+        # Whether a sequence pauses or two have the same label is for States to complain about.
+        return series, sequences
+    order = np.lexsort([times, codes])
+    if (order == np.arange(len(order))).all():
+        return series, sequences
+    by = "time" if is_together else "sequence and time"
+    _log.info(wrapped(f"Rows are sorted by {by}; rows without times keep their order."))
+    return series.iloc[order], None if sequences is None else sequences[order]
+
+
+def _check_one_row_for_each_time(times, codes):
+    keys = pd.MultiIndex.from_arrays([codes, times])
+    repeated = np.flatnonzero(keys.duplicated())
+    if len(repeated):
+        row = int(repeated[0])
+        first = int(np.flatnonzero((codes == codes[row]) & (times == times[row]))[0])
+        more = f" (and {len(repeated) - 1} more)" if len(repeated) > 1 else ""
+        raise ValueError(
+            f"series must have one row for each time{' of a sequence' if codes.any() else ''}; rows {first} and {row} "
+            f"are both of {written_times(times)[row]}{more}. Keep one of them, or average them by "
+            "series.groupby(level=0).mean(); sequences= tells several series apart"
+        )
+
+
+def _numbers(series):
+    """Columns as floats, with NaN where missing."""
+    table, wrong = {}, {}
+    for name, column in series.items():
+        content = read_content(column)
+        if content.form != NUMBERS:
+            what = "booleans" if content.form == BOOLEANS else "durations" if content.is_number else "text"
+            wrong[name] = what, next(iter(column.dropna()))
+        elif content.lost:
+            raise ValueError(
+                f"series must have finite numbers, and NaN where they are missing; column {name!r} has "
+                f"{content.lost[0]} ({len(content.lost)} row{'s' * (len(content.lost) > 1)})"
+            )
+        elif content.note:
+            _log.info(wrapped(f"Column {name!r}: {content.note}."))
+        table[name] = content.values
+    if wrong:
+        what, example = next(iter(wrong.values()))
+        raise ValueError(
+            f"series must have columns of numbers; got {what} in {list(wrong)}, such as {example!r}. Leave them out, "
+            "or name one that labels sequences by sequences="
+        )
+    return pd.DataFrame(table, index=series.index)
+
+
+def _table_of_array(series):
+    values = numeric_array("series", series)
+    if values.ndim not in (1, 2) or 0 in values.shape[1:] or len(values) < 2:
+        raise ValueError(f"series must have shape (n,) or (n, d) with n of at least 2; got shape {values.shape}")
+    if values.dtype.kind == "b":
+        raise TypeError("series must be numbers; got booleans")
+    if np.isinf(values).any():
+        place = tuple(np.argwhere(np.isinf(values))[0])
+        raise ValueError(
+            f"series must have finite numbers, and NaN where they are missing; row {place[0]} has {values[place]}"
+        )
+    columns = ["x"] if values.ndim == 1 else [f"x_{k}" for k in range(values.shape[1])]
+    return pd.DataFrame(values.reshape(len(values), -1), columns=columns, dtype="float64")
+
+
+def _check_columns_vary(table):
+    for name, column in table.items():
+        different = column.dropna().unique()
+        if len(different) < 2:
+            what = f"has the only value {different[0]:g}" if len(different) else "has no values"
+            raise ValueError(
+                f"series must have columns that vary; column {name!r} {what}"
+                + (". Leave it out" if table.shape[1] > 1 else "")
+            )

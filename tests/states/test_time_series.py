@@ -1,0 +1,136 @@
+"""Time series in all forms that users have: what is guessed is said, and what is ambiguous is refused by name."""
+
+import numpy as np
+import pandas as pd
+import pytest
+import xarray as xr
+from helpers import refused
+
+import pymc_nrm as nrm
+from pymc_nrm.recipes.reading.time_series import read_time_series, rows_of_times
+
+N = 12
+VALUES = np.random.default_rng(1).normal(size=N)
+DAYS = pd.date_range("2020-01-30", periods=N, freq="D")
+SERIES = pd.Series(VALUES, DAYS, name="rate")
+WHO = np.repeat(["b", "a"], N // 2)
+PANEL = pd.DataFrame({"rate": VALUES, "who": WHO}, np.tile(DAYS[: N // 2], 2))
+TIED = pd.DataFrame({"time": 1990 + np.arange(N).round(3) / 12, "row": np.arange(1, N + 1), "rate": VALUES})
+SHUFFLED = np.random.default_rng(2).permutation(N)
+
+
+def with_times(times):
+    return pd.Series(VALUES, times, name="rate")
+
+
+# A series, the times and values that are read, and what the log says.
+FORMS = {
+    "dates": (SERIES, DAYS, ""),
+    "dates, the latest first": (SERIES[::-1], DAYS, "Rows are sorted by time"),
+    "years out of order": (with_times(range(1990, 1990 + N)).iloc[SHUFFLED], range(1990, 1990 + N), "Rows are sorted"),
+    "dates in text": (with_times(DAYS.strftime("%Y-%m-%d")).iloc[SHUFFLED], DAYS, "Rows are sorted by time"),
+    "months in text": (
+        with_times(pd.date_range("2020", periods=N, freq="MS").strftime("%Y-%m")),
+        pd.date_range("2020", periods=N, freq="MS"),
+        "",
+    ),
+    "other text": (with_times(DAYS.strftime("%d. %m.")), DAYS.strftime("%d. %m."), "neither dates nor numbers"),
+    "periods": (with_times(DAYS.to_period("D")), DAYS, ""),
+    "a zone": (SERIES.tz_localize("Europe/Berlin"), DAYS, "zone Europe/Berlin are kept as local times"),
+    "the hour that repeats": (
+        with_times(pd.date_range("2020-10-25", periods=N, freq="h", tz="Europe/Berlin")),
+        pd.date_range("2020-10-24 22:00", periods=N, freq="h"),
+        "kept as UTC",
+    ),
+    "a column of dates": (
+        pd.DataFrame({"day": DAYS, "rate": VALUES}).iloc[SHUFFLED],
+        DAYS,
+        "Column 'day' says when the rows were.",
+    ),
+    "a column of periods": (pd.DataFrame({"day": DAYS.to_period("D"), "rate": VALUES}), DAYS, "Column 'day' says when"),
+    "a column of text": (pd.DataFrame({"day": DAYS.strftime("%Y/%m/%d"), "rate": VALUES}), DAYS, "Column 'day' says"),
+    "a column that counts": (TIED, TIED["time"], "Column 'time' says when the rows were.*Left out: 'row'"),
+    "numbers in text": (with_times(DAYS).map("{:.6f} %".format), DAYS, "Column 'rate': numbers in text"),
+    "whole numbers with gaps": (with_times([*range(N - 1), 20]), [*range(N - 1), 20], ""),
+    "DataArray": (xr.DataArray(VALUES, {"t": DAYS}, "t", "rate"), DAYS, ""),
+    "array": (VALUES, range(N), ""),
+}
+
+
+@pytest.mark.parametrize("name", FORMS)
+def test_times_of_forms(name, caplog):
+    series, times, said = FORMS[name]
+    caplog.set_level("INFO", "pymc.nrm_recipes")
+    read = read_time_series(series)
+    assert read.times.tolist() == list(times) and read.starts.tolist() == [True] + [False] * (N - 1)
+    np.testing.assert_allclose(read.table.to_numpy()[:, 0], VALUES, atol=1e-6)
+    assert read.table.columns.tolist() == (["x"] if name == "array" else ["rate"])
+    log = " ".join(caplog.text.split())
+    assert pd.Series(log).str.contains(said).all() if said else not log
+
+
+SEQUENCES = {
+    "a Series in another order": (SERIES, pd.Series(WHO, DAYS)[::-1]),
+    "a Series beside an array": (VALUES, pd.Series(WHO, DAYS)[::-1].set_axis(range(N))[::-1]),
+    "a column": (PANEL, "who"),
+    "a column, sorted by time": (PANEL.iloc[np.arange(N).reshape(2, -1).T.ravel()], "who"),
+    "a column, sorted within sequences": (PANEL.iloc[[*range(5, -1, -1), *range(6, 12)]], "who"),
+    "a level of the index": (PANEL.set_index("who", append=True), "who"),
+}
+
+
+@pytest.mark.parametrize("name", SEQUENCES)
+def test_labels_of_sequences(name):
+    read = read_time_series(*SEQUENCES[name])
+    assert read.sequences.tolist() == WHO.tolist() and np.flatnonzero(read.starts).tolist() == [0, N // 2]
+    np.testing.assert_array_equal(read.table.iloc[:, 0], VALUES)
+
+
+test_what_cannot_be_read = refused(
+    read_time_series,
+    (with_times([*range(N - 1), 3]), None, r"one row for each time; rows 3 and 11 are both of 3\. Keep one"),
+    (SERIES.iloc[[*range(N), 3, 4]], None, r"rows 3 and 12 are both of 2020-02-02 \(and 1 more\)"),
+    (PANEL.set_axis([0, 1, 2, 3, 4, 2, *range(6)]), "who", "for each time of a sequence; rows 2 and 5 are both of 2"),
+    (with_times([*DAYS[:-1], pd.NaT]), None, "series must have a time for each row; row 11 has none"),
+    (SERIES, ["a", "b"] * 6, "sequences must keep the rows of a sequence together; 'a' returns at row 2"),
+    (SERIES, pd.Series(WHO), "sequences must have the index of series.*no label at 2020-01-30, .* and 9 more"),
+    (SERIES, pd.Series(WHO, DAYS)[:-1], "no label at 2020-02-10. sequences.to_numpy"),
+    (SERIES, pd.Series("a", [*DAYS, DAYS[1]]), "it has several labels at 2020-01-31"),
+    (SERIES, [1.5] * N, TypeError, "sequences must be whole numbers or strings; got 1.5"),
+    (SERIES, [None] * N, "sequences must have no missing labels; got 12 missing"),
+    (
+        PANEL.set_index("who", append=True),
+        None,
+        "got levels \\[None, 'who'\\]. sequences='who' takes labels from a level",
+    ),
+    (SERIES * 0.0, None, "series must have columns that vary; column 'rate' has the only value 0$"),
+    (pd.DataFrame({"a": SERIES, "b": np.nan}), None, "vary; column 'b' has no values. Leave it out"),
+    (np.ones(N), None, "series must have columns that vary; column 'x' has the only value 1"),
+    (SERIES.replace(SERIES.iloc[2], np.inf), None, r"finite numbers, .*; column 'rate' has inf \(1 row\)"),
+    (np.where(np.arange(N) == 3, -np.inf, VALUES), None, "finite numbers, .*; row 3 has -inf"),
+    (pd.DataFrame({"a": SERIES, "b": "up"}), None, r"columns of numbers; got text in \['b'\], such as 'up'"),
+    (SERIES > 0, None, r"columns of numbers; got booleans in \['rate'\]"),
+    (pd.DataFrame({"a": SERIES, "d": DAYS}), None, r"got dates in \['d'\]. .* series.set_index\('d'\)"),
+)
+
+
+def test_warnings_name_what_hidden_states_have():
+    with pytest.warns(UserWarning, match=r"(?s)over\s+HiddenStates takes counts with PoissonGamma"):
+        nrm.regime_model(np.repeat([3, 0, 2], 8))
+    years = pd.DataFrame({"year": np.cumsum(np.tile([1, 2], 15)), "rate": np.random.default_rng(1).normal(size=30)})
+    with pytest.warns(UserWarning, match=r"(?s)'year' \(30 values\) is taken.*series.set_index\('year'\)\s+makes"):
+        nrm.regime_model(years)
+
+
+def test_rows_are_found_at_times():
+    assert rows_of_times(SERIES[::-1], DAYS[2:]).tolist() == VALUES[2:].tolist()
+    assert rows_of_times(SERIES.tz_localize("UTC"), DAYS[2:].to_numpy()).tolist() == VALUES[2:].tolist()
+    for data in (SERIES.reset_index(drop=True), SERIES[:-1], VALUES):
+        assert rows_of_times(data, DAYS) is data
+
+
+def test_a_picture_has_the_data_of_its_times():
+    draws = xr.DataArray(np.zeros((1, 2, N - 2), dtype=int), {"time": DAYS[2:]}, ("chain", "draw", "time"), "z")
+    draws.attrs["sequence_starts"] = [0]
+    picture = nrm.plots.plot_state_sequence(draws, data=SERIES[::-1], backend="none")
+    np.testing.assert_array_equal(picture.viz["data"]["data"].item()["y"], VALUES[2:])
