@@ -16,6 +16,7 @@ from pymc_nrm.families import (
     MultinomialDirichlet,
     NormalGamma,
     NormalRegression,
+    NormalTrajectory,
     NormalWishart,
     PoissonGamma,
 )
@@ -131,6 +132,7 @@ __all__ = [
     "NormalDiffusion",
     "NormalGamma",
     "NormalRegression",
+    "NormalTrajectory",
     "NormalWishart",
     "NormalizedGeneralizedGamma",
     "NormalizedInverseGaussian",

@@ -7,6 +7,7 @@ from pymc_nrm.families.definitions.categorical_dirichlet import CategoricalDiric
 from pymc_nrm.families.definitions.multinomial_dirichlet import MultinomialDirichlet
 from pymc_nrm.families.definitions.normal_gamma import NormalGamma
 from pymc_nrm.families.definitions.normal_regression import NormalRegression
+from pymc_nrm.families.definitions.normal_trajectory import NormalTrajectory
 from pymc_nrm.families.definitions.normal_wishart import NormalWishart
 from pymc_nrm.families.definitions.poisson_gamma import PoissonGamma
 from pymc_nrm.families.derived.hurdle_log_normal import HurdleLogNormal
@@ -24,6 +25,7 @@ __all__ = [
     "MultinomialDirichlet",
     "NormalGamma",
     "NormalRegression",
+    "NormalTrajectory",
     "NormalWishart",
     "PoissonGamma",
 ]

@@ -169,6 +169,8 @@ def _edges(values):
 def _check_moments(case, draws):
     """Check that means and distribution functions given parameters match the items drawn from them."""
     has_mean, has_cdf = (not lacking(case.owner, [generic]) for generic in (component_mean, component_cdf))
+    if not has_mean and not has_cdf:
+        return
     parameters = named_parameters(case.local, restore_parameters(case.local, case.data, draws.rows))
     values = draws.values[::2] + getattr(case.data, "center", 0.0)
     if has_mean:

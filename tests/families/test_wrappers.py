@@ -76,6 +76,7 @@ PLAIN = {
     NoData,
     nrm.NormalGamma,
     nrm.NormalRegression,
+    nrm.NormalTrajectory,
     nrm.NormalWishart,
     nrm.PoissonGamma,
 }

@@ -29,6 +29,7 @@ _root = _rng.normal(size=(3, 3))
 _covariates = np.column_stack([np.ones(12), _rng.normal(size=(12, 2))])
 _response = _covariates @ [1.0, 2.0, -1.0] + _rng.normal(size=12)
 _response[4] = np.nan
+_visits = np.stack([np.ones((12, 3)), np.linspace(-1.0, 2.0, 36).reshape(12, 3)], axis=-1)
 _axes = principal_directions(_rng.normal(size=(12, 3)) @ _rng.normal(size=(3, 3)) * [1.0, 10.0, 100.0])[:3]
 CASES = {
     "NormalWishart": (nrm.NormalWishart([0.3, -1.0, 100.0], 0.3, _root @ _root.T, 3.7), _rng.normal(size=(12, 3))),
@@ -40,6 +41,10 @@ CASES = {
     "NormalRegression": (
         nrm.NormalRegression(_covariates, [0.5, 0.0, 1.0], np.diag([0.3, 0.5, 0.8]) + 0.1, 2.5, 0.9),
         _response[:, None],
+    ),
+    "NormalTrajectory": (
+        nrm.NormalTrajectory(_visits, 0.7, [0.5, 1.0], np.diag([0.3, 0.5]) + 0.1, 2.5, 0.9),
+        _visits @ [1.0, 2.0] + _missing,
     ),
     "PrincipalNormalWishart": (
         PrincipalNormalWishart(*_axes, [0.3, -0.2], 0.5, [[2.0, 0.5], [0.5, 1.0]], 5.0, [0.7]),
@@ -70,7 +75,12 @@ CASES["HurdlePoisson"] = (
     _rng.poisson(3.0, size=(12, 3)) * _zeros,
 )
 # Numbers of fields at the front that are constants.
-CONSTANT = {"NormalRegression": 1, "PrincipalNormalWishart": 3, "SphericalPrincipalNormalWishart": 3}
+CONSTANT = {
+    "NormalRegression": 1,
+    "NormalTrajectory": 1,
+    "PrincipalNormalWishart": 3,
+    "SphericalPrincipalNormalWishart": 3,
+}
 CONSTANT |= {"LogNormalWishart": 1, "LogNormalGamma": 1}
 
 
@@ -85,6 +95,7 @@ def as_tensors(family, n_constant=0):
 @pytest.mark.quick(
     *("NormalWishart-FAST_COMPILE", "far away-FAST_COMPILE", "one feature-FAST_COMPILE", "NormalGamma-FAST_COMPILE"),
     *("BernoulliBeta-FAST_COMPILE", "PoissonGamma-FAST_COMPILE", "NormalRegression-FAST_COMPILE"),
+    "NormalTrajectory-FAST_COMPILE",
     *("PrincipalNormalWishart-FAST_COMPILE", "SphericalPrincipalNormalWishart-FAST_COMPILE"),
     *("LogNormalWishart-FAST_COMPILE", "LogNormalGamma-FAST_COMPILE"),
     *("HurdleLogNormal-FAST_COMPILE", "HurdlePoisson-FAST_COMPILE"),

@@ -9,13 +9,14 @@ from pytensor.graph.basic import Variable
 
 from pymc_nrm.common.checks import known_value
 from pymc_nrm.families.arguments import check_matrix
-from pymc_nrm.families.base import Centred, Hyperparameter, conjugate_family, segment_sum
+from pymc_nrm.families.base import Centred, Hyperparameter, conjugate_family
 from pymc_nrm.families.learned.hyperpriors import Hyperpriors, shared_text
+from pymc_nrm.families.learned.regressions import learned_regression
 from pymc_nrm.families.shared import regression_rows, wishart_rows
-from pymc_nrm.families.shared.moments import LARGEST_DISTANCE, LARGEST_RATIO, check_shape, summation_grid
-from pymc_nrm.families.shared.sample_covariance import feature_moments, sample_moments
-from pymc_nrm.families.shared.scatter import log_determinants, symbolic_log_determinant
-from pymc_nrm.kernels.special import symbolic_log_rising_factorial
+from pymc_nrm.families.shared.moments import summation_grid
+from pymc_nrm.families.shared.regression_data import center_of_responses, check_regression, checked_covariates
+from pymc_nrm.families.shared.sample_covariance import feature_moments
+from pymc_nrm.families.shared.symbolic_regression import regression_log_marginals
 
 _LOG_2_PI = math.log(2.0 * math.pi)
 
@@ -120,21 +121,7 @@ class NormalRegression(NamedTuple):
         prior = Hyperpriors(name, X)
         [m], [v] = feature_moments(cls, prior.values)
         tensor, values = prior.covariates(covariates)
-        center, C = sample_moments(cls, values, "covariates")
-        share = prior.log_normal("share", -1.0, 1.0)
-        kappa = prior.log_normal("kappa", -2.0, 2.0)
-        g = prior.log_normal("g", 0.0, 2.0)
-        excess = prior.log_normal("excess", 1.0, 1.0)
-        shifted = tensor - center
-        is_array = isinstance(shifted, np.ndarray)
-        ones = np.ones((len(values), 1)) if is_array else pt.ones_like(shifted[:, :1])
-        design = np.hstack([ones, shifted]) if is_array else pt.concatenate([ones, shifted], axis=1)
-        p = len(center)
-        of_intercept, of_slopes = np.zeros((p + 1, p + 1)), np.zeros((p + 1, p + 1))
-        of_intercept[0, 0], of_slopes[1:, 1:] = 1.0, C
-        Lambda = kappa * of_intercept + of_slopes / g
-        mu = np.array([m, *_common_slopes(values, prior.values[:, 0])])
-        return cls(design, mu, Lambda, 1.0 + excess, share * v * excess)
+        return cls(**learned_regression(cls, prior, (m, v), tensor, values, prior.values[:, 0]))
 
     def complete(self, X):
         # A vector stands for one covariate.
@@ -154,34 +141,19 @@ class NormalRegression(NamedTuple):
         if W is None:
             # Covariates are tensors of a model that is being made.
             return None
-        W, y = _checked_covariates(W, len(values)), values[:, 0]
-        # What a fit of all data leaves of the responses has digits to spare wherever they are.
-        present, scale = ~np.isnan(y), np.maximum(np.abs(W).max(axis=0, initial=0.0), 1e-300)
-        center = np.linalg.lstsq(W[present] / scale, y[present], rcond=None)[0] / scale
+        W, y = checked_covariates("NormalRegression", W, (len(values),)), values[:, 0]
+        present = ~np.isnan(y)
+        center = center_of_responses(W[present], y[present])
         rows = np.column_stack([W, y - W @ center])
         return Centred(rows, center, summation_grid(rows))
 
     def prepare_alike(self, X, data):
         y = check_matrix(self, X)[:, 0]
-        W = _checked_covariates(self.covariates, len(y))
+        W = checked_covariates("NormalRegression", self.covariates, (len(y),))
         return data._replace(values=np.column_stack([W, y - W @ data.center]))
 
     def check_resolution(self, data, title):
-        check_shape("alpha of NormalRegression", self.alpha, "variance", "beta")
-        width, residuals = math.sqrt(self.beta), np.nan_to_num(np.abs(data.values[:, -1]), nan=0.0)
-        if residuals.max(initial=0.0) > min(LARGEST_RATIO * width, LARGEST_DISTANCE):
-            item = int(residuals.argmax())
-            raise ValueError(
-                f"{title}: the response of item {item} is {residuals[item]:.6g} away from a linear fit of all data, "
-                f"{residuals[item] / width:.2g} times the width {width:.2g} of a cluster; doubles resolve at most "
-                f"{LARGEST_RATIO:.0e}. If it is a code for a missing value, make it NaN; or choose larger beta"
-            )
-        length = np.linalg.norm(np.linalg.cholesky(self.Lambda).T @ self.mu)
-        if not length <= LARGEST_RATIO * width:
-            raise ValueError(
-                f"mu of NormalRegression must be within {LARGEST_RATIO:.0e} prior standard deviations of a linear fit "
-                f"of all data: doubles resolve no more; got {length / width:.2g}"
-            )
+        check_regression(self, data.values[:, None, -1], title)
 
     # A row of statistics: count, sums of products of v = (w, y), lower triangle, by rows, and the low parts of these.
     def statistics_size(self):
@@ -194,25 +166,10 @@ class NormalRegression(NamedTuple):
             regression_rows.add_products(statistics, v, data.grid, sign)
 
     def log_likelihood(self, X, labels):
-        covariates, mu, Lambda, alpha, beta = self
-        n_clusters = labels.max() + 1
         observed = pt.invert(pt.isnan(X[:, 0]))
-        counts = segment_sum(observed.astype("float64"), labels, n_clusters)
-        # About the prior mean, A has the blocks Lambda and 2 beta.
-        rows = pt.switch(observed[:, None], covariates, 0)
-        residuals = pt.switch(observed, X[:, 0], 0) - (rows * mu).sum(axis=1)
-        side = pt.zeros_like(Lambda[:, :1])
-        last = pt.concatenate([side.T, np.zeros((1, 1)) + 2 * beta], axis=1)
-        A = pt.concatenate([pt.concatenate([Lambda, side], axis=1), last], axis=0)
-        precision = log_determinants(Lambda, rows, labels, n_clusters)
-        whole = log_determinants(A, pt.concatenate([rows, residuals[:, None]], axis=1), labels, n_clusters)
-        log_beta_n = whole - precision - np.log(2)
-        return (
-            symbolic_log_rising_factorial(alpha, counts / 2)
-            - alpha * (log_beta_n - pt.log(beta))
-            - counts / 2 * (log_beta_n + _LOG_2_PI)
-            + (symbolic_log_determinant(Lambda) - precision) / 2
-        ).sum()
+        rows = pt.switch(observed[:, None], self.covariates, 0)
+        residuals = pt.switch(observed, X[:, 0], 0) - (rows * self.mu).sum(axis=1)
+        return regression_log_marginals(self, rows, residuals, observed.astype("float64"), labels, labels)
 
     def log_marginal(self, statistics):
         p = self.mu.shape[0]
@@ -243,31 +200,3 @@ class NormalRegression(NamedTuple):
         values[0] = math.sqrt(parameters[p]) * rng.standard_normal()
         for j in range(p):
             values[0] += parameters[j] * self.covariates[item, j]
-
-
-def _common_slopes(W, y):
-    """Slopes (p,) of the least-squares line, shrunk to 0 by what chance explains of the response."""
-    present = ~np.isnan(y)
-    W, y = W[present] - W[present].mean(axis=0), y[present] - y[present].mean()
-    scale = np.maximum(np.abs(W).max(axis=0), 1e-300)
-    slopes = np.linalg.lstsq(W / scale, y, rcond=None)[0] / scale
-    fit, degrees = W @ slopes, len(y) - 1 - W.shape[1]
-    explained, left = fit @ fit, (y - fit) @ (y - fit)
-    if degrees < 1 or not explained > 0.0:
-        return np.zeros(W.shape[1])
-    return max(0.0, 1.0 - W.shape[1] / degrees * (left / explained)) * slopes
-
-
-def _checked_covariates(W, n):
-    """Covariates (n, p) of the items, checked."""
-    W = np.ascontiguousarray(W, dtype="float64")
-    if len(W) != n:
-        raise ValueError(f"covariates of NormalRegression must have one row for each of the {n} items; got {len(W)}")
-    bad = ~(np.abs(W) <= LARGEST_DISTANCE)
-    if bad.any():
-        row, column = (int(k) for k in np.argwhere(bad)[0])
-        raise ValueError(
-            f"covariates of NormalRegression must be finite, without missing values, and at most "
-            f"{LARGEST_DISTANCE:.0e}; got {W[row, column]} in row {row}, column {column}"
-        )
-    return W

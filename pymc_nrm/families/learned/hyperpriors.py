@@ -26,6 +26,8 @@ _ARGUMENTS = {
     The data, of chunks the sampled rows; missing values are NaN, where the family allows them.""",
     "covariates": """covariates : array_like, pm.Data, Mixture or function of these, shape (n, p) or (n,)
     Covariates of the items, without an intercept.""",
+    "ratio": """ratio : non-negative float, tensor or random variable, optional
+    Variance of the intercepts of items relative to the noise, if it is not learned.""",
     "depth": """depth : int
     Number of levels below the root.""",
     "log_columns": """log_columns : array_like of 0 and 1, shape (d,)
@@ -92,8 +94,11 @@ class Hyperpriors:
         with naming("X"):
             return prepare_data(family, self.values)
 
-    def covariates(self, given):
-        """Covariates (n, p), an array or a tensor, and their present values; covariates of a Mixture are its data."""
+    def covariates(self, given, *axes):
+        """Covariates (n, p), an array or a tensor, and their present values; covariates of a Mixture are its data.
+
+        With ``axes``, names of further axes of the data, items have a row of covariates for each of their values.
+        """
         if not isinstance(given, Variable) or isinstance(given, Constant):
             given = values = numeric_data("covariates", given)
         else:
@@ -101,15 +106,19 @@ class Hyperpriors:
             if not all(isinstance(one, Constant | SharedVariable) for one in graph_inputs([graph])):
                 raise ValueError("covariates must be data, to learn a prior from; got a function of sampled variables")
             values = pytensor.function([], graph, mode=Mode(linker="py", optimizer="minimum_compile"))()
-        if values.ndim == 1:
-            given, values = given[:, None], values[:, None]
-        if values.ndim != 2 or len(values) != len(self.values):
+        shape = self.values.shape[: 1 + len(axes)]
+        if values.ndim == len(shape):
+            given, values = given[..., None], values[..., None]
+        if values.shape[:-1] != shape:
+            names, comma = ", ".join(["n", *axes]), "," * (not axes)
+            lengths = " and ".join(f"{name} = {length}" for name, length in zip(["n", *axes], shape, strict=True))
             raise ValueError(
-                f"covariates must have shape (n, p) or (n,) with n = {len(self.values)}; got shape {values.shape}"
+                f"covariates must have shape ({names}, p) or ({names}{comma}) with {lengths}; got shape {values.shape}"
             )
         if not np.isfinite(values).all():
-            row, column = (int(k) for k in np.argwhere(~np.isfinite(values))[0])
-            raise ValueError(f"covariates must be finite; got {values[row, column]} in row {row}, column {column}")
+            row, *places, column = (int(k) for k in np.argwhere(~np.isfinite(values))[0])
+            where = f"row {row}, {''.join(f'{a} {k}, ' for a, k in zip(axes, places, strict=True))}column {column}"
+            raise ValueError(f"covariates must be finite; got {values[(row, *places, column)]} in {where}")
         return given, values
 
     def dimension(self, label, coordinate):

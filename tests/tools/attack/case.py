@@ -55,7 +55,8 @@ def names_of(*functions):
 
 
 FAMILIES = (
-    *(nrm.NormalGamma, nrm.NormalRegression, nrm.NormalWishart, nrm.PoissonGamma),
+    *(nrm.NormalGamma, nrm.NormalRegression, nrm.NormalTrajectory, nrm.NormalWishart),
+    nrm.PoissonGamma,
     *(nrm.BernoulliBeta, nrm.CategoricalDirichlet, nrm.MultinomialDirichlet),
     *(nrm.LogNormalWishart, nrm.LogNormalGamma, nrm.HurdleLogNormal, nrm.HurdlePoisson),
 )

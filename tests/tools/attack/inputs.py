@@ -158,6 +158,14 @@ def families(draw, kind, n, d, hostile):
             "alpha": scalar,
             "beta": scalar,
         },
+        "NormalTrajectory": {
+            "covariates": st.just(Text(f"np.linspace(-1, 1, {n * d}).reshape({n}, {d}, 1) ** np.arange({d})", True)),
+            "ratio": scalar,
+            "mu": location,
+            "Lambda": matrix,
+            "alpha": scalar,
+            "beta": scalar,
+        },
         "LogNormalGamma": {"log_columns": logs, "mu": location, "kappa": shaped, "alpha": shaped, "beta": shaped},
         "LogNormalWishart": {"log_columns": logs, "mu": location, "kappa": scalar, "Psi": matrix, "nu": nu},
         "HurdleLogNormal": {
@@ -186,6 +194,7 @@ def families(draw, kind, n, d, hostile):
 VALUES = {
     "NormalGamma": REAL,
     "NormalRegression": REAL,
+    "NormalTrajectory": REAL,
     "NormalWishart": REAL,
     "LogNormalGamma": POSITIVE,
     "LogNormalWishart": POSITIVE,

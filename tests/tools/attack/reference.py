@@ -106,13 +106,35 @@ def normal_wishart(family, X):
 def normal_regression(family, X):
     """The items are the first rows of the covariates."""
     items = [_fractions([*w, y]) for w, [y] in zip(family.covariates, X, strict=False) if not np.isnan(y)]
-    n, p = len(items), len(family.mu)
+    return _regression(family, len(items), [(1, v) for v in items])
+
+
+def normal_trajectory(family, X):
+    """Rows about the means of their items, and the means times the number m of responses over 1 + m ratio."""
+    rows, n, total, [ratio] = [], 0, 0.0, _fractions([family.ratio])
+    for W, y in zip(family.covariates, X, strict=False):
+        item = [_fractions([*w, value]) for w, value in zip(W, y, strict=True) if not np.isnan(value)]
+        if item:
+            m = len(item)
+            mean = [sum(column) / m for column in zip(*item, strict=True)]
+            rows += [(1, [a - b for a, b in zip(v, mean, strict=True)]) for v in item]
+            rows.append((m / (1 + m * ratio), mean))
+            n, total = n + m, total - log1p(m * ratio) / 2
+    found = _regression(family, n, rows)
+    return None if found is None else total + found
+
+
+def _regression(family, n, rows):
+    """The log marginal of n responses from pairs of a weight and a row of covariates and response."""
+    p = len(family.mu)
     mu, [alpha, beta] = _fractions(family.mu), _fractions([family.alpha, family.beta])
     Lambda = [_fractions(row) for row in np.asarray(family.Lambda)]
     product = [sum(a * b for a, b in zip(row, mu, strict=True)) for row in Lambda]
     last = [*product, sum(a * b for a, b in zip(product, mu, strict=True)) + 2 * beta]
     before = [[*row, a] for row, a in zip(Lambda, product, strict=True)] + [last]
-    after = [[before[i][j] + sum(v[i] * v[j] for v in items) for j in range(p + 1)] for i in range(p + 1)]
+    after = [
+        [before[i][j] + sum(weight * v[i] * v[j] for weight, v in rows) for j in range(p + 1)] for i in range(p + 1)
+    ]
     old, new = (_determinant([row[:p] for row in rows[:p]]) for rows in (before, after))
     if old <= 0 or new <= 0:
         return None
@@ -212,6 +234,7 @@ LOG_MARGINALS = _ByFamily(
         "LogNormalWishart": of_logarithms(normal_wishart),
         "NormalGamma": normal_gamma,
         "NormalRegression": normal_regression,
+        "NormalTrajectory": normal_trajectory,
         "NormalWishart": normal_wishart,
         "PoissonGamma": poisson_gamma,
         "BernoulliBeta": bernoulli_beta,
