@@ -52,9 +52,11 @@ def row_length(counts, j, n_states):
 @kernel
 def is_possible(prior, n_states):
     """Whether hyperparameters are in range: a sampler may try others, for which sums do not end."""
-    # Discounts below 0 belong to a number of states that is finite.
-    least = prior.gamma + (n_states - 1 if prior.discount < 0.0 else 1) * prior.discount
-    fine = -math.inf < prior.discount < 1.0 and 0.0 < least < math.inf
+    fine = prior.discount < 1.0 and 0.0 < prior.gamma + prior.discount < math.inf
+    if prior.discount < 0.0:
+        # A discount below 0 is -gamma / K for weights of K states.
+        most = -prior.gamma / prior.discount
+        fine = n_states <= most + 0.5 < 1e15 and abs(most - math.floor(most + 0.5)) < 1e-9 * most
     return fine and 0.0 < prior.alpha < math.inf and 0.0 <= prior.kappa < math.inf
 
 

@@ -167,7 +167,7 @@ def test_extreme_hyperparameters_have_their_probabilities(discount):
 def test_hyperparameters_out_of_range_have_no_probability():
     counts, n_states = transitions_of([0, 1, 1], one_start(3))
     prior = prior_of(1.0, 0.2, 1.0, 1.0, one_start(3))
-    wrong = {"gamma": (-0.2, math.inf, math.nan), "discount": (-0.1, 1.0, math.nan), "alpha": (0.0, math.nan)}
+    wrong = {"gamma": (-0.2, math.inf, math.nan), "discount": (-0.3, -1.0, 1.0, math.nan), "alpha": (0.0, math.nan)}
     for name, values in (wrong | {"kappa": (-1.0, math.inf, math.nan)}).items():
         for value in values:
             gradient = np.empty(4)
