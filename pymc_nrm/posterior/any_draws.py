@@ -6,11 +6,13 @@ from pymc_nrm.partitions.flat import Flat
 from pymc_nrm.partitions.hidden_states import States
 from pymc_nrm.partitions.nested import KnownTree, Nested, WeightedNested
 from pymc_nrm.partitions.slots import Slots
+from pymc_nrm.partitions.state_slots import StateSlots
 from pymc_nrm.partitions.weighted_components import WeightedComponents
 from pymc_nrm.posterior.component_draws import ComponentDraws
 from pymc_nrm.posterior.draws import ChunkedDraws, Draws
 from pymc_nrm.posterior.slot_draws import SlotDraws
 from pymc_nrm.posterior.state_draws import StateDraws
+from pymc_nrm.posterior.state_slot_draws import StateSlotDraws
 from pymc_nrm.posterior.tree_draws import KnownTreeDraws, TreeDraws, WeightedTreeDraws
 
 # The draws of each kind of partition; a kind that is not here has the draws of the kind that it is made from.
@@ -19,6 +21,7 @@ _CLASSES = {
     Slots: SlotDraws,
     WeightedComponents: ComponentDraws,
     States: StateDraws,
+    StateSlots: StateSlotDraws,
     Nested: TreeDraws,
     WeightedNested: WeightedTreeDraws,
     KnownTree: KnownTreeDraws,

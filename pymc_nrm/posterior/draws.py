@@ -105,7 +105,8 @@ class Draws:
     def with_new_data(cls, idata, model, rv):
         """Draws for a model in which the data of new items have replaced the old data."""
         raise ValueError(
-            f"var_name must name a Partition with max_clusters; {rv.name!r} has none: give the data of new items "
+            f"var_name must name a Partition with max_clusters or HiddenStates with max_states; {rv.name!r} has no "
+            "slots: give the data of new items "
             "to cluster_probabilities, or new_items to sample_posterior_predictive"
         )
 

@@ -9,7 +9,7 @@ from pymc.model import Model
 from pymc_nrm.common.checks import check_count, random_generator
 from pymc_nrm.common.progress import tracked
 from pymc_nrm.models.parts import joint_data, joint_family
-from pymc_nrm.models.rvs import checked_model
+from pymc_nrm.models.rvs import checked_model, is_mixture
 from pymc_nrm.posterior.any_draws import draws_of
 from pymc_nrm.posterior.lagged_values import lagged_values, normal_densities
 from pymc_nrm.posterior.layout import MixtureLayout, NewItems, as_rows, draws_dataset, point_coords
@@ -94,6 +94,12 @@ def forecast_density(
         check_count("steps", step, 1)
     check_count("n_paths", n_paths, 1)
     model = checked_model(model)
+    if not any(is_mixture(rv) for rv in model.basic_RVs):
+        raise ValueError(
+            f"model must have a Mixture over HiddenStates; got one with the variables {sorted(model.named_vars)}. For "
+            "likelihoods with labels as an index use sample_new_labels with known=[] and data of the next times, then "
+            "pm.sample_posterior_predictive"
+        )
     layout = MixtureLayout(model, var_name, nested=True)
     draws = draws_of(idata, model, layout.partition, sequence=sequence)
     if not isinstance(draws, StateDraws):

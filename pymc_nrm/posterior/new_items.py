@@ -11,7 +11,6 @@ from pymc_nrm.common.checks import check_name, random_generator
 from pymc_nrm.common.progress import tracked
 from pymc_nrm.models.rvs import checked_model, dims_of, find_partition
 from pymc_nrm.posterior.any_draws import draws_class
-from pymc_nrm.posterior.slot_draws import NewSlots
 
 
 def cluster_probabilities(
@@ -201,7 +200,7 @@ def sample_new_labels(
     rng = random_generator(random_seed)
     labels = np.empty((len(draws), draws.n_items), dtype=np.int64)
     if names:
-        for draw, table in NewSlots(draws, names).tables("Drawing labels", progressbar):
+        for draw, table in draws.new_slots(names).tables("Drawing labels", progressbar):
             cumulative = np.cumsum(np.exp(table), axis=1)
             places = rng.random(len(cumulative)) * cumulative[:, -1]
             labels[draw.index] = (cumulative <= places[:, None]).sum(axis=1)

@@ -70,7 +70,11 @@ class SlotDraws(Draws):
         return [*self.mixtures, *self.indexed]
 
     def new_items(self, X_new):
-        return super().new_items(X_new) if X_new is not None else NewSlots(self, self.indexed)
+        return super().new_items(X_new) if X_new is not None else self.new_slots(self.indexed)
+
+    def new_slots(self, names):
+        """Data of new items, which the model holds, of the given names."""
+        return NewSlots(self, names)
 
     @functools.cached_property
     def _points(self):

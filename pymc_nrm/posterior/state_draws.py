@@ -3,14 +3,16 @@
 import numpy as np
 
 from pymc_nrm.common.wrapping import first_few
+from pymc_nrm.families.components import fill_component_densities
+from pymc_nrm.models.parts import joint_data, joint_family
 from pymc_nrm.partitions.hidden_states import NEW_SEQUENCE
 from pymc_nrm.partitions.state_columns import count_transitions
 from pymc_nrm.partitions.state_tables import log_states
-from pymc_nrm.partitions.state_weights import draw_state_weights
+from pymc_nrm.partitions.state_weights import draw_next_weight, draw_state_weights
 from pymc_nrm.posterior.draws import Draws
 from pymc_nrm.posterior.lagged_values import lagged_values
 from pymc_nrm.posterior.state_paths import draw_path
-from pymc_nrm.posterior.tables import log_sum_rows
+from pymc_nrm.posterior.tables import draw_cluster_rows, log_sum_rows
 
 
 class StateDraws(Draws):
@@ -24,6 +26,8 @@ class StateDraws(Draws):
         "the states of {!r} have transition probabilities for each state, not the weights of one measure; "
         "transition_matrix has these"
     )
+    # States of smaller weight keep their times in a draw of the sums; a function of the weights alone.
+    level = 0.01
     # Row of the starts or of the last item of a sequence, set by `take_sequence`.
     _sequence = None
 
@@ -68,12 +72,36 @@ class StateDraws(Draws):
         draw_state_weights(rng, counts, counts.shape[1], draw.prior, weights)
         return weights
 
+    def weights_of_all(self, draw, counts, rng):
+        """Draw the weights of the states, of new ones above the level, and of the rest; shape (A + 1,)."""
+        weights = self.state_weights(draw, counts, rng)
+        kept, rest, small, n_states = list(weights[:-1]), weights[-1], 0.0, len(weights) - 1
+        while rest > self.level:
+            share, left = draw_next_weight(rng, n_states, draw.prior)
+            if rest * share > self.level:
+                kept.append(rest * share)
+            else:
+                small += rest * share
+            rest, n_states = rest * left, n_states + 1
+        return np.array([*kept, small + rest])
+
+    def densities_of_all(self, draw, n_all, rng):
+        """Log densities of all times in A states, old ones first, (n, A), given parameters, (A, parameters_size)."""
+        family, data = joint_family(draw.families), joint_data(draw.data)
+        parameters = draw_cluster_rows(rng, draw.labels, family, data, n_all - int(draw.labels.max()) - 1)
+        densities = np.empty((len(draw.labels), n_all))
+        fill_component_densities(family, data, parameters, densities)
+        return densities, parameters
+
     def log_join(self, draw, n_new):
         # Ratios of probabilities of labels, in which rows and weights are integrated out.
         counts, row = self.counts(draw), self.row(draw)
         n_states = counts.shape[1]
         weights = np.empty(n_states + 1)
         for k in range(n_states + 1):
+            if k == self.kind.max_clusters:
+                weights[k] = -np.inf
+                break
             longer = np.pad(counts, (0, 1)) if k == n_states else counts.copy()
             longer[row, k] += 1
             weights[k] = log_states(longer, longer.shape[1], draw.prior)

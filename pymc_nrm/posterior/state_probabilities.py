@@ -8,21 +8,15 @@ from pymc.model import Model
 
 from pymc_nrm.common.checks import check_count, interval_probability, random_generator
 from pymc_nrm.common.progress import tracked
-from pymc_nrm.families.components import fill_component_densities
 from pymc_nrm.families.needs import COMPONENT_PANEL, PARAMETERS, check_needs
-from pymc_nrm.models.parts import joint_data, joint_family
 from pymc_nrm.models.rvs import checked_model, family_of, find_partition
-from pymc_nrm.partitions.state_weights import draw_next_weight
 from pymc_nrm.posterior.any_draws import draws_class
 from pymc_nrm.posterior.state_draws import StateDraws
 from pymc_nrm.posterior.state_paths import forward_backward
-from pymc_nrm.posterior.tables import draw_cluster_rows
 from pymc_nrm.stats.contingency import contingency_table, match_clusters
 from pymc_nrm.stats.draws import item_coords, item_dimension, partition_draws, stack_draws
 from pymc_nrm.stats.point_estimate import chosen_estimate, evenly_spaced
 
-# States of smaller weight keep their times in a draw of the sums; a function of the weights alone.
-_LEVEL = 0.01
 _LEAST = 1e-300
 
 
@@ -75,7 +69,8 @@ def state_probabilities(
     labels of a draw, and the probabilities of each time given these and the data are computed (Rabiner 1989, "A
     tutorial on hidden Markov models and selected applications in speech recognition", eq. 27).  Sums are over the
     states whose weight is above 0.01, empty ones among them; times in others keep their state.  This set depends on
-    weights alone, so that the mean over draws of these probabilities is exact, however many states there are.
+    weights alone, so that the mean over draws of these probabilities is exact, however many states there are.  With
+    ``max_states`` sums are over all states, and parameters that labels index are those of the draw.
 
     Examples
     --------
@@ -174,7 +169,7 @@ def transition_matrix(
     model = checked_model(model)
     rv = find_states(model, var_name)
     labels, names = chosen_estimate(estimate, partition_draws(idata, rv.name), random_seed=0)
-    draws, rng, n_states = StateDraws(idata, model, rv), random_generator(random_seed), len(names)
+    draws, rng, n_states = draws_class(rv)(idata, model, rv), random_generator(random_seed), len(names)
     entries = np.full((len(draws), n_states, n_states + 1), np.nan)
     for draw in tracked(draws, "Drawing transition probabilities", progressbar):
         counts, match = draws.counts(draw), match_states(draw.labels, labels)
@@ -202,18 +197,18 @@ def match_states(labels, estimate):
 def find_states(model, var_name):
     """Find the hidden states of a model, by name if there are several partitions."""
     rv = find_partition(model, var_name)
-    if draws_class(rv) is not StateDraws:
+    if not issubclass(draws_class(rv), StateDraws):
         raise ValueError(f"var_name must name HiddenStates; {rv.name!r} is a Partition, whose items have no order")
     return rv
 
 
 def _thinned(idata, model, rv, n_draws):
     """Evenly spaced draws, after a check that all of them are draws of the model."""
-    draws = StateDraws(idata, model, rv)
+    draws = draws_class(rv)(idata, model, rv)
     for name in draws.mixtures:
         needs = [*PARAMETERS, *COMPONENT_PANEL]
         check_needs(type(family_of(model[name])), needs, "state_probabilities", ["state_probabilities without model"])
-    return StateDraws(evenly_spaced(draws.posterior, n_draws), model, rv)
+    return draws_class(rv)(evenly_spaced(draws.posterior, n_draws), model, rv)
 
 
 def draw_transitions(rng, counts, prior, weights):
@@ -245,28 +240,13 @@ def smooth(draws, draw, rng):
     Shapes: returns probabilities (n, A), weights (A + 1,), and parameters (A, parameters_size).
     """
     counts = draws.counts(draw)
-    weights = with_new_states(rng, draws.state_weights(draw, counts, rng), draw.prior)
-    family, data = joint_family(draw.families), joint_data(draw.data)
+    weights = draws.weights_of_all(draw, counts, rng)
     n_all = len(weights) - 1
-    parameters = draw_cluster_rows(rng, draw.labels, family, data, n_all - counts.shape[1])
-    densities, probabilities = np.empty((2, len(draw.labels), n_all))
-    fill_component_densities(family, data, parameters, densities)
-    is_free, own = weights[:-1] > _LEVEL, np.arange(n_all) == draw.labels[:, None]
+    densities, parameters = draws.densities_of_all(draw, n_all, rng)
+    is_free, own = weights[:-1] > draws.level, np.arange(n_all) == draw.labels[:, None]
     densities[~np.where(is_free[draw.labels][:, None], is_free, own)] = -np.inf
     # Probabilities of rare states underflow, and would leave a time without any possible state.
     transitions = np.maximum(draw_transitions(rng, counts, draw.prior, weights)[:, :-1], _LEAST)
+    probabilities = np.empty_like(densities)
     forward_backward(densities, np.ascontiguousarray(transitions), draw.prior.starts, probabilities)
     return probabilities, weights, parameters
-
-
-def with_new_states(rng, weights, prior):
-    """Weights of states, those of new ones above the level, and the rest; shape (A + 1,)."""
-    kept, rest, small, n_states = list(weights[:-1]), weights[-1], 0.0, len(weights) - 1
-    while rest > _LEVEL:
-        share, left = draw_next_weight(rng, n_states, prior)
-        if rest * share > _LEVEL:
-            kept.append(rest * share)
-        else:
-            small += rest * share
-        rest, n_states = rest * left, n_states + 1
-    return np.array([*kept, small + rest])

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import xarray as xr
 
-from pymc_nrm.common.marks import ALL_SLOTS_USED, NESTED, RENAMED
+from pymc_nrm.common.marks import ALL_SLOTS_USED, NESTED, RENAMED, STARTS
 from pymc_nrm.common.pymc_internals import warn_divergences, warn_treedepth
 from pymc_nrm.common.wrapping import wrapped
 from pymc_nrm.run.safe_to_use import safe_to_use
@@ -133,7 +133,7 @@ def convergence(idata, diagnostics, nuts):
     posterior = idata["posterior"]
     n_chains, n_draws = posterior.sizes["chain"], posterior.sizes["draw"]
     # The first sentence of a message of NUTS says what is wrong, the others what to do.
-    nuts, overflows = list(nuts), list(_overflows(diagnostics))
+    nuts, overflows = list(nuts), list(_overflows(posterior, diagnostics))
     rows = [" ".join(f"{text.split('. ')[0].removesuffix('.')}." for text in nuts)] if nuts else []
     rows += [row for row, _ in overflows]
     nuts += [text for _, text in overflows]
@@ -205,7 +205,7 @@ def rounded_up(number):
     return math.ceil(number / digits) * digits
 
 
-def _overflows(diagnostics):
+def _overflows(posterior, diagnostics):
     """A row and a longer text for each partition whose slots were all in use in many draws."""
     for name, tree in diagnostics.items():
         if ALL_SLOTS_USED not in tree:
@@ -217,8 +217,12 @@ def _overflows(diagnostics):
         if used.mean() >= _OVERFLOW:
             max_clusters = int(tree["n_clusters"].values[used].max())
             what = f"{name} used all {max_clusters} slots in {100 * used.mean():.3g}% of draws: "
-            advice = f"this is the posterior given at most {max_clusters} clusters. Raise max_clusters."
-            yield f"{what}raise max_clusters.", f"{what}{advice}"
+            if name in posterior and STARTS in posterior[name].attrs:
+                advice = f"this is the posterior of a chain of {max_clusters} states. If their number is unknown, raise"
+                yield f"{what}raise max_states if their number is unknown.", f"{what}{advice} max_states."
+            else:
+                advice = f"this is the posterior given at most {max_clusters} clusters. Raise max_clusters."
+                yield f"{what}raise max_clusters.", f"{what}{advice}"
 
 
 def _overlaps(diagnostics):

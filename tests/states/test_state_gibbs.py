@@ -168,6 +168,22 @@ def test_mixtures_alone_have_the_posterior():
     check("two sequences", False, True, False, 2000)
 
 
+def test_densities_are_those_of_the_parameters_of_the_draw():
+    model = make_model(mixture=True)
+    with model:
+        step = nrm.StateGibbs([model["z"]])
+    log_joint, point = model.compile_logp([model["z"], model["y"], model["count"]]), model.initial_point()
+    step.setup_chain(np.random.default_rng(1), 0, 40)
+    sizes = set()
+    for _ in range(40):
+        point, [reported] = step.step(point)
+        assert reported["log_joint"] == pytest.approx(float(log_joint(point)), rel=1e-10)
+        assert reported["n_clusters"] == len(np.unique(point["z"]))
+        assert reported["all_slots_used"] == (reported["n_clusters"] == K)
+        sizes.add(reported["n_clusters"])
+    assert sizes == {1, 2, 3}
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("case", "indexed", "mixture", "is_random", "options"),
