@@ -8,7 +8,7 @@ import numpy as np
 
 from pymc_nrm.families.conjugate import draw_dirichlet
 from pymc_nrm.kernels.generic import kernel
-from pymc_nrm.moves.states.blocked import Candidates, _draw_components, _draw_rows, _filter_forward, _sample_backward
+from pymc_nrm.moves.states.blocked import Candidates, _draw_components, _filter_forward, draw_rows, sample_backward
 from pymc_nrm.partitions.state_columns import count_transitions
 
 
@@ -34,10 +34,10 @@ def weak_limit_draw(rng, labels, beta, prior, family, data, memory):
     candidates = Candidates(np.arange(n_states), beta, 0.0, n_states)
     counts = np.zeros((n_states + 1, n_states), dtype=np.int64)
     count_transitions(labels, prior.starts, n_states, counts)
-    rows = _draw_rows(rng, counts, prior, candidates)
+    rows = draw_rows(rng, counts, prior, candidates)
     panel = _draw_components(rng, labels, family, data, candidates)
     if _filter_forward(labels, prior.starts, rows, panel, family, data, memory):
-        _sample_backward(rng, labels, prior.starts, rows, memory)
+        sample_backward(rng, labels, prior.starts, rows, memory)
     count_transitions(labels, prior.starts, n_states, counts)
     concentration = _tables_of(rng, counts, beta, prior)
     for k in range(n_states):

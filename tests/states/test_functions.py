@@ -55,7 +55,7 @@ REFUSED = {
     ),
     "label_rows": (nrm.label_rows, "must name a partition of rows in chunks; 'z' is none"),
     "draw_labels": (nrm.draw_labels, "model must have a Partition with log_weights; got one with"),
-    "sample_new_labels": (nrm.sample_new_labels, "must name a Partition with max_clusters; 'z' has none"),
+    "sample_new_labels": (nrm.sample_new_labels, "with max_clusters or HiddenStates with max_states; 'z' has no slots"),
     "cluster_parameters": (lambda idata, model: nrm.cluster_parameters(idata), "no variable .* parameters of slots"),
     "levels": (lambda idata, model: nrm.levels(idata), "has no nested partition"),
     "sequence": (
