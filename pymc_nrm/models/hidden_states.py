@@ -37,8 +37,9 @@ class HiddenStates(pm.Discrete):
 
     The value is a vector of labels, shape (n,): the state of each item, numbered from 0 in order of appearance over all
     sequences.  A value is thus a partition of the items, which a :class:`Mixture` takes, and of which all functions of
-    partitions make point estimates, similarities and summaries.  The model also gets the deterministic
-    ``<name>_n_clusters``, the number of states.
+    partitions make point estimates, similarities and summaries.  With ``max_states`` labels are slots instead, which
+    index the parameters of your own likelihood, as in ``scale[z]``.  The model also gets the deterministic
+    ``<name>_n_clusters``, the number of states that have items.
 
     Parameters
     ----------
@@ -56,20 +57,24 @@ class HiddenStates(pm.Discrete):
     sequences : array_like of int or str, shape (n,), optional
         Label of the sequence of each item; by default all items are one sequence.  The items of a sequence are together
         and in order of time.  Sequences share states and transition probabilities, and each starts anew.
+    max_states : int or str, optional
+        Number of states K, or the name of the dimension of the model with this length: labels are then from 0 to K - 1,
+        and variables of length K hold the parameters of states.  The measure must be a Dirichlet process.
     initval : array_like of int, shape (n,), optional
-        Initial labels; any integers, which are renamed in order of appearance.  By default :class:`StateSampler` finds
-        a start.
+        Initial labels; any integers, which are renamed in order of appearance, or slots, which are kept.  By default
+        :class:`StateSampler` finds a start, and with ``max_states`` all items are in one state.
     observed : array_like of int, shape (n,), optional
         Known states of all items; labels as for ``initval``.
 
     Raises
     ------
     TypeError
-        If ``measure`` is not one of the two, ``transitions`` is not :class:`Transitions`, or labels of ``sequences``
-        are neither whole numbers nor strings.
+        If ``measure`` is not one of the two, or no Dirichlet process with ``max_states``, ``transitions`` is not
+        :class:`Transitions`, or labels of ``sequences`` are neither whole numbers nor strings.
     ValueError
         If neither ``n``, ``dims`` nor ``sequences`` determines the number of items or they disagree, the items of a
-        sequence are not together, a hyperparameter is out of range, or there is not one label for each item.
+        sequence are not together, a hyperparameter is out of range, there is not one label for each item, or
+        ``max_states`` is neither a positive whole number nor a dimension of the model.
 
     Notes
     -----
@@ -84,6 +89,13 @@ class HiddenStates(pm.Discrete):
     of states has no upper limit.  The log-probability is exact, see ``partitions/state_tables.py``: it costs
     ``O(n D)`` for n items, and D is mostly below 100.  It is minus infinity for labels that are not in order of
     appearance, so that the probabilities of all values sum to one.
+
+    With ``max_states=K`` there are K states, and ``beta ~ Dirichlet(gamma / K, ..., gamma / K)``; all else is as above.
+    This is a model of its own, with probabilities that sum to one for all hyperparameters, and not a truncation: states
+    without items are part of it.  As K grows, partitions have the distribution of the model without ``max_states``
+    (the weak limit of Fox et al.).  Labels have the same closed form, with a discount of ``-gamma / K``, and
+    :class:`StateGibbs` samples them; parameters that they index are sampled by NUTS.  A :class:`Mixture` may use the
+    same labels.
 
     Items without data, such as days on which nothing was measured, are items as all others: NaN for families that allow
     missing values.  The chain continues through them.
@@ -106,6 +118,16 @@ class HiddenStates(pm.Discrete):
     ...     x = nrm.Mixture("x", z, nrm.PoissonGamma(1.0, 0.5), observed=[0, 1, 0, 7, 9, 8])
     >>> pm.draw(z, random_seed=1).shape
     (6,)
+
+    Student t errors whose scale depends on the state:
+
+    >>> with pm.Model(coords={"day": range(6), "state": range(4)}) as model:
+    ...     measure, transitions = nrm.DirichletProcess(1.0), nrm.Transitions(1.0, kappa=10.0)
+    ...     z = nrm.HiddenStates("z", measure, transitions, dims="day", max_states="state")
+    ...     scale = pm.LogNormal("scale", 0.0, 1.0, dims="state")
+    ...     x = pm.StudentT("x", nu=4, sigma=scale[z], observed=[0.1, -0.2, 0.1, 3.0, -5.0, 2.0], dims="day")
+    >>> bool(pm.draw(z, random_seed=1).max() < 4)
+    True
 
     Two patients, whose first item starts a sequence:
 
