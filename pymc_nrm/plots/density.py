@@ -36,7 +36,8 @@ def plot_density(
     Parameters
     ----------
     density : Dataset
-        Result of :func:`~pymc_nrm.predictive_density` on a grid in one dimension or a rectangular grid in two.
+        Result of :func:`~pymc_nrm.predictive_density` on a grid in one dimension or a rectangular grid in two, or of
+        :func:`~pymc_nrm.forecast_density` with one step.
     data : array_like, DataFrame or DataArray, shape (n,) or (n, d), optional
         Data, shown as a histogram and lines below it, or as points.
     ci_prob : float, optional
@@ -76,8 +77,13 @@ def plot_density(
     canvas = Canvas(plot_density, options)
     ci_prob = interval_probability(ci_prob)
     array = density["density"]
+    if array.sizes.get("step") == 1:
+        array = array.isel(step=0)
     if set(array.dims) != {"chain", "draw", "point"}:
-        raise ValueError(f"density must have dimensions chain, draw and point; got {', '.join(map(str, array.dims))}")
+        hint = f". Take one step, .sel(step={array['step'].values[0]})" if "step" in array.coords else ""
+        raise ValueError(
+            f"density must have dimensions chain, draw and point; got {', '.join(map(str, array.dims))}{hint}"
+        )
     grid = grid_coordinates(array)
     d = len(grid)
     matrix, names = (None, None) if data is None else feature_matrix(data, len(data))

@@ -165,6 +165,10 @@ class Draws:
         if sequence is not None:
             raise ValueError(f"sequence must be None, since {self.partition!r} is no HiddenStates; got {sequence!r}")
 
+    def coords_of_new(self, dim, n):
+        """Coordinates of n new items along a dimension, by name; the base class has none."""
+        return {}
+
     def check_one_item(self):
         """Raise an error if there is more than one new item."""
 

@@ -52,7 +52,9 @@ def forecast_density(
         ``density``, dims (chain, draw, step, point), per unit of the data and not in logs, or a probability for
         discrete families; ``new_state_probability``, dims (chain, draw, step), is the probability of a state that has
         no data.  Points have the coordinates of :func:`~pymc_nrm.predictive_density`, so that
-        ``plots.plot_density(forecast.sel(step=5))`` shows one step.
+        ``plots.plot_density(forecast.sel(step=5))`` shows one step.  The coordinate ``new_<dim of the times>`` of
+        ``step`` continues the times of the model: dates by their frequency, numbers by their step, and otherwise 1, 2,
+        ..., as for a new sequence.  A line in the log says which.
 
     Raises
     ------
@@ -133,5 +135,7 @@ def _dataset(draws, layout, densities, new, steps, points):
         "density": (("step", "point"), np.array(densities)),
         "new_state_probability": (("step",), np.array(new)),
     }
-    coords = {"step": steps} | point_coords(points)
+    ahead = draws.coords_of_new("step", int(steps.max()))
+    ahead = {name: (dim, values[steps - 1]) for name, (dim, values) in ahead.items()}
+    coords = {"step": steps} | ahead | point_coords(points)
     return draws_dataset(draws.posterior, variables, coords, layout.density_attrs())

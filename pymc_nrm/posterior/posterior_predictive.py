@@ -56,7 +56,8 @@ def sample_posterior_predictive(
         The group ``posterior_predictive`` has the replications, dims (chain, draw) and the dims of the mixture.  The
         group ``predictions``, which exists only with new items, has their data, and their labels under the name of the
         partition, with the dimension ``new_<dim of the partition's items>``, for a nested partition also with the
-        dimension of its columns.  The group ``observed_data`` is copied from ``idata``, if it has one.
+        dimension of its columns; next times of hidden states have coordinates as in
+        :func:`~pymc_nrm.forecast_density`.  The group ``observed_data`` is copied from ``idata``, if it has one.
 
     Raises
     ------
@@ -115,7 +116,7 @@ def sample_posterior_predictive(
         labels, results = _draw(draws, group, new_items, rng, progressbar)
         columns = {f"{draws.partition}_{dim}": names for dim, names in draws.kind.coords().items()}
         predicted[draws.partition] = ((new_dim, *columns), labels)
-        new_coords |= columns
+        new_coords |= columns | draws.coords_of_new(new_dim, new_items)
         for layout in group:
             dims, values = layout.data_dims(layout.item_dim), results[layout.name]
             values = values[..., 0] if layout.univariate else values

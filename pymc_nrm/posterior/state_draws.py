@@ -1,8 +1,11 @@
 """Draws of hidden states: a new item is the next time of a sequence, whose state depends on the last one."""
 
+import logging
+
 import numpy as np
 
-from pymc_nrm.common.wrapping import first_few
+from pymc_nrm.common.next_times import next_times
+from pymc_nrm.common.wrapping import first_few, wrapped
 from pymc_nrm.families.components import fill_component_densities
 from pymc_nrm.models.parts import joint_data, joint_family
 from pymc_nrm.partitions.hidden_states import NEW_SEQUENCE
@@ -11,8 +14,11 @@ from pymc_nrm.partitions.state_tables import log_states
 from pymc_nrm.partitions.state_weights import draw_next_weight, draw_state_weights
 from pymc_nrm.posterior.draws import Draws
 from pymc_nrm.posterior.lagged_values import lagged_values
+from pymc_nrm.posterior.layout import partition_coords
 from pymc_nrm.posterior.state_paths import draw_path
 from pymc_nrm.posterior.tables import draw_cluster_rows, log_sum_rows
+
+_log = logging.getLogger("pymc.nrm_results")
 
 
 class StateDraws(Draws):
@@ -53,6 +59,17 @@ class StateDraws(Draws):
             return -1
         place = 0 if self._sequence is None else names.index(self._sequence)
         return int(np.append(starts, len(draw.labels))[place + 1]) - 1
+
+    def coords_of_new(self, dim, n):
+        name, times = f"new_{self.item_dim}", partition_coords(self).get(self.item_dim)
+        if self._sequence == NEW_SEQUENCE or times is None:
+            return {name: (dim, np.arange(1, n + 1))}
+        ends = [0, len(times)] if self.kind.starts is None else [*np.flatnonzero(self.kind.starts), len(times)]
+        place = 0 if self._sequence is None else self.kind.names.index(self._sequence)
+        values, words = next_times(times[ends[place] : ends[place + 1]], n)
+        if not np.array_equal(times, np.arange(len(times))):
+            _log.info(wrapped(f"{name} continues {self.item_dim} {words}."))
+        return {name: (dim, values)}
 
     def counts(self, draw):
         """Numbers of transitions between the states, those from starts in the first row; shape (K + 1, K)."""

@@ -7,6 +7,7 @@ import xarray as xr
 from helpers import refused
 
 import pymc_nrm as nrm
+from pymc_nrm.common.next_times import next_times
 from pymc_nrm.recipes.reading.time_series import read_time_series, rows_of_times
 
 N = 12
@@ -134,3 +135,55 @@ def test_a_picture_has_the_data_of_its_times():
     draws.attrs["sequence_starts"] = [0]
     picture = nrm.plots.plot_state_sequence(draws, data=SERIES[::-1], backend="none")
     np.testing.assert_array_equal(picture.viz["data"]["data"].item()["y"], VALUES[2:])
+
+
+MONTHS = pd.date_range("2020-01-31", periods=9, freq="ME")
+BUSINESS_DAYS = pd.bdate_range("2020-01-01", periods=30)
+TUESDAYS, THIRD_DAYS = (pd.date_range(f"2020-01-0{k}", periods=9, freq=f"{k}D") for k in (7, 3))
+# Times, the two that follow, and by what.
+NEXT = {
+    "days": (DAYS, ["2020-02-11", "2020-02-12"], "frequency 'D'"),
+    "ends of months with a gap": (MONTHS.delete(3), ["2020-10-31", "2020-11-30"], "frequency 'ME'"),
+    "business days with holidays": (BUSINESS_DAYS.delete([3, 12]), ["2020-02-12", "2020-02-13"], "frequency 'B'"),
+    "weeks with a gap": (TUESDAYS.delete(2), ["2020-03-10", "2020-03-17"], "frequency 'W-TUE'"),
+    "every third day with a gap": (THIRD_DAYS.delete(2), ["2020-01-30", "2020-02-02"], "frequency '3D'"),
+    "days that are seldom": (pd.DatetimeIndex(["2020-01-01", "2020-01-05", "2020-03-01"]), [1, 2], "counting steps"),
+    "years": (np.arange(1871, 1971), [1971, 1972], "steps of 1"),
+    "years with a gap": (np.delete(np.arange(1871, 1971), 4), [1971, 1972], "steps of 1"),
+    "rounded months": (np.round(1990 + np.arange(25) / 12, 2), [1992 + 1 / 12, 1992 + 2 / 12], "steps of 0.083"),
+    "text": (np.array(["a", "b"]), [1, 2], "counting steps"),
+    "a single time": (DAYS[:1], [1, 2], "counting steps"),
+}
+
+
+@pytest.mark.parametrize("name", NEXT)
+def test_next_times(name):
+    times, expected, by = NEXT[name]
+    found, words = next_times(times, 2)
+    assert by in words
+    if isinstance(expected[0], str):
+        assert found.astype("datetime64[D]").astype(str).tolist() == expected
+    else:
+        np.testing.assert_allclose(found, expected)
+
+
+def test_forecasts_have_the_times_that_follow(caplog):
+    caplog.set_level("INFO", "pymc.nrm_results")
+    model = nrm.regime_model(PANEL, sequences="who")
+    labels = xr.DataArray(np.zeros((1, 2, N), dtype=int), dims=("chain", "draw", "time"))
+    scale = {name: (("chain", "draw"), np.ones((1, 2))) for name in ("gamma", "alpha", "kappa", "x_kappa", "x_excess")}
+    share = {"x_share": (("chain", "draw", "x_feature"), np.full((1, 2, 1), 0.5))}
+    times = {"time": PANEL.index}
+    draws = xr.DataTree.from_dict({"posterior": xr.Dataset({"z": labels, **scale, **share}, times)})
+    for sequence, expected in {"a": ["2020-02-06", "2020-02-08"], "new": [2, 4]}.items():
+        options = {"sequence": sequence, "random_seed": 1, "progressbar": False}
+        ahead = nrm.forecast_density(draws, model, [0.0, 1.0], [2, 4], **options)
+        drawn = nrm.sample_posterior_predictive(draws, model, new_items=4, **options)["predictions"]["x"]
+        new = ahead["new_time"].values, drawn["new_time"].values[[1, 3]]
+        for values in new:
+            values = values if sequence == "new" else values.astype("datetime64[D]").astype(str)
+            assert values.tolist() == expected
+    assert "new_time continues time by the frequency 'D'" in caplog.text
+    with pytest.raises(ValueError, match=r"got chain, draw, step, point. Take one step, .sel\(step=2\)"):
+        nrm.plots.plot_density(ahead)
+    nrm.plots.plot_density(ahead.sel(step=[2]), backend="none")
