@@ -178,7 +178,7 @@ def _text(table, cells, runs, n_sequences, ci_prob):
     title = f"{n:,} times in {len(table):,} regime{'s' * (len(table) > 1)}"
     lines = [title + (f", {n_sequences:,} sequences" if n_sequences > 1 else ""), ""]
     for place, (name, row) in enumerate(table.iloc[:_MOST_REGIMES].iterrows()):
-        shares = f"{100 * row['share']:.0f} % of times, certainty {100 * row['certainty']:.0f} %"
+        shares = f"{_percent(row['share'])} of times, certainty {_percent(row['certainty'])}"
         lines.append(_cut(f"{name}: {shares}; {_runs(row)}"))
         data = "; ".join(f"{column} {texts[place]}" for column, texts in cells.items() if texts[place])
         own = runs[runs["regime"] == name]
@@ -195,6 +195,11 @@ def _text(table, cells, runs, n_sequences, ci_prob):
             "all numbers: .table; all runs: .runs",
         ]
     )
+
+
+def _percent(share):
+    """A share in per cent, with a digit that is not 0."""
+    return f"{100 * share:.{0 if share >= 0.01 else 1}{'f' if share >= 0.001 else 'g'}} %"
 
 
 def _runs(row):
