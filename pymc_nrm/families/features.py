@@ -13,9 +13,11 @@ def features(data, rng):
 
     Real and binary features are scaled to unit variance, and their missing values replaced by the mean.  Counts are
     replaced by their square roots, vectors of counts by the square roots of their proportions (Hellinger distances),
-    and categories by one column for each level.  Several data sets stand side by side with equal total variances.
+    and categories by one column for each level.  Several data sets stand side by side with equal total variances, and
+    so do all rows of an item.
     """
     values = np.asarray(data.values, dtype="float64")
+    values = values.reshape(len(values), -1)
     with warnings.catch_warnings():
         # A feature without any values counts as constant.
         warnings.simplefilter("ignore", RuntimeWarning)

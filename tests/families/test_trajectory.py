@@ -10,6 +10,7 @@ from scipy.linalg import block_diag
 import pymc_nrm as nrm
 from pymc_nrm.families.arguments import broadcast_hyperparameters
 from pymc_nrm.families.base import localise, prepare_data
+from pymc_nrm.families.features import features
 from pymc_nrm.testing.family_kernels import marginal, walk
 
 RNG = np.random.default_rng(1)
@@ -97,3 +98,13 @@ def test_bad_input_of_learned(X, covariates, message):
 def test_covariates_need_the_shape_of_the_data():
     with pytest.raises(ValueError, match=r"covariates of NormalTrajectory must be .* shape \(n, d, p\)"):
         mixture_of(FAMILY, Y[:, :3])
+
+
+def test_rows_of_an_item_are_coordinates_of_one_point(rng):
+    W, y = np.column_stack([np.ones(3), np.arange(3.0)]), rng.normal(size=(6, 3))
+    y[2, 1] = np.nan
+    data = prepare_data(nrm.NormalTrajectory(W, 1.0, 0.0, np.eye(2), 2.0, 1.0), y)
+    points = features(data, rng)
+    assert points.shape[0] == 6
+    assert points.ndim == 2
+    assert np.isfinite(points).all()
