@@ -57,7 +57,7 @@ var_name : str, optional
     "given": """
 given : dict of array_like, optional
     Known values of the new items, one row each, by name: data of other mixtures over the partition, and the
-    ``pm.Data`` on which covariates depend.""",
+    ``pm.Data`` on which covariates or ``log_weights`` depend.""",
     "asked_mixture": """
 var_name : str, optional
     Name of the Mixture; by default the only one of the model, or the only one that is not in ``given``.""",

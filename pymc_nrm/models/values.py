@@ -122,15 +122,18 @@ class Values:
         return cls(model.replace_rvs_by_values(_with_data(model, variables)), model.value_vars, compile_kwargs)
 
     @classmethod
-    def at_draws(cls, model, variables):
-        """Values of variables of a model as functions of its free random variables, in the form of posterior draws."""
+    def at_draws(cls, model, variables, data=None):
+        """Values of variables of a model as functions of its free random variables, in the form of posterior draws, and
+        of the inputs in place of some ``data``, a dict.
+        """
         # Observed values with gaps hold value variables, which are never transformed.
         drawn = {rv: rv.type(rv.name) for rv in model.free_RVs}
         for rv in model.free_RVs:
             if model.rvs_to_transforms[rv] is None:
                 drawn[rv] = model.rvs_to_values[rv]
-        observed = {rv: model.rvs_to_values[rv] for rv in model.observed_RVs}
-        return cls(replace_vars_in_graphs(_with_data(model, variables), drawn | observed), list(drawn.values()))
+        observed, data = {rv: model.rvs_to_values[rv] for rv in model.observed_RVs}, data or {}
+        graphs = replace_vars_in_graphs(_with_data(model, variables), drawn | observed | data)
+        return cls(graphs, [*drawn.values(), *data.values()])
 
     def refresh(self):
         """Evaluate the graphs that depend on no input again, since ``pm.set_data`` may have changed them."""

@@ -61,6 +61,11 @@ class ConditionalItems:
             yield draw, log_joint - of_given[:, None], of_given
 
     @property
+    def item_rows(self):
+        """What is given of the items, by name, once the first draw was read."""
+        return self._joint.item_rows
+
+    @property
     def points(self):
         """Points (n_points, d) of the other mixture, once the first draw was read."""
         rows = self._joint.rows[self._name]

@@ -68,6 +68,8 @@ class Draws:
     # Functions of a family that drawing data needs.
     needs_of_data: tuple = ITEMS
     takes_new_paths = takes_sequence = False
+    # Names of the data with a row for each item that the prior of its cluster depends on.
+    sources_of_prior: tuple = ()
     # Why there is no random measure, in a message with the name of the partition; None where there is one.
     why_no_measure: str | None = None
 
@@ -191,6 +193,10 @@ class Draws:
         family, rows, new = joint_family(families), joint_data(data), joint_data(points)
         table = log_predictive_table(draw.labels, family, rows, new, n_points)
         return table + self.log_join(draw, n_points)
+
+    def for_rows(self, draw, rows):
+        """The draw with the prior of new items, one for each row of ``sources_of_prior``."""
+        return draw
 
     def weight_of_new(self, draw):
         """Probability that one more item opens what is new, before its data are seen."""

@@ -246,14 +246,20 @@ class NewItems:
         mixtures = [name for name in draws.mixtures if name in given]
         self._layouts = [MixtureLayout(draws.model, name, nested=True) for name in mixtures]
         self._covariates = {name: NewCovariates(draws.model, name) for name in mixtures}
-        known = {source for one in self._covariates.values() for source in one.sources} | set(draws.mixtures)
-        if not mixtures or not known.issuperset(given):
+        known = {source for one in self._covariates.values() for source in one.sources}
+        if not mixtures or not (known | {*draws.mixtures, *draws.sources_of_prior}).issuperset(given):
             raise ValueError(
                 f"X_new must have data of mixtures over {draws.partition!r}, {draws.mixtures}, and of what the "
-                f"covariates of these depend on; got {sorted(given)}"
+                f"covariates of these, or log_weights, depend on; got {sorted(given)}"
             )
         for one in self._covariates.values():
             one.check(given)
+        missing = [source for source in draws.sources_of_prior if source not in given]
+        if missing:
+            raise ValueError(
+                f"given must have new values of {missing}, on which log_weights of {draws.partition!r} depend; got "
+                f"{sorted(given)}"
+            )
         # Data of all items and, without points, of the items alone; data as kernels read them.
         self.rows, self.item_rows, self.prepared, self._given = {}, {}, {}, given
 
@@ -265,7 +271,7 @@ class NewItems:
     def tables(self, description, progressbar):
         """Iterate over the draws, with the log weights of the places of every new item, shape (m, n_places)."""
         for draw, *data in self.at_draws(description, progressbar):
-            yield draw, self._draws.log_weights(draw, *data)
+            yield draw, self._draws.log_weights(self._draws.for_rows(draw, self.rows), *data)
 
     def at_draws(self, description, progressbar):
         """Iterate over the draws, with families, data of old and of new items as kernels read them, and m."""
@@ -321,6 +327,7 @@ def data_of_mixtures(draws, given):
     """The part of the data of new items that is of mixtures, with what the covariates of these depend on."""
     names = {name for name in draws.mixtures if name in given}
     names |= {source for name in names for source in NewCovariates(draws.model, name).sources}
+    names |= set(draws.sources_of_prior) if names else set()
     return {name: values for name, values in given.items() if name in names}
 
 

@@ -46,10 +46,11 @@ def predictive_density(
     Dataset
         ``density``, dims (chain, draw, point), is per unit of the data and not in logs, or a probability for discrete
         families.  ``new_cluster_weight``, dims (chain, draw), is the probability that the item opens a new cluster,
-        before its data are seen.  A nested partition has ``new_node_weight`` instead, dims (chain, draw, level): the
-        probability that the node of the item at this level is new; with known paths it has ``new_cluster_weight``,
-        for a new component.  For one feature, the grid is the coordinate of ``point``; otherwise points have the
-        coordinates ``x_0``, ``x_1``, ... (except for sparse grids).
+        before its data are seen; where ``log_weights`` depend on covariates, dims (chain, draw, new item).  A nested
+        partition has ``new_node_weight`` instead, dims (chain, draw, level): the probability that the node of the item
+        at this level is new; with known paths it has ``new_cluster_weight``, for a new component.  For one feature, the
+        grid is the coordinate of ``point``; otherwise points have the coordinates ``x_0``, ``x_1``, ... (except for
+        sparse grids).
 
         With ``given``, ``density`` has the dims (chain, draw, new item, point), given columns are coordinates of the
         new items, and ``log_density_of_given``, dims (chain, draw, new item), is the log
@@ -107,14 +108,15 @@ def predictive_density(
         for draw, log_density, log_given in items.log_densities("Evaluating densities", progressbar):
             densities.append(np.exp(log_density))
             of_given.append(log_given)
-            new_weights.append(draws.weight_of_new(draw))
+            new_weights.append(draws.weight_of_new(draws.for_rows(draw, items.item_rows)))
         variables = {
             "density": ((items.dim, "point"), np.array(densities)),
             "log_density_of_given": ((items.dim,), np.array(of_given)),
         }
         coords = items.coords | point_coords(items.points)
-    variables[name] = (new_dims, np.array(new_weights))
     coords |= {dim: np.arange(1, len(new_weights[0]) + 1) for dim in new_dims}
+    # Weights that depend on data of the new items differ between these.
+    variables[name] = (new_dims or (items.dim,) * np.ndim(new_weights[0]), np.array(new_weights))
     return draws_dataset(draws.posterior, variables, coords, layout.density_attrs())
 
 

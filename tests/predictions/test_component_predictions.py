@@ -103,6 +103,82 @@ def test_new_labels_have_weights_of_new_covariates():
         assert (np.abs(frequencies - p) < 5.0 * np.sqrt(p * (1.0 - p) / n) + 1e-9).all()
 
 
+GATES = np.array([[0.5, -1.0, 1.5], [0.0, 2.0, -0.5]])
+NEW_X = np.array([1.0, -3.0, 0.2])
+
+
+def test_densities_of_new_items_have_weights_of_new_covariates():
+    with pm.Model(coords={"item": range(4)}) as model:
+        x = pm.Data("covariate", [-1.0, 0.0, 0.5, 2.0], dims="item")
+        gate = pm.Normal("gate", 0.0, 1.0, shape=3)
+        z = nrm.Partition("z", log_weights=x[:, None] * gate, dims="item", max_clusters=3)
+        nrm.Mixture("x", z, FAMILY, observed=COUNTS)
+        nrm.Mixture("w", z, nrm.BernoulliBeta(1.0, 2.0), observed=[[0], [1], [1], [0]])
+    posterior, points = draws(z=LABELS, gate=GATES), np.arange(1000)
+    given = {"covariate": NEW_X, "w": [[1], [0], [1]]}
+    found = nrm.predictive_density(posterior, model, points, given=given, progressbar=False)
+    np.testing.assert_allclose(found["density"].sum("point"), 1.0, rtol=1e-5)
+    joint = np.empty((2, 3, 21))
+    for s, (labels, gates) in enumerate(zip(LABELS, GATES, strict=True)):
+        shares = np.exp(log_softmax(NEW_X[:, None] * gates, axis=1))
+        heads = [(1.0 + (np.array([0, 1, 1, 0])[labels == k]).sum()) / (3.0 + (labels == k).sum()) for k in range(3)]
+        of_w = np.where(np.array(given["w"]) == 1, heads, 1.0 - np.array(heads))
+        np.testing.assert_allclose(np.exp(found["log_density_of_given"][0, s]), (shares * of_w).sum(axis=1))
+        np.testing.assert_allclose(
+            found["new_cluster_weight"][0, s], shares[:, np.bincount(labels, minlength=3) == 0].sum(axis=1)
+        )
+        joint[s] = (shares * of_w) @ np.exp([counts_given(COUNTS[labels == k]) for k in range(3)])
+        expected = joint[s] / (shares * of_w).sum(axis=1)[:, None]
+        np.testing.assert_allclose(found["density"][0, s, :, :21], expected, rtol=1e-9)
+    log_joint = nrm.log_predictive_density(posterior, model, given | {"x": [4, 4, 4]}, progressbar=False)
+    np.testing.assert_allclose(np.exp(log_joint), joint[..., 4].mean(axis=0), rtol=1e-9)
+    with pytest.raises(ValueError, match=r"given must have new values of \['covariate'\], on which log_weights of 'z'"):
+        nrm.predictive_density(posterior, model, points, given={"w": [[1]]}, progressbar=False)
+
+
+def by_a_process(x):
+    return pm.math.stack([pm.Normal("height", shape=4) * x, pt.zeros(4)], axis=1)
+
+
+def by_constants(x):
+    return x[:, None] * pm.Normal("gate", shape=2) + np.arange(8.0).reshape(4, 2)
+
+
+def about_the_mean(x):
+    return (x - x.mean())[:, None] * pm.Normal("gate", shape=2)
+
+
+def without_data(x):
+    return np.arange(8.0).reshape(4, 2)
+
+
+@pytest.mark.parametrize(
+    ("make_weights", "message"),
+    [
+        (by_a_process, "'height' may have a value for each old item"),
+        (by_constants, "make 4 rows of weights|their graph at [15] rows of"),
+        (about_the_mean, r"they are no function of \['covariate'\] row by row"),
+        (without_data, "they depend on no pm.Data with a row for each item"),
+    ],
+)
+def test_weights_without_a_value_for_new_items_are_refused(make_weights, message):
+    with pm.Model() as model:
+        x = pm.Data("covariate", [-1.0, 0.0, 0.5, 2.0])
+        z = nrm.Partition("z", log_weights=make_weights(x), n=4, max_clusters=2)
+        nrm.Mixture("x", z, FAMILY, observed=COUNTS)
+    posterior = draws(z=[[0, 0, 1, 1]], gate=[[0.5, 1.0]], height=[[0.1, 0.2, 0.3, 0.4]])
+    if make_weights is not without_data:
+        with pytest.raises(ValueError, match=message):
+            nrm.predictive_density(posterior, model, [1], given={"covariate": [3.0]}, progressbar=False)
+    # The same items in number would have the weights of the old ones.
+    with pm.Model() as model:
+        x = pm.Data("covariate", [-1.0, 0.0, 0.5, 3.0])
+        z = nrm.Partition("z", log_weights=make_weights(x), n=4, max_clusters=2)
+        pm.Normal("y", pm.Normal("mean", shape=2)[z], 1.0, observed=Y)
+    with pytest.raises(ValueError, match=message):
+        nrm.sample_new_labels(posterior, model, known=[], progressbar=False)
+
+
 def test_labels_are_drawn_from_their_conditional_distribution():
     model, n = make_model(with_counts=False), 4000
     summed = nrm.summed_out(model)

@@ -1,0 +1,105 @@
+"""Log weights of the components of new items, from new values of the data on which they depend."""
+
+import functools
+
+import numpy as np
+import pytensor.tensor as pt
+from pytensor.compile.sharedvalue import SharedVariable
+from pytensor.graph.traversal import walk
+from pytensor.tensor.random.type import RandomType
+from pytensor.tensor.shape import Shape, Shape_i
+
+from pymc_nrm.models.rvs import dims_of, n_items
+from pymc_nrm.models.values import Values, computed_by
+from pymc_nrm.partitions.weighted_components import LogWeights
+from pymc_nrm.stats.draws import stacked
+
+
+class WeightsOfNew(LogWeights):
+    """Log weights of the components of new items, shape (m, K)."""
+
+
+class NewWeights:
+    """Log weights of components as a function of a draw, and of a row of data for each new item.
+
+    ``sources`` are the names of these data: the ``pm.Data`` with a row for each item whose values the weights read.
+    """
+
+    def __init__(self, model, rv, posterior):
+        self._model, self._name, self._posterior = model, rv.name, posterior
+        [self._graph] = rv.owner.op.prior_inputs(rv.owner)
+        used = set(walk([self._graph], functools.partial(_inputs_of_value, model=model)))
+        self._n_items, dim = n_items(rv), dims_of(model, rv)[0]
+        data = [one for one in model.data_vars if one in used and isinstance(one, SharedVariable)]
+        self._rows = {one.name: one for one in data if _has_rows(one, self._n_items, dim, model)}
+        self.sources = list(self._rows)
+        # Variables with a value for each old item, for messages.
+        n_old = posterior[rv.name].shape[-1] if rv.name in posterior else self._n_items
+        free = [one.name for one in model.free_RVs if one in used and one.name in posterior]
+        self._by_item = [name for name in free if n_old in posterior[name].shape[2:]]
+
+    def present_rows(self):
+        """The rows that the model has at present, as ``pm.set_data`` left them."""
+        return {name: one.get_value() for name, one in self._rows.items()}
+
+    def check(self, rows):
+        """Check that the weights of an item follow from its own rows of the sources."""
+        log_weights = self.at(0, rows)
+        if not self.sources:
+            if len(log_weights) == self._n_items and np.allclose(log_weights, log_weights[:1], equal_nan=True):
+                return
+            raise self._error("they depend on no pm.Data with a row for each item")
+        longer = {name: np.concatenate([rows[name], _another(np.asarray(rows[name]))]) for name in self.sources}
+        if not np.allclose(self.at(0, longer)[: len(log_weights)], log_weights, rtol=1e-9, atol=1e-9, equal_nan=True):
+            raise self._error(f"they are no function of {self.sources} row by row")
+
+    def at(self, draw, rows):
+        """Log weights given the draw of a number, (m, K). Shapes: ``rows`` has an array (m, ...) for each source."""
+        function, draws = self._function
+        given, m = {name: values[draw] for name, values in draws.items()}, None
+        for name, one in self._rows.items():
+            values = np.asarray(rows[name], dtype=one.dtype)
+            given[name] = values[:, 0] if values.ndim > one.ndim else values
+            m = len(values)
+        try:
+            [log_weights] = function(given)
+        except (ValueError, IndexError, AssertionError) as error:
+            raise self._error(f"their graph at {m} rows of {self.sources} ends in: {error}") from error
+        if m not in (None, len(log_weights)):
+            raise self._error(f"{m} rows of {self.sources} make {len(log_weights)} rows of weights")
+        return log_weights
+
+    @functools.cached_property
+    def _function(self):
+        inputs = {name: pt.tensor(name, dtype=one.dtype, shape=(None,) * one.ndim) for name, one in self._rows.items()}
+        replaced = {self._rows[name]: value for name, value in inputs.items()}
+        values = Values.at_draws(self._model, [self._graph], replaced)
+        drawn = [variable for variable in values.inputs if variable.name not in inputs]
+        return values, {one.name: stacked(self._posterior, one.name).astype(one.dtype) for one in drawn}
+
+    def _error(self, reason):
+        names = ", ".join(map(repr, self._by_item))
+        of_items = f" {names} may have a value for each old item." if names else ""
+        return ValueError(
+            f"new items have no weights, since log_weights of {self._name!r} must be a function of pm.Data row by row, "
+            f"without constants or variables that have a row for each item: {reason}.{of_items}"
+        )
+
+
+def _inputs_of_value(variable, model):
+    """Inputs of a variable whose values it reads, up to random variables."""
+    stops = variable.owner is None or variable in model.basic_RVs or computed_by(variable, Shape | Shape_i)
+    return [] if stops else variable.owner.inputs
+
+
+def _has_rows(variable, n, dim, model):
+    """Whether data have a row for each item: by the name of their first dimension, or without one by their length."""
+    if isinstance(variable.type, RandomType) or variable.ndim == 0:
+        return False
+    own = (model.named_vars_to_dims.get(variable.name) or (None,))[0]
+    return own == dim if own is not None and dim in model.coords else variable.get_value(borrow=True).shape[0] == n
+
+
+def _another(values):
+    """One more row: another one, where values are no indices."""
+    return values[:1] + 1.0 if values.dtype.kind == "f" else values[:1]
