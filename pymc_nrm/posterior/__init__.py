@@ -6,6 +6,7 @@ from pymc_nrm.posterior.cluster_parameters import sample_cluster_parameters
 from pymc_nrm.posterior.conditional_distributions import conditional_quantiles
 from pymc_nrm.posterior.describe_clusters import describe_clusters
 from pymc_nrm.posterior.describe_regimes import RegimeDescription, describe_regimes
+from pymc_nrm.posterior.describe_trajectories import TrajectoryDescription, describe_trajectories
 from pymc_nrm.posterior.forecast_density import forecast_density
 from pymc_nrm.posterior.fused_estimate import fused_estimate
 from pymc_nrm.posterior.label_draws import draw_labels
@@ -19,11 +20,13 @@ from pymc_nrm.posterior.state_probabilities import state_probabilities, transiti
 __all__ = [
     "ClusterDescription",
     "RegimeDescription",
+    "TrajectoryDescription",
     "cluster_probabilities",
     "compute_log_likelihood",
     "conditional_quantiles",
     "describe_clusters",
     "describe_regimes",
+    "describe_trajectories",
     "draw_labels",
     "forecast_density",
     "fused_estimate",

@@ -3,6 +3,7 @@
 from pymc_nrm.recipes.elicitation import ElicitedPrior, elicit, suggest_max_clusters
 from pymc_nrm.recipes.estimator import MixtureEstimator
 from pymc_nrm.recipes.gaussian_mixture import gaussian_mixture, held_out_density
+from pymc_nrm.recipes.growth_mixture import growth_mixture, trajectory_data
 from pymc_nrm.recipes.reading.table import column_kinds
 from pymc_nrm.recipes.regime_model import regime_model
 from pymc_nrm.recipes.table_models import mixture_model, regression_model, table_data
@@ -14,6 +15,7 @@ __all__ = [
     "column_kinds",
     "elicit",
     "gaussian_mixture",
+    "growth_mixture",
     "held_out_density",
     "jitter_ties",
     "mixture_model",
@@ -21,4 +23,5 @@ __all__ = [
     "regression_model",
     "suggest_max_clusters",
     "table_data",
+    "trajectory_data",
 ]

@@ -1,0 +1,152 @@
+"""Curves of the groups of an estimate, probabilities of their members, and effects of covariates on membership."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from pymc_nrm.common.checks import random_generator
+from pymc_nrm.families import NormalTrajectory
+from pymc_nrm.families.conjugate import restore_parameters
+from pymc_nrm.models.growth import growth_of
+from pymc_nrm.models.rvs import family_of, is_mixture, partition_of
+from pymc_nrm.posterior.any_draws import draws_of
+from pymc_nrm.posterior.layout import NewCovariates
+from pymc_nrm.stats.contingency import contingency_table
+from pymc_nrm.stats.draws import partition_draws
+from pymc_nrm.stats.losses import read_estimate
+from pymc_nrm.stats.point_estimate import evenly_spaced, point_estimate
+from pymc_nrm.stats.result import posterior_of
+
+# Curves are drawn in so many draws, at so many times; effects are averaged over so many items.
+MOST_DRAWS, N_TIMES, _MOST_ITEMS = 400, 61, 400
+
+
+class TrajectoryGroups(NamedTuple):
+    """Groups of trajectories in S draws, in the order of the estimate's labels."""
+
+    # Labels of the items in order of appearance (n,), and what the estimate calls these clusters.
+    labels: Any
+    names: Any
+    estimate: Any
+    # Probabilities (n, G) that an item is in a group.
+    probability: Any
+    # Times of curves (N_TIMES,), and their values (S, G, N_TIMES).
+    times: Any
+    curves: Any
+    # Standard deviations (S, G) of errors and of the intercepts of items.
+    noise: Any
+    intercepts: Any
+    # Times and responses (n, d) of the items.
+    time: Any
+    values: Any
+    # The mixture, and how its table was read, or None.
+    mixture: Any
+    growth: Any
+
+
+def find_trajectories(model, var_name=None):
+    """Find the only mixture of trajectories, or the one of a name."""
+    found = [rv for rv in model.observed_RVs if is_mixture(rv) and isinstance(family_of(rv), NormalTrajectory)]
+    if var_name is not None:
+        found = [rv for rv in found if rv.name == var_name]
+    if len(found) != 1:
+        names = [rv.name for rv in found]
+        raise ValueError(
+            "model must have one observed Mixture of NormalTrajectory, as growth_mixture makes it, or var_name must "
+            f"name one of several; got {names if var_name is None else var_name!r}"
+        )
+    return found[0]
+
+
+def trajectory_groups(idata, model, estimate=None, var_name=None):
+    """Return :class:`TrajectoryGroups` of an estimate, by default the point estimate with seed 0."""
+    mixture = find_trajectories(model, var_name)
+    covariates = NewCovariates(model, mixture.name)
+    values = model.rvs_to_values[mixture].data
+    if len(covariates.sources) != 1 or model[covariates.sources[0]].ndim != 2:
+        raise ValueError(
+            f"covariates of {mixture.name!r} must be a function of one pm.Data of shape (n, d), the times of the "
+            f"visits; they depend on {covariates.sources}"
+        )
+    [source] = covariates.sources
+    time = model[source].get_value()
+    present = ~np.isnan(values)
+    times = np.linspace(time[present].min(), time[present].max(), N_TIMES)
+    posterior, partition = posterior_of(idata), partition_of(mixture)
+    labels_of_draws = partition_draws(posterior, partition.name)
+    estimate = point_estimate(labels_of_draws, random_seed=0) if estimate is None else estimate
+    labels, names = read_estimate(estimate, labels_of_draws)
+    n_groups, rng = int(labels.max()) + 1, random_generator(0)
+    draws = draws_of(evenly_spaced(posterior, MOST_DRAWS), model, partition.name)
+    curves, noise, intercepts, probability = [], [], [], np.zeros((len(labels), n_groups))
+    for draw in draws:
+        family, data = draws.mixture(draw, mixture.name)
+        rows = restore_parameters(family, data, draws.cluster_parameters(draw, mixture.name, rng))
+        members = contingency_table(labels, draw.labels, n_groups, len(rows))
+        shares = members / members.sum(axis=1, keepdims=True)
+        if not curves:
+            design = covariates.at(family, {source: times[None]}).covariates[0]
+        # Clusters without members of any group have no weight, whatever their parameters.
+        rows = np.where(members.any(axis=0)[:, None], rows, 0.0)
+        curves.append(shares @ rows[:, :-1] @ design.T)
+        sd = shares @ np.sqrt(rows[:, -1])
+        noise.append(sd)
+        intercepts.append(np.sqrt(family.ratio) * sd)
+        probability += (members / np.maximum(members.sum(axis=0), 1)).T[draw.labels]
+    return TrajectoryGroups(
+        *(labels, names, estimate, probability / len(curves), times),
+        *(np.stack(curves), np.stack(noise), np.stack(intercepts), time, values, mixture, growth_of(mixture)),
+    )
+
+
+class Effect(NamedTuple):
+    """Probabilities (S, G) of the groups at two values of a term, averaged over the items."""
+
+    label: str
+    low_value: Any
+    high_value: Any
+    low: Any
+    high: Any
+
+
+def membership_effects(idata, model, groups):
+    """Return :class:`Effect` for each term of the membership of a growth mixture.
+
+    The probability of a group is the sum over components of their weights, times the share of the items of the
+    component that are in the group: it does not depend on the order of components.
+    """
+    if groups.growth is None or not groups.growth.membership:
+        return []
+    posterior = evenly_spaced(posterior_of(idata), MOST_DRAWS)
+    sample = ("chain", "draw")
+    level, gate = (posterior[name].stack(sample=sample).transpose("sample", ...).values for name in ("level", "gate"))
+    z = posterior[partition_of(groups.mixture).name].stack(sample=sample).transpose("sample", ...).values
+    n_groups, n_components = len(groups.names), len(model.coords["group"])
+    maps = np.stack([contingency_table(row, groups.labels, n_components, n_groups) for row in z])
+    maps = maps / np.maximum(maps.sum(axis=2, keepdims=True), 1)
+    X = model["membership"].get_value()
+    step = -(-len(X) // _MOST_ITEMS)
+    effects = []
+    for place, term in enumerate(groups.growth.membership):
+        different = np.unique(X[:, place])
+        ends = (different[0], different[-1]) if len(different) == 2 else (-1.0, 1.0)
+        shares = []
+        for end in ends:
+            changed = X[::step].copy()
+            changed[:, place] = end
+            weights = _weights(level[:, None] + np.einsum("it,stk->sik", changed, gate), n_components)
+            shares.append(np.einsum("sik,skg->sg", weights, maps) / len(changed))
+        written = [term.center + term.scale * end for end in ends] if term.level is None else ["no", "yes"]
+        effects.append(Effect(term.label, *written, *shares))
+    return effects
+
+
+def _weights(logits, n_components):
+    """Probabilities of components from logits (..., K) or, of sticks, (..., K - 1)."""
+    if logits.shape[-1] < n_components:
+        taken = 1.0 / (1.0 + np.exp(-logits))
+        left = np.cumprod(1.0 - taken, axis=-1)
+        first = np.ones_like(left[..., :1])
+        return np.concatenate([taken, first], axis=-1) * np.concatenate([first, left], axis=-1)
+    weights = np.exp(logits - logits.max(axis=-1, keepdims=True))
+    return weights / weights.sum(axis=-1, keepdims=True)
