@@ -71,9 +71,10 @@ def plot_state_sequence(
     -----
     The opacity of a band is the probability of its state, by default the share of the draws that are in it, see
     :func:`~pymc_nrm.state_probabilities`.  Times that are most probably in a state outside of the estimate have no
-    band.  States have the colours of clusters of :func:`~pymc_nrm.plots.plot_clusters`; those after the 16th have no
-    band.  The times of a single sequence are on the axis if they are dates or numbers; several sequences lie one after
-    the other, with lines between them.
+    band.  The legend has the mean probability of each state over all times, as "% of times".  States have the colours
+    of clusters of :func:`~pymc_nrm.plots.plot_clusters`; those after the 16th have no band.  The times of a single
+    sequence are on the axis if they are dates or numbers; several sequences lie one after the other, with lines between
+    them.
 
     Examples
     --------

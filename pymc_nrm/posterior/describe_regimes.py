@@ -25,6 +25,8 @@ from pymc_nrm.stats.state_durations import run_starts, sequence_starts, state_du
 
 # Lines of the text have at most so many characters; at most so many regimes have lines of their own.
 _WIDTH, _MOST_REGIMES = 80, 8
+# Others are mentioned if they have at least this share of the times.
+_LEAST_SHARE = 0.005
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -111,8 +113,11 @@ def describe_regimes(
 
     Notes
     -----
-    *Certainty* is the mean probability of the state over its times in the estimate, see
-    :func:`~pymc_nrm.state_probabilities`.  Runs in the text are those of the estimate, the longest ones.
+    *Share*, the "% of times", is the mean probability of the state over all times, and *certainty* that over its times
+    in the estimate, see :func:`~pymc_nrm.state_probabilities`.  The legend of
+    :func:`~pymc_nrm.plots.plot_state_sequence` has the same shares.  The title says which share of the times is in
+    states that the estimate does not have, if it is at least 0.5 %.  Runs in the text are those of the estimate, the
+    longest ones.
 
     Examples
     --------
@@ -124,14 +129,14 @@ def describe_regimes(
     >>> print(nrm.describe_regimes(posterior, model, [0, 0, 0, 1, 1], ci_prob=0.9))
     5 times in 2 regimes
     <BLANKLINE>
-    0: 60 % of times, certainty 83 %; 1 run of length 2.5 (2 to 3)
+    0: 50 % of times, certainty 83 %; 1 run of length 2.5 (2 to 3)
        rate 0.0 ± 0.2
        2020-01 to 2020-03
-    1: 40 % of times, certainty 100 %; 1 run of length 2.5 (2 to 3)
+    1: 50 % of times, certainty 100 %; 1 run of length 2.5 (2 to 3)
        rate 7.0 ± 0.1
        2020-04 to 2020-05
     <BLANKLINE>
-    runs, length: means, and 90 % of draws and of runs
+    % of times, runs, length: means, and 90 % of draws and of runs
     all numbers: .table; all runs: .runs
     """
     ci_prob = interval_probability(ci_prob)
@@ -145,9 +150,9 @@ def describe_regimes(
     labels, names = read_estimate(estimate, draws)
     durations = state_durations(draws, estimate, ci_prob=ci_prob)
     smoothed = state_probabilities(draws, estimate=estimate)
-    certainty = smoothed["probability"].values[np.arange(len(labels)), labels]
-    table = {"share": np.bincount(labels) / len(labels)}
-    table["certainty"] = np.bincount(labels, certainty) / np.bincount(labels)
+    probability = smoothed["probability"].values
+    certainty = probability[np.arange(len(labels)), labels]
+    table = {"share": probability.mean(axis=0), "certainty": np.bincount(labels, certainty) / np.bincount(labels)}
     table |= {name: durations[name].values for name in durations.data_vars if name not in ("share", "probability")}
     described = {column.name: describe_column(column, labels) for column in columns_of_model(model, rv, len(labels))}
     described |= described_parameters(idata, model, rv, posterior, labels, [(1 - ci_prob) / 2, (1 + ci_prob) / 2])
@@ -176,6 +181,8 @@ def describe_regimes(
 def _text(table, cells, runs, n_sequences, ci_prob):
     n = runs["length"].sum()
     title = f"{n:,} times in {len(table):,} regime{'s' * (len(table) > 1)}"
+    others = 1.0 - table["share"].sum()
+    title += f", {100 * others:.0f} % in others" if others >= _LEAST_SHARE else ""
     lines = [title + (f", {n_sequences:,} sequences" if n_sequences > 1 else ""), ""]
     for place, (name, row) in enumerate(table.iloc[:_MOST_REGIMES].iterrows()):
         shares = f"{_percent(row['share'])} of times, certainty {_percent(row['certainty'])}"
@@ -191,7 +198,7 @@ def _text(table, cells, runs, n_sequences, ci_prob):
         [
             *lines,
             "",
-            f"runs, length: means, and {100 * ci_prob:.4g} % of draws and of runs",
+            f"% of times, runs, length: means, and {100 * ci_prob:.4g} % of draws and of runs",
             "all numbers: .table; all runs: .runs",
         ]
     )

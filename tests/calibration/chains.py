@@ -25,20 +25,24 @@ FORWARD = {"log": np.log, "logodds": logit}
 
 
 class Calibration:
-    """A model whose NUTS step and log-probability are compiled once.
+    """A model whose step for hyperparameters and log-probability are compiled once.
 
-    It has ``HYPERPARAMETERS`` and perhaps others, partition ``z``, mixture ``x`` and perhaps one of covariates, ``w``.
+    It has some of ``HYPERPARAMETERS`` and perhaps others, partition ``z``, mixture ``x`` and perhaps one of covariates,
+    ``w``.  Hyperparameters are sampled by NUTS, or by ``LearnedGibbs`` if it is given.
     """
 
-    def __init__(self, model):
+    def __init__(self, model, hyperparameter_step=pm.NUTS):
         self.model = model
         self.start = model.initial_point()
         # Hyperparameters by name, and their names on the line.
+        first = [name for name in HYPERPARAMETERS if name in model.named_vars]
         own = [rv.name for rv in model.free_RVs if rv.name not in (*HYPERPARAMETERS, "z", "x_missing")]
-        self.lines = {name: model.rvs_to_values[model[name]].name for name in (*HYPERPARAMETERS, *own)}
-        self.names = (*STATISTICS, *own)
+        self.lines = {name: model.rvs_to_values[model[name]].name for name in (*first, *own)}
+        self.names = (*first, *STATISTICS[len(HYPERPARAMETERS) :], *own)
+        self._n_first = len(first)
         with model:
-            self.nuts = pm.NUTS([model[name] for name in self.lines], initial_point=self.start)
+            variables = [model[name] for name in self.lines]
+            self.hyperparameter_step = hyperparameter_step(variables, initial_point=self.start)
         self.log_joint = model.compile_logp()
         self.data = {name: self._shared(model[name]) for name in ("w", "x") if name in model.named_vars}
         # Indices of missing entries, of most models none.
@@ -56,7 +60,7 @@ class Calibration:
     def statistics(self, point):
         """Values of ``names`` at a point: those of hyperparameters on the line, whose ranks are the same."""
         shares = np.bincount(point["z"]) / len(point["z"])
-        first, own = np.split([float(point[name]) for name in self.lines.values()], [len(HYPERPARAMETERS)])
+        first, own = np.split([np.asarray(point[name]).item() for name in self.lines.values()], [self._n_first])
         together = float(point["z"][0] == point["z"][1])
         entropy = -(shares * np.log(shares)).sum()
         return [*first, len(shares), entropy, float(self.log_joint(point)), together, *own]
@@ -99,7 +103,7 @@ class Calibration:
         rng = np.random.default_rng(seed)
         with self.model:
             missing = [nrm.MissingGibbs()] if len(self.gaps[0]) else []
-            step = CompoundStep([partition_step([self.model["z"]]), *missing, self.nuts])
+            step = CompoundStep([partition_step([self.model["z"]]), *missing, self.hyperparameter_step])
         truths = list(self.truths(PILOTS + replications, seed))
         thin = self._thinning(step, rng, truths[:PILOTS]) if thin is None else thin
         ranks = np.empty((replications, len(self.names)), dtype=int)

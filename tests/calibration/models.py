@@ -43,6 +43,8 @@ FAMILIES = {
 DENSITY_REGRESSION = "NormalRegression, learned, on a Mixture"
 # States of a Markov chain, whose rows have the concentration alpha, with a Pitman-Yor process of discount sigma on top.
 HIDDEN_STATES = "NormalGamma, hidden states"
+# The model of `regime_model`, whose hyperparameters `LearnedGibbs` draws.
+REGIMES = "NormalGamma, learned, of regimes"
 
 
 def make_model(kind):
@@ -51,6 +53,8 @@ def make_model(kind):
         return _density_regression()
     if kind == HIDDEN_STATES:
         return _hidden_states()
+    if kind == REGIMES:
+        return _regimes()
     family, d, counts = FAMILIES[kind]
     start = np.zeros((N_ITEMS, d) if d else N_ITEMS, dtype="int64" if counts else "float64")
     if kind == "MultinomialDirichlet":
@@ -90,4 +94,19 @@ def _hidden_states():
         z = nrm.HiddenStates("z", measure, nrm.Transitions(alpha, kappa), sequences=[0] * 8 + [1] * 4)
         scale = pm.Gamma("scale", 4, 2)
         nrm.Mixture("x", z, FAMILIES["NormalGamma"][0](scale), observed=X)
+    return model
+
+
+def _regimes():
+    start = np.random.default_rng(1).normal(size=N_ITEMS)
+    recipe = nrm.regime_model(start, jitter_ties=False)
+    with pm.Model(coords={"time": range(N_ITEMS)}) as model:
+        X = pytensor.shared(start, name="X")
+        gamma, alpha = pm.Gamma("gamma", 2.0, 1.0), pm.Gamma("alpha", 2.0, 1.0)
+        kappa = pm.Gamma("kappa", 2.0, 1.0 / np.sqrt(N_ITEMS))
+        z = nrm.HiddenStates("z", nrm.DirichletProcess(gamma), nrm.Transitions(alpha, kappa), dims="time")
+        # The hyperpriors are centred at data that replications replace.
+        nrm.Mixture("x", z, nrm.NormalGamma.learned("x", start), observed=X, dims="time")
+    names = {rv.name for rv in recipe.free_RVs}
+    assert names == {rv.name for rv in model.free_RVs}, names
     return model

@@ -110,6 +110,18 @@ def test_description_is_short():
     assert description.to_html().startswith("<pre>")
 
 
+def test_shares_are_mean_probabilities_as_in_the_legend():
+    model, estimate = nrm.regime_model(SERIES), np.repeat([0, 1], 20)
+    draws = with_labels(model, estimate)
+    draws["posterior"]["z"].values[0, :2] = np.repeat([0, 1, 2], [20, 10, 10])
+    description = nrm.describe_regimes(draws, model, estimate)
+    assert description.table["share"].tolist() == [0.5, 0.375]
+    assert str(description).startswith("40 times in 2 regimes, 12 % in others\n\n0: 50 % of times, certainty 100 %")
+    draws["posterior"]["z"].attrs["sequence_starts"] = [0]
+    drawn = nrm.plots.plot_state_sequence(draws, estimate, backend="none").viz["legend"]["entries"].item()
+    assert drawn["labels"] == ["state 0: 50 % of times", "state 1: 38 % of times"]
+
+
 def test_runs_end_with_their_sequence_in_draws_of_pm_sample():
     """Only nrm.sample marks its draws with the times where sequences begin."""
     frame = pd.DataFrame({"x": SERIES, "who": np.repeat(["b", "a"], 20)})
