@@ -24,6 +24,7 @@ NAMES = (
         "trees_of_items",
         "hidden_states",
         "own_weights",
+        "segmentation",
         "first_minutes",
         "latency",
         "scaling",
