@@ -9,7 +9,7 @@ import pymc as pm
 import pytensor.tensor as pt
 from common.chains import run_chains
 from common.functionals import rates
-from common.part import Part, columns, skipping, spread, where
+from common.part import Part, groups, markdown, skipping, spread, where
 from peers.stick_breaking import values_of
 from peers.stock_steps import nutpie_chains
 from scipy import stats
@@ -21,7 +21,7 @@ from pymc_nrm.steps.weighted_gibbs import ComponentLabels
 N, N_CHAINS, TUNE = 500, 2, 400
 OURS, BY_HAND = "WeightedNUTS", "pm.NormalMixture, NUTS of PyMC"
 NUTPIE, EXPORTED = "pm.NormalMixture, nutpie", "nrm.summed_out, nutpie"
-NAMES = {"log_density": "log density of the data", "entropy": "entropy of the weights", "mean": "regression mean"}
+RATES = [("log_density", "log density"), ("entropy", "entropy"), ("mean", "mean")]
 # Items and components of the draw of all labels, and its target in milliseconds.
 MANY, MANY_COMPONENTS, DRAW_TARGET = 10_000, 8, 2.0
 NEW = np.array([[1.0, -1.5], [1.0, 0.3]])
@@ -137,22 +137,21 @@ def measure(quick, note):
                 with skipping(method, note):
                     drawn, chains, compilation = run(problem, n_experts, 3.0 if quick else 10.0)
                     rows.append({"method": method, "experts": n_experts, "data": "apart" if apart else "overlapping"})
-                    rows[-1] |= {"compilation": compilation} | rates(drawn, chains, NAMES)
+                    rows[-1] |= {"compilation": compilation} | rates(drawn, chains, dict(RATES))
                     print(rows[-1], flush=True)
     return rows
 
 
 def table(rows):
     text = (
-        f"Linear experts with a softmax gate, n = {N}, {N_CHAINS} chains, {TUNE} draws of tuning; wall seconds until "
-        "the first draw, and effective samples per CPU second after tuning.\n\n"
+        f"Linear experts with a softmax gate, n = {N}, {N_CHAINS} chains: milliseconds of a draw, and effective samples "
+        "of the log density of the data per CPU second after tuning.\n\n"
     )
-    shown = [("K", "experts"), ("experts", "data"), ("method", "method"), ("compilation, s", "compilation")]
-    shown.append(("ms/draw", "milliseconds"))
-    for name, title in NAMES.items():
-        shown.append((title, lambda row, name=name: f"{row[name]:.2f} ± {row[f'{name}_mcse']:.2f}"))
-        shown.append(("per CPU s", f"rate_{name}"))
-    return text + columns([row for row in rows if "data" in row], shown)
+    cells = [
+        [K, data, *(f"{row['milliseconds']:.2g}: {row['rate_log_density']:.3g}" for row in chosen)]
+        for (K, data), chosen in groups([row for row in rows if "data" in row], "experts", "data").items()
+    ]
+    return text + markdown(["K", "experts", *METHODS], cells)
 
 
 def headline(rows):
@@ -163,7 +162,7 @@ def headline(rows):
     speeds, times = [], []
     for ours in where(rows, method=OURS):
         [peer] = where(rows, method=BY_HAND, experts=ours["experts"], data=ours["data"])
-        speeds += [ours[f"rate_{name}"] / peer[f"rate_{name}"] for name in NAMES]
+        speeds += [ours[f"rate_{name}"] / peer[f"rate_{name}"] for name, _ in RATES]
         times.append(ours["compilation"] / peer["compilation"])
     text = f"{np.median(speeds):.2g} times, {min(speeds):.2g} to {max(speeds):.2g}"
     claim = "Own weights: ESS per CPU second over pm.NormalMixture under NUTS of PyMC"

@@ -101,7 +101,7 @@ def test_covariates_need_the_shape_of_the_data():
 
 
 def test_rows_of_an_item_are_coordinates_of_one_point(rng):
-    W, y = np.column_stack([np.ones(3), np.arange(3.0)]), rng.normal(size=(6, 3))
+    W, y = np.tile(np.column_stack([np.ones(3), np.arange(3.0)]), (6, 1, 1)), rng.normal(size=(6, 3))
     y[2, 1] = np.nan
     data = prepare_data(nrm.NormalTrajectory(W, 1.0, 0.0, np.eye(2), 2.0, 1.0), y)
     points = features(data, rng)
