@@ -144,8 +144,8 @@ def measure(quick, note):
 
 def table(rows):
     text = (
-        f"Linear experts with a softmax gate, n = {N}, {N_CHAINS} chains: milliseconds of a draw, and effective samples "
-        "of the log density of the data per CPU second after tuning.\n\n"
+        f"Linear experts with a softmax gate, n = {N}, {N_CHAINS} chains: milliseconds of a draw, and effective "
+        "samples of the log density of the data per CPU second after tuning.\n\n"
     )
     cells = [
         [K, data, *(f"{row['milliseconds']:.2g}: {row['rate_log_density']:.3g}" for row in chosen)]
