@@ -76,7 +76,11 @@ REFUSED = {
 
 @pytest.fixture
 def idata():
-    labels = xr.DataArray(LABELS, dims=("chain", "draw", "item"), attrs={"partition": "z", "sequence_starts": [0]})
+    return result_of(LABELS)
+
+
+def result_of(values):
+    labels = xr.DataArray(values, dims=("chain", "draw", "item"), attrs={"partition": "z", "sequence_starts": [0]})
     n_clusters = xr.DataArray(LABELS.max(axis=2) + 1, dims=("chain", "draw"))
     posterior = xr.Dataset({"z": labels, "z_n_clusters": n_clusters})
     return xr.DataTree.from_dict({"posterior": posterior})
@@ -87,6 +91,17 @@ def idata():
 @pytest.mark.filterwarnings("ignore")
 def test_function_works(name, idata):
     assert WORKS[name](idata, state_cases.make_model()) is not None
+
+
+@pytest.mark.quick("describe_regimes", "cluster_probabilities")
+@pytest.mark.parametrize("name", WORKS)
+@pytest.mark.filterwarnings("ignore")
+def test_function_works_with_slots(name):
+    """All functions of a mixture work if labels are slots as well."""
+    with pm.Model() as model:
+        z = nrm.HiddenStates("z", nrm.DirichletProcess(1.3), nrm.Transitions(0.8, 2.0), n=4, max_states=4)
+        nrm.Mixture("x", z, nrm.PoissonGamma(1.0, 0.5), observed=state_cases.X)
+    assert WORKS[name](result_of(3 - LABELS), model) is not None
 
 
 @pytest.mark.parametrize("name", REFUSED)
