@@ -164,6 +164,7 @@ def test_steps_have_the_posterior_in_short():
     check("sticky", True, False, True, 2000)
 
 
+@pytest.mark.slow
 def test_mixtures_alone_have_the_posterior():
     check("two sequences", False, True, False, 2000)
 
@@ -203,9 +204,14 @@ def test_runs_choose_the_steps():
     idata = nrm.sample(10, tune=10, chains=1, model=model, random_seed=1, **QUIET)
     assert {"all_slots_used", "n_moved"} <= set(idata["sample_stats"].data_vars)
     assert nrm.StateGibbs.competence(model["z"], False) == 3
-    with model:
+
+
+@pytest.mark.slow
+def test_pymc_chooses_the_step_and_says_what_is_slow(caplog):
+    with make_model():
         idata = pm.sample(10, tune=10, chains=1, random_seed=1, cores=1, progressbar=False)
     assert idata["posterior"]["z"].values.max() < K
+    assert "PyMC's NUTS samples parameters of empty slots of 'z'" in caplog.text
 
 
 @pytest.mark.slow

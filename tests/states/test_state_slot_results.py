@@ -165,6 +165,7 @@ def test_next_times_of_sequences_are_not_drawn_from_new_data():
         nrm.sample_new_labels(result([[0, 0, 1, 1]]), model, known=[])
 
 
+@pytest.mark.slow
 def test_mixtures_over_slots_have_forecasts():
     with pm.Model() as model:
         z = nrm.HiddenStates("z", nrm.DirichletProcess(1.0), nrm.Transitions(1.0, 5.0), n=4, max_states=2)
@@ -180,3 +181,15 @@ def test_mixtures_over_slots_have_forecasts():
     assert predicted["predictions"]["x"].shape == (1, 2, 3)
     nrm.compute_log_likelihood(idata, model, progressbar=False)
     assert np.isfinite(idata["log_likelihood"]["x"]).all()
+
+
+def test_report_says_that_all_states_are_in_use():
+    used = np.ones((2, 200), dtype=bool)
+    names = {"n_clusters": 2 * used, "largest_cluster": 5 * used, "all_slots_used": used}
+    tree = xr.DataTree(xr.Dataset({name: (("chain", "draw"), values) for name, values in names.items()}))
+    tree["convergence"] = xr.DataTree(xr.Dataset(coords={"quantity": []}).assign(constant=("quantity", [])))
+    marks = {"partition": "z", "sequence_starts": [0]}
+    z = xr.DataArray(np.zeros((2, 200, 4), dtype=int), dims=("chain", "draw", "day"), attrs=marks)
+    report = nrm.convergence_report(xr.DataTree.from_dict({"posterior": xr.Dataset({"z": z})}), {"z": tree})
+    assert report.startswith("z used all 2 slots in 100% of draws: this is the posterior of a chain of 2 states.")
+    assert "raise max_states" in " ".join(report.split())
