@@ -23,8 +23,8 @@ from pymc_nrm.stats.point_estimate import point_estimate
 from pymc_nrm.stats.result import posterior_of
 from pymc_nrm.stats.state_durations import run_starts, sequence_starts, state_durations
 
-# Lines of the text have at most so many characters; at most so many regimes have lines of their own.
-_WIDTH, _MOST_REGIMES = 80, 8
+# Characters of a line, lines of the text, regimes that have lines of their own and lines for data of each, at most.
+_WIDTH, _MOST_LINES, _MOST_REGIMES, _MOST_DATA_LINES = 80, 30, 8, 4
 # Others are mentioned if they have at least this share of the times.
 _LEAST_SHARE = 0.005
 
@@ -184,12 +184,13 @@ def _text(table, cells, runs, n_sequences, ci_prob):
     others = 1.0 - table["share"].sum()
     title += f", {100 * others:.0f} % in others" if others >= _LEAST_SHARE else ""
     lines = [title + (f", {n_sequences:,} sequences" if n_sequences > 1 else ""), ""]
+    n_lines = min(_MOST_DATA_LINES, (_MOST_LINES - 6) // min(len(table), _MOST_REGIMES) - 2)
     for place, (name, row) in enumerate(table.iloc[:_MOST_REGIMES].iterrows()):
         shares = f"{_percent(row['share'])} of times, certainty {_percent(row['certainty'])}"
         lines.append(_cut(f"{name}: {shares}; {_runs(row)}"))
-        data = "; ".join(f"{column} {texts[place]}" for column, texts in cells.items() if texts[place])
+        data = [f"{column} {texts[place]}" for column, texts in cells.items() if texts[place]]
         own = runs[runs["regime"] == name]
-        lines += [_cut(f"   {data}")] if data else []
+        lines += _in_lines(data, n_lines)
         lines.append(f"   {_when(own)}")
     folded = table.iloc[_MOST_REGIMES:]
     if len(folded):
@@ -233,6 +234,18 @@ def _when(runs):
             break
         line = longer
     return line
+
+
+def _in_lines(texts, most):
+    """Texts about a regime in at most so many lines, the last of which is cut if they do not fit."""
+    lines = []
+    for k, text in enumerate(texts):
+        text += ";" if k < len(texts) - 1 else ""
+        if lines and (len(f"{lines[-1]} {text}") <= _WIDTH or len(lines) == most):
+            lines[-1] += f" {text}"
+        else:
+            lines.append(f"   {text}")
+    return [_cut(line) for line in lines]
 
 
 def _cut(line):

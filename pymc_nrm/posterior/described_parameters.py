@@ -77,6 +77,9 @@ def _coefficient_names(model, name, family):
     sources, n_slopes = NewCovariates(model, name).sources, int((~is_constant).sum())
     source = sources[0] if len(sources) == 1 else "covariate"
     places = iter(range(n_slopes))
+    if getattr(model[name].tag, "lags", None) == source:
+        lags = iter(range(1, n_slopes + 1))
+        return [f"{name} intercept" if constant else f"slope of lag {next(lags)}" for constant in is_constant]
     return [
         f"{name} intercept" if constant else f"{name} slope of {source}" + (f"[{next(places)}]" if n_slopes > 1 else "")
         for constant in is_constant

@@ -91,6 +91,8 @@ def test_forecasts_of_lagged_values():
         float((d.mean(("chain", "draw")) * d.point).sum() / d.mean(("chain", "draw")).sum()) for d in (density, exact)
     ]
     np.testing.assert_allclose(means, ahead[-3], atol=0.01)
+    description = str(nrm.describe_regimes(idata, model))
+    assert "slope of lag 1 0.5" in description and "slope of lag 2 -0.9" in description
     with pytest.raises(ValueError, match="a further one has no values on which 'x' could depend"):
         nrm.forecast_density(idata, model, grid, sequence="new", progressbar=False)
 
@@ -120,6 +122,13 @@ def test_shares_are_mean_probabilities_as_in_the_legend():
     draws["posterior"]["z"].attrs["sequence_starts"] = [0]
     drawn = nrm.plots.plot_state_sequence(draws, estimate, backend="none").viz["legend"]["entries"].item()
     assert drawn["labels"] == ["state 0: 50 % of times", "state 1: 38 % of times"]
+
+
+def test_data_of_few_regimes_have_several_lines():
+    frame = pd.DataFrame({f"column number {k}": SERIES + RNG.normal(size=40) for k in range(6)})
+    model, labels = nrm.regime_model(frame, covariance="diagonal"), np.repeat([0, 1], 20)
+    lines = str(nrm.describe_regimes(with_labels(model, labels), model, labels)).splitlines()
+    assert max(map(len, lines)) <= 80 and sum(line.count("column number") for line in lines) == 12
 
 
 def test_runs_end_with_their_sequence_in_draws_of_pm_sample():
