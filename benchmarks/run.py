@@ -25,6 +25,7 @@ NAMES = (
         "hidden_states",
         "own_weights",
         "segmentation",
+        "growth",
         "first_minutes",
         "latency",
         "scaling",

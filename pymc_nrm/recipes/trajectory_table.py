@@ -139,28 +139,27 @@ def choose_curve(degree, trajectories):
 
 
 def _guess_degree(trajectories, x, n_times):
-    """The least degree whose residuals about the own curves of subjects a higher degree does not lower, and why."""
+    """The largest degree that lowers the residuals about the own curves of subjects, and why, in words."""
     y, n_subjects = trajectories.values, len(x)
     chosen = np.arange(n_subjects)
     if n_subjects > _MOST_SUBJECTS:
         chosen = np.random.default_rng(0).choice(n_subjects, _MOST_SUBJECTS, replace=False)
     present = ~np.isnan(y)
     subjects = [(x[i][present[i]], y[i][present[i]]) for i in chosen]
-    degree, why = 1, "lines describe the rows of subjects as well as parabolas"
-    while degree < min(_MOST_DEGREE, n_times - 1):
-        # Two residuals at least are left.
-        own = [(t, v) for t, v in subjects if len(np.unique(t)) >= degree + 3]
+    why = "subjects have too few rows to tell a higher one"
+    for degree in range(min(_MOST_DEGREE, n_times - 1), 1, -1):
+        # One residual at least is left.
+        own = [(t, v) for t, v in subjects if len(np.unique(t)) >= degree + 2]
         if not own:
-            return degree, "subjects have too few rows to tell a higher one" if degree == 1 else why
-        lower, higher = (sum(_residual_squares(t, v, power) for t, v in own) for power in (degree, degree + 1))
-        left = sum(len(t) - degree - 2 for t, _ in own)
+            continue
+        lower, higher = (sum(_residual_squares(t, v, power) for t, v in own) for power in (degree - 1, degree))
+        left = sum(len(t) - degree - 1 for t, _ in own)
         noise = higher / left
-        if not lower > higher or stats.f.sf((lower - higher) / len(own) / max(noise, 1e-300), len(own), left) > _LEVEL:
-            return degree, why
-        degree += 1
-        gain = 1.0 - noise / (lower / (left + len(own)))
-        why = f"it lowers the variance about each subject's own curve by {100 * gain:.0f} %"
-    return degree, why
+        if lower > higher and stats.f.sf((lower - higher) / len(own) / max(noise, 1e-300), len(own), left) < _LEVEL:
+            gain = 1.0 - noise / (lower / (left + len(own)))
+            return degree, f"it lowers the variance about each subject's own curve by {100 * gain:.0f} %"
+        why = "lines describe the rows of each subject as well as curves"
+    return 1, why
 
 
 def _residual_squares(t, v, degree):
@@ -203,7 +202,7 @@ def design_of(df, growth, trajectories):
         content = read_content(df[term.column], term.rule)
         values = _of_subjects(term.column, content, codes, trajectories)
         if term.level is not None:
-            new = sorted(set(values.astype(str)) - set(term.levels))
+            new = sorted(set(values.astype(str).tolist()) - set(term.levels))
             if new:
                 raise ValueError(f"{term.column!r} must have the levels of the model, {list(term.levels)}; got {new}")
             values = (values.astype(str) == term.level).astype("float64")

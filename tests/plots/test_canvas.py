@@ -6,6 +6,7 @@ import re
 import warnings
 
 import numpy as np
+import pandas as pd
 import plot_cases
 import pytest
 import xarray as xr
@@ -21,6 +22,7 @@ plt, plotly = ("matplotlib",), ("matplotlib", "plotly")
 RNG = np.random.default_rng(4)
 PALE, GAINS = np.linspace(0, 1, plot_cases.N), np.linspace(0, 1, 23)
 LONG_NAMES = ["a long name"] * 12
+DATES = pd.to_datetime(["2001-05-03", "2008-01-01", "2008-07-01", "2020-02-02"])
 HELD_OUT = xr.DataArray(-np.ones((2, 9)), dims=("n_components", "item"), coords={"n_components": [1, 2]})
 
 
@@ -70,6 +72,8 @@ PICTURES = {
     "held_out_density": (lambda: (HELD_OUT,), {}),
     "state_sequence": (lambda: (plot_cases.make_draws(),), {"data": plot_cases.make_data(2)}),
     "state_sequence_1": (lambda: (plot_cases.make_sequences(),), {"estimate": plot_cases.TRUE}),
+    "trajectories": (lambda: plot_cases.make_trajectories(), {"estimate": plot_cases.TRUE}),
+    "trajectories_1": (lambda: plot_cases.make_trajectories(DATES), {"estimate": np.arange(plot_cases.N) % 10}),
     "transitions": (lambda: (plot_cases.make_transitions(),), {}, plt),
     "dendrogram": (lambda: (plot_cases.clustered(3),), {"names": LONG_NAMES, "probabilities": True}),
     "dendrogram_1": (lambda: (plot_cases.clustered(3),), {"names": LONG_NAMES, "gains": GAINS}, plotly),
