@@ -7,7 +7,6 @@ import pandas as pd
 import xarray as xr
 
 from pymc_nrm.common.checks import check_count, interval_probability
-from pymc_nrm.models.rvs import checked_model
 from pymc_nrm.plots.canvas import LABELS, LEGEND, LINE, LINE_XY, Canvas, PlotCollection, options_of_plots
 from pymc_nrm.plots.time_axis import time_axis
 from pymc_nrm.plots.visuals import GREY, band, cluster_style, points_dataset
@@ -80,17 +79,15 @@ def plot_trajectories(
     >>> draws["z"] = (("chain", "draw", "subject"), [[[0, 0, 1]] * 9])
     >>> pc = plot_trajectories(xr.Dataset(draws), model, backend="none")
     >>> pc.viz["legend"]["entries"].item()["labels"]
-    ['2 subjects', '1 subject']
+    ['group 0: 2 subjects', 'group 1: 1 subject']
     """
     canvas = Canvas(plot_trajectories, options)
     ci_prob = interval_probability(ci_prob)
     check_count("max_lines", max_lines, 0)
-    model = checked_model(model)
     groups = trajectory_groups(idata, model, estimate, var_name)
     sizes = np.bincount(groups.labels)
     order = np.argsort(-sizes, kind="stable")
-    dim = model.named_vars_to_dims.get(groups.mixture.name, ("item",))[0]
-    n = len(groups.labels)
+    dim, n = groups.dim, len(groups.labels)
     shown = np.zeros(n, dtype=bool)
     shown[np.unique(np.linspace(0, n - 1, min(max_lines, n)).astype(int))] = max_lines > 0
     low, high = np.quantile(groups.curves, [(1 - ci_prob) / 2, (1 + ci_prob) / 2], axis=0)
@@ -119,8 +116,9 @@ def plot_trajectories(
         line = {"x": times, "y": middle[k]}
         canvas.draw("line_xy", "curve", line, color=color, width=2.4, store=place == 0, **canvas.level(3))
     for place in range(min(len(order), MAX_GROUPS)):
-        size = sizes[order[place]]
-        canvas.entries.append((f"{size:,} {dim}{'s' * (size > 1)}", {"width": 3, "color": styles[place]}))
+        size = int(sizes[order[place]])
+        text = f"group {groups.names[order[place]]}: {size:,} {dim}{'s' * (size > 1)}"
+        canvas.entries.append((text, {"width": 3, "color": styles[place]}))
     rest = sizes[order[MAX_GROUPS:]].sum()
     if rest:
         canvas.entries.append((f"{rest:,} in {len(order) - MAX_GROUPS} more groups", {"width": 3, "color": GREY}))

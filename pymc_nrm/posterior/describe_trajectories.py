@@ -162,13 +162,13 @@ def describe_trajectories(
             "high": high.ravel(),
         }
     )
-    dim = model.named_vars_to_dims.get(groups.mixture.name, ("item",))[0]
+    dim = groups.dim
     items = model.coords.get(dim)
     items = pd.Index(range(len(groups.labels)) if items is None else list(items), name=dim)
     members = pd.DataFrame({"group": groups.names[groups.labels], "certainty": own}, index=items)
     members = members.join(pd.DataFrame(groups.probability, index=items, columns=groups.names))
     effects = _effects(membership_effects(idata, model, groups), groups.names, tails)
-    text = _text(groups, table, effects, dim, ci_prob)
+    text = _text(groups, table, effects, ci_prob)
     return TrajectoryDescription(table, curves, members, effects, groups.estimate, text)
 
 
@@ -189,18 +189,17 @@ def _effects(effects, names, tails):
     return pd.DataFrame(rows)
 
 
-def _text(groups, table, effects, dim, ci_prob):
-    growth, n = groups.growth, len(groups.labels)
-    target, time = groups.mixture.name, "time"
-    curve = ""
+def _text(groups, table, effects, ci_prob):
+    growth, dim, n = groups.growth, groups.dim, len(groups.labels)
+    target, time, curve, unit = groups.mixture.name, "time", "", " per unit of time"
     if growth is not None:
         target, time, curve = growth.target, growth.time_label, f", {growth.curve}"
+        unit = f" a {growth.unit.removesuffix('s')}" if growth.unit else f" per unit of {growth.time}"
     counted = f"{dim}s" if n > 1 else dim
     lines = [f"{n:,} {counted} in {len(table):,} group{'s' * (len(table) > 1)}; {target} over {time}{curve}", ""]
     write = number_writer(np.nanstd(groups.values), False)
     spread = np.nanstd(groups.values) / max(np.ptp(groups.times), 1e-300)
     write_slope = number_writer(spread, False)
-    unit = f" a {growth.unit.removesuffix('s')}" if growth is not None and growth.unit else f" per {time}"
     start, end = (_written_time(growth, t) for t in groups.times[[0, -1]])
     for name, row in table.iloc[:_MOST_GROUPS].iterrows():
         size = int(row["size"])
@@ -208,8 +207,8 @@ def _text(groups, table, effects, dim, ci_prob):
         lines.append(f"{name}: {who}, certainty {100 * row['certainty']:.0f} %")
         lines.append(f"   from {_interval(row, 'first', write)} at {start}")
         lines.append(f"   to {_interval(row, 'last', write)} at {end}: {_interval(row, 'slope', write_slope)}{unit}")
-        between = f"subjects differ by ± {write(row['intercepts'])}, " if row["intercepts"] > 0 else ""
-        lines.append(f"   {between}errors ± {write(row['noise'])}".replace("subjects", f"{dim}s"))
+        between = f"{dim}s differ by ± {write(row['intercepts'])}, " if row["intercepts"] > 0 else ""
+        lines.append(f"   {between}errors ± {write(row['noise'])}")
         if len(effects):
             for _, effect in effects[effects["group"] == name].iterrows():
                 lines.append("   " + _effect(effect))

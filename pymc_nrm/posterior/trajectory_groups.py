@@ -3,12 +3,13 @@
 from typing import Any, NamedTuple
 
 import numpy as np
+import scipy
 
 from pymc_nrm.common.checks import random_generator
 from pymc_nrm.families import NormalTrajectory
 from pymc_nrm.families.conjugate import restore_parameters
 from pymc_nrm.models.growth import growth_of
-from pymc_nrm.models.rvs import family_of, is_mixture, partition_of
+from pymc_nrm.models.rvs import checked_model, family_of, is_mixture, partition_of
 from pymc_nrm.posterior.any_draws import draws_of
 from pymc_nrm.posterior.layout import NewCovariates
 from pymc_nrm.stats.contingency import contingency_table
@@ -36,7 +37,8 @@ class TrajectoryGroups(NamedTuple):
     # Standard deviations (S, G) of errors and of the intercepts of items.
     noise: Any
     intercepts: Any
-    # Times and responses (n, d) of the items.
+    # The dimension of the items, and their times and responses (n, d).
+    dim: str
     time: Any
     values: Any
     # The mixture, and how its table was read, or None.
@@ -60,6 +62,7 @@ def find_trajectories(model, var_name=None):
 
 def trajectory_groups(idata, model, estimate=None, var_name=None):
     """Return :class:`TrajectoryGroups` of an estimate, by default the point estimate with seed 0."""
+    model = checked_model(model)
     mixture = find_trajectories(model, var_name)
     covariates = NewCovariates(model, mixture.name)
     values = model.rvs_to_values[mixture].data
@@ -93,9 +96,10 @@ def trajectory_groups(idata, model, estimate=None, var_name=None):
         noise.append(sd)
         intercepts.append(np.sqrt(family.ratio) * sd)
         probability += (members / np.maximum(members.sum(axis=0), 1)).T[draw.labels]
+    dim = (model.named_vars_to_dims.get(mixture.name) or ("item",))[0]
     return TrajectoryGroups(
         *(labels, names, estimate, probability / len(curves), times),
-        *(np.stack(curves), np.stack(noise), np.stack(intercepts), time, values, mixture, growth_of(mixture)),
+        *(np.stack(curves), np.stack(noise), np.stack(intercepts), dim, time, values, mixture, growth_of(mixture)),
     )
 
 
@@ -134,19 +138,9 @@ def membership_effects(idata, model, groups):
         for end in ends:
             changed = X[::step].copy()
             changed[:, place] = end
-            weights = _weights(level[:, None] + np.einsum("it,stk->sik", changed, gate), n_components)
+            logits = level[:, None] + np.einsum("it,stk->sik", changed, gate)
+            weights = scipy.special.softmax(logits, axis=2)
             shares.append(np.einsum("sik,skg->sg", weights, maps) / len(changed))
         written = [term.center + term.scale * end for end in ends] if term.level is None else ["no", "yes"]
         effects.append(Effect(term.label, *written, *shares))
     return effects
-
-
-def _weights(logits, n_components):
-    """Probabilities of components from logits (..., K) or, of sticks, (..., K - 1)."""
-    if logits.shape[-1] < n_components:
-        taken = 1.0 / (1.0 + np.exp(-logits))
-        left = np.cumprod(1.0 - taken, axis=-1)
-        first = np.ones_like(left[..., :1])
-        return np.concatenate([taken, first], axis=-1) * np.concatenate([first, left], axis=-1)
-    weights = np.exp(logits - logits.max(axis=-1, keepdims=True))
-    return weights / weights.sum(axis=-1, keepdims=True)

@@ -16,7 +16,6 @@ from pymc_nrm.models.growth import Growth, growth_of
 from pymc_nrm.models.mixture import Mixture
 from pymc_nrm.models.partition import Partition
 from pymc_nrm.models.rvs import checked_model, find_mixture
-from pymc_nrm.models.stick_breaking import log_stick_breaking
 from pymc_nrm.recipes.columns import check_columns, check_table
 from pymc_nrm.recipes.gaussian_mixture import with_fields_in_model
 from pymc_nrm.recipes.ties import jitter_ties as with_jitter
@@ -29,6 +28,9 @@ from pymc_nrm.recipes.trajectory_table import (
     read_times,
     read_trajectories,
 )
+
+# Standard deviations of logits of groups, and of their levels if there may be fewer groups.
+_WIDTH, _WIDTH_OF_MANY = 1.5, 4.0
 
 
 def growth_mixture(
@@ -71,8 +73,8 @@ def growth_mixture(
     n_groups : int, optional
         Exact number of groups, some of which may be empty.  By default the number is unknown.
     max_groups : int, optional
-        Most groups, if membership depends on covariates and the number is unknown: a stick-breaking process that stops
-        there.
+        Most groups, if membership depends on covariates and the number is unknown.  More groups than there are remain
+        empty in most draws.
     membership : str or list of str, optional
         Columns with one value for each subject on which the probabilities of the groups depend, numbers or levels.
         Needs ``n_groups`` or ``max_groups``.
@@ -116,9 +118,9 @@ def growth_mixture(
     2003, "Distributional assumptions of growth mixture models").  Differences of slope within a group are part of the
     noise.  Curves have normal errors with a variance of each group.
 
-    With ``membership``, ``n_groups`` groups have the weights ``softmax(level + X gate)``, which treat groups alike;
-    with ``max_groups`` the same linear predictors are logits of sticks.  Coefficients have normal priors of standard
-    deviation 1.5, for one standard deviation of a column, or between its two values.
+    With ``membership``, groups have the weights ``softmax(level + X gate)``, which treat groups alike.  Coefficients
+    have normal priors of standard deviation 1.5, for one standard deviation of a column, or between its two values, and
+    so have levels; with ``max_groups`` levels have standard deviation 4, so that groups may be empty.
 
     Examples
     --------
@@ -196,16 +198,12 @@ def _add_groups(model, n_groups, max_groups, measure, terms, design):
     if not terms:
         share = pm.Dirichlet("share", np.ones(n), dims="group")
         return Partition("z", log_weights=pt.log(share), dims="subject")
-    dim = "group"
-    if max_groups is not None:
-        model.add_coord("stick", np.arange(n - 1))
-        dim = "stick"
     model.add_coord("membership_term", [term.label for term in terms])
-    level = pm.Normal("level", 0.0, 1.5, dims=dim)
-    gate = pm.Normal("gate", 0.0, 1.5, dims=("membership_term", dim))
+    # Groups that are not needed have a weight below 1 / n, far below the others on the scale of logarithms.
+    level = pm.Normal("level", 0.0, _WIDTH if max_groups is None else _WIDTH_OF_MANY, dims="group")
+    gate = pm.Normal("gate", 0.0, _WIDTH, dims=("membership_term", "group"))
     X = pm.Data("membership", design, dims=("subject", "membership_term"))
-    logits = level + (X[:, :, None] * gate).sum(axis=1)
-    log_weights = logits if max_groups is None else log_stick_breaking(logits)
+    log_weights = level + (X[:, :, None] * gate).sum(axis=1)
     return Partition("z", log_weights=log_weights, max_clusters=n, dims="subject")
 
 

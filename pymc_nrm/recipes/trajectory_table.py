@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
-from scipy import stats
+import scipy
 
 from pymc_nrm.common.column_contents import BOOLEANS, LEVELS, OTHER, read_content
 from pymc_nrm.common.wrapping import wrapped
@@ -155,7 +155,8 @@ def _guess_degree(trajectories, x, n_times):
         lower, higher = (sum(_residual_squares(t, v, power) for t, v in own) for power in (degree - 1, degree))
         left = sum(len(t) - degree - 1 for t, _ in own)
         noise = higher / left
-        if lower > higher and stats.f.sf((lower - higher) / len(own) / max(noise, 1e-300), len(own), left) < _LEVEL:
+        ratio = (lower - higher) / len(own) / max(noise, 1e-300)
+        if lower > higher and scipy.stats.f.sf(ratio, len(own), left) < _LEVEL:
             gain = 1.0 - noise / (lower / (left + len(own)))
             return degree, f"it lowers the variance about each subject's own curve by {100 * gain:.0f} %"
         why = "lines describe the rows of each subject as well as curves"
