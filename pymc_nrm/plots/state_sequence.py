@@ -9,6 +9,7 @@ from pymc_nrm.plots.canvas import LEGEND, LINE_XY, OF_BACKEND, VLINE, Canvas, Pl
 from pymc_nrm.plots.cluster_points import feature_matrix
 from pymc_nrm.plots.time_axis import edges_of, time_axis
 from pymc_nrm.plots.visuals import backend_of, cluster_style, recorded
+from pymc_nrm.posterior.describe_regimes import percent
 from pymc_nrm.posterior.state_probabilities import state_probabilities
 from pymc_nrm.recipes.reading.time_series import rows_of_times
 from pymc_nrm.stats.draws import partition_draws
@@ -125,9 +126,8 @@ def plot_state_sequence(
         )
     canvas.draw("line_xy", "data", color=_LINE, width=1.0 if len(starts) > 200 else 1.4, **canvas.level(3))
     for k in np.unique(best[best >= 0]):
-        share = 100 * table[:, k].mean()
         key = {"width": 6, "color": cluster_style(k)[0], "alpha": _OPACITY}
-        canvas.entries.append((f"state {names[k]}: {share:.0f} % of times", key))
+        canvas.entries.append((f"state {names[k]}: {percent(table[:, k].mean())} of times", key))
     if ticks is not None:
         canvas.ticks("set_xticks", "xticks", *ticks)
     canvas.label("xlabel", {columns[-1]: str(dim)}, by=["column"])

@@ -186,7 +186,7 @@ def _text(table, cells, runs, n_sequences, ci_prob):
     lines = [title + (f", {n_sequences:,} sequences" if n_sequences > 1 else ""), ""]
     n_lines = min(_MOST_DATA_LINES, (_MOST_LINES - 6) // min(len(table), _MOST_REGIMES) - 2)
     for place, (name, row) in enumerate(table.iloc[:_MOST_REGIMES].iterrows()):
-        shares = f"{_percent(row['share'])} of times, certainty {_percent(row['certainty'])}"
+        shares = f"{percent(row['share'])} of times, certainty {percent(row['certainty'])}"
         lines.append(_cut(f"{name}: {shares}; {_runs(row)}"))
         data = [f"{column} {texts[place]}" for column, texts in cells.items() if texts[place]]
         own = runs[runs["regime"] == name]
@@ -194,7 +194,7 @@ def _text(table, cells, runs, n_sequences, ci_prob):
         lines.append(f"   {_when(own)}")
     folded = table.iloc[_MOST_REGIMES:]
     if len(folded):
-        lines.append(f"{len(folded):,} more regimes: {100 * folded['share'].sum():.2g} % of times")
+        lines.append(f"{len(folded):,} more regimes: {percent(folded['share'].sum())} of times")
     return "\n".join(
         [
             *lines,
@@ -205,7 +205,7 @@ def _text(table, cells, runs, n_sequences, ci_prob):
     )
 
 
-def _percent(share):
+def percent(share):
     """A share in per cent, with a digit that is not 0."""
     return f"{100 * share:.{0 if share >= 0.01 else 1}{'f' if share >= 0.001 else 'g'}} %"
 

@@ -4,6 +4,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 import xarray as xr
 
 from pymc_nrm.common.pymc_internals import find_observations
@@ -297,7 +298,9 @@ def check_same_model(idata, model, partition):
         here = model.coords.get(dim) if dim in posterior.coords else None
         if here is None or len(here) != posterior.sizes[dim]:
             continue
-        for item, (one, other) in enumerate(zip(here, posterior.coords[dim].values.tolist(), strict=True)):
+        # Dates are Timestamps of pandas, whatever their resolution in arrays is.
+        there = pd.Index(posterior.coords[dim].values)
+        for item, (one, other) in enumerate(zip(pd.Index(here), there, strict=True)):
             if str(one) != str(other):
                 raise ValueError(
                     f"idata must hold draws of this model: item {item} of {partition!r} is {other!r} in the "

@@ -8,6 +8,7 @@ from helpers import refused
 
 import pymc_nrm as nrm
 from pymc_nrm.common.next_times import next_times
+from pymc_nrm.posterior.draws import check_same_model
 from pymc_nrm.recipes.reading.time_series import read_time_series, rows_of_times
 
 N = 12
@@ -135,6 +136,16 @@ def test_a_picture_has_the_data_of_its_times():
     draws.attrs["sequence_starts"] = [0]
     picture = nrm.plots.plot_state_sequence(draws, data=SERIES[::-1], backend="none")
     np.testing.assert_array_equal(picture.viz["data"]["data"].item()["y"], VALUES[2:])
+
+
+def test_draws_from_a_file_have_the_times_of_the_model():
+    """Files hold dates in nanoseconds."""
+    model, labels = nrm.regime_model(SERIES), np.zeros((1, 2, N), dtype=int)
+    for times in (DAYS.to_numpy("datetime64[ns]"), DAYS.to_numpy("datetime64[us]")):
+        posterior = xr.Dataset({"z": (("chain", "draw", "time"), labels)}, {"time": times})
+        check_same_model(posterior, model, "z")
+    with pytest.raises(ValueError, match="item 0 of 'z' is Timestamp.*01-31 .* in the draws and Timestamp.*01-30"):
+        check_same_model(posterior.assign_coords(time=times + np.timedelta64(1, "D")), model, "z")
 
 
 MONTHS = pd.date_range("2020-01-31", periods=9, freq="ME")
