@@ -61,14 +61,13 @@ def f1_score(changes, annotations, margin=MARGIN):
     return 2 * precision * recall / (precision + recall)
 
 
-def _n_pairs(times, others, margin):
-    """Largest number of disjoint pairs of a time and another that are at most a margin apart."""
-    n_pairs, others = 0, sorted(others, reverse=True)
-    for time in sorted(times):
-        while others and others[-1] < time - margin:
-            others.pop()
-        if others and others[-1] <= time + margin:
-            others.pop()
+def _n_pairs(changes, annotated, margin):
+    """Number of annotated times that have a change within the margin, where each takes the nearest that is left."""
+    left, n_pairs = set(changes), 0
+    for time in sorted(annotated):
+        nearest = min(left, key=lambda change: abs(change - time), default=None)
+        if nearest is not None and abs(nearest - time) <= margin:
+            left.remove(nearest)
             n_pairs += 1
     return n_pairs
 
