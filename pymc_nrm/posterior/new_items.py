@@ -150,7 +150,8 @@ def sample_new_labels(
         If ``known`` is not a list of strings.
     ValueError
         If the partition has no ``max_clusters``, a ``Mixture`` depends on it, a name does not belong to data with
-        labels as an index, or data depend on a variable that has one value for each old item.
+        labels as an index, data depend on a variable that has one value for each old item, or if hidden states have
+        ``sequences`` or data of new times are known.
 
     Notes
     -----
@@ -162,6 +163,9 @@ def sample_new_labels(
     Without data, labels are drawn jointly: new items may share a new cluster.  Given data, each item is drawn by itself
     given the old ones.  Draws of the other variables stay those given the old data: what new items say about parameters
     or about each other is not used.
+
+    New items of hidden states with ``max_states`` are the next times: with ``known=[]``, paths of states are drawn
+    forward from the last state, with transition rows integrated out.
 
     To predict further rows of items of which some rows are known, set the known rows, draw labels, then set the rows to
     be predicted and call ``pm.sample_posterior_predictive``.

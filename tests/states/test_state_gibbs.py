@@ -16,7 +16,7 @@ from scipy.special import logsumexp
 import pymc_nrm as nrm
 from pymc_nrm.moves.states.slot_paths import update_paths
 from pymc_nrm.partitions.state_slots import log_state_slots
-from pymc_nrm.testing import kernel_inputs
+from pymc_nrm.testing import geweke, kernel_inputs, largest_z
 
 pytestmark = pytest.mark.usefixtures("compiled")
 
@@ -197,6 +197,18 @@ def test_densities_are_those_of_the_parameters_of_the_draw():
 )
 def test_steps_have_the_posterior(case, indexed, mixture, is_random, options):
     check(case, indexed, mixture, is_random, 8000, **options)
+
+
+@pytest.mark.slow
+def test_joint_distribution_with_all_hyperparameters_by_nuts():
+    with pm.Model() as model:
+        measure = nrm.DirichletProcess(pm.Gamma("gamma", 3, 2))
+        transitions = nrm.Transitions(pm.Gamma("alpha", 3, 2), pm.Gamma("kappa", 2, 1))
+        z = nrm.HiddenStates("z", measure, transitions, n=10, sequences=[0] * 6 + [1] * 4, max_states=K)
+        nrm.Mixture("x", z, FAMILY, shape=(10, 1))
+    scores = geweke(model, draws=4000, tune=500, chains=4, random_seed=5)
+    assert len(scores) > 8
+    assert max(map(abs, scores.values())) < largest_z((4, 4000), len(scores)), scores
 
 
 def test_runs_choose_the_steps():
