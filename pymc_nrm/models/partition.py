@@ -327,9 +327,9 @@ def _of_items(title, log_weights, n):
     """Log weights with a row for each item, shape (n, K)."""
     if log_weights.ndim == 1:
         return pt.broadcast_to(log_weights, (pt.as_tensor(n), log_weights.shape[0]))
-    rows = log_weights.type.shape[0]
-    if rows is not None and not isinstance(n, Variable) and rows != int(n):
-        raise ValueError(f"{title} must have a row for each of {n} items; got shape {log_weights.type.shape}")
+    shape = with_present_shape(log_weights).type.shape
+    if shape[0] is not None and shape[0] != count_value(n):
+        raise ValueError(f"{title} must have a row for each of {count_value(n)} items; got shape {shape}")
     return log_weights
 
 

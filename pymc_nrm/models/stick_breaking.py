@@ -40,5 +40,6 @@ def log_stick_breaking(logits: Any) -> TensorVariable:
     if logits.ndim == 0:
         raise ValueError(f"logits must have shape (..., K - 1), one for each component but the last; got {logits}")
     taken, left = -pt.softplus(-logits), pt.cumsum(-pt.softplus(logits), axis=-1)
-    first = pt.zeros_like(logits[..., :1])
+    # A column even where there are no sticks.
+    first = pt.zeros_like(logits.sum(axis=-1, keepdims=True))
     return pt.concatenate([taken, first], axis=-1) + pt.concatenate([first, left], axis=-1)

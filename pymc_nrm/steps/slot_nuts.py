@@ -11,7 +11,6 @@ that moves the labels.
 import logging
 from dataclasses import field
 from typing import Any
-from weakref import WeakSet
 
 import numpy as np
 import pymc as pm
@@ -32,7 +31,7 @@ from pymc_nrm.models.missing_entries import continuous_values
 from pymc_nrm.models.rvs import checked_model, kind_of, partitions_of
 from pymc_nrm.partitions.slots import Slots
 from pymc_nrm.partitions.state_slots import StateSlots
-from pymc_nrm.steps.nuts_step import NUTSStep
+from pymc_nrm.steps.nuts_step import NUTSStep, warn_of_stock_nuts
 
 _log = logging.getLogger(__name__)
 # Kinds of labels that index parameters of slots.
@@ -95,18 +94,13 @@ class SlotMetric(QuadPotentialDiagAdapt):
         """Variances of 0 belong to empty slots."""
 
 
-# Models for which a step of this kind has been made.
-MODELS_WITH_SLOT_NUTS = WeakSet()
-
-
 def warn_without_slot_nuts(step, local, kwargs):
     """Warn if PyMC makes a step of labels, and its own NUTS samples the parameters of slots."""
-    # PyMC gives an initial point to steps that it makes itself.
-    made_by_pymc = kwargs.get("initial_point") is not None
-    if made_by_pymc and local and checked_model(kwargs.get("model")) not in MODELS_WITH_SLOT_NUTS:
-        _log.warning(
+    if local:
+        warn_of_stock_nuts(
+            kwargs,
             f"PyMC's NUTS samples parameters of empty slots of {step.partition.name!r} like all others, which is right "
-            "but\nslow and may diverge. nrm.sample chooses SlotNUTS; step=[nrm.SlotNUTS()] asks for it."
+            "but\nslow and may diverge. nrm.sample chooses SlotNUTS; step=[nrm.SlotNUTS()] asks for it.",
         )
 
 
@@ -184,12 +178,6 @@ class SlotNUTS(NUTSStep):
             potential=_metric(model, values, self._slots, point),
             **kwargs,
         )
-        MODELS_WITH_SLOT_NUTS.add(model)
-
-    def __setstate__(self, state):
-        # A worker of a client unpickles step and model together, and PyMC makes the step of the partition there.
-        self.__dict__.update(state)
-        MODELS_WITH_SLOT_NUTS.add(self._model)
 
     @property
     def generators(self):

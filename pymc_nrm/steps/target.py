@@ -15,9 +15,10 @@ from pymc_nrm.families.base import check_resolution, log_likelihood
 from pymc_nrm.measures.base import check_measure_hyperparameters, log_eppf
 from pymc_nrm.models.item_counts import check_labels, check_shape
 from pymc_nrm.models.parts import PartitionParts, joint_data, joint_family
-from pymc_nrm.models.rvs import check_uses, kind_of, mixtures_of
+from pymc_nrm.models.rvs import check_uses, kind_of, mixtures_of, n_items
 from pymc_nrm.models.values import Values
 from pymc_nrm.partitions.labels import canonical_labels
+from pymc_nrm.partitions.weighted_components import LogWeights
 
 
 class Target:
@@ -50,9 +51,13 @@ class Target:
         measure, families, data = self._parts.prepared(point)
         return measure, *self._kind.kernel_parts(joint_family(families), joint_data(data))
 
-    @staticmethod
-    def _check_prior(prior):
-        # Weights of the user's own are no measure: their step checks them.
+    def _check_prior(self, prior):
+        # Weights of the user's own are no measure: their step checks their values.
+        if isinstance(prior, LogWeights) and len(prior.log_weights) != n_items(self._partition):
+            raise ValueError(
+                f"log_weights of partition {self._partition.name!r} must have a row for each of its "
+                f"{n_items(self._partition)} items; got shape {prior.log_weights.shape}"
+            )
         if hasattr(prior, "hyperparameters"):
             check_measure_hyperparameters(prior)
 

@@ -20,19 +20,22 @@ from typing import Any
 import numpy as np
 import scipy
 from pymc.exceptions import SamplingError
+from pytensor.graph.traversal import ancestors
 
 from pymc_nrm.common.marks import NUMBER
 from pymc_nrm.common.pymc_internals import Competence
 from pymc_nrm.families.needs import COMPONENT_PANEL, PARAMETERS
 from pymc_nrm.kernels.generic import lacking, precompile
 from pymc_nrm.kernels.lanes import LANES, whole_lanes
-from pymc_nrm.models.rvs import family_of, mixtures_of
+from pymc_nrm.models.missing_entries import continuous_values
+from pymc_nrm.models.rvs import checked_model, family_of, mixtures_of, partitions_of
 from pymc_nrm.moves.gibbs import scan_order
 from pymc_nrm.moves.slot_pool import build_pool, pool_sweep
 from pymc_nrm.partitions.weighted_components import WeightedComponents, draw_of_rows
 from pymc_nrm.steps.base import LabelStep, common_statistics
 from pymc_nrm.steps.component_swaps import ComponentSwaps
 from pymc_nrm.steps.indexed_data import IndexedData, equal_weights
+from pymc_nrm.steps.nuts_step import warn_of_stock_nuts
 from pymc_nrm.steps.step import Draw
 
 
@@ -40,6 +43,14 @@ def has_densities(model, partition):
     """Whether families of all mixtures over a partition have densities given parameters, and draws of these."""
     families = [type(family_of(mixture)) for mixture in mixtures_of(model, partition)]
     return not any(lacking(family_class, (*PARAMETERS, *COMPONENT_PANEL)) for family_class in families)
+
+
+def values_for_weighted_nuts(model, values):
+    """The value variables, among these, that no mixture over such a partition depends on, nor has as its data."""
+    mixtures = [rv for partition in partitions_of(model, WeightedComponents) for rv in mixtures_of(model, partition)]
+    parts = [part for rv in mixtures for part in (*family_of(rv), model.rvs_to_values[rv])]
+    used = set(ancestors(model.replace_rvs_by_values(parts)))
+    return [value for value in values if value not in used]
 
 
 class ComponentLabels(IndexedData):
@@ -141,6 +152,14 @@ class WeightedGibbs(LabelStep):
 
     def __init__(self, vars: Any = None, **kwargs: Any) -> None:
         super().__init__(vars, options={}, **kwargs)
+        model = checked_model(kwargs.get("model"))
+        if self.labels.has_densities and values_for_weighted_nuts(model, continuous_values(model)):
+            warn_of_stock_nuts(
+                kwargs,
+                f"PyMC's NUTS samples weights and parameters given labels of {self.partition.name!r}, which is exact "
+                "but\nslow. nrm.sample chooses WeightedNUTS, with labels summed out; step=[nrm.WeightedNUTS()] does so "
+                "here.",
+            )
 
     def check_variable(self, model, partition):
         if not isinstance(self.partition, self.kinds):

@@ -28,15 +28,7 @@ from pymc_nrm.models.rvs import checked_model, family_of, mixtures_of, partition
 from pymc_nrm.partitions.weighted_components import WeightedComponents
 from pymc_nrm.steps.component_swaps import ComponentSwaps
 from pymc_nrm.steps.nuts_step import NUTSStep
-from pymc_nrm.steps.weighted_gibbs import ComponentLabels
-
-
-def values_for_weighted_nuts(model, values):
-    """The value variables, among these, that no mixture over such a partition depends on, nor has as its data."""
-    mixtures = [rv for partition in partitions_of(model, WeightedComponents) for rv in mixtures_of(model, partition)]
-    parts = [part for rv in mixtures for part in (*family_of(rv), model.rvs_to_values[rv])]
-    used = set(ancestors(model.replace_rvs_by_values(parts)))
-    return [value for value in values if value not in used]
+from pymc_nrm.steps.weighted_gibbs import ComponentLabels, values_for_weighted_nuts
 
 
 class WeightedNUTS(NUTSStep):

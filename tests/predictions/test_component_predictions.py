@@ -200,6 +200,7 @@ def test_weights_of_sticks_sum_to_one():
     logits = np.array([[0.3, -50.0, 2.0], [800.0, 0.0, -800.0]])
     weights = np.exp(nrm.log_stick_breaking(logits).eval())
     np.testing.assert_allclose(weights.sum(axis=1), 1.0)
+    assert nrm.log_stick_breaking(np.zeros((2, 0))).eval().tolist() == [[0.0], [0.0]]
     share = 1.0 / (1.0 + np.exp(-0.3))
     np.testing.assert_allclose(weights[0, :2], [share, (1.0 - share) / (1.0 + np.exp(50.0))])
 

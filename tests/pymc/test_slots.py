@@ -22,7 +22,7 @@ from pymc_nrm.models.marginal_likelihood import MarginalLikelihood
 from pymc_nrm.models.own_step import OfOwnStep
 from pymc_nrm.run.convergence_report import convergence_report
 from pymc_nrm.stats import partition_quantities
-from pymc_nrm.steps.slot_nuts import MODELS_WITH_SLOT_NUTS
+from pymc_nrm.steps.nuts_step import MODELS_WITH_OWN_NUTS
 
 CHEAP = {"mode": "FAST_COMPILE"}
 
@@ -309,7 +309,7 @@ def reference():
 def test_unpickled_steps_are_known():
     """So that workers of a client warn of nothing."""
     step = cloudpickle.loads(cloudpickle.dumps(nrm.SlotNUTS(model=make_subjects())))
-    assert step._model in MODELS_WITH_SLOT_NUTS
+    assert step._model in MODELS_WITH_OWN_NUTS
 
 
 @pytest.mark.slow

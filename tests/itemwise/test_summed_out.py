@@ -1,0 +1,97 @@
+"""Labels summed out: value and gradient of what NUTS sees, against mixtures written by hand."""
+
+import numpy as np
+import pymc as pm
+import pytensor
+import pytensor.tensor as pt
+import pytest
+
+import pymc_nrm as nrm
+from pymc_nrm.models.itemwise.summed_out import SummedOut, summed_out_total
+
+N = 5
+COVARIATES = np.random.default_rng(1).normal(size=(N, 2))
+# The item of each row of the first likelihood: one, two, three or no rows for an item.
+ITEMS = np.array([3, 0, 1, 0, 3, 3])
+Y = np.array([0.3, -1.0, 2.0, 0.1, 1.2, -0.4])
+# Item 1 has a missing value, which the model draws.
+W = np.array([0.5, np.nan, -0.7, 1.1, 0.2])
+BLOCKED = np.zeros((N, 3))
+BLOCKED[2, 1] = -np.inf
+
+
+def parameters(n_components):
+    """Log weights, and means, scales and locations of the components; one of the locations is 0."""
+    weights = pm.Normal("gate", 0.0, 1.0, shape=(2, n_components - 1)) if n_components > 1 else np.zeros((2, 0))
+    log_weights = nrm.log_stick_breaking(pt.dot(COVARIATES, weights)) + BLOCKED[:, :n_components]
+    spread = pm.HalfNormal("spread", 1.0)
+    mean = pm.Normal("mean", 0.0, spread, shape=n_components)
+    scale = pm.Gamma("scale", 2.0, 2.0, shape=n_components)
+    location = pt.set_subtensor(pt.zeros(n_components)[1:], pm.Normal("location", shape=n_components - 1))
+    return log_weights, mean, scale, location
+
+
+def model_of(n_components):
+    with pm.Model() as model:
+        log_weights, mean, scale, location = parameters(n_components)
+        z = nrm.Partition("z", log_weights=log_weights, n=N, max_clusters=n_components)
+        pm.StudentT("y", 4.0, mu=mean[z][ITEMS], sigma=scale[z[ITEMS]], observed=Y)
+        with pytest.warns(UserWarning, match="imput"):
+            pm.Normal("w", location[z], 1.0, observed=W)
+    return model
+
+
+def by_hand(n_components):
+    with pm.Model() as model:
+        log_weights, mean, scale, location = parameters(n_components)
+        missing = pm.Flat("w_unobserved", shape=1)
+        w = pt.set_subtensor(pt.as_tensor(W)[[1]], missing)
+        table = log_weights - pt.logsumexp(log_weights, axis=1, keepdims=True)
+        rows = pm.logp(pm.StudentT.dist(4.0, mu=mean, sigma=scale), Y[:, None])
+        of_items = [sum((rows[r] for r in range(len(Y)) if ITEMS[r] == i), pt.zeros(n_components)) for i in range(N)]
+        table = table + pt.stack(of_items) + pm.logp(pm.Normal.dist(location, 1.0), w[:, None])
+        pm.Potential("mixture", pt.log(pt.exp(table).sum(axis=1)).sum())
+    return model
+
+
+@pytest.mark.parametrize("n_components", [3, 1])
+def test_the_target_is_a_mixture_written_by_hand(n_components):
+    model, expected = model_of(n_components), by_hand(n_components)
+    total = summed_out_total(model, [SummedOut(model, model["z"], model.initial_point())])
+
+    ours, theirs = ([one.rvs_to_values[one[rv.name]] for rv in expected.free_RVs] for one in (model, expected))
+    assert {value.name for value in ours} == {v.name for v in model.value_vars} - {"z"}
+    mode = "FAST_COMPILE"
+    found = pytensor.function(ours, [total, *pt.grad(total, ours)], mode=mode)
+    logp = expected.logp()
+    wanted = pytensor.function(theirs, [logp, *pt.grad(logp, theirs)], mode=mode)
+    rng = np.random.default_rng(2)
+    for _ in range(3):
+        point = [rng.normal(size=np.shape(expected.initial_point()[value.name])) for value in theirs]
+        for one, other in zip(found(*point), wanted(*point), strict=True):
+            np.testing.assert_allclose(one, other, rtol=1e-8, atol=1e-10)
+
+
+def test_a_model_without_labels_is_the_mixture_of_pymc():
+    """As pm.NormalMixture, so that every sampler has the same posterior."""
+    y = np.random.default_rng(3).normal(size=20)
+    for n_components in (3, 8):
+        with pm.Model() as model:
+            share = pm.Dirichlet("share", np.ones(n_components))
+            z = nrm.Partition("z", log_weights=pt.log(share), n=len(y))
+            mean, sd = pm.Normal("mean", 0.0, 2.0, shape=n_components), pm.HalfNormal("sd", shape=n_components)
+            pm.Normal("y", mean[z], sd[z], observed=y)
+        with pm.Model() as expected:
+            share = pm.Dirichlet("share", np.ones(n_components))
+            mean, sd = pm.Normal("mean", 0.0, 2.0, shape=n_components), pm.HalfNormal("sd", shape=n_components)
+            pm.NormalMixture("y", share, mean, sd, observed=y)
+        summed = nrm.summed_out(model)
+        values = [[one.rvs_to_values[one[name]] for name in ("share", "mean", "sd")] for one in (summed, expected)]
+        functions = [
+            pytensor.function(own, [one.logp(), *pt.grad(one.logp(), own)], mode="FAST_COMPILE")
+            for one, own in zip((summed, expected), values, strict=True)
+        ]
+        start, rng = expected.initial_point(), np.random.default_rng(n_components)
+        point = [rng.normal(size=np.shape(start[value.name])) for value in values[1]]
+        for one, other in zip(functions[0](*point), functions[1](*point), strict=True):
+            np.testing.assert_allclose(one, other, rtol=1e-8, atol=1e-10)
