@@ -10,7 +10,7 @@ import xarray as xr
 from arviz_plots.plot_collection import PlotCollection
 
 import pymc_nrm as nrm
-from pymc_nrm.posterior import ClusterDescription
+from pymc_nrm.posterior import ClusterDescription, TrajectoryDescription
 
 X = np.array([0.1, 0.3, -0.2, 7.1, 6.9, 7.4])
 family = nrm.NormalGamma(mu=X.mean(), kappa=0.1, alpha=2, beta=0.5)
@@ -116,6 +116,16 @@ assert_type(curves, xr.Dataset)
 assert_type(nrm.plots.plot_conditional_density(curves, backend="none"), PlotCollection)
 assert_type(nrm.predictive_density(idata, lines, [0.0, 9.0], given={"w": [7.0]}), xr.Dataset)
 assert_type(nrm.log_predictive_density(idata, lines, [14.0], given={"w": [7.0]}), xr.DataArray)
+with pm.Model() as trajectories:
+    z = nrm.Partition("z", nrm.DirichletProcess(1.0), n=6)
+    when = pm.Data("when", np.tile([0.0, 1.0], (6, 1)))
+    responses = np.column_stack([X, X + 1.0])
+    trajectory = nrm.NormalTrajectory(when[:, :, None], 1.0, 0.0, np.eye(1), 2.0, 1.0)
+    nrm.Mixture("trajectory", z, trajectory, observed=responses)
+groups = nrm.describe_trajectories(idata, trajectories, estimate, ci_prob=0.9)
+assert_type(groups, TrajectoryDescription)
+assert_type(groups.members, pd.DataFrame)
+assert_type(nrm.plots.plot_trajectories(idata, trajectories, estimate, max_lines=3, backend="none"), PlotCollection)
 log_likelihood: xr.DataTree = nrm.compute_log_likelihood(idata, model)
 
 picture = nrm.plots.plot_similarity(idata, estimate=estimate, backend="none")
