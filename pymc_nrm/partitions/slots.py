@@ -43,8 +43,8 @@ def log_share_of_slots(max_clusters, n_clusters):
 class IndexLabels(Flat):
     """One label from 0 to ``max_clusters - 1`` for each item, as an index of parameters; base of three kinds."""
 
-    # The argument of users that determines the number of labels.
-    argument_of_slots = "max_clusters"
+    # The argument of users that determines the number of labels, and what one label stands for.
+    argument_of_slots, one_label = "max_clusters", "cluster"
 
     def __init__(self, max_clusters, title):
         check_count(title, max_clusters, 1, _MOST_SLOTS)

@@ -102,7 +102,7 @@ class StateSlots(Chain, IndexLabels):
     """One of K states for each item, from 0 to K - 1, so that ``scale[labels]`` is the scale of every item."""
 
     description, sampled_by = "with max_states", "for StateGibbs, which nrm.sample chooses"
-    places, argument_of_slots = "slots", "max_states"
+    places, argument_of_slots, one_label = "slots", "max_states", "state"
     draw = staticmethod(_draw_slots)
 
     def __init__(self, max_states, sequences=None, titles=("max_states", "sequences of HiddenStates")):

@@ -12,9 +12,7 @@ Read next ``moves/slot_pool.py``, the pool and the proof that it is exact; ``mod
 moves parameters of occupied slots.
 """
 
-import logging
 import math
-from dataclasses import field
 from typing import Any
 
 import numpy as np
@@ -22,11 +20,10 @@ from pymc.exceptions import SamplingError
 
 from pymc_nrm.common.checks import check_count, check_number
 from pymc_nrm.common.marks import ALL_SLOTS_USED
-from pymc_nrm.common.pymc_internals import Competence, dataclass_state
+from pymc_nrm.common.pymc_internals import Competence
 from pymc_nrm.kernels.generic import precompile
 from pymc_nrm.kernels.lanes import LANES, whole_lanes
 from pymc_nrm.models.itemwise.item_table import ItemTable
-from pymc_nrm.models.itemwise.local_variables import EmptySlots, local_variables
 from pymc_nrm.models.rvs import kind_of
 from pymc_nrm.moves.gibbs import draw_weights, scan_order
 from pymc_nrm.moves.slot_pool import build_pool, draw_pool, log_truncation, pool_sweep, sum_of_items
@@ -35,20 +32,10 @@ from pymc_nrm.partitions.labels import canonical_labels, label_counts
 from pymc_nrm.partitions.slots import Slots
 from pymc_nrm.steps.base import PartitionStep
 from pymc_nrm.steps.slot_nuts import warn_without_slot_nuts
-from pymc_nrm.steps.step import StepState
-
-# A child of PyMC's logger, which shows messages of level INFO.
-_information = logging.getLogger("pymc.nrm_slots")
+from pymc_nrm.steps.slot_step import SlotStep
 
 
-@dataclass_state
-class SlotGibbsState(StepState):
-    """Sampler state needed to resume a chain: also the generators of parameters of empty slots."""
-
-    generators: list = field(default_factory=list)
-
-
-class SlotGibbs(PartitionStep):
+class SlotGibbs(SlotStep, PartitionStep):
     """Gibbs sampling of a partition whose labels index parameters, one item at a time, for any likelihood.
 
     Each of the sweeps of a draw first draws the parameters of empty slots from their prior, then a random pool of
@@ -91,7 +78,6 @@ class SlotGibbs(PartitionStep):
 
     name = "slot_gibbs"
     stats_dtypes_shapes = {**PartitionStep.common_stats, "n_moved": (np.int64, []), ALL_SLOTS_USED: (bool, [])}
-    _state_class = SlotGibbsState
     kinds = (Slots,)
     _competence_for_partitions = Competence.IDEAL
 
@@ -105,28 +91,13 @@ class SlotGibbs(PartitionStep):
         mean = self.options["mean_empty"]
         check_number("mean_empty", mean, lambda value: 1e-3 <= value <= 1e3, "from 0.001 to 1000")
 
-    @property
-    def generators(self):
-        """States of the generators that draw parameters of empty slots."""
-        return self.empty_slots.state
-
-    @generators.setter
-    def generators(self, states):
-        self.empty_slots.state = states
-
     def compile_kernels(self, model, partition, point, compile_kwargs):
         """Read how the model uses the labels, and compile the kernels of a draw."""
         self.max_clusters = kind_of(partition).max_clusters
         self.check_options(len(point[self.partition.name]))
         self._log_truncation = log_truncation(self.max_clusters, self.options["mean_empty"])
         self.table = ItemTable(model, partition, self.max_clusters, point, compile_kwargs)
-        if self.table.unnamed:
-            _information.info(
-                f"max_clusters of {partition.name!r} is the number of its items. {', '.join(self.table.unnamed)} must "
-                "have an entry\nfor each cluster, not for each item; dims of the variable would say so."
-            )
-        self.local = local_variables(model, partition, self.max_clusters, point)
-        self.empty_slots = EmptySlots(model, self.local, compile_kwargs)
+        self.read_slots(model, partition, self.table, point, compile_kwargs)
         measure, family, data = self.target.at(point)
         labels = self.partition.read(point)
         precompile(draw_weights, self.rng, measure, len(labels), 1)

@@ -11,7 +11,6 @@ Read next ``partitions/state_slots.py``, the prior; ``moves/states/slot_paths.py
 ``models/itemwise/item_table.py``, the table; ``steps/slot_nuts.py``, the step that moves parameters of occupied slots.
 """
 
-from dataclasses import field
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,23 +18,16 @@ from pymc.exceptions import SamplingError
 
 from pymc_nrm.common.checks import check_count
 from pymc_nrm.common.marks import ALL_SLOTS_USED
-from pymc_nrm.common.pymc_internals import Competence, dataclass_state
+from pymc_nrm.common.pymc_internals import Competence
 from pymc_nrm.families.needs import COMPONENT_PANEL, PARAMETERS, PREDICTIVE
 from pymc_nrm.kernels.generic import precompile
-from pymc_nrm.models.itemwise.local_variables import EmptySlots, local_variables
 from pymc_nrm.moves.states.slot_paths import update_paths
 from pymc_nrm.partitions.state_slots import StateSlots, log_state_slots
 from pymc_nrm.steps.base import LabelStep, PartitionStep, common_statistics
 from pymc_nrm.steps.indexed_data import IndexedData
 from pymc_nrm.steps.slot_nuts import warn_without_slot_nuts
-from pymc_nrm.steps.step import Draw, StepState
-
-
-@dataclass_state
-class StateGibbsState(StepState):
-    """Sampler state needed to resume a chain: also the generators of parameters of empty slots."""
-
-    generators: list = field(default_factory=list)
+from pymc_nrm.steps.slot_step import SlotStep
+from pymc_nrm.steps.step import Draw
 
 
 class Inputs(NamedTuple):
@@ -47,7 +39,7 @@ class Inputs(NamedTuple):
     data: Any
 
 
-class StateGibbs(LabelStep):
+class StateGibbs(SlotStep, LabelStep):
     """Gibbs sampling of hidden states whose labels index parameters, all times jointly, for any likelihood.
 
     Each of the updates of a draw first draws the parameters of empty slots from their prior, then common weights and
@@ -101,7 +93,6 @@ class StateGibbs(LabelStep):
         "n_moved": (np.int64, []),
         ALL_SLOTS_USED: (bool, []),
     }
-    _state_class = StateGibbsState
     kinds = (StateSlots,)
     _competence_for_partitions = Competence.IDEAL
     needs = (*PREDICTIVE, *PARAMETERS, *COMPONENT_PANEL)
@@ -109,7 +100,7 @@ class StateGibbs(LabelStep):
     def __init__(self, vars: Any = None, *, n_blocked: int = 3, **kwargs: Any) -> None:
         check_count("n_blocked", n_blocked, 1)
         super().__init__(vars, options={"n_blocked": n_blocked}, **kwargs)
-        warn_without_slot_nuts(self, self.empty_slots.names, kwargs)
+        warn_without_slot_nuts(self, self.local, kwargs)
 
     def check_variable(self, model, partition):
         """Check that the variable is of the kind that the step samples."""
@@ -119,23 +110,13 @@ class StateGibbs(LabelStep):
                 f"{self.partition.title} {self.partition.sampled_by}".rstrip()
             )
 
-    @property
-    def generators(self):
-        """States of the generators that draw parameters of empty slots."""
-        return self.empty_slots.state
-
-    @generators.setter
-    def generators(self, states):
-        self.empty_slots.state = states
-
     def compile(self, model, point, compile_kwargs):
         """Read how the model uses the labels, and compile the kernels of a draw."""
         partition = self.variable_in(model)
         self.max_states = self.partition.max_clusters
         self.indexed = IndexedData(model, partition, point, compile_kwargs)
         self.target = self.indexed.target
-        local = local_variables(model, partition, self.max_states, point)
-        self.empty_slots = EmptySlots(model, local, compile_kwargs)
+        self.read_slots(model, partition, self.indexed.table, point, compile_kwargs)
         labels, prior, family, data = self.read_point(point)
         self.indexed.compile(self.rng, labels, family, data)
         table = np.zeros((len(labels), self.max_states))

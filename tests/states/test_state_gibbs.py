@@ -276,6 +276,15 @@ test_what_is_not_allowed = refused(
 )
 
 
+def test_as_many_states_as_items_are_told_apart_by_dims(caplog):
+    with pm.Model():
+        z = nrm.HiddenStates("z", nrm.DirichletProcess(1.0), nrm.Transitions(1.0), n=4, max_states=4)
+        pm.Normal("y", pm.Normal("level", 0, 1, shape=4)[z], 1.0, observed=Y)
+        with caplog.at_level("INFO"):
+            nrm.StateGibbs([z])
+    assert "max_states of 'z' is the number of its items. level must have an entry\nfor each state" in caplog.text
+
+
 @pytest.mark.parametrize("step", [nrm.StateSampler, nrm.SlotGibbs, nrm.WeightedGibbs, nrm.MarginalGibbs])
 def test_steps_for_other_kinds_refuse_slots_of_states(step):
     with make_model() as model, pytest.raises((TypeError, ValueError), match="^vars .*StateGibbs"):
