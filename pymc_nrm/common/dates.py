@@ -52,13 +52,23 @@ def dates_of(values):
 
 
 def written_times(values):
-    """Texts of the coordinate of items: dates as short as they can be, anything else as it is printed."""
+    """Texts of the coordinate of items: dates and fractions as short as they can be, others as they are printed."""
     dates = dates_of(values)
     if dates is None:
-        return [str(value) for value in np.asarray(values)]
+        array = np.asarray(values)
+        return _written_numbers(array) if array.dtype.kind == "f" else [str(value) for value in array]
     is_day = bool((dates == dates.normalize()).all())
     is_first = is_day and bool((dates.day == 1).all())
     text = "%Y-%m-%d %H:%M" if not is_day else "%Y-%m-%d" if not is_first else "%Y-%m"
     if is_first and len(dates) > 1 and bool((dates.month == dates.month[0]).all()):
         text = "%Y"
     return dates.strftime(text).tolist()
+
+
+def _written_numbers(values):
+    """Numbers with as few decimals as keep different ones different."""
+    different = len(np.unique(values))
+    for decimals in range(7):
+        if len(np.unique(np.round(values, decimals))) == different:
+            return [f"{value:.{decimals}f}" for value in values]
+    return [str(value) for value in values]

@@ -1,7 +1,10 @@
-"""Times that follow the times of a series: dates by their frequency, numbers by their step."""
+"""How times are spaced, dates by a frequency and numbers by a step, and the times that follow."""
+
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
+from pandas.tseries.frequencies import to_offset
 
 from pymc_nrm.common.dates import dates_of
 
@@ -13,60 +16,74 @@ _LEAST_SHARE = 0.5
 _SHARE_OF_STEP = 0.1
 
 
+class Spacing(NamedTuple):
+    """Spacing of increasing times."""
+
+    # An offset of pandas, or a number.
+    step: Any
+    # How many times there are from the first to the last, including those that are missing.
+    n: int
+    words: str
+
+
+def spacing_of(times):
+    """Return the :class:`Spacing` of times, None if neither a frequency nor a step fits."""
+    dates, times = dates_of(times), np.asarray(times)
+    if len(times) < 2:
+        return None
+    if dates is not None:
+        return _of_dates(dates) if dates.is_monotonic_increasing and dates.is_unique else None
+    return _of_numbers(times) if times.dtype.kind in "iufm" and (times[1:] > times[:-1]).all() else None
+
+
 def next_times(times, n):
     """The n times that follow and how they were found, in words; 1, 2, ..., n if times have no frequency or step."""
+    spacing = spacing_of(times)
+    if spacing is None:
+        return np.arange(1, n + 1), "by counting steps, since no frequency fits"
     dates = dates_of(times)
-    found = _next_numbers(np.asarray(times), n) if dates is None else _next_dates(dates, n)
-    return (np.arange(1, n + 1), "by counting steps, since no frequency fits") if found is None else found
+    if dates is None:
+        later = np.asarray(times)[-1] + spacing.step * np.arange(1, n + 1)
+    else:
+        later = pd.date_range(dates[-1], periods=n + 1, freq=spacing.step)[1:].to_numpy()
+    return later, f"by {spacing.words}"
 
 
-def _next_dates(dates, n):
+def _of_dates(dates):
     exact = pd.DatetimeIndex(dates.to_numpy(), freq="infer").freq if len(dates) > 2 else None
-    frequency = None if exact is None else exact.freqstr
-    if frequency is None:
-        shares = {name: _share(dates, name) for name in _candidates(dates)}
-        best = max(shares, key=shares.get, default=None)
-        frequency = None if best is None or shares[best] < _LEAST_SHARE else best
-    if frequency is None:
-        return None
-    later = pd.date_range(dates[-1], periods=n + 1, freq=frequency)[-n:] if n else dates[:0]
-    return later.to_numpy(), f"by the frequency {frequency!r}"
+    if exact is not None:
+        return Spacing(exact, len(dates), f"the frequency {exact.freqstr!r}")
+    numbers = {frequency: _number(dates, to_offset(frequency)) for frequency in _candidates(dates)}
+    numbers = {frequency: n for frequency, n in numbers.items() if n is not None}
+    best = min(numbers, key=numbers.get, default=None)
+    return None if best is None else Spacing(to_offset(best), numbers[best], f"the frequency {best!r}")
 
 
 def _candidates(dates):
     """Frequencies that dates may have: those of the calendar, then the most frequent step."""
-    if len(dates) < 2 or not dates.is_monotonic_increasing or not dates.is_unique:
-        return
     for name in _FREQUENCIES:
         yield f"W-{dates[0].day_name()[:3].upper()}" if name == "W" else name
     step = pd.Series(np.diff(dates)).mode()[0]
-    whole_days = step == step.floor("D")
-    yield f"{step.days}D" if whole_days else pd.tseries.frequencies.to_offset(step).freqstr
+    yield f"{step.days}D" if step == step.floor("D") else to_offset(step).freqstr
 
 
-def _share(dates, frequency):
-    """Share of the dates among all of a frequency from the first to the last; 0 if others are among them."""
-    offset = pd.tseries.frequencies.to_offset(frequency)
+def _number(dates, offset):
+    """Number of times of a frequency from the first date to the last, None if dates are not, or too few, of these."""
     if not all(offset.is_on_offset(date) for date in dates[[0, -1]]):
-        return 0.0
-    most = len(dates) / _LEAST_SHARE
-    later = dates[0] + (int(most) + 1) * offset
-    every = pd.date_range(dates[0], min(dates[-1], later), freq=offset)
-    return len(dates) / len(every) if dates.isin(every).all() else 0.0
-
-
-def _next_numbers(times, n):
-    kind = times.dtype.kind
-    if kind not in "iufm" or len(times) < 2:
         return None
+    most = int(len(dates) / _LEAST_SHARE)
+    every = pd.date_range(dates[0], min(dates[-1], dates[0] + (most + 1) * offset), freq=offset)
+    return len(every) if len(every) <= most and dates.isin(every).all() else None
+
+
+def _of_numbers(times):
     steps = np.diff(times)
-    if kind == "f":
+    if times.dtype.kind == "f":
         step = (times[-1] - times[0]) / len(steps)
         fits = abs(times - times[0] - step * np.arange(len(times))).max() <= _SHARE_OF_STEP * step
-    else:
-        step = pd.Series(steps).mode()[0]
-        fits = np.mean(steps == step) >= _LEAST_SHARE
-    if not fits or not steps.min() > steps[0] * 0:
+        return Spacing(step, len(times), f"steps of {step:g}") if fits else None
+    step = pd.Series(steps).mode()[0]
+    if np.mean(steps == step) < _LEAST_SHARE:
         return None
-    words = str(pd.Timedelta(step)) if kind == "m" else f"{step:g}"
-    return times[-1] + step * np.arange(1, n + 1), f"by steps of {words}"
+    words = str(pd.Timedelta(step)) if times.dtype.kind == "m" else f"{step:g}"
+    return Spacing(step, 1 + round((times[-1] - times[0]) / step), f"steps of {words}")

@@ -7,6 +7,7 @@ import numpy as np
 import pymc as pm
 
 from pymc_nrm.common.checks import check_count, check_number
+from pymc_nrm.common.wrapping import first_few
 from pymc_nrm.families import NormalRegression
 from pymc_nrm.measures import DirichletProcess
 from pymc_nrm.models.hidden_states import HiddenStates
@@ -18,6 +19,9 @@ from pymc_nrm.recipes.messages import warn_user
 from pymc_nrm.recipes.numeric_block import add_numeric_block, check_options
 from pymc_nrm.recipes.reading.time_series import read_time_series
 from pymc_nrm.recipes.ties import jitter_ties as with_jitter
+
+# So many steps in one direction are no accident.
+_FEWEST_STEPS = 10
 
 
 def regime_model(
@@ -110,6 +114,8 @@ def regime_model(
     read = read_time_series(series, sequences)
     table, sequences = read.table, read.sequences
     _warn_of_doubtful_numbers(table)
+    if not lags:
+        _warn_of_growth(read)
     kept, before = np.ones(len(table), dtype=bool), None
     if lags:
         kept, before = _lagged(read, lags)
@@ -143,6 +149,20 @@ def _warn_of_doubtful_numbers(table):
         warn_user(
             f"{listed(names)} taken as measurements, with a different whole number in every row, as times and names of "
             f"rows have. series.set_index({next(iter(names))!r}) makes them the times; leave names of rows out"
+        )
+
+
+def _warn_of_growth(series):
+    """Warn of columns that never decrease within a sequence."""
+    within = ~series.starts[1:]
+    if within.sum() < _FEWEST_STEPS:
+        return
+    found = [name for name, column in series.table.items() if (np.diff(column)[within] >= 0.0).all()]
+    if found:
+        warn_user(
+            f"column{'s' * (len(found) > 1)} {first_few([repr(name) for name in found])} never decrease"
+            f"{'s' * (len(found) == 1)}, as times of events and sums do, and would be cut into regimes of neighbouring "
+            "values. Counts of events per year, or differences, series.diff(), have regimes"
         )
 
 

@@ -7,6 +7,7 @@ import xarray as xr
 from helpers import refused
 
 import pymc_nrm as nrm
+from pymc_nrm.common.dates import written_times
 from pymc_nrm.common.next_times import next_times
 from pymc_nrm.posterior.draws import check_same_model
 from pymc_nrm.recipes.reading.time_series import read_time_series, rows_of_times
@@ -53,7 +54,16 @@ FORMS = {
     "a column of text": (pd.DataFrame({"day": DAYS.strftime("%Y/%m/%d"), "rate": VALUES}), DAYS, "Column 'day' says"),
     "a column that counts": (TIED, TIED["time"], "Column 'time' says when the rows were.*Left out: 'row'"),
     "numbers in text": (with_times(DAYS).map("{:.6f} %".format), DAYS, "Column 'rate': numbers in text"),
-    "whole numbers with gaps": (with_times([*range(N - 1), 20]), [*range(N - 1), 20], ""),
+    "whole numbers with gaps": (
+        with_times([*range(N - 1), 15]),
+        [*range(N - 1), 15],
+        "4 of 16 times by steps of 1 have no row",
+    ),
+    "days without spacing": (
+        with_times(pd.DatetimeIndex([*DAYS[:-1], "2023-01-01"])),
+        [*DAYS[:-1], pd.Timestamp("2023-01-01")],
+        "Times are not equally spaced",
+    ),
     "DataArray": (xr.DataArray(VALUES, {"t": DAYS}, "t", "rate"), DAYS, ""),
     "array": (VALUES, range(N), ""),
 }
@@ -124,6 +134,11 @@ def test_warnings_name_what_hidden_states_have():
         nrm.regime_model(years)
 
 
+def test_growth_is_warned_of():
+    with pytest.warns(UserWarning, match=r"(?s)column 'x' never decreases.*series.diff\(\)"):
+        nrm.regime_model(np.arange(N) ** 2.0)
+
+
 def test_rows_are_found_at_times():
     assert rows_of_times(SERIES[::-1], DAYS[2:]).tolist() == VALUES[2:].tolist()
     assert rows_of_times(SERIES.tz_localize("UTC"), DAYS[2:].to_numpy()).tolist() == VALUES[2:].tolist()
@@ -165,6 +180,12 @@ NEXT = {
     "text": (np.array(["a", "b"]), [1, 2], "counting steps"),
     "a single time": (DAYS[:1], [1, 2], "counting steps"),
 }
+
+
+def test_times_are_written_with_as_few_decimals_as_differ():
+    assert written_times(1990 + np.arange(3) / 12) == ["1990.0", "1990.1", "1990.2"]
+    assert written_times(1990 + np.arange(13) / 12)[:2] == ["1990.00", "1990.08"]
+    assert written_times(np.array([1990.0, 1991.0])) == ["1990", "1991"]
 
 
 @pytest.mark.parametrize("name", NEXT)

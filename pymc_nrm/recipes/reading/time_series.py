@@ -10,6 +10,7 @@ import xarray as xr
 from pymc_nrm.common.checks import numeric_array
 from pymc_nrm.common.column_contents import BOOLEANS, NUMBERS, read_content
 from pymc_nrm.common.dates import as_times, written_times
+from pymc_nrm.common.next_times import spacing_of
 from pymc_nrm.common.tables import as_pandas
 from pymc_nrm.common.wrapping import first_few, wrapped
 from pymc_nrm.partitions.hidden_states import States
@@ -50,6 +51,7 @@ def read_time_series(series: Any, sequences: Any = None) -> TimeSeries:
         table = _table_of_array(series)
         sequences = None if sequences is None else _one_for_each(sequences, len(table))
     _check_columns_vary(table)
+    _tell_of_spacing(table.index, sequences)
     return TimeSeries(table, table.index, sequences, _starts(sequences, len(table)))
 
 
@@ -234,6 +236,22 @@ def _table_of_array(series):
         )
     columns = ["x"] if values.ndim == 1 else [f"x_{k}" for k in range(values.shape[1])]
     return pd.DataFrame(values.reshape(len(values), -1), columns=columns, dtype="float64")
+
+
+def _tell_of_spacing(times, sequences):
+    """Say that the times of a single sequence have gaps, or no spacing at all."""
+    if sequences is not None or times.dtype.kind not in "iufmM":
+        return
+    spacing = spacing_of(times)
+    if spacing is None:
+        _log.info(wrapped("Times are not equally spaced, but count as if they were."))
+    elif spacing.n > len(times):
+        _log.info(
+            wrapped(
+                f"{spacing.n - len(times)} of {spacing.n} times by {spacing.words} have no row, and others count as "
+                "neighbours. Rows of NaN, as of series.reindex(...), make them missing values."
+            )
+        )
 
 
 def _check_columns_vary(table):
