@@ -16,7 +16,6 @@ FORMS = {
     "number unknown": {},
     "three groups": {"n_groups": 3},
     "three groups, membership by age": {"n_groups": 3, "membership": "age"},
-    "number unknown, no intercepts of subjects": {"random_intercept": False},
 }
 
 
@@ -74,5 +73,5 @@ def headline(rows):
     ]
 
 
-MEANING = "Without intercepts of subjects, groups of the same slope divide subjects by their level."
+MEANING = "Intercepts of subjects are integrated out, so that a draw costs what one of a regression costs."
 PART = Part("growth", measure, table, headline=headline, meaning=MEANING)

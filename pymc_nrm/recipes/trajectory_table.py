@@ -49,6 +49,7 @@ def read_times(column, growth=None):
     if content.form in (LEVELS, OTHER):
         example = next(iter(content.values[~content.missing]), None)
         raise TypeError(f"time must be a column of numbers or dates; {column.name!r} has values such as {example!r}")
+    _tell_of_lost(column, content)
     if growth is not None:
         return content.values / growth.divisor, growth.rule, growth.unit, growth.divisor, growth.start
     unit, divisor = content.rule.unit or "", 1.0
@@ -72,7 +73,15 @@ def read_target(column):
             f"target must be a column of measurements, with normal errors; {column.name!r} has {what}. For binary "
             "targets and categories, write the likelihood with labels as an index, as the page on growth mixtures shows"
         )
+    _tell_of_lost(column, content)
     return content.values
+
+
+def _tell_of_lost(column, content):
+    """Say which entries of a column are no numbers."""
+    if content.lost:
+        entries = first_few([repr(value) for value in dict.fromkeys(content.lost)], 3)
+        tell(f"Column {str(column.name)!r}: {entries} became missing ({len(content.lost):,} rows).")
 
 
 def read_trajectories(df, subject, time, values, n_visits=None):

@@ -89,6 +89,15 @@ def test_forms_of_tables(caplog):
     assert "1 subject has no other row" in text
 
 
+def test_numbers_in_text(caplog):
+    text = DF.assign(y=DF["y"].round(3).map(str).where(DF["id"] != "s4", "?"))
+    with caplog.at_level(logging.INFO):
+        model = nrm.growth_mixture(text, **COLUMNS, degree=1, jitter_ties=False)
+    assert "'y': '?' became missing (" in caplog.text and "s4" not in model.coords["subject"]
+    rounded = nrm.growth_mixture(DF[DF["id"] != "s4"].round({"y": 3}), **COLUMNS, degree=1, jitter_ties=False)
+    np.testing.assert_array_equal(data_of(model), data_of(rounded))
+
+
 def test_the_degree_is_guessed(caplog):
     rng, t = np.random.default_rng(2), np.tile(np.arange(6.0), 20)
     subject = np.repeat(np.arange(20), 6)
