@@ -6,6 +6,7 @@ from typing import assert_type
 import numpy as np
 import pandas as pd
 import pymc as pm
+import pytensor.tensor as pt
 import xarray as xr
 from arviz_plots.plot_collection import PlotCollection
 
@@ -118,9 +119,9 @@ assert_type(nrm.predictive_density(idata, lines, [0.0, 9.0], given={"w": [7.0]})
 assert_type(nrm.log_predictive_density(idata, lines, [14.0], given={"w": [7.0]}), xr.DataArray)
 with pm.Model() as trajectories:
     z = nrm.Partition("z", nrm.DirichletProcess(1.0), n=6)
-    when = pm.Data("when", np.tile([[0.0], [1.0]], (6, 1, 1)))
+    when = pm.Data("when", np.tile([0.0, 1.0], (6, 1)))
     responses = np.column_stack([X, X + 1.0])
-    trajectory = nrm.NormalTrajectory(when, 1.0, 0.0, np.eye(1), 2.0, 1.0)
+    trajectory = nrm.NormalTrajectory(pt.stack([when], axis=-1), 1.0, 0.0, np.eye(1), 2.0, 1.0)
     nrm.Mixture("trajectory", z, trajectory, observed=responses)
 groups = nrm.describe_trajectories(idata, trajectories, estimate, ci_prob=0.9)
 assert_type(groups, TrajectoryDescription)
