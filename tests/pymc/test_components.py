@@ -78,7 +78,7 @@ def test_summaries_do_not_change_when_components_are_permuted():
     for call in (
         lambda draws: nrm.stats.similarity(draws),
         lambda draws: nrm.cluster_parameters(draws, [0, 0, 1, 1], ["mean"])["mean"],
-        lambda draws: nrm.compute_log_likelihood(draws, model, progressbar=False)["log_likelihood"]["z"],
+        lambda draws: nrm.compute_log_likelihood(draws, model, progressbar=False)["log_likelihood"]["y"],
     ):
         np.testing.assert_allclose(*[np.asarray(call(draws), dtype="float64") for draws in found], rtol=1e-9)
 
