@@ -194,7 +194,7 @@ def _text(table, cells, runs, n_sequences, ci_prob):
         lines.append(f"   {_when(own)}")
     folded = table.iloc[_MOST_REGIMES:]
     if len(folded):
-        lines.append(f"{len(folded):,} more regimes: {percent(folded['share'].sum())} of times")
+        lines.append(f"{len(folded):,} more regime{'s' * (len(folded) > 1)}: {percent(folded['share'].sum())} of times")
     return "\n".join(
         [
             *lines,
