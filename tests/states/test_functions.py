@@ -8,7 +8,7 @@ import xarray as xr
 
 import pymc_nrm as nrm
 from pymc_nrm import plots, stats
-from pymc_nrm.posterior.describe_regimes import _percent
+from pymc_nrm.posterior.describe_regimes import percent
 
 LABELS = np.array([[[0, 0, 1, 2], [0, 0, 1, 1], [0, 1, 2, 2], [0, 0, 1, 0]], [[0, 0, 1, 2]] * 4])
 ESTIMATE, GRID = np.array([0, 0, 1, 2]), np.arange(12)
@@ -145,4 +145,4 @@ def plain_model():
 
 @pytest.mark.parametrize(("share", "text"), [(1.0, "100 %"), (0.6, "60 %"), (0.0016, "0.2 %"), (0.0004, "0.04 %")])
 def test_shares_of_rare_regimes_are_not_rounded_to_nothing(share, text):
-    assert _percent(share) == text
+    assert percent(share) == text
