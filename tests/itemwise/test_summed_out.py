@@ -72,6 +72,7 @@ def test_the_target_is_a_mixture_written_by_hand(n_components):
             np.testing.assert_allclose(one, other, rtol=1e-8, atol=1e-10)
 
 
+@pytest.mark.slow
 def test_a_model_without_labels_is_the_mixture_of_pymc():
     """As pm.NormalMixture, so that every sampler has the same posterior."""
     y = np.random.default_rng(3).normal(size=20)

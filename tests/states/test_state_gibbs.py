@@ -160,6 +160,7 @@ def check(case, indexed, mixture, is_random, draws, **options):
         assert_means(found, expected)
 
 
+@pytest.mark.slow
 def test_steps_have_the_posterior_in_short():
     check("sticky", True, False, True, 2000)
 
