@@ -19,6 +19,8 @@ MAX_COLUMNS, MAX_STATES = 6, 16
 # Opacity of a state of probability one; opacities are rounded to so many steps, so that few bands are drawn.
 _OPACITY, _STEPS = 0.45, 20
 _LINE = "#262626"
+# States without bands are in the legend if they have at least this share of the times.
+_LEAST_SHARE = 0.005
 
 
 @options_of_plots(
@@ -72,10 +74,10 @@ def plot_state_sequence(
     -----
     The opacity of a band is the probability of its state, by default the share of the draws that are in it, see
     :func:`~pymc_nrm.state_probabilities`.  Times that are most probably in a state outside of the estimate have no
-    band.  The legend has the mean probability of each state over all times, as "% of times".  States have the colours
-    of clusters of :func:`~pymc_nrm.plots.plot_clusters`; those after the 16th have no band.  The times of a single
-    sequence are on the axis if they are dates or numbers; several sequences lie one after the other, with lines between
-    them.
+    band.  The legend has the mean probability of each state over all times, as "% of times", and of all others
+    together.  States have the colours of clusters of :func:`~pymc_nrm.plots.plot_clusters`; those after the 16th have
+    no band.  The times of a single sequence are on the axis if they are dates or numbers; several sequences lie one
+    after the other, with lines between them.
 
     Examples
     --------
@@ -125,9 +127,13 @@ def plot_state_sequence(
             "vline", "starts", xr.Dataset({"data": edges[first]}), color="black", width=1.5, store=first == breaks[-1]
         )
     canvas.draw("line_xy", "data", color=_LINE, width=1.0 if len(starts) > 200 else 1.4, **canvas.level(3))
-    for k in np.unique(best[best >= 0]):
+    shown = np.unique(best[best >= 0])
+    for k in shown:
         key = {"width": 6, "color": cluster_style(k)[0], "alpha": _OPACITY}
         canvas.entries.append((f"state {names[k]}: {percent(table[:, k].mean())} of times", key))
+    others = 1.0 - table[:, shown].mean(axis=0).sum()
+    if others >= _LEAST_SHARE:
+        canvas.entries.append((f"other states, white: {percent(others)}", {"width": 6, "color": "white"}))
     if ticks is not None:
         canvas.ticks("set_xticks", "xticks", *ticks)
     canvas.label("xlabel", {columns[-1]: str(dim)}, by=["column"])

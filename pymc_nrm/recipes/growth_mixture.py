@@ -10,6 +10,7 @@ import xarray as xr
 from pymc_nrm.common.checks import check_count, check_flag
 from pymc_nrm.common.column_contents import read_content
 from pymc_nrm.common.tables import as_pandas
+from pymc_nrm.common.wrapping import first_few
 from pymc_nrm.families import NormalTrajectory
 from pymc_nrm.measures import DirichletProcess
 from pymc_nrm.models.growth import Growth, growth_of
@@ -142,8 +143,11 @@ def growth_mixture(
     check_columns(df, "df")
     check_names(df, subject=subject, time=time, target=target)
     for name in columns:
-        if name not in df.columns or name in (subject, time, target):
-            raise ValueError(f"membership must be further columns of df; got {name!r}")
+        if name not in df.columns:
+            known = first_few(list(map(repr, df.columns)))
+            raise ValueError(f"membership must be columns of df, {known}; got {name!r}")
+        if name in (subject, time, target):
+            raise ValueError(f"membership must be other columns than subject, time and target; got {name!r}")
     times, rule, unit, divisor, start = read_times(df[time])
     values = read_target(df[target])
     values = np.asarray(with_jitter(values)) if jitter_ties else values

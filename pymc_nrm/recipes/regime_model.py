@@ -169,7 +169,10 @@ def _warn_of_growth(series):
 def _lagged(series, lags):
     """The rows that have so many values before them in their sequence, a mask (n,), and these values (n, lags)."""
     if series.table.shape[1] > 1:
-        raise ValueError(f"lags must be 0 for several columns, {series.table.columns.tolist()}; got {lags}")
+        raise ValueError(
+            f"lags must be 0 for several columns, {series.table.columns.tolist()}; got {lags}. Give one column, or a "
+            "Mixture of NormalRegression over HiddenStates for each of them"
+        )
     y = series.table.iloc[:, 0].to_numpy()
     if np.isnan(y).any():
         raise ValueError(f"lags must be 0 for a series with gaps; row {int(np.isnan(y).argmax())} has none; got {lags}")

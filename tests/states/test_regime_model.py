@@ -121,7 +121,7 @@ def test_shares_are_mean_probabilities_as_in_the_legend():
     assert str(description).startswith("40 times in 2 regimes, 12 % in others\n\n0: 50 % of times, certainty 100 %")
     draws["posterior"]["z"].attrs["sequence_starts"] = [0]
     drawn = nrm.plots.plot_state_sequence(draws, estimate, backend="none").viz["legend"]["entries"].item()
-    assert drawn["labels"] == ["state 0: 50 % of times", "state 1: 38 % of times"]
+    assert drawn["labels"] == ["state 0: 50 % of times", "state 1: 38 % of times", "other states, white: 12 %"]
 
 
 def test_data_of_few_regimes_have_several_lines():

@@ -219,3 +219,15 @@ def test_forecasts_have_the_times_that_follow(caplog):
     with pytest.raises(ValueError, match=r"got chain, draw, step, point. Take one step, .sel\(step=2\)"):
         nrm.plots.plot_density(ahead)
     nrm.plots.plot_density(ahead.sel(step=[2]), backend="none")
+
+
+def test_the_picture_leaves_out_the_column_of_the_times():
+    """Rows are in the order of the times of the model, whatever their order in the table."""
+    dates = pd.date_range("2020-01-01", periods=6, freq="MS")
+    table = pd.DataFrame({"date": dates, "y": [0.0, 0.1, 0.2, 5.0, 5.1, 5.2]})
+    shuffled = table.iloc[[3, 0, 5, 1, 2, 4]].reset_index(drop=True)
+    rows = rows_of_times(shuffled, dates.to_numpy())
+    assert rows.columns.tolist() == ["y"]
+    assert rows["y"].tolist() == table["y"].tolist()
+    text = shuffled.assign(date=shuffled["date"].astype(str))
+    assert rows_of_times(text, dates.to_numpy())["y"].tolist() == table["y"].tolist()

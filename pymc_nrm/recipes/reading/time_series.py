@@ -56,7 +56,16 @@ def read_time_series(series: Any, sequences: Any = None) -> TimeSeries:
 
 
 def rows_of_times(data, times):
-    """Rows of a Series or DataFrame at some times, if its index has each of them once, and else all rows."""
+    """Rows of a Series or DataFrame at some times, if its index, or a column, has each of them once, and else all
+    rows.  The column of the times is left out.
+    """
+    if isinstance(data, pd.DataFrame) and len(data.columns) > 1:
+        for place in range(len(data.columns)):
+            column = as_times(pd.Index(data.iloc[:, place]))
+            if column.is_unique and (column.get_indexer(as_times(pd.Index(times))) >= 0).all():
+                others = data.iloc[:, [other for other in range(len(data.columns)) if other != place]]
+                data = others.set_axis(column, axis=0)
+                break
     if not isinstance(data, pd.Series | pd.DataFrame) or data.index.equals(pd.RangeIndex(len(data))):
         return data
     index, times = as_times(data.index), as_times(pd.Index(times))
