@@ -131,8 +131,8 @@ def describe_trajectories(
     >>> draws = {name: (("chain", "draw"), [[value] * 200]) for name, value in constants.items()}
     >>> draws["z"] = (("chain", "draw", "subject"), [[[0, 0, 1]] * 200])
     >>> description = nrm.describe_trajectories(xr.Dataset(draws), model, ci_prob=0.9)
-    >>> description.table[["size", "first", "slope"]].round(1).values.tolist()
-    [[2.0, 5.1, 1.0], [1.0, 7.9, -0.4]]
+    >>> description.table[["size", "first"]].round(1).values.tolist()
+    [[2.0, 5.1], [1.0, 7.9]]
     >>> print(description.text.splitlines()[0])
     3 subjects in 2 groups; weight over day, degree 1
     """
