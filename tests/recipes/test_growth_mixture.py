@@ -181,6 +181,24 @@ def test_bad_further_subjects():
         nrm.trajectory_data(nrm.gaussian_mixture(np.arange(4.0)), DF)
 
 
+def ratio_given_groups(df):
+    """Posterior median of the ratio given the true groups, with flat priors of lines and a variance of each group."""
+    log_ratios, log_density = np.linspace(-1.0, 4.0, 61), np.zeros(61)
+    for place, ratio in enumerate(np.exp(log_ratios)):
+        for _, group in df.groupby("group"):
+            products, log_determinant = np.zeros((3, 3)), 0.0
+            for _, rows in group.groupby("id"):
+                covariance = np.eye(len(rows)) + ratio
+                columns = np.column_stack([np.ones(len(rows)), rows["t"], rows["y"]])
+                products += columns.T @ np.linalg.solve(covariance, columns)
+                log_determinant += np.linalg.slogdet(covariance)[1]
+            of_lines = np.linalg.slogdet(products[:2, :2])[1]
+            of_rest = np.linalg.slogdet(products)[1] - of_lines
+            log_density[place] -= 0.5 * (log_determinant + of_lines + (len(group) - 2) * of_rest)
+    weights = np.exp(log_density - log_density.max() - 0.5 * (log_ratios / 1.5) ** 2).cumsum()
+    return np.exp(np.interp(0.5, weights / weights[-1], log_ratios))
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "options",
@@ -194,5 +212,5 @@ def test_groups_are_found(options):
     truth = df.groupby("id")["group"].first().loc[list(model.coords["subject"])].to_numpy()
     labels = nrm.point_estimate(idata, random_seed=1)["labels"].values
     assert nrm.stats.adjusted_rand(labels, truth) > 0.85
-    ratio = idata["posterior"]["trajectory_ratio"].values
-    assert np.quantile(ratio, 0.02) < 4.0 < np.quantile(ratio, 0.98)
+    found = np.median(idata["posterior"]["trajectory_ratio"].values)
+    assert np.log(found / ratio_given_groups(df)) == pytest.approx(0.0, abs=0.2)
