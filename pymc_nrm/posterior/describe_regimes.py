@@ -1,7 +1,6 @@
 """What the hidden states of an estimate are like, how long they last, and when."""
 
 import dataclasses
-import html
 from typing import Any
 
 import numpy as np
@@ -17,6 +16,7 @@ from pymc_nrm.posterior.described_columns import columns_of_model
 from pymc_nrm.posterior.described_parameters import described_parameters
 from pymc_nrm.posterior.draws import check_same_model
 from pymc_nrm.posterior.state_probabilities import find_states, state_probabilities
+from pymc_nrm.posterior.text_description import TextDescription
 from pymc_nrm.stats.draws import item_dimension, partition_draws
 from pymc_nrm.stats.losses import read_estimate
 from pymc_nrm.stats.point_estimate import point_estimate
@@ -30,7 +30,7 @@ _LEAST_SHARE = 0.005
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class RegimeDescription:
+class RegimeDescription(TextDescription):
     """Regimes in words and numbers, the result of :func:`~pymc_nrm.describe_regimes`.
 
     ``print`` shows a text of at most 30 lines of 80 characters.
@@ -58,20 +58,6 @@ class RegimeDescription:
     runs: pd.DataFrame
     estimate: Any
     text: str
-
-    def __str__(self):
-        return self.text
-
-    def to_text(self) -> str:
-        """Return the text."""
-        return self.text
-
-    def to_html(self) -> str:
-        """Return the text for a report."""
-        return f"<pre>{html.escape(self.text)}</pre>"
-
-    def _repr_html_(self):
-        return self.to_html()
 
 
 def describe_regimes(

@@ -1,7 +1,6 @@
 """What groups of trajectories are like, and who belongs to them."""
 
 import dataclasses
-import html
 from typing import Any
 
 import numpy as np
@@ -13,6 +12,7 @@ from pymc_nrm.common.checks import interval_probability
 from pymc_nrm.models.rvs import checked_model, partition_of
 from pymc_nrm.posterior.describe_values import number_writer
 from pymc_nrm.posterior.draws import check_same_model
+from pymc_nrm.posterior.text_description import TextDescription
 from pymc_nrm.posterior.trajectory_groups import find_trajectories, membership_effects, trajectory_groups
 
 # Lines of the text have at most so many characters; at most so many groups have lines of their own.
@@ -20,7 +20,7 @@ _WIDTH, _MOST_GROUPS = 80, 6
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class TrajectoryDescription:
+class TrajectoryDescription(TextDescription):
     """Groups of trajectories in words and numbers, the result of :func:`~pymc_nrm.describe_trajectories`.
 
     ``print`` shows a text of lines of at most 80 characters.
@@ -53,20 +53,6 @@ class TrajectoryDescription:
     effects: pd.DataFrame
     estimate: Any
     text: str
-
-    def __str__(self):
-        return self.text
-
-    def to_text(self) -> str:
-        """Return the text."""
-        return self.text
-
-    def to_html(self) -> str:
-        """Return the text for a report."""
-        return f"<pre>{html.escape(self.text)}</pre>"
-
-    def _repr_html_(self):
-        return self.to_html()
 
 
 def describe_trajectories(
