@@ -73,7 +73,7 @@ def of_labels(idata):
     return functionals(idata["posterior"]) | pairs | {"number": idata["posterior"]["z_n_clusters"].values.astype(float)}
 
 
-@pytest.mark.parametrize("sampler", ["pymc", "nutpie", "numpyro", "blackjax"])
+@pytest.mark.parametrize("sampler", ["pymc", "nutpie", "numpyro"])
 def test_labels_drawn_afterwards_are_those_of_the_step(sampler):
     if sampler != "pymc":
         pytest.importorskip(sampler)
