@@ -3,10 +3,11 @@
 Where weights treat components differently, modes of the posterior differ in which component a group of items has, and
 gradients do not lead from one to another.  A swap exchanges the labels of two components, chosen without reading the
 point, and their rows of *local* variables (``models/itemwise/local_variables.py``), and leaves the weights.  It is an
-involution of Jacobian 1, so that it leaves the posterior invariant if it is accepted with the ratio of joint densities,
-which is at most 1.  Mixtures and data that labels index do not change, and independent identical priors of the rows
-neither, so that what remains is ``prod_i softmax(W_i)[s(z_i)] / softmax(W_i)[z_i]`` (Papaspiliopoulos & Roberts 2008,
-"Retrospective Markov chain Monte Carlo methods for Dirichlet process hierarchical models").
+involution of Jacobian 1, so that it leaves the posterior invariant if it is accepted with probability ``min(1, r)``,
+r being the ratio of the joint densities.  Mixtures do not change; of the labels, ``prod_i softmax(W_i)[s(z_i)] /
+softmax(W_i)[z_i]`` remains (Papaspiliopoulos & Roberts 2008, "Retrospective Markov chain Monte Carlo methods for
+Dirichlet process hierarchical models").  The priors of local variables, and data that index other parameters too, are
+evaluated.
 """
 
 import math

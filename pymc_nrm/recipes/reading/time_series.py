@@ -56,23 +56,28 @@ def read_time_series(series: Any, sequences: Any = None) -> TimeSeries:
 
 
 def rows_of_times(data, times):
-    """Rows of a Series or DataFrame at some times, if its index, or a column, has each of them once, and else all
-    rows.  The column of the times is left out.
+    """Rows of a Series or DataFrame at some times, if its index, or else a column, has each of them once, and else all
+    rows.  A column of the times is left out.
     """
-    if isinstance(data, pd.DataFrame) and len(data.columns) > 1:
-        for place in range(len(data.columns)):
-            column = as_times(pd.Index(data.iloc[:, place]))
-            if column.is_unique and (column.get_indexer(as_times(pd.Index(times))) >= 0).all():
-                others = data.iloc[:, [other for other in range(len(data.columns)) if other != place]]
-                data = others.set_axis(column, axis=0)
-                break
-    if not isinstance(data, pd.Series | pd.DataFrame) or data.index.equals(pd.RangeIndex(len(data))):
+    if not isinstance(data, pd.Series | pd.DataFrame):
         return data
-    index, times = as_times(data.index), as_times(pd.Index(times))
+    places = _places(data.index, times)
+    columns = range(data.shape[1]) if places is None and data.ndim == 2 and data.shape[1] > 1 else ()
+    for column in columns:
+        places = _places(pd.Index(data.iloc[:, column]), times)
+        if places is not None:
+            data = data.iloc[:, np.delete(np.arange(data.shape[1]), column)]
+            break
+    return data if places is None else data.iloc[places]
+
+
+def _places(index, times):
+    """Positions of times in an index, None unless it has each of them once."""
+    index, times = as_times(index), as_times(pd.Index(times))
     if not index.is_unique or not times.is_unique:
-        return data
+        return None
     places = index.get_indexer(times)
-    return data if (places < 0).any() else data.iloc[places]
+    return None if (places < 0).any() else places
 
 
 def _starts(sequences, n):
