@@ -1,4 +1,4 @@
-"""Texts for the log, warnings and errors: lines that fit a terminal, the first few of many names."""
+"""Texts for the log, warnings, errors and descriptions: lines that fit a terminal, few of many names, shares."""
 
 import textwrap
 
@@ -14,6 +14,16 @@ def wrapped(text):
 def first_few(texts, most=6):
     """The first few of some texts, and how many more there are."""
     return ", ".join(texts[:most]) + (f" and {len(texts) - most} more" if len(texts) > most else "")
+
+
+def cut(text, width):
+    """A text of at most so many characters."""
+    return text if len(text) <= width else f"{text[: width - 1]}…"
+
+
+def percent(share):
+    """A share in per cent, with a digit that is not 0."""
+    return f"{100 * share:.{0 if share >= 0.01 else 1}{'f' if share >= 0.001 else 'g'}} %"
 
 
 def _wrapped_line(line):

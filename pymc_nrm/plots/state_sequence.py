@@ -5,11 +5,11 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
+from pymc_nrm.common.wrapping import percent
 from pymc_nrm.plots.canvas import LEGEND, LINE_XY, OF_BACKEND, VLINE, Canvas, PlotCollection, options_of_plots
 from pymc_nrm.plots.cluster_points import feature_matrix
 from pymc_nrm.plots.time_axis import edges_of, time_axis
 from pymc_nrm.plots.visuals import backend_of, cluster_style, recorded
-from pymc_nrm.posterior.describe_regimes import percent
 from pymc_nrm.posterior.state_probabilities import state_probabilities
 from pymc_nrm.recipes.reading.time_series import rows_of_times
 from pymc_nrm.stats.draws import partition_draws

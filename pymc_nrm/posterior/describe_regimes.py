@@ -10,6 +10,7 @@ from pymc.model import Model
 
 from pymc_nrm.common.checks import interval_probability
 from pymc_nrm.common.dates import written_times
+from pymc_nrm.common.wrapping import cut, percent
 from pymc_nrm.models.rvs import checked_model, kind_of
 from pymc_nrm.posterior.describe_values import describe_column
 from pymc_nrm.posterior.described_columns import columns_of_model
@@ -173,7 +174,7 @@ def _text(table, cells, runs, n_sequences, ci_prob):
     n_lines = min(_MOST_DATA_LINES, (_MOST_LINES - 6) // min(len(table), _MOST_REGIMES) - 2)
     for place, (name, row) in enumerate(table.iloc[:_MOST_REGIMES].iterrows()):
         shares = f"{percent(row['share'])} of times, certainty {percent(row['certainty'])}"
-        lines.append(_cut(f"{name}: {shares}; {_runs(row)}"))
+        lines.append(cut(f"{name}: {shares}; {_runs(row)}", _WIDTH))
         data = [f"{column} {texts[place]}" for column, texts in cells.items() if texts[place]]
         own = runs[runs["regime"] == name]
         lines += _in_lines(data, n_lines)
@@ -189,11 +190,6 @@ def _text(table, cells, runs, n_sequences, ci_prob):
             "all numbers: .table; all runs: .runs",
         ]
     )
-
-
-def percent(share):
-    """A share in per cent, with a digit that is not 0."""
-    return f"{100 * share:.{0 if share >= 0.01 else 1}{'f' if share >= 0.001 else 'g'}} %"
 
 
 def _runs(row):
@@ -231,8 +227,4 @@ def _in_lines(texts, most):
             lines[-1] += f" {text}"
         else:
             lines.append(f"   {text}")
-    return [_cut(line) for line in lines]
-
-
-def _cut(line):
-    return line if len(line) <= _WIDTH else line[: _WIDTH - 1] + "…"
+    return [cut(line, _WIDTH) for line in lines]

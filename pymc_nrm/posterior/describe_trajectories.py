@@ -9,6 +9,7 @@ import xarray as xr
 from pymc.model import Model
 
 from pymc_nrm.common.checks import interval_probability
+from pymc_nrm.common.wrapping import cut, percent
 from pymc_nrm.models.rvs import checked_model, partition_of
 from pymc_nrm.posterior.describe_values import number_writer
 from pymc_nrm.posterior.draws import check_same_model
@@ -189,8 +190,8 @@ def _text(groups, table, effects, ci_prob):
     start, end = (_written_time(growth, t) for t in groups.times[[0, -1]])
     for name, row in table.iloc[:_MOST_GROUPS].iterrows():
         size = int(row["size"])
-        who = f"{size:,} {dim}{'s' * (size > 1)}, {100 * row['share']:.0f} %"
-        lines.append(f"{name}: {who}, certainty {100 * row['certainty']:.0f} %")
+        who = f"{size:,} {dim}{'s' * (size > 1)}, {percent(row['share'])}"
+        lines.append(f"{name}: {who}, certainty {percent(row['certainty'])}")
         lines.append(f"   from {_interval(row, 'first', write)} at {start}")
         lines.append(f"   to {_interval(row, 'last', write)} at {end}: {_interval(row, 'slope', write_slope)}{unit}")
         between = f"{dim}s differ by ± {write(row['intercepts'])}, " if row["intercepts"] > 0 else ""
@@ -200,9 +201,9 @@ def _text(groups, table, effects, ci_prob):
                 lines.append("   " + _effect(effect))
     folded = table.iloc[_MOST_GROUPS:]
     if len(folded):
-        lines.append(f"{len(folded):,} more groups: {100 * folded['share'].sum():.2g} % of {dim}s")
+        lines.append(f"{len(folded):,} more groups: {percent(folded['share'].sum())} of {dim}s")
     lines += ["", f"means and {100 * ci_prob:.4g} % intervals", "numbers: .table, .curves; who belongs: .members"]
-    return "\n".join(line if len(line) <= _WIDTH else line[: _WIDTH - 1] + "…" for line in lines)
+    return "\n".join(cut(line, _WIDTH) for line in lines)
 
 
 def _interval(row, name, write):

@@ -8,9 +8,8 @@ import pandas as pd
 import scipy
 
 from pymc_nrm.common.column_contents import BOOLEANS, LEVELS, OTHER, read_content
-from pymc_nrm.common.wrapping import wrapped
+from pymc_nrm.common.wrapping import first_few, wrapped
 from pymc_nrm.models.growth import NaturalSpline, Polynomial, Term
-from pymc_nrm.recipes.columns import first_few
 
 _log = logging.getLogger("pymc.nrm_recipes")
 

@@ -8,7 +8,7 @@ import xarray as xr
 
 import pymc_nrm as nrm
 from pymc_nrm import plots, stats
-from pymc_nrm.posterior.describe_regimes import percent
+from pymc_nrm.common.wrapping import percent
 
 LABELS = np.array([[[0, 0, 1, 2], [0, 0, 1, 1], [0, 1, 2, 2], [0, 0, 1, 0]], [[0, 0, 1, 2]] * 4])
 ESTIMATE, GRID = np.array([0, 0, 1, 2]), np.arange(12)

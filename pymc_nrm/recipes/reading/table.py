@@ -7,7 +7,7 @@ import pandas as pd
 
 from pymc_nrm.common.column_contents import DATES, LEVELS, NUMBERS, OTHER, Rule, read_content
 from pymc_nrm.common.tables import as_pandas
-from pymc_nrm.common.wrapping import WIDTH, first_few
+from pymc_nrm.common.wrapping import WIDTH, cut, first_few
 from pymc_nrm.recipes.columns import check_columns
 from pymc_nrm.recipes.messages import warn_user
 from pymc_nrm.recipes.reading.kinds import CATEGORICAL, KINDS, NUMERIC, SKIP, ColumnReading, allowed_numbers
@@ -219,13 +219,9 @@ def reading_block(readings, notes):
     left = min(_NAME_WIDTH, max(len(row[0]) for row in rows))
     middle = max(len(row[1]) for row in rows)
     lines = [
-        _cut(f"{_cut(name, left):{left}}  {kind:{middle}}  {different:>9}  {missing:>7}  {why}", WIDTH)
+        cut(f"{cut(name, left):{left}}  {kind:{middle}}  {different:>9}  {missing:>7}  {why}", WIDTH)
         for name, kind, different, missing, why in rows
     ]
     if len(readings) > len(shown):
         lines.append(f"and {len(readings) - len(shown)} more, see nrm.column_kinds(df)")
     return lines
-
-
-def _cut(text, width):
-    return text if len(text) <= width else f"{text[: width - 1]}…"
