@@ -160,6 +160,14 @@ def unbroken(monkeypatch):
     monkeypatch.setattr(wrapping, "WIDTH", 10_000)
 
 
+@pytest.fixture(autouse=True)
+def no_open_figures():
+    """Close the figures that a test or an example leaves open, which matplotlib otherwise keeps for the next one."""
+    yield
+    if "matplotlib.pyplot" in sys.modules:
+        sys.modules["matplotlib.pyplot"].close("all")
+
+
 @pytest.fixture
 def rng():
     return np.random.default_rng(20261121)

@@ -9,6 +9,7 @@ import re
 import subprocess
 import sys
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 
@@ -37,6 +38,7 @@ def written_outputs(monkeypatch):
 
 def test_outputs_are_written_below_cells_and_left_out_by_sphinx(written_outputs):
     page = "A\n\n```{code-cell} ipython3\nx = 2\nprint(x)\nx + 1\n```\n\n```{code-cell} ipython3\nx;\n```\n"
+    plt.figure()
     text, pictures = written_outputs.with_outputs(page, "page")
     assert text.count(written_outputs.BEGIN) == 1 and "```text\n2\n3\n```" in text and pictures == {}
     assert written_outputs.without_outputs(text) == page

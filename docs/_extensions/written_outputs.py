@@ -59,7 +59,7 @@ def with_outputs(text, stem):
 def _run(names, code, keeps_log):
     import matplotlib.pyplot as plt
 
-    tree, out = ast.parse(code), io.StringIO()
+    tree, out, already_open = ast.parse(code), io.StringIO(), set(plt.get_fignums())
     last = tree.body.pop() if isinstance(tree.body[-1], ast.Expr) else None
     handler = logging.StreamHandler(out if keeps_log else io.StringIO())
     handler.addFilter(lambda record: not _OF_A_RUN.search(record.getMessage()))
@@ -78,8 +78,10 @@ def _run(names, code, keeps_log):
     finally:
         for parent, handlers in zip(parents, others, strict=True):
             parent.handlers[:] = handlers
-    figures = [_picture(plt.figure(number)) for number in plt.get_fignums()]
-    plt.close("all")
+    figures = []
+    for number in sorted(set(plt.get_fignums()) - already_open):
+        figures.append(_picture(plt.figure(number)))
+        plt.close(number)
     return "\n".join(line.rstrip() for line in out.getvalue().rstrip().splitlines()), figures
 
 
