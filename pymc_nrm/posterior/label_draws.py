@@ -9,7 +9,8 @@ import xarray as xr
 from pymc_nrm.common.checks import random_generator
 from pymc_nrm.common.marks import NAME, NUMBER, partition_number
 from pymc_nrm.common.progress import tracked
-from pymc_nrm.models.rvs import checked_model, dims_of, kind_of, n_items, partitions_of
+from pymc_nrm.models.itemwise.flow import terms_of
+from pymc_nrm.models.rvs import checked_model, dims_of, kind_of, mixtures_of, n_items, partitions_of
 from pymc_nrm.partitions.weighted_components import WeightedComponents, draw_of_rows
 from pymc_nrm.posterior.component_draws import ComponentDraws
 from pymc_nrm.stats.result import posterior_of
@@ -40,7 +41,8 @@ def draw_labels(
     Raises
     ------
     ValueError
-        If the model has no such partition, or draws lack a variable.
+        If the model has no such partition, or a Mixture over one, draws lack a variable, or an item is impossible in
+        every component given a draw, as when the data of the model changed after sampling.
 
     Examples
     --------
@@ -60,6 +62,12 @@ def draw_labels(
     partitions = list(partitions_of(model, WeightedComponents))
     if not partitions:
         raise ValueError(f"model must have a Partition with log_weights; got one with {sorted(model.named_vars)}")
+    for rv in partitions:
+        for mixture in mixtures_of(model, rv):
+            raise ValueError(
+                f"model must have no Mixture over {rv.name!r}; got {mixture.name!r}, whose parameters are integrated "
+                "out, so that labels depend on each other: nrm.sample draws them"
+            )
     posterior = posterior_of(idata, by_chain=True)
     shape = posterior.sizes["chain"], posterior.sizes["draw"]
     dims = {rv: ("chain", "draw", *dims_of(model, rv)) for rv in partitions}
@@ -70,11 +78,19 @@ def draw_labels(
     for rv in partitions:
         draws = ComponentDraws(blank, model, rv)
         labels = np.empty((len(draws), lengths[rv]), dtype=np.int64)
+        # Data, potentials, and latent variables that depend on labels, as for the steps that draw labels.
+        terms = {term.name for term in terms_of(model, rv)}
         for draw in tracked(draws, "Drawing labels", progressbar):
             table = draws.shares(draw)
-            if draws.indexed:
-                table = table + draws.log_densities(draws.point(draw), draws.indexed)
+            if terms:
+                table = table + draws.log_densities(draws.point(draw), terms)
             labels[draw.index] = draw_of_rows(rng, np.ascontiguousarray(table))
+            if labels[draw.index].min() < 0:
+                chain, place = divmod(draw.index, shape[1])
+                raise ValueError(
+                    f"idata must be draws given the data that the model has: in draw {place} of chain {chain}, item "
+                    f"{np.argmin(labels[draw.index])} of {rv.name!r} is impossible in all components"
+                )
         added[rv.name] = xr.DataArray(labels.reshape(*shape, -1), dims=dims[rv], attrs=kind_of(rv).marks())
         if model.coords.get(dims[rv][2]) is not None:
             added[rv.name] = added[rv.name].assign_coords({dims[rv][2]: np.asarray(model.coords[dims[rv][2]])})

@@ -196,6 +196,35 @@ def test_labels_are_drawn_from_their_conditional_distribution():
     assert summed.compile_logp(mode="FAST_COMPILE")({"mean": MEANS[0]}) == pytest.approx(expected, rel=1e-9)
 
 
+def test_labels_are_drawn_given_potentials_and_imputed_values():
+    """As for the model without labels and for steps: everything that depends on a label counts."""
+    with pm.Model() as model:
+        z = nrm.Partition("z", log_weights=W[0], n=3)
+        mean = pm.Normal("mean", 0.0, 2.0, shape=3)
+        with pytest.warns(UserWarning, match="imput"):
+            pm.Normal("y", mean[z], 0.7, observed=[0.3, np.nan, 2.0])
+        pm.Potential("prefers", pt.switch(pt.eq(z, 2), 1.5, 0.0))
+    n, missing = 4000, 1.7
+    given = draws(mean=np.tile(MEANS[0], (n, 1)), y_unobserved=np.full((n, 1), missing))
+    found = nrm.draw_labels(given, model, random_seed=1, progressbar=False)
+    table = log_softmax(W[0]) + stats.norm.logpdf(np.array([[0.3], [missing], [2.0]]), MEANS[0], 0.7) + [0.0, 0.0, 1.5]
+    p = np.exp(log_softmax(table, axis=1))
+    frequencies = (found["posterior"]["z"].values[0][:, :, None] == np.arange(3)).mean(axis=0)
+    assert (np.abs(frequencies - p) < 5.0 * np.sqrt(p * (1.0 - p) / n) + 1e-9).all()
+
+
+def test_labels_that_cannot_be_drawn():
+    with pm.Model() as model:
+        z = nrm.Partition("z", log_weights=np.zeros(2), n=2)
+        low = pm.Normal("low", shape=2)
+        pm.Uniform("y", low[z], low[z] + 2.0, observed=[0.5, 3.0])
+    given = draws(low=[[0.0, 2.0], [0.0, 10.0]])
+    with pytest.raises(ValueError, match="in draw 1 of chain 0, item 1 of 'z' is impossible in all components"):
+        nrm.draw_labels(given, model, progressbar=False)
+    with pytest.raises(ValueError, match="model must have no Mixture over 'z'; got 'x', whose parameters are integrat"):
+        nrm.draw_labels(draws(z=LABELS, mean=MEANS), make_model(), progressbar=False)
+
+
 def test_weights_of_sticks_sum_to_one():
     logits = np.array([[0.3, -50.0, 2.0], [800.0, 0.0, -800.0]])
     weights = np.exp(nrm.log_stick_breaking(logits).eval())
