@@ -1,5 +1,6 @@
 """Texts for the log, warnings, errors and descriptions: lines that fit a terminal, few of many names, shares."""
 
+import math
 import textwrap
 
 # Lines have at most so many characters.
@@ -22,8 +23,17 @@ def cut(text, width):
 
 
 def percent(share):
-    """A share in per cent, with a digit that is not 0."""
+    """A share in per cent, with a digit that is not 0, and 100 only if it is all."""
+    left_out = 1.0 - share
+    # What rounding errors leave is nothing.
+    if 1e-9 < left_out < 0.005:
+        return f"{100 * share:.{-math.floor(math.log10(100 * left_out))}f} %"
     return f"{100 * share:.{0 if share >= 0.01 else 1}{'f' if share >= 0.001 else 'g'}} %"
+
+
+def whole_percent(probability):
+    """An estimated probability in per cent, without digits that are Monte Carlo error."""
+    return f"{100 * probability:.0f} %"
 
 
 def _wrapped_line(line):

@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from pymc_nrm.common.wrapping import whole_percent
+
 # The short text has lines of at most so many characters; at most so many clusters and lines about them.
 _WIDTH, _MOST_CLUSTERS, _MOST_LINES, _MOST_LINES_EACH = 80, 20, 21, 3
 # Clusters with less than this share of the items are one line.
@@ -131,7 +133,7 @@ class ClusterDescription:
             "cluster": list(map(str, shown.index)),
             self.word: [f"{size:,}" for size in shown["size"]],
             "": [f"{100 * size / n:.0f} %" for size in shown["size"]],
-            "certainty": [f"{100 * value:.0f} %" for value in shown["certainty"]],
+            "certainty": list(map(whole_percent, shown["certainty"])),
             f"{_APART} (all other {self.word})": list(shown["apart"]),
         }
 

@@ -10,7 +10,7 @@ from pymc.model import Model
 
 from pymc_nrm.common.checks import interval_probability
 from pymc_nrm.common.dates import written_times
-from pymc_nrm.common.wrapping import cut, percent
+from pymc_nrm.common.wrapping import cut, percent, whole_percent
 from pymc_nrm.models.rvs import checked_model, kind_of
 from pymc_nrm.posterior.describe_values import describe_column
 from pymc_nrm.posterior.described_columns import columns_of_model
@@ -173,7 +173,7 @@ def _text(table, cells, runs, n_sequences, ci_prob):
     lines = [title + (f", {n_sequences:,} sequences" if n_sequences > 1 else ""), ""]
     n_lines = min(_MOST_DATA_LINES, (_MOST_LINES - 6) // min(len(table), _MOST_REGIMES) - 2)
     for place, (name, row) in enumerate(table.iloc[:_MOST_REGIMES].iterrows()):
-        shares = f"{percent(row['share'])} of times, certainty {percent(row['certainty'])}"
+        shares = f"{percent(row['share'])} of times, certainty {whole_percent(row['certainty'])}"
         lines.append(cut(f"{name}: {shares}; {_runs(row)}", _WIDTH))
         data = [f"{column} {texts[place]}" for column, texts in cells.items() if texts[place]]
         own = runs[runs["regime"] == name]

@@ -9,7 +9,7 @@ import xarray as xr
 from pymc.model import Model
 
 from pymc_nrm.common.checks import interval_probability
-from pymc_nrm.common.wrapping import cut, percent
+from pymc_nrm.common.wrapping import cut, percent, whole_percent
 from pymc_nrm.models.rvs import checked_model, partition_of
 from pymc_nrm.posterior.describe_values import number_writer
 from pymc_nrm.posterior.draws import check_same_model
@@ -100,8 +100,9 @@ def describe_trajectories(
     -----
     The curve of a group in a draw is the mean of the curves of its members.  The probability that a subject is in a
     group is the probability that a random member of its cluster is in it; *certainty* is the mean over the members.
-    Effects of membership are probabilities of the groups with a column at two values for all subjects, one standard
-    deviation below and above the mean, or its two values, and the other columns as they are.
+    Effects of membership are probabilities of the groups with a column at two values for all subjects, and the other
+    columns as they are: one standard deviation below and above the mean, or its two values, or the most frequent level
+    and another one.  What they lack to one is the probability of groups that the estimate does not have.
 
     Examples
     --------
@@ -191,7 +192,7 @@ def _text(groups, table, effects, ci_prob):
     for name, row in table.iloc[:_MOST_GROUPS].iterrows():
         size = int(row["size"])
         who = f"{size:,} {dim}{'s' * (size > 1)}, {percent(row['share'])}"
-        lines.append(f"{name}: {who}, certainty {percent(row['certainty'])}")
+        lines.append(f"{name}: {who}, certainty {whole_percent(row['certainty'])}")
         lines.append(f"   from {_interval(row, 'first', write)} at {start}")
         lines.append(f"   to {_interval(row, 'last', write)} at {end}: {_interval(row, 'slope', write_slope)}{unit}")
         between = f"{dim}s differ by ± {write(row['intercepts'])}, " if row["intercepts"] > 0 else ""
@@ -212,7 +213,7 @@ def _interval(row, name, write):
 
 def _effect(effect):
     """The probability of a group at two values of a term."""
-    low, high = (f"{100 * effect[f'probability_{end}']:.0f} %" for end in ("from", "to"))
+    low, high = (whole_percent(effect[f"probability_{end}"]) for end in ("from", "to"))
     ends = [value if isinstance(value, str) else f"{value:.3g}" for value in effect[["from", "to"]]]
     difference = f"{100 * effect['difference_low']:+.0f} to {100 * effect['difference_high']:+.0f}"
     return f"probability {low} at {effect['term']} {ends[0]}, {high} at {ends[1]} ({difference})"

@@ -10,6 +10,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from pymc_nrm.common.wrapping import percent
+
 # A cell names at most so many levels, the most frequent ones, of at least this share, and one more if it is the last.
 # Levels whose shares differ by less set no cluster apart.
 _MOST_LEVELS, _LEAST_SHARE = 3, 0.1
@@ -64,7 +66,7 @@ def describe_levels(values, labels, n_clusters, levels):
     apart = []
     for j, share, other in zip(level, shares[chosen], others[chosen], strict=True):
         how = "" if not share < other else "rarely " if share < _FEW else "less often "
-        apart.append(f"{how}{levels[j]}: {_percent(share)} ({_percent(other)})")
+        apart.append(f"{how}{levels[j]}: {percent(share)} ({percent(other)})")
     statistics = dict(zip(levels, shares, strict=True))
     return Described(statistics, [_main_levels(levels, x) for x in shares.T], np.abs(differences[chosen]), apart)
 
@@ -75,8 +77,8 @@ def describe_truth(values, labels, n_clusters, levels):
     apart = []
     for share, other, difference in zip(shares, others, differences, strict=True):
         word, share, other = ("no", 1.0 - share, 1.0 - other) if difference < 0 else ("yes", share, other)
-        apart.append(f"{word}: {_percent(share)} ({_percent(other)})")
-    return Described({"yes": shares}, [f"yes {_percent(x)}" for x in shares], np.abs(differences), apart)
+        apart.append(f"{word}: {percent(share)} ({percent(other)})")
+    return Described({"yes": shares}, [f"yes {percent(x)}" for x in shares], np.abs(differences), apart)
 
 
 def describe_positive(values, labels, n_clusters, levels):
@@ -99,15 +101,15 @@ def describe_zero_or_positive(values, labels, n_clusters, levels):
     positive = describe_positive(values[is_positive], labels[is_positive], n_clusters, levels)
     cells, apart = [], []
     for share, median, text in zip(zeros, positive.statistics["median"], positive.cells, strict=True):
-        cells.append(f"0 {_percent(share)}" + ("" if np.isnan(median) else f", else {text}"))
+        cells.append(f"0 {percent(share)}" + ("" if np.isnan(median) else f", else {text}"))
     from_amounts = np.nan_to_num(positive.differences) > np.abs(np.nan_to_num(differences))
     for k in range(n_clusters):
         if from_amounts[k]:
             apart.append(f"{positive.apart[k]} where not 0")
         elif differences[k] < 0:
-            apart.append(f"above 0: {_percent(1 - zeros[k])} ({_percent(1 - others[k])})")
+            apart.append(f"above 0: {percent(1 - zeros[k])} ({percent(1 - others[k])})")
         else:
-            apart.append(f"0: {_percent(zeros[k])} ({_percent(others[k])})")
+            apart.append(f"0: {percent(zeros[k])} ({percent(others[k])})")
     statistics = {"zero": zeros, **positive.statistics}
     return Described(statistics, cells, np.where(from_amounts, positive.differences, np.abs(differences)), apart)
 
@@ -172,10 +174,6 @@ def _positive_writer(values):
     return lambda x: f"{x:,.0f}" if abs(x) >= 10_000 else f"{x:.0f}" if whole or abs(x) >= 100 else f"{x:.3g}"
 
 
-def _percent(share):
-    return f"{100 * share:.0f} %"
-
-
 def _mean_and_sd(mean, sd, write):
     """The text of a cluster, with more digits if the digits of a column over orders of magnitude show zero."""
     alone = math.isnan(sd)
@@ -190,6 +188,5 @@ def _main_levels(levels, shares):
     order = [k for k in np.argsort(-shares, kind="stable") if shares[k] >= 0.005 or len(levels) == 1]
     n_main = max(1, sum(shares[k] >= _LEAST_SHARE for k in order[:_MOST_LEVELS]))
     n_main += len(order) == n_main + 1
-    rest = 100 * (1.0 - shares[order[:n_main]].sum())
-    others = [f"others {rest:.0f} %"] if len(order) > n_main else []
-    return ", ".join([*(f"{levels[k]} {_percent(shares[k])}" for k in order[:n_main]), *others])
+    others = [f"others {percent(1.0 - shares[order[:n_main]].sum())}"] if len(order) > n_main else []
+    return ", ".join([*(f"{levels[k]} {percent(shares[k])}" for k in order[:n_main]), *others])

@@ -121,6 +121,17 @@ def test_rare_levels_set_no_cluster_apart():
     assert apart.tolist() == ["kind b: 90 % (0 %)", "kind a: 100 % (10 %)"]
 
 
+def test_rare_values_are_not_rounded_away():
+    labels = np.repeat([0, 1], 1000)
+    kind, smokes = np.where(labels, "a", "b"), (np.arange(2000) % 1000 == 0) * labels
+    kind[:3] = "a"
+    model = nrm.mixture_model(pd.DataFrame({"kind": kind, "smokes": smokes}))
+    description = nrm.describe_clusters(draws_of(labels), model, labels)
+    assert description.table["cluster"]["apart"][1].startswith("kind a: 100 % (0.3 %)")
+    assert description.cells["kind"].tolist() == ["b 99.7 %", "a 100 %"]
+    assert description.cells["smokes"].tolist() == ["yes 0 %", "yes 0.1 %"]
+
+
 def test_positive_columns_have_medians_and_shares_of_zeros():
     rng, labels = np.random.default_rng(7), np.repeat([0, 1], [40, 60])
     income = np.exp(rng.normal(size=100) + np.array([10.0, 8.0])[labels])

@@ -143,6 +143,19 @@ def plain_model():
     return model
 
 
-@pytest.mark.parametrize(("share", "text"), [(1.0, "100 %"), (0.6, "60 %"), (0.0016, "0.2 %"), (0.0004, "0.04 %")])
-def test_shares_of_rare_regimes_are_not_rounded_to_nothing(share, text):
+SHARES = {
+    0.0: "0 %",
+    0.0004: "0.04 %",
+    0.0016: "0.2 %",
+    0.6: "60 %",
+    0.994: "99 %",
+    0.9984: "99.8 %",
+    0.9996: "99.96 %",
+    1.0 - 1e-15: "100 %",
+    1.0: "100 %",
+}
+
+
+@pytest.mark.parametrize(("share", "text"), SHARES.items())
+def test_shares_are_rounded_neither_to_nothing_nor_to_all(share, text):
     assert percent(share) == text
