@@ -44,7 +44,8 @@ def summary(
       ``z[size 2]``, ..., the sizes of its largest clusters, 0 in draws with fewer clusters,
     * ``z[worst R-hat: i, j]`` and ``z[largest z: i, j]``: indicators that items i and j share a cluster.  These are the
       pairs with the largest R-hat and with the largest standardised difference between chains, among those that
-      :func:`~pymc_nrm.stats.partition_convergence` compares.  The mean is the probability that they share one.
+      :func:`~pymc_nrm.stats.partition_convergence` compares.  The mean is the probability that they share one.  If one
+      pair is the worst in both ways, it has the only row ``z[worst R-hat and z: i, j]``.
 
     A nested partition ``h`` has ``h[n_nodes level 1]``, ..., ``h[entropy level 1]``, ..., ``h[mean_common_depth]``,
     ``h[n_components]`` and ``h[log_joint]`` where there are such, see :func:`~pymc_nrm.stats.partition_quantities`, and
@@ -163,11 +164,14 @@ def _rows(result, name, n_sizes, n_pairs, random_seed):
 
 def _worst_pairs(pairs):
     """Titles and rows of the pairs with the largest R-hat and the largest z-score, where they are known."""
-    return [
-        (title, pairs.isel(pair=int(np.nanargmax(pairs[statistic].values))))
+    worst = {
+        title: int(np.nanargmax(pairs[statistic].values))
         for title, statistic in (("worst R-hat", "rhat"), ("largest z", "z"))
         if pairs[statistic].notnull().any()
-    ]
+    }
+    if len(worst) > len(set(worst.values())):
+        worst = {"worst R-hat and z": worst["largest z"]}
+    return [(title, pairs.isel(pair=place)) for title, place in worst.items()]
 
 
 def without_labels[Idata: (xr.DataTree, xr.Dataset)](idata: Idata) -> Idata:

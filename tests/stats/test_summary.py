@@ -45,13 +45,14 @@ def test_rows_and_columns():
     assert table.columns.tolist() == COLUMNS
     names = table.index.tolist()
     assert names[:5] == ["z[n_clusters]", "z[entropy]", "z[size 1]", "z[size 2]", "z[size 3]"]
-    assert names[5].startswith("z[worst R-hat: ") and names[6].startswith("z[largest z: ")
-    assert names[7] == "w[n_clusters]" and len(names) == 17
+    # One pair is the worst in both ways.
+    assert names[5] == "z[worst R-hat and z: b, c]" and names[6] == "w[n_clusters]"
+    assert names[11].startswith("w[worst R-hat: ") and names[12].startswith("w[largest z: ") and len(names) == 16
     # Scalars come before arrays, whatever the order of the model.
-    assert names[14:] == ["x", "beta[l]", "beta[r]"]
+    assert names[13:] == ["x", "beta[l]", "beta[r]"]
     variables = idata["posterior"].data_vars
     other = xr.Dataset({name: variables[name] for name in ("beta", "x", "w", "z")})
-    assert nrm.summary(other).index.tolist() == [*names[7:14], *names[:7], *names[14:]]
+    assert nrm.summary(other).index.tolist() == [*names[6:13], *names[:6], *names[13:]]
     assert not {"z[a]", "z_n_clusters", "w[0]"} & set(names)
     assert table.notna().all(axis=None)
 
@@ -68,7 +69,8 @@ def test_values_are_those_of_arviz_and_of_the_diagnostics():
     assert float(table.loc["z[size 1]", "mean"]) == pytest.approx(float(quantities["largest_cluster"].mean()))
     pairs = nrm.partition_convergence(idata, "z")
     worst = pairs.isel(pair=int(np.argmax(pairs["rhat"].values)))
-    row = table.loc[f"z[worst R-hat: {worst['item_name'].item()}, {worst['item_name_other'].item()}]"].astype(float)
+    pair = f"{worst['item_name'].item()}, {worst['item_name_other'].item()}"
+    row = table.loc[f"z[worst R-hat and z: {pair}]"].astype(float)
     assert row["mean"] == pytest.approx(float(worst.probability))
     assert row["r_hat"] == pytest.approx(float(worst.rhat)) and row["mcse_mean"] == pytest.approx(float(worst.mcse))
 
