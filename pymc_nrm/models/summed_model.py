@@ -4,6 +4,7 @@ import pymc as pm
 import pytensor.tensor as pt
 from pytensor.graph.replace import graph_replace
 from pytensor.graph.traversal import ancestors
+from pytensor.raise_op import CheckAndRaise
 
 from pymc_nrm.common.pymc_internals import clone_model, fgraph_from_model, model_from_fgraph
 from pymc_nrm.models.itemwise.summed_out import SummedOut
@@ -27,7 +28,8 @@ def summed_out(model: pm.Model | None = None) -> pm.Model:
     -------
     pm.Model
         Without the partitions, and with a potential ``<name>_summed_out`` for each of them in place of the data that
-        depend on its labels.  Deterministics that depend on labels are left out.
+        depend on its labels.  Deterministics that depend on labels are left out.  ``pm.set_data`` may change its data,
+        but not what indexes labels, the item of each row: then make it anew.
 
     Raises
     ------
@@ -83,9 +85,10 @@ def summed_out(model: pm.Model | None = None) -> pm.Model:
         if left_out & part.names:
             raise ValueError(f"{sorted(left_out & part.names)[0]!r} must depend on the labels of one partition")
         left_out |= {rv.name, *part.names}
-        used = set(ancestors([part.log_density()]))
+        density = _with_present_indices(part.log_density(), part.index_data, rv.name)
+        used = set(ancestors([density]))
         given = {value: graph for value, graph in values.items() if value in used}
-        [potentials[f"{rv.name}_summed_out"]] = graph_replace([part.log_density()], given, strict=False)
+        [potentials[f"{rv.name}_summed_out"]] = graph_replace([density], given, strict=False)
     labels = set(partitions_of(copied))
     left_out |= {one.name for one in copied.deterministics if labels & set(ancestors([one]))}
     with copied:
@@ -96,3 +99,18 @@ def summed_out(model: pm.Model | None = None) -> pm.Model:
         if graph.outputs[place].name in left_out:
             graph.remove_output(place)
     return model_from_fgraph(graph, mutate_fgraph=True)
+
+
+def _with_present_indices(density, index_data, name):
+    """A density that fails if data that index labels have changed, since rows would count for other items."""
+    for data in index_data:
+        present = pt.constant(data.get_value().ravel())
+        values, n = data.ravel(), len(present.data)
+        same = pt.and_(pt.eq(values.shape[0], n), pt.all(pt.eq(values[:n], present[: values.shape[0]])))
+        check = CheckAndRaise(
+            ValueError,
+            f"{data.name!r} must not change, since it indexes labels of {name!r}, which are summed out of this model: "
+            "set it in the model with labels, and call nrm.summed_out again",
+        )
+        density = check(density, same)
+    return density

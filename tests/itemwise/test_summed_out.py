@@ -96,3 +96,20 @@ def test_a_model_without_labels_is_the_mixture_of_pymc():
         point = [rng.normal(size=np.shape(start[value.name])) for value in values[1]]
         for one, other in zip(functions[0](*point), functions[1](*point), strict=True):
             np.testing.assert_allclose(one, other, rtol=1e-8, atol=1e-10)
+
+
+def test_items_of_rows_stay_when_data_change():
+    """Labels are summed out for each item, so that rows that change their item would count for the old one."""
+    rng, items = np.random.default_rng(5), np.array([0, 0, 1, 1, 2, 2])
+    with pm.Model() as model:
+        item, y = pm.Data("item", items), pm.Data("y_data", rng.normal(size=6))
+        z = nrm.Partition("z", log_weights=np.log([0.3, 0.7]), n=3)
+        pm.Normal("y", pt.as_tensor([-1.0, 1.0])[z[item]], pm.HalfNormal("sd"), observed=y)
+    summed = nrm.summed_out(model)
+    density = summed.compile_logp(mode="FAST_COMPILE")
+    before = density(summed.initial_point())
+    pm.set_data({"y_data": rng.normal(size=6)}, model=summed)
+    assert density(summed.initial_point()) != before
+    pm.set_data({"item": np.array([0, 1, 1, 1, 2, 2])}, model=summed)
+    with pytest.raises(ValueError, match="'item' must not change, since it indexes labels of 'z'"):
+        density(summed.initial_point())

@@ -12,6 +12,7 @@ from pytensor.raise_op import CheckAndRaise
 from pytensor.scalar.basic import Add, Mul, Neg, Second, Sub, TrueDiv
 from pytensor.tensor.elemwise import DimShuffle, Elemwise
 from pytensor.tensor.math import Sum
+from pytensor.tensor.random.type import RandomType
 from pytensor.tensor.shape import Shape, Shape_i
 
 from pymc_nrm.common.pymc_internals import MinibatchOp, MinibatchRandomVariable
@@ -95,6 +96,8 @@ class LabelFlow:
     def __init__(self, sources, present):
         self.shape, self.present, self._sources = present.shape, present, frozenset(sources)
         self._items, self._varying_shapes = dict(sources), {}
+        # Data that say which label an entry depends on: what was found holds for their present values.
+        self.index_data = set()
 
     def within(self, sources, given):
         """The flow through an inner graph, given the values of its inputs."""
@@ -118,6 +121,9 @@ class LabelFlow:
             raise NotItemwise(
                 f"an index that depends on {read.name!r}, which is sampled, selects among values that depend on labels"
             )
+        self.index_data |= {
+            x for x in ancestors([variable]) if isinstance(x, SharedVariable) and not isinstance(x.type, RandomType)
+        }
         return self.present(variable)
 
     def _followed(self, variable):

@@ -27,6 +27,7 @@ class SummedOut:
         self.names = {term.name for term in self._terms}
         (parts, flow), n = self._read(point), len(point[self._value.name])
         self._layout = [_layout(part, n) for part in parts]
+        self.index_data = sorted(flow.index_data, key=lambda data: data.name or "")
         # Data may change, and with them the item of each row.
         self._items = [pytensor.shared(part.items.ravel(), f"items of {part.name}") for part in parts]
         [log_weights] = model.replace_rvs_by_values(partition.owner.op.prior_inputs(partition.owner))
