@@ -8,6 +8,7 @@ import pytensor.tensor as pt
 from pytensor.graph.basic import Variable
 from pytensor.link.utils import compile_function_src
 from pytensor.tensor.random.op import RandomVariable
+from pytensor.tensor.special import Softmax
 from pytensor.tensor.variable import TensorVariable
 
 from pymc_nrm.common.checks import check_flag
@@ -18,7 +19,7 @@ from pymc_nrm.models.default_start import DefaultStart
 from pymc_nrm.models.item_counts import checked_count, count_value
 from pymc_nrm.models.own_step import OfOwnStep
 from pymc_nrm.models.random_variables import printed_names, register_numba, with_conditions
-from pymc_nrm.models.values import kernel_values, with_present_shape
+from pymc_nrm.models.values import computed_by, kernel_values, with_present_shape
 from pymc_nrm.partitions.chunked import Chunked
 from pymc_nrm.partitions.flat import Ordered
 from pymc_nrm.partitions.known_labels import KnownLabels
@@ -311,6 +312,9 @@ def _kind_and_weights(title, measure, log_weights, only_known, **options):
             f"{title} must be real numbers of shape (n, K) or (K,), with K the number of components; got shape "
             f"{weights.type.shape} and dtype {weights.dtype}"
         )
+    if computed_by(weights, (Softmax, type(pm.Dirichlet.rv_op))):
+        what = f"the probabilities {weights.name!r}" if weights.name else "probabilities"
+        raise ValueError(f"{title} must be logarithms of weights; got {what}: give pt.log of them")
     # Lengths of dimensions are variables, whose present value counts.
     n_components, wanted = with_present_shape(weights).type.shape[-1], options["max_clusters"]
     if n_components is None and wanted is None:

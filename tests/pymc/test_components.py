@@ -130,10 +130,17 @@ def random_measure(_):
     nrm.sample_random_measure(result_of(z=np.zeros((1, 2, 4), dtype=int)), model)
 
 
+def probabilities(make):
+    with pm.Model():
+        nrm.Partition("z", log_weights=make(), n=4)
+
+
 test_wrong_models_are_refused = refused(
     lambda call, argument: call(argument),
     (of_data, 5, "log_weights of a Partition must have a row for each of 4 items; got shape"),
     (after_set_data, 5, "log_weights of partition 'z' must have a row for each of its 4 items; got shape"),
+    (probabilities, lambda: pm.Dirichlet("share", np.ones(2)), "must be logarithms of weights; got the prob.* 'share'"),
+    (probabilities, lambda: pt.special.softmax(np.zeros((4, 2)), axis=1), "must be logarithms of weights; got prob"),
     (own_labels, None, "'other' must be a sum of terms that each depend on the label of one item of partition 'z'"),
     (tree_guided, None, "for WeightedNUTS, which nrm.sample chooses"),
     (random_measure, None, "there is no random measure: the weights of the components of 'z' are log_weights"),
