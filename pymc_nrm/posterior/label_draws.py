@@ -13,6 +13,7 @@ from pymc_nrm.models.itemwise.flow import terms_of
 from pymc_nrm.models.rvs import checked_model, dims_of, kind_of, mixtures_of, n_items, partitions_of
 from pymc_nrm.partitions.weighted_components import WeightedComponents, draw_of_rows
 from pymc_nrm.posterior.component_draws import ComponentDraws
+from pymc_nrm.posterior.label_dependence import mark_variables
 from pymc_nrm.stats.result import posterior_of
 
 
@@ -36,7 +37,9 @@ def draw_labels(
     Returns
     -------
     DataTree
-        The same result, with labels and numbers of clusters in the group ``posterior``.
+        The same result, with labels and numbers of clusters in the group ``posterior``, and the marks of
+        :func:`~pymc_nrm.sample`: parameters of components, which change places when these are renamed, are left out of
+        :func:`~pymc_nrm.summary` and not judged.
 
     Raises
     ------
@@ -97,6 +100,7 @@ def draw_labels(
         added[f"{rv.name}_n_clusters"] = (("chain", "draw"), kind_of(rv).n_clusters(labels).reshape(shape))
     tree = idata.copy() if isinstance(idata, xr.DataTree) else xr.DataTree.from_dict({"posterior": posterior})
     tree["posterior"] = xr.DataTree(tree["posterior"].to_dataset().assign(added))
+    mark_variables(tree, model)
     # Readers warn of labels that no step of this package reports.
     numbers = np.full((*shape, len(partitions)), [partition_number(rv.name) for rv in partitions])
     several = len(partitions) > 1

@@ -10,6 +10,7 @@ from pymc_nrm.common.checks import check_flag
 from pymc_nrm.common.progress import elapsed
 from pymc_nrm.kernels.compilation import same_bits_in_every_process, without_announcements
 from pymc_nrm.models.rvs import names_in_chunks, partitions_of
+from pymc_nrm.posterior.label_dependence import mark_variables
 from pymc_nrm.run.arguments import in_sequence, on_usable_cores, with_possible_bar
 from pymc_nrm.run.chains import local
 from pymc_nrm.run.chains.client import run_on_client
@@ -22,7 +23,7 @@ from pymc_nrm.run.choose_steps import learned_variables, with_learned_gibbs, wit
 from pymc_nrm.run.compile_gradient import with_gradient_beside
 from pymc_nrm.run.convergence_report import convergence, nuts_messages
 from pymc_nrm.run.kept_draws import kept_draws
-from pymc_nrm.run.result.to_datatree import add_densities, add_flat_columns, mark_variables, to_datatree
+from pymc_nrm.run.result.to_datatree import add_densities, add_flat_columns, to_datatree
 from pymc_nrm.stats.diagnostics import attach, diagnose, reported_quantities
 from pymc_nrm.stats.result import Result
 

@@ -15,8 +15,8 @@ from helpers import result_of
 
 import pymc_nrm as nrm
 from pymc_nrm.common.marks import partition_number
+from pymc_nrm.posterior.label_dependence import changed_by_renaming
 from pymc_nrm.run.convergence_report import convergence_report, pair_findings
-from pymc_nrm.run.result.label_dependence import changed_by_renaming
 from pymc_nrm.stats import partition_names, partition_quantities
 from pymc_nrm.stats.diagnostics import diagnose
 

@@ -11,17 +11,15 @@ import xarray as xr
 from pymc.util import drop_warning_stat, get_default_varnames
 from xarray import DataTree
 
-from pymc_nrm.common.marks import MISSING_OF, NAME, RENAMED, SLOTS_OF
+from pymc_nrm.common.marks import NAME
 from pymc_nrm.common.pymc_internals import MultiTrace, NDArray, coords_and_dims_for_inferencedata
 from pymc_nrm.common.wrapping import wrapped
-from pymc_nrm.models.missing_entries import missing_variables
 from pymc_nrm.models.rvs import mixtures_of, other_uses, partitions_of
 from pymc_nrm.partitions.chunked import CLUSTER_COUNTS, CLUSTER_SUMS, FOLLOWED_LABELS, Chunked
 from pymc_nrm.partitions.labels import smallest_type
 from pymc_nrm.posterior.layout import padded
 from pymc_nrm.posterior.posterior_predictive import compute_log_likelihood
 from pymc_nrm.run.chains.trace import write_rows
-from pymc_nrm.run.result.label_dependence import changed_by_renaming, slot_parameters
 from pymc_nrm.run.result.partition_statistics import add_statistics, split_statistics
 
 _log = logging.getLogger(__name__)
@@ -94,22 +92,6 @@ def _trace_of_statistics(record, model, number):
     # A trace without any array has length 0.
     trace.samples = {"row": np.arange(trace.draw_idx)}
     return trace
-
-
-def mark_variables(idata, model):
-    """Mark partitions, their slots, missing values and deterministics that may change when clusters are renamed, in
-    place.
-    """
-    kinds, slots = partitions_of(model), slot_parameters(model, idata["posterior"])
-    renamed = changed_by_renaming(model, slots)
-    marks = {partition.name: kind.marks() for partition, kind in kinds.items()}
-    marks |= {name: {SLOTS_OF: partition} for partition, names in slots.items() for name in names}
-    marks |= {name: {RENAMED: partition} for name, partition in renamed.items()}
-    marks |= {name: {MISSING_OF: mixture} for name, mixture in missing_variables(model).items()}
-    for group in ("posterior", "warmup_posterior"):
-        for name in marks if group in idata.children else ():
-            if name in idata[group].data_vars:
-                idata[group][name].attrs |= marks[name]
 
 
 def add_flat_columns(idata, kinds):

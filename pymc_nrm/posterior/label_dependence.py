@@ -9,10 +9,28 @@ from pytensor.tensor.elemwise import CAReduce, DimShuffle, Elemwise
 from pytensor.tensor.shape import Shape, Shape_i
 from pytensor.tensor.subtensor import AdvancedSubtensor, Subtensor, unflatten_index_variables
 
+from pymc_nrm.common.marks import MISSING_OF, RENAMED, SLOTS_OF
 from pymc_nrm.models.itemwise.graphs import postorder
 from pymc_nrm.models.itemwise.local_variables import local_variables
+from pymc_nrm.models.missing_entries import missing_variables
 from pymc_nrm.models.rvs import kind_of, partitions_of
 from pymc_nrm.partitions.weighted_components import WeightedComponents
+
+
+def mark_variables(idata, model):
+    """Mark partitions, their slots, missing values and deterministics that may change when clusters are renamed, in
+    place.
+    """
+    kinds, slots = partitions_of(model), slot_parameters(model, idata["posterior"])
+    renamed = changed_by_renaming(model, slots)
+    marks = {partition.name: kind.marks() for partition, kind in kinds.items()}
+    marks |= {name: {SLOTS_OF: partition} for partition, names in slots.items() for name in names}
+    marks |= {name: {RENAMED: partition} for name, partition in renamed.items()}
+    marks |= {name: {MISSING_OF: mixture} for name, mixture in missing_variables(model).items()}
+    for group in ("posterior", "warmup_posterior"):
+        for name in marks if group in idata.children else ():
+            if name in idata[group].data_vars:
+                idata[group][name].attrs |= marks[name]
 
 
 class Role(NamedTuple):
