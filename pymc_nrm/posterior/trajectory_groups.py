@@ -128,19 +128,27 @@ def membership_effects(idata, model, groups):
     n_groups, n_components = len(groups.names), len(model.coords["group"])
     maps = np.stack([contingency_table(row, groups.labels, n_components, n_groups) for row in z])
     maps = maps / np.maximum(maps.sum(axis=2, keepdims=True), 1)
-    X = model["membership"].get_value()
+    X, terms = model["membership"].get_value(), groups.growth.membership
     step = -(-len(X) // _MOST_ITEMS)
     effects = []
-    for place, term in enumerate(groups.growth.membership):
+    for place, term in enumerate(terms):
+        # An item has one level: it is compared to the one without a term, and the column has no third.
+        alike = [k for k, other in enumerate(terms) if other.column == term.column]
+        centers = np.array([terms[k].center for k in alike])
         different = np.unique(X[:, place])
-        ends = (different[0], different[-1]) if len(different) == 2 else (-1.0, 1.0)
+        if term.level is not None:
+            ends = (-centers, (place == np.array(alike)) - centers)
+            [reference] = set(term.levels) - {terms[k].level for k in alike}
+            written = [reference, term.level]
+        else:
+            ends = (different[0], different[-1]) if len(different) == 2 else (-1.0, 1.0)
+            written = [term.center + term.scale * end for end in ends]
         shares = []
         for end in ends:
             changed = X[::step].copy()
-            changed[:, place] = end
+            changed[:, alike] = end
             logits = level[:, None] + np.einsum("it,stk->sik", changed, gate)
             weights = scipy.special.softmax(logits, axis=2)
             shares.append(np.einsum("sik,skg->sg", weights, maps) / len(changed))
-        written = [term.center + term.scale * end for end in ends] if term.level is None else ["no", "yes"]
-        effects.append(Effect(term.label, *written, *shares))
+        effects.append(Effect(str(term.column), *written, *shares))
     return effects

@@ -105,6 +105,30 @@ def test_effects_do_not_depend_on_the_order_of_components():
     assert table["group"].tolist() == [3, 7] and (table["difference_low"] <= table["difference_high"]).all()
 
 
+def test_effects_of_levels_are_those_of_subjects_who_have_them():
+    """Nobody has two levels: arms are compared with the most frequent one, whoever is in which."""
+    arm = np.array(["a", "b", "c", "c"] * 3)
+    names = {"subject": "id", "time": "t", "target": "y", "degree": 1, "n_groups": 2, "membership": ["arm", "age"]}
+    model = nrm.growth_mixture(DF.assign(arm=np.repeat(arm, 3)), **names)
+    gate, level = RNG.normal(size=(3, 2)), np.array([0.3, -0.2])
+    further = {
+        "level": (("chain", "draw", "group"), np.tile(level, (1, 20, 1))),
+        "gate": (("chain", "draw", "membership_term", "group"), np.tile(gate, (1, 20, 1, 1))),
+    }
+    description = nrm.describe_trajectories(make_draws(np.tile(GROUP, (20, 1)), **further), model, ESTIMATE)
+    effects = description.effects[description.effects["term"] == "arm"]
+    assert effects[["from", "to"]].drop_duplicates().values.tolist() == [["c", "a"], ["c", "b"]]
+    X = model["membership"].get_value()
+    for end in ("from", "to"):
+        for _, row in effects.iterrows():
+            designs = X.copy()
+            designs[:, :2] = X[arm == row[end]][0, :2]
+            weights = np.exp(level + designs @ gate)
+            shares = (weights / weights.sum(axis=1, keepdims=True)).mean(axis=0)
+            np.testing.assert_allclose(row[f"probability_{end}"], shares[[3, 7].index(row["group"])])
+    assert " at arm c, " in str(description)
+
+
 def test_a_model_written_by_hand():
     with pm.Model() as model:
         z = nrm.Partition("z", nrm.DirichletProcess(1.0), n=N)
