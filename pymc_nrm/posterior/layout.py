@@ -160,6 +160,7 @@ class NewCovariates:
         found = [one for graph in self._graphs.values() for one in ancestors([graph], blockers=model.basic_RVs)]
         self._sources = {one.name: one for one in found if is_mixture(one) or _is_data(one)}
         self.sources = list(self._sources)
+        self._sampled = sorted({one.name for one in found if one in model.basic_RVs and not is_mixture(one)})
         self._function = None
 
     def __bool__(self):
@@ -167,6 +168,7 @@ class NewCovariates:
 
     def check(self, names):
         """Check that new values of all sources are given."""
+        self._check_sampled()
         if self and not self.sources:
             raise ValueError(
                 f"{', '.join(self._graphs)} of {self._name!r} must be pm.Data, a Mixture or a function of these, to be "
@@ -179,10 +181,18 @@ class NewCovariates:
                 f"depend; got {sorted(names)}"
             )
 
+    def _check_sampled(self):
+        if self._sampled:
+            raise ValueError(
+                f"{', '.join(self._graphs)} of {self._name!r} must be a function of pm.Data alone, to be known at new "
+                f"values; got one of {self._sampled}, which the model samples"
+            )
+
     def at(self, family, rows):
         """The family with covariates of new items. Shapes: ``rows`` has an array (m, ...) for each source."""
         if not self:
             return family
+        self._check_sampled()
         if isinstance(family, Grouped):
             return family._replace(family=self.at(family.family, rows))
         if self._function is None:

@@ -154,6 +154,21 @@ def test_models_without_trajectories():
         nrm.describe_trajectories(draws, model)
 
 
+def test_covariates_that_are_sampled_have_no_new_values():
+    """Curves at other times would take the rate from its prior, another one at each call."""
+    with pm.Model() as model:
+        z = nrm.Partition("z", nrm.DirichletProcess(1.0), n=N)
+        when, rate = pm.Data("when", np.tile(TIMES, (N, 1))), pm.HalfNormal("rate")
+        W = pm.math.stack([pm.math.ones_like(when), pm.math.exp(-rate * when)], axis=-1)
+        nrm.Mixture("y", z, nrm.NormalTrajectory(W, 1.0, 0.0, 0.01 * np.eye(2), 2.0, 1.0), observed=Y)
+    draws = xr.Dataset({"z": (("chain", "draw", "item"), GROUP[None, None]), "rate": (("chain", "draw"), [[1.0]])})
+    message = r"covariates of 'y' must be a function of pm.Data alone, .* got one of \['rate'\]"
+    with pytest.raises(ValueError, match=message):
+        nrm.describe_trajectories(draws, model, ESTIMATE)
+    with pytest.raises(ValueError, match=message):
+        nrm.log_predictive_density(draws, model, {"y": Y, "when": np.tile(TIMES, (N, 1))}, progressbar=False)
+
+
 def test_new_subjects_join_the_groups_of_their_curves():
     model = make_model()
     draws = make_draws(np.tile(GROUP, (20, 1)), alpha=(("chain", "draw"), np.ones((1, 20))))
