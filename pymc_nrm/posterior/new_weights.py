@@ -49,9 +49,19 @@ class NewWeights:
             if len(log_weights) == self._n_items and np.allclose(log_weights, log_weights[:1], equal_nan=True):
                 return
             raise self._error("they depend on no pm.Data with a row for each item")
-        longer = {name: np.concatenate([rows[name], _another(np.asarray(rows[name]))]) for name in self.sources}
-        if not np.allclose(self.at(0, longer)[: len(log_weights)], log_weights, rtol=1e-9, atol=1e-9, equal_nan=True):
-            raise self._error(f"they are no function of {self.sources} row by row")
+        for step in (0, 1, -1) if any(one.dtype[:1] in "iu" for one in self._rows.values()) else (0,):
+            longer = {
+                name: np.concatenate([rows[name], _another(np.asarray(rows[name]), step)]) for name in self.sources
+            }
+            try:
+                extended = self.at(0, longer)[: len(log_weights)]
+            except ValueError:
+                if step == 0:
+                    raise
+                # A whole number may be an index, which has no next one.
+                continue
+            if not np.allclose(extended, log_weights, rtol=1e-9, atol=1e-9, equal_nan=True):
+                raise self._error(f"they are no function of {self.sources} row by row")
 
     def at(self, draw, rows):
         """Log weights given the draw of a number, (m, K). Shapes: ``rows`` has an array (m, ...) for each source."""
@@ -100,6 +110,6 @@ def _has_rows(variable, n, dim, model):
     return own == dim if own is not None and dim in model.coords else variable.get_value(borrow=True).shape[0] == n
 
 
-def _another(values):
-    """One more row: another one, where values are no indices."""
-    return values[:1] + 1.0 if values.dtype.kind == "f" else values[:1]
+def _another(values, step):
+    """One more row: another one, at a distance of ``step`` where values are whole numbers, which may be indices."""
+    return values[:1] + (1.0 if values.dtype.kind == "f" else step)

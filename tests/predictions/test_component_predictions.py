@@ -179,6 +179,25 @@ def test_weights_without_a_value_for_new_items_are_refused(make_weights, message
         nrm.sample_new_labels(posterior, model, known=[], progressbar=False)
 
 
+def test_weights_of_whole_numbers():
+    """A single new item shows whether its weight depends on others, if the number may change; an index may not."""
+    age, place = np.array([30, 40, 50, 60]), np.array([0, 1, 1, 0])
+    with pm.Model(coords={"item": range(4)}) as model:
+        ages, places = pm.Data("age", age, dims="item"), pm.Data("place", place, dims="item")
+        gate, effect = pm.Normal("gate", shape=2), pm.Normal("effect", shape=(2, 2))
+        z = nrm.Partition("z", log_weights=ages[:, None] * gate + effect[places], dims="item")
+        centred = (ages - ages.mean())[:, None] * gate
+        other = nrm.Partition("other", log_weights=centred, dims="item")
+        nrm.Mixture("x", z, FAMILY, observed=COUNTS)
+        nrm.Mixture("w", other, FAMILY, observed=COUNTS)
+    posterior = draws(z=[[0, 0, 1, 1]], other=[[0, 0, 1, 1]], gate=[[0.5, 1.0]], effect=np.ones((1, 2, 2)))
+    given = {"age": [70], "place": [1]}
+    found = nrm.predictive_density(posterior, model, [1], given=given, var_name="x", progressbar=False)
+    assert np.isfinite(found["density"]).all()
+    with pytest.raises(ValueError, match=r"they are no function of \['age'\] row by row"):
+        nrm.predictive_density(posterior, model, [1], given={"age": [70]}, var_name="w", progressbar=False)
+
+
 def test_labels_are_drawn_from_their_conditional_distribution():
     model, n = make_model(with_counts=False), 4000
     summed = nrm.summed_out(model)
