@@ -46,7 +46,7 @@ class MixtureLayout:
         self.univariate, self.dtype = rv.owner.op.univariate, rv.dtype
         self.observed = rv in model.observed_RVs
         self.family_class = type(family_of(rv))
-        self._op = rv.owner.op
+        self._op, self._series = rv.owner.op, getattr(rv.tag, "series", None)
         dims = dims_of(model, rv)
         self.item_dim, self.feature_dim = dims[0], None if self.univariate else dims[1]
         self._coords = {dim: values for dim, values in model.coords.items() if values is not None}
@@ -58,6 +58,11 @@ class MixtureLayout:
     def feature_names(self):
         """Names of the features, or None if they have none."""
         return self._coords.get(self.feature_dim)
+
+    def _feature_name(self):
+        """Name of the only feature, None if there are several or it has none."""
+        names = [self._series] if self.univariate else list(self.feature_names() or ())
+        return names[0] if len(names) == 1 and isinstance(names[0], str) else None
 
     def data_dims(self, item_dim):
         """Dimensions of data of items."""
@@ -95,8 +100,11 @@ class MixtureLayout:
         }
 
     def density_attrs(self):
-        """Attributes of a density of the data."""
-        return {"variable": self.name, "kind": "density" if self.family_class.continuous else "probability"}
+        """Attributes of a density of the data; a single feature gives its name, as the axis of a plot needs it."""
+        return {
+            "variable": self._feature_name() or self.name,
+            "kind": "density" if self.family_class.continuous else "probability",
+        }
 
 
 def draws_dataset(posterior, variables, coords, attrs=None):

@@ -50,8 +50,9 @@ def regime_model(
     ----------
     series : Series, DataFrame, array_like or DataArray, shape (n,) or (n, d)
         Numbers at equally spaced times, in any units; NaN means missing.  The coordinate ``time`` is the index of a
-        Series or DataFrame, or else its only column of dates, or a column that grows by equal steps, such as a year.
-        Rows are sorted by times that are dates or numbers.  What is guessed is said in the log.
+        Series or DataFrame, or else its only column of dates, columns named year and quarter, qtr or month that have
+        each pair once in a sequence, or a column that grows by equal steps, such as a year.  Rows are sorted by times
+        that are dates or numbers.  What is guessed is said in the log.
     lags : int
         Number p of values before each time on which its value has a linear regression in every regime, a switching
         autoregression.  Needs one complete column.  The first p values of each sequence are conditioned on: they have
@@ -131,7 +132,7 @@ def regime_model(
         kappa = 0.0 if duration == 1.0 else pm.Gamma("kappa", 2.0, 1.0 / duration)
         z = HiddenStates("z", measure, Transitions(alpha, kappa), dims="time", sequences=sequences)
         if lags:
-            _add_regression(model, z, values.iloc[:, 0].to_numpy(), before[kept], jitter_ties)
+            _add_regression(model, z, values.iloc[:, 0], before[kept], jitter_ties)
         else:
             add_numeric_block("x", z, values, covariance, jitter_ties)
     return model
@@ -154,16 +155,20 @@ def _warn_of_doubtful_numbers(table):
 
 def _warn_of_growth(series):
     """Warn of columns that never decrease within a sequence."""
-    within = ~series.starts[1:]
-    if within.sum() < _FEWEST_STEPS:
-        return
-    found = [name for name, column in series.table.items() if (np.diff(column)[within] >= 0.0).all()]
+    found = [name for name, column in series.table.items() if _never_decreases(column.to_numpy(), series.starts)]
     if found:
         warn_user(
             f"column{'s' * (len(found) > 1)} {first_few([repr(name) for name in found])} never decrease"
             f"{'s' * (len(found) == 1)}, as times of events and sums do, and would be cut into regimes of neighbouring "
             "values. Counts of events per year, or differences, series.diff(), have regimes"
         )
+
+
+def _never_decreases(values, starts):
+    """Whether no value is below the one before it in its sequence, missing values aside."""
+    is_known, sequence = ~np.isnan(values), np.cumsum(starts)
+    steps = np.diff(values[is_known])[np.diff(sequence[is_known]) == 0]
+    return len(steps) >= _FEWEST_STEPS and (steps >= 0.0).all()
 
 
 def _lagged(series, lags):
@@ -193,11 +198,12 @@ def _lagged(series, lags):
     return kept, before
 
 
-def _add_regression(model, z, y, before, jitter_ties):
+def _add_regression(model, z, series, before, jitter_ties):
     """Add the regression of a series on the values before to the model at hand."""
     model.add_coord("lag", np.arange(1, before.shape[1] + 1))
     lagged = pm.Data("x_lags", before, dims=("time", "lag"))
-    y = with_jitter(y) if jitter_ties else y
+    y = with_jitter(series.to_numpy()) if jitter_ties else series.to_numpy()
     mixture = Mixture("x", z, NormalRegression.learned("x", y, lagged), observed=y, dims="time")
     # Forecasts need these of the values that they draw.
     mixture.tag.lags = "x_lags"
+    mixture.tag.series = str(series.name)
