@@ -7,6 +7,7 @@ import pandas as pd
 
 from pymc_nrm.common.numbers_in_text import are_dates
 
+_OFFSET = re.compile(r":\d\d(\.\d+)?[+-](?!00:?00$)\d\d:?\d\d$")
 _MONTH = re.compile(r"\d{4}-(0[1-9]|1[0-2])$")
 
 
@@ -35,6 +36,15 @@ def as_times(index):
         return as_times(pd.DatetimeIndex(pd.to_datetime(pd.Series(texts, dtype=object), format="ISO8601", utc=True)))
     dates = dates_of(values.where(~values.isna(), pd.NaT))
     return index if dates is None else dates
+
+
+def zone_of(index):
+    """Name of the time zone of an index of dates, "" for text with differences from UTC, and None without a zone."""
+    if isinstance(index, pd.DatetimeIndex):
+        return None if index.tz is None else str(index.tz)
+    if index.dtype.kind in "biufcmM":
+        return None
+    return "" if any(isinstance(value, str) and _OFFSET.search(value) for value in index) else None
 
 
 def dates_of(values):

@@ -6,8 +6,8 @@ import zlib
 NAME = "partition"
 # Attribute of partitions of rows in chunks, whose labels belong to followed rows: the number of all rows.
 ROWS = "n_rows"
-# Attribute of hidden states: the items at which sequences start.
-STARTS = "sequence_starts"
+# Attributes of hidden states: the items at which sequences start, and the labels of the sequences, if they have any.
+STARTS, SEQUENCES = "sequence_starts", "sequence_labels"
 # Attribute of posterior variables that are nested partitions: their depth, the number of levels below the root.
 NESTED = "nested_partition"
 # Statistic of every step of a partition.  PyMC puts statistics of several steps side by side, this one among them.

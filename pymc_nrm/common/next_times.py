@@ -80,8 +80,11 @@ def _of_numbers(times):
     steps = np.diff(times)
     if times.dtype.kind == "f":
         step = (times[-1] - times[0]) / len(steps)
-        fits = abs(times - times[0] - step * np.arange(len(times))).max() <= _SHARE_OF_STEP * step
-        return Spacing(step, len(times), f"steps of {step:g}") if fits else None
+        if abs(times - times[0] - step * np.arange(len(times))).max() <= _SHARE_OF_STEP * step:
+            return Spacing(step, len(times), f"steps of {step:g}")
+        # Whole numbers with gaps, such as years of a column that also had missing entries.
+        is_whole = (times == np.floor(times)).all() and abs(times).max() < 2**53
+        return _of_numbers(times.astype(np.int64)) if is_whole else None
     step = pd.Series(steps).mode()[0]
     if np.mean(steps == step) < _LEAST_SHARE:
         return None

@@ -7,7 +7,7 @@ import pytensor.tensor as pt
 from pytensor.gradient import DisconnectedType, disconnected_type
 from pytensor.graph.basic import Apply, Constant
 
-from pymc_nrm.common.marks import STARTS
+from pymc_nrm.common.marks import SEQUENCES, STARTS
 from pymc_nrm.kernels.generic import kernel
 from pymc_nrm.kernels.kernel_op import KernelOp
 from pymc_nrm.partitions.flat import Flat, InOrder
@@ -105,7 +105,10 @@ class Chain(Flat):
         return [pt.eq(pt.arange(n), 0).astype("int64")]
 
     def marks(self):
-        return super().marks() | {STARTS: [0] if self.starts is None else np.flatnonzero(self.starts).tolist()}
+        if self.starts is None:
+            return super().marks() | {STARTS: [0]}
+        starts = np.flatnonzero(self.starts).tolist()
+        return super().marks() | {STARTS: starts, SEQUENCES: [str(name) for name in self.names]}
 
 
 class States(Chain, InOrder):

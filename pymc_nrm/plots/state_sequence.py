@@ -11,9 +11,9 @@ from pymc_nrm.plots.cluster_points import feature_matrix
 from pymc_nrm.plots.time_axis import edges_of, time_axis
 from pymc_nrm.plots.visuals import backend_of, cluster_style, recorded
 from pymc_nrm.posterior.state_probabilities import state_probabilities
-from pymc_nrm.recipes.reading.time_series import rows_of_times
+from pymc_nrm.recipes.reading.rows_of_times import rows_of_times
 from pymc_nrm.stats.draws import partition_draws
-from pymc_nrm.stats.state_durations import sequence_starts
+from pymc_nrm.stats.state_durations import sequence_labels, sequence_starts
 
 MAX_COLUMNS, MAX_STATES = 6, 16
 # Opacity of a state of probability one; opacities are rounded to so many steps, so that few bands are drawn.
@@ -52,9 +52,10 @@ def plot_state_sequence(
         States of the times, or the result of :func:`~pymc_nrm.state_probabilities`; by default the states of
         :func:`~pymc_nrm.point_estimate` with seed 0.
     data : array_like, Series, DataFrame or DataArray, shape (n,) or (n, d), optional
-        Data of the times, one panel for each column, at most 6.  A Series or DataFrame whose index has all times is
-        read at these, so that it may have another order or further rows, such as those before the first lag.  Without
-        it, the panel shows the probability of the state that is the most probable one.
+        Data of the times, one panel for each column, at most 6.  A Series or DataFrame whose index, or a column, has
+        all times is read at these, so that it may have another order or further rows, such as those before the first
+        lag; of several sequences, if it also has their labels.  Without it, the panel shows the probability of the
+        state that is the most probable one.
     features : sequence of int or str, optional
         Columns of ``data``, by position or name; by default the first 6 that hold numbers.
     %(var_name)s
@@ -67,8 +68,8 @@ def plot_state_sequence(
     Raises
     ------
     ValueError
-        If there is no such partition, the estimate or the data have a different number of items, or there are more
-        than 6 columns.
+        If there is no such partition, the estimate or the data have a different number of items, the data have the
+        times of several sequences in another order and no labels of these, or there are more than 6 columns.
 
     Notes
     -----
@@ -104,7 +105,8 @@ def plot_state_sequence(
     if data is None:
         values, columns = probability[:, None], ["probability"]
     else:
-        values, columns = feature_matrix(rows_of_times(data, draws[dim].values), len(starts), features)
+        rows = rows_of_times(data, draws[dim].values, sequence_labels(draws, starts))
+        values, columns = feature_matrix(rows, len(starts), features)
         if features is not None and len(columns) > MAX_COLUMNS:
             raise ValueError(f"features must be at most {MAX_COLUMNS} columns; got {len(columns)}")
         values, columns = values[:, :MAX_COLUMNS], columns[:MAX_COLUMNS]

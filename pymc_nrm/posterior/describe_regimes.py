@@ -22,7 +22,7 @@ from pymc_nrm.stats.draws import item_dimension, partition_draws
 from pymc_nrm.stats.losses import read_estimate
 from pymc_nrm.stats.point_estimate import point_estimate
 from pymc_nrm.stats.result import posterior_of
-from pymc_nrm.stats.state_durations import run_starts, sequence_starts, state_durations
+from pymc_nrm.stats.state_durations import run_starts, sequence_labels, sequence_starts, state_durations
 
 # Characters of a line, lines of the text, regimes that have lines of their own and lines for data of each, at most.
 _WIDTH, _MOST_LINES, _MOST_REGIMES, _MOST_DATA_LINES = 80, 30, 8, 4
@@ -41,7 +41,8 @@ class RegimeDescription(TextDescription):
     table : DataFrame
         One row for each regime, the most frequent first, with its label in the estimate as the index.
     runs : DataFrame
-        One row for each run of the estimate in order of time: ``regime``, ``first``, ``last``, ``length``.
+        One row for each run of the estimate in order of time: ``regime``, ``first``, ``last``, ``length``, and of
+        several sequences also ``sequence``, its label.
     estimate : array_like
         The estimate that is described.
     text : str
@@ -160,6 +161,9 @@ def describe_regimes(
             "length": last - first + 1,
         }
     )
+    sequences = sequence_labels(draws, starts)
+    if sequences is not None:
+        runs.insert(1, "sequence", sequences[first])
     table = pd.DataFrame(table, index=pd.Index(names, name="regime")).iloc[order]
     cells = {name: [column.cells[k] for k in order] for name, column in described.items()}
     return RegimeDescription(table, runs, estimate, _text(table, cells, runs, int(starts.sum()), ci_prob))
@@ -207,6 +211,8 @@ def _runs(row):
 def _when(runs):
     """The longest runs of a regime that fit in a line, in order of time."""
     texts = [a if a == b else f"{a} to {b}" for a, b in zip(runs["first"], runs["last"], strict=True)]
+    if "sequence" in runs:
+        texts = [f"{sequence}: {text}" for sequence, text in zip(runs["sequence"], texts, strict=True)]
     longest = np.argsort(-runs["length"].to_numpy(), kind="stable")
     line = ""
     for n_shown in range(1, len(texts) + 1):

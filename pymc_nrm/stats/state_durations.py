@@ -7,7 +7,7 @@ import numpy as np
 import xarray as xr
 
 from pymc_nrm.common.checks import interval_probability
-from pymc_nrm.common.marks import NAME, STARTS
+from pymc_nrm.common.marks import NAME, SEQUENCES, STARTS
 from pymc_nrm.stats.contingency import contingency_table, match_clusters
 from pymc_nrm.stats.draws import partition_draws, stack_draws
 from pymc_nrm.stats.point_estimate import chosen_estimate
@@ -119,6 +119,12 @@ def sequence_starts(draws):
     starts = np.zeros(draws.shape[2], dtype=bool)
     starts[[0, *np.asarray(draws.attrs.get(STARTS, ()), dtype=np.int64)]] = True
     return starts
+
+
+def sequence_labels(draws, starts):
+    """Label of the sequence of each time as text, shape (n,), None for a single one or draws that do not have them."""
+    names = np.asarray(draws.attrs.get(SEQUENCES, ()), dtype=object)
+    return names[np.cumsum(starts) - 1] if 1 < len(names) == starts.sum() else None
 
 
 def run_starts(labels, starts):

@@ -140,7 +140,10 @@ def test_runs_end_with_their_sequence_in_draws_of_pm_sample():
     frame = pd.DataFrame({"x": SERIES, "who": np.repeat(["b", "a"], 20)})
     model, labels = nrm.regime_model(frame, sequences="who"), np.repeat([0, 1, 1, 0], 10)
     draws = with_labels(model, labels)
-    assert nrm.describe_regimes(draws, model, labels).runs["length"].tolist() == [10, 10, 10, 10]
+    description = nrm.describe_regimes(draws, model, labels)
+    assert description.runs["length"].tolist() == [10, 10, 10, 10]
+    assert description.runs["sequence"].tolist() == ["b", "b", "a", "a"]
+    assert "b: 2020-01-31 to 2020-10-31, a: 2022-07-31 to 2023-04-30" in str(description)
     with pytest.warns(UserWarning, match="draws of 'z' do not say where sequences begin"):
         nrm.state_durations(draws, labels)
 

@@ -10,7 +10,9 @@ import pymc_nrm as nrm
 from pymc_nrm.common.dates import written_times
 from pymc_nrm.common.next_times import next_times
 from pymc_nrm.posterior.draws import check_same_model
-from pymc_nrm.recipes.reading.time_series import read_time_series, rows_of_times
+from pymc_nrm.posterior.layout import MixtureLayout
+from pymc_nrm.recipes.reading.rows_of_times import rows_of_times
+from pymc_nrm.recipes.reading.time_series import read_time_series
 
 N = 12
 VALUES = np.random.default_rng(1).normal(size=N)
@@ -19,6 +21,8 @@ SERIES = pd.Series(VALUES, DAYS, name="rate")
 WHO = np.repeat(["b", "a"], N // 2)
 PANEL = pd.DataFrame({"rate": VALUES, "who": WHO}, np.tile(DAYS[: N // 2], 2))
 TIED = pd.DataFrame({"time": 1990 + np.arange(N).round(3) / 12, "row": np.arange(1, N + 1), "rate": VALUES})
+QUARTERS = pd.date_range("2000-04-01", periods=N, freq="QS")
+QUARTERLY = pd.DataFrame({"Year": QUARTERS.year, "qtr": QUARTERS.quarter, "rate": VALUES})
 SHUFFLED = np.random.default_rng(2).permutation(N)
 
 
@@ -53,10 +57,36 @@ FORMS = {
     "a column of periods": (pd.DataFrame({"day": DAYS.to_period("D"), "rate": VALUES}), DAYS, "Column 'day' says when"),
     "a column of text": (pd.DataFrame({"day": DAYS.strftime("%Y/%m/%d"), "rate": VALUES}), DAYS, "Column 'day' says"),
     "a column that counts": (TIED, TIED["time"], "Column 'time' says when the rows were.*Left out: 'row'"),
+    "a column with a zone": (
+        pd.DataFrame({"day": DAYS.tz_localize("Europe/Berlin"), "rate": VALUES}),
+        DAYS,
+        "Column 'day' says.*zone Europe/Berlin are kept as local times",
+    ),
+    "text with offsets": (
+        with_times([f"{day:%Y-%m-%d}T01:00:00+01:00" for day in DAYS]),
+        DAYS,
+        "Times with a difference from UTC are kept as UTC",
+    ),
+    "years and quarters": (QUARTERLY.iloc[SHUFFLED], QUARTERS, "Columns 'Year', 'qtr' say when the rows were"),
+    "years and months": (
+        pd.DataFrame({"month": [1.0, 2.0] * 6, "year": np.repeat(range(2000, 2006), 2), "rate": VALUES}),
+        [pd.Timestamp(year, month, 1) for year in range(2000, 2006) for month in (1, 2)],
+        "Columns 'month', 'year' say when.*not equally spaced",
+    ),
+    "years, quarters and months": (
+        QUARTERLY.assign(month=QUARTERS.month),
+        QUARTERS,
+        "Columns 'Year', 'qtr', 'month' say when",
+    ),
     "numbers in text": (with_times(DAYS).map("{:.6f} %".format), DAYS, "Column 'rate': numbers in text"),
     "whole numbers with gaps": (
         with_times([*range(N - 1), 15]),
         [*range(N - 1), 15],
+        "4 of 16 times by steps of 1 have no row",
+    ),
+    "years in floats with gaps": (
+        with_times([*range(1990, 1989 + N), 2005.0]),
+        [*range(1990, 1989 + N), 2005.0],
         "4 of 16 times by steps of 1 have no row",
     ),
     "days without spacing": (
@@ -98,6 +128,43 @@ def test_labels_of_sequences(name):
     np.testing.assert_array_equal(read.table.iloc[:, 0], VALUES)
 
 
+def test_gaps_of_several_sequences_are_said_in_one_line(caplog):
+    caplog.set_level("INFO", "pymc.nrm_recipes")
+    days = [*DAYS[[0, 1, 3, 5]], *DAYS[:4], *DAYS[[0, 1, 11]], DAYS[0]]
+    read_time_series(pd.Series(VALUES, pd.DatetimeIndex(days)), np.repeat(["a", "b", "c", "d"], [4, 4, 3, 1]))
+    [record] = caplog.records
+    text = " ".join(record.getMessage().split())
+    assert "Times of sequence 'c' are not equally spaced" in text
+    assert "2 of 6 times of sequence 'a' by the frequency 'D' have no row" in text
+    caplog.clear()
+    read_time_series(PANEL, "who")
+    assert not caplog.records
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"Year": 2000 + np.arange(N) // 6},
+        {"qtr": np.arange(N) % 6},
+        {"Year": QUARTERS.year + 0.5},
+        {"Year": np.arange(1, N + 1) ** 2},
+        {"year": QUARTERS.year},
+        {"month": np.roll(QUARTERS.month, 1)},
+    ],
+)
+def test_years_and_quarters_that_are_no_dates_are_data(change):
+    read = read_time_series(QUARTERLY.assign(**change))
+    assert read.times.dtype.kind == "i" and {"Year", "qtr", "rate"} <= {*read.table}
+
+
+def test_years_and_quarters_of_sequences():
+    table = pd.concat([QUARTERLY.assign(who=who) for who in "ba"])
+    for shuffled in (table, table.sample(frac=1.0, random_state=1)):
+        read = read_time_series(shuffled.reset_index(drop=True), "who")
+        assert read.times.tolist() == [*QUARTERS] * 2 and [*read.table] == ["rate"]
+    assert {"Year", "qtr"} <= {*read_time_series(table.drop(columns="who").reset_index(drop=True)).table}
+
+
 test_what_cannot_be_read = refused(
     read_time_series,
     (with_times([*range(N - 1), 3]), None, r"one row for each time; rows 3 and 11 are both of 3\. Keep one"),
@@ -137,6 +204,8 @@ def test_warnings_name_what_hidden_states_have():
 def test_growth_is_warned_of():
     with pytest.warns(UserWarning, match=r"(?s)column 'x' never decreases.*series.diff\(\)"):
         nrm.regime_model(np.arange(N) ** 2.0)
+    with pytest.warns(UserWarning, match="column 'x' never decreases"):
+        nrm.regime_model(np.where(np.arange(2 * N) % 3 == 1, np.nan, np.arange(2 * N) ** 2.0))
 
 
 def test_rows_are_found_at_times():
@@ -144,6 +213,51 @@ def test_rows_are_found_at_times():
     assert rows_of_times(SERIES.tz_localize("UTC"), DAYS[2:].to_numpy()).tolist() == VALUES[2:].tolist()
     for data in (SERIES.reset_index(drop=True), SERIES[:-1], VALUES):
         assert rows_of_times(data, DAYS) is data
+
+
+LABELLED = pd.DataFrame({"rate": VALUES, "who": WHO, "day": np.tile(DAYS[: N // 2], 2)})
+DAY = pd.Timedelta("1D")
+SOURCES = {
+    "columns": LABELLED,
+    "whole numbers": LABELLED.assign(who=np.repeat([2.0, 1.0], N // 2)),
+    "an index of times": LABELLED.set_index("day"),
+    "two levels of the index": LABELLED.set_index(["who", "day"]),
+    "a Series": LABELLED.set_index(["who", "day"])["rate"],
+    "more rows": pd.concat(
+        [LABELLED, LABELLED[:6].assign(who="c"), LABELLED.assign(day=LABELLED["day"].add(DAYS[9] - DAYS[0]))]
+    ),
+}
+
+
+@pytest.mark.parametrize("name", SOURCES)
+def test_rows_of_several_sequences_are_found_in_any_order(name):
+    data = SOURCES[name].iloc[np.random.default_rng(1).permutation(len(SOURCES[name]))]
+    who = np.repeat(["2", "1"], N // 2).astype(object) if name == "whole numbers" else WHO.astype(object)
+    rows = rows_of_times(data, LABELLED["day"].to_numpy(), who)
+    assert np.ravel(rows).tolist() == VALUES.tolist()
+
+
+def test_rows_of_several_sequences_without_labels_must_be_in_order():
+    times, who = LABELLED["day"].to_numpy(), WHO.astype(object)
+    rate, values = LABELLED.drop(columns="who"), LABELLED["rate"]
+    for labels in (who, None):
+        assert [*rows_of_times(rate, times, labels)] == ["rate"] and rows_of_times(values, times, labels) is values
+        with pytest.raises(ValueError, match="row 1 is of 2020-01-30, and of 2020-01-31 in the draws"):
+            rows_of_times(rate.sort_values("day"), times, labels)
+
+
+def test_draws_have_the_labels_of_their_sequences(tmp_path):
+    """A picture of a panel that the model has sorted has its data at their times, of a result from a file, too."""
+    model = nrm.regime_model(LABELLED.sort_values("day", kind="stable"), sequences="who")
+    marks = model["z"].owner.op.kind.marks() | {"partition": "z"}
+    assert marks["sequence_labels"] == ["b", "a"]
+    labels = (("chain", "draw", "time"), np.zeros((1, 2, N), dtype=int), marks)
+    idata = xr.DataTree.from_dict({"posterior": xr.Dataset({"z": labels}, {"time": LABELLED["day"].to_numpy()})})
+    idata.to_netcdf(tmp_path / "draws.nc")
+    for draws in (idata, xr.open_datatree(tmp_path / "draws.nc")):
+        picture = nrm.plots.plot_state_sequence(draws, data=LABELLED.sort_values("day"), backend="none")
+        drawn = picture.viz["data"]["data"].item()["y"]
+        np.testing.assert_array_equal(drawn[~np.isnan(drawn)], VALUES)
 
 
 def test_a_picture_has_the_data_of_its_times():
@@ -218,7 +332,10 @@ def test_forecasts_have_the_times_that_follow(caplog):
     assert "new_time continues time by the frequency 'D'" in caplog.text
     with pytest.raises(ValueError, match=r"got chain, draw, step, point. Take one step, .sel\(step=2\)"):
         nrm.plots.plot_density(ahead)
-    nrm.plots.plot_density(ahead.sel(step=[2]), backend="none")
+    picture = nrm.plots.plot_density(ahead.sel(step=[2]), backend="none")
+    assert picture.viz["xlabel"]["density"].item()["string"] == ahead.attrs["variable"] == "rate"
+    lagged = nrm.regime_model(SERIES, lags=1)
+    assert MixtureLayout(lagged, "x").density_attrs()["variable"] == "rate"
 
 
 def test_the_picture_leaves_out_the_column_of_the_times():

@@ -9,12 +9,13 @@ import xarray as xr
 
 from pymc_nrm.common.checks import numeric_array
 from pymc_nrm.common.column_contents import BOOLEANS, NUMBERS, read_content
-from pymc_nrm.common.dates import as_times, written_times
+from pymc_nrm.common.dates import as_times, written_times, zone_of
 from pymc_nrm.common.next_times import spacing_of
 from pymc_nrm.common.tables import as_pandas
 from pymc_nrm.common.wrapping import first_few, wrapped
 from pymc_nrm.partitions.hidden_states import States
 from pymc_nrm.recipes.columns import check_columns
+from pymc_nrm.recipes.reading.joined_dates import joined_dates
 
 _log = logging.getLogger("pymc.nrm_recipes")
 
@@ -51,33 +52,9 @@ def read_time_series(series: Any, sequences: Any = None) -> TimeSeries:
         table = _table_of_array(series)
         sequences = None if sequences is None else _one_for_each(sequences, len(table))
     _check_columns_vary(table)
-    _tell_of_spacing(table.index, sequences)
-    return TimeSeries(table, table.index, sequences, _starts(sequences, len(table)))
-
-
-def rows_of_times(data, times):
-    """Rows of a Series or DataFrame at some times, if its index, or else a column, has each of them once, and else all
-    rows.  A column of the times is left out.
-    """
-    if not isinstance(data, pd.Series | pd.DataFrame):
-        return data
-    places = _places(data.index, times)
-    columns = range(data.shape[1]) if places is None and data.ndim == 2 and data.shape[1] > 1 else ()
-    for column in columns:
-        places = _places(pd.Index(data.iloc[:, column]), times)
-        if places is not None:
-            data = data.iloc[:, np.delete(np.arange(data.shape[1]), column)]
-            break
-    return data if places is None else data.iloc[places]
-
-
-def _places(index, times):
-    """Positions of times in an index, None unless it has each of them once."""
-    index, times = as_times(index), as_times(pd.Index(times))
-    if not index.is_unique or not times.is_unique:
-        return None
-    places = index.get_indexer(times)
-    return None if (places < 0).any() else places
+    starts = _starts(sequences, len(table))
+    _tell_of_spacing(table.index, starts, sequences)
+    return TimeSeries(table, table.index, sequences, starts)
 
 
 def _starts(sequences, n):
@@ -121,8 +98,20 @@ def _with_labels(series, sequences):
     return series, None if sequences is None else _one_for_each(sequences, len(series))
 
 
+def _with_joined_dates(series, sequences):
+    """The columns of data, with columns of years and quarters or months as the index if they tell rows apart."""
+    dates, names = joined_dates(series)
+    if not names or len(names) == series.shape[1] or isinstance(as_times(series.index), pd.DatetimeIndex):
+        return series
+    if pd.DataFrame({"time": dates, "sequence": 0 if sequences is None else sequences}).duplicated().any():
+        return series
+    _log.info(wrapped(f"Columns {first_few([*map(repr, names)])} say when the rows were."))
+    return series.drop(columns=names).set_axis(dates)
+
+
 def _with_times(series, sequences):
     """The columns of data, with dates or a column that counts the rows as the index."""
+    series = _with_joined_dates(series, sequences)
     has_default_index = series.index.equals(pd.RangeIndex(len(series)))
     dates = {}
     for k, (name, column) in enumerate(series.items()):
@@ -143,15 +132,16 @@ def _with_times(series, sequences):
     if chosen is not None:
         why = "" if dates else ", since it grows by equal steps; series.to_numpy() takes all columns as data"
         _log.info(wrapped(f"Column {chosen!r} says when the rows were{why}."))
-        index = dates[chosen][1] if dates else pd.Index(series[chosen])
-        series = series.drop(columns=chosen).set_axis(index)
+        series = series.drop(columns=chosen).set_axis(pd.Index(series[chosen]))
     if others:
         _log.info(wrapped(f"Left out: {first_few([repr(name) for name in others])}, which numbers the rows."))
         series = series.drop(columns=others)
-    times = as_times(series.index)
-    if isinstance(series.index, pd.DatetimeIndex) and series.index.tz is not None:
-        what = "local times" if times.equals(series.index.tz_localize(None)) else "UTC, since local times repeat"
-        _log.info(wrapped(f"Times of the zone {series.index.tz} are kept as {what}, without a zone."))
+    times, zone = as_times(series.index), zone_of(series.index)
+    if zone is not None:
+        is_local = isinstance(series.index, pd.DatetimeIndex) and times.equals(series.index.tz_localize(None))
+        what = "local times" if is_local else "UTC, since local times repeat" if zone else "UTC"
+        of_zone = f"of the zone {zone}" if zone else "with a difference from UTC"
+        _log.info(wrapped(f"Times {of_zone} are kept as {what}, without a zone."))
     return series.set_axis(times)
 
 
@@ -252,20 +242,37 @@ def _table_of_array(series):
     return pd.DataFrame(values.reshape(len(values), -1), columns=columns, dtype="float64")
 
 
-def _tell_of_spacing(times, sequences):
-    """Say that the times of a single sequence have gaps, or no spacing at all."""
-    if sequences is not None or times.dtype.kind not in "iufmM":
+def _tell_of_spacing(times, starts, labels):
+    """Say which sequences have times with gaps, or with no spacing at all."""
+    if times.dtype.kind not in "iufmM":
         return
-    spacing = spacing_of(times)
-    if spacing is None:
-        _log.info(wrapped("Times are not equally spaced, but count as if they were."))
-    elif spacing.n > len(times):
-        _log.info(
-            wrapped(
-                f"{spacing.n - len(times)} of {spacing.n} times by {spacing.words} have no row, and others count as "
-                "neighbours. Rows of NaN, as of series.reindex(...), make them missing values."
-            )
+    firsts = np.flatnonzero(starts)
+    parts = [times[first:last] for first, last in zip(firsts, [*firsts[1:], len(times)], strict=True)]
+    spacings = {k: spacing_of(part) for k, part in enumerate(parts) if len(part) > 1}
+    unequal = [k for k, spacing in spacings.items() if spacing is None]
+    gaps = {k: spacing for k, spacing in spacings.items() if spacing is not None and spacing.n > len(parts[k])}
+    sentences = []
+    if unequal:
+        sentences.append(
+            f"Times{_of_sequences(labels, firsts[unequal])} are not equally spaced, but count as if they were."
         )
+    if gaps:
+        n = sum(spacing.n for spacing in gaps.values())
+        missing, words = n - sum(len(parts[k]) for k in gaps), {spacing.words for spacing in gaps.values()}
+        sentences.append(
+            f"{missing} of {n} times{_of_sequences(labels, firsts[[*gaps]])}"
+            f"{f' by {words.pop()}' if len(words) == 1 else ''} have no row, and others count as neighbours. Rows of "
+            "NaN, as of series.reindex(...), make them missing values."
+        )
+    if sentences:
+        _log.info(wrapped(" ".join(sentences)))
+
+
+def _of_sequences(labels, rows):
+    """Which sequences are meant, by a row of each."""
+    if labels is None:
+        return ""
+    return f" of sequence{'s' * (len(rows) > 1)} {first_few([repr(labels[row]) for row in rows])}"
 
 
 def _check_columns_vary(table):
