@@ -14,7 +14,7 @@ import warnings
 
 import numpy as np
 
-from pymc_nrm.kernels.layers import IMPORTS, kernel_layers
+from pymc_nrm.kernels.layers import IMPORTS, WITHOUT_KERNELS, kernel_layers
 from pymc_nrm.kernels.part_compiler import CACHE, compilers, lacking_names
 
 # All generic functions, in order of definition.
@@ -268,7 +268,8 @@ def _cache_class():
             self._layer = layer_of(function.__code__.co_filename)
 
         def _index_key(self, sig, codegen):
-            key = (*super()._index_key(sig, codegen), source_fingerprint(self._layer), *_foreign_fingerprints(sig))
+            sources = [source_fingerprint(layer) for layer in (self._layer, *_layers_above(sig, self._layer))]
+            key = (*super()._index_key(sig, codegen), *sources, *_foreign_fingerprints(sig))
             return key if self._layer else (*key, function_fingerprint(self._py_func))
 
         def load_overload(self, sig, target_context):
@@ -312,9 +313,21 @@ def _warn_of_damage(path, error):
 
 def _foreign_fingerprints(signature):
     """Hashes of the types in a signature that are defined outside this package."""
+    return [class_fingerprint(cls) for cls in _classes(signature) if not cls.__module__.startswith("pymc_nrm.")]
+
+
+def _layers_above(signature, layer):
+    """Layers of this package that define types in a signature, and that kernels of a layer cannot call themselves.
+
+    The kernel calls what these types have registered for generic functions.
+    """
+    layers = {cls.__module__.split(".")[1] for cls in _classes(signature) if cls.__module__.startswith("pymc_nrm.")}
+    return sorted(layers - kernel_layers(layer) - WITHOUT_KERNELS) if layer in IMPORTS else []
+
+
+def _classes(signature):
     nested = [numba_type for argument in signature for numba_type in _nested(argument)]
-    classes = [numba_type.instance_class for numba_type in nested if hasattr(numba_type, "instance_class")]
-    return [class_fingerprint(cls) for cls in classes if not cls.__module__.startswith("pymc_nrm.")]
+    return [numba_type.instance_class for numba_type in nested if hasattr(numba_type, "instance_class")]
 
 
 def _nested(numba_type):
