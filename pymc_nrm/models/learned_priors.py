@@ -29,6 +29,7 @@ from pymc_nrm.models.rvs import family_of, partitions_of
 from pymc_nrm.models.values import computed_by, constant_value
 from pymc_nrm.partitions.flat import Ordered
 from pymc_nrm.partitions.hidden_states import States
+from pymc_nrm.partitions.state_slots import StateSlots
 
 
 class LearnedWishart(NamedTuple):
@@ -102,7 +103,8 @@ def learned_priors(model):
     priors = [prior for rv in mixtures for prior in _learned_mixture(model, rv, readers)]
     partitions = [rv for rv, kind in partitions_of(model).items() if isinstance(kind, Ordered)]
     priors += [_learned_process(model, rv, readers) for rv in partitions]
-    priors += [_learned_states(model, rv, readers) for rv, kind in partitions_of(model).items() if type(kind) is States]
+    states = [rv for rv, kind in partitions_of(model).items() if type(kind) in (States, StateSlots)]
+    priors += [_learned_states(model, rv, readers) for rv in states]
     return [prior for prior in priors if prior is not None]
 
 

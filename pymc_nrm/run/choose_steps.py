@@ -3,7 +3,8 @@
 from pymc_nrm.common.pymc_internals import accept_in_nuts, flatten_steps, resolve_backend_compile_kwargs
 from pymc_nrm.models.learned_priors import learned_priors
 from pymc_nrm.models.missing_entries import continuous_values
-from pymc_nrm.models.rvs import partitions_of
+from pymc_nrm.models.rvs import kind_of, partition_of, partitions_of
+from pymc_nrm.partitions.state_slots import StateSlots
 from pymc_nrm.partitions.weighted_components import WeightedComponents
 from pymc_nrm.steps import LearnedGibbs, SlotNUTS, WeightedNUTS
 from pymc_nrm.steps.slot_nuts import KINDS_WITH_SLOTS
@@ -23,13 +24,22 @@ def continuous_without_step(model, steps):
     return [variable for variable in continuous_values(model) if variable not in taken]
 
 
-def learned_variables(model, kwargs):
-    """Value variables without a step that a :class:`~pymc_nrm.LearnedGibbs` can draw, prior by prior."""
+def learned_variables(model, kwargs, kinds=None):
+    """Value variables without a step that a :class:`~pymc_nrm.LearnedGibbs` can draw, prior by prior; of partitions of
+    these kinds, by default all.
+    """
     rest = continuous_without_step(model, given_steps(kwargs))
-    priors = [[model.rvs_to_values[rv] for rv in prior.variables] for prior in learned_priors(model)]
-    chosen = [variable for variables in priors if set(variables) <= set(rest) for variable in variables]
+    priors = learned_priors(model)
+    if kinds is not None:
+        priors = [prior for prior in priors if isinstance(kind_of(_partition_of(prior)), kinds)]
+    values = [[model.rvs_to_values[rv] for rv in prior.variables] for prior in priors]
+    chosen = [variable for variables in values if set(variables) <= set(rest) for variable in variables]
     # Options of NUTS ask for NUTS where there is nothing else that it could sample.
     return [] if len(chosen) == len(rest) and {"nuts", "target_accept"} & kwargs.keys() else chosen
+
+
+def _partition_of(prior):
+    return partition_of(prior.mixture) if hasattr(prior, "mixture") else prior.partition
 
 
 def with_learned_gibbs(model, kwargs, variables):
@@ -45,10 +55,10 @@ def with_learned_gibbs(model, kwargs, variables):
 
 def with_own_nuts(model, kwargs):
     """Add a SlotNUTS or a WeightedNUTS, with the options of NUTS, for continuous variables without a step, if the model
-    has labels that index parameters.
+    has labels that index parameters.  Hyperparameters of hidden states are left to a LearnedGibbs.
     """
-    steps = given_steps(kwargs)
-    rest = continuous_without_step(model, steps)
+    steps, learned = given_steps(kwargs), learned_variables(model, kwargs, StateSlots)
+    rest = [variable for variable in continuous_without_step(model, steps) if variable not in learned]
     weighted = partitions_of(model, WeightedComponents)
     if partitions_of(model, KINDS_WITH_SLOTS):
         step_class = SlotNUTS

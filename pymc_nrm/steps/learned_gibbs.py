@@ -64,8 +64,8 @@ class LearnedGibbs(Step):
     *The concentration of a Dirichlet process* with a gamma or exponential prior, of a ``Partition`` without
     ``max_clusters`` or ``rows``: by the auxiliary variable of Escobar & West (1995, section 6).
 
-    *The concentrations of hidden states* with gamma or exponential priors, of the Dirichlet process and of transitions:
-    each by slice sampling of the exact log-probability of the labels.
+    *The concentrations of hidden states* with gamma or exponential priors, of the Dirichlet process and of transitions,
+    with or without ``max_states``: each by slice sampling of the exact log-probability of the labels.
 
     The step leaves the posterior invariant, and is irreducible for these variables.  :func:`pymc_nrm.sample` uses it
     for all such priors, unless NUTS is given options and nothing else would be left for it.  ``pm.sample`` must be

@@ -15,7 +15,8 @@ from scipy.special import logsumexp
 
 import pymc_nrm as nrm
 from pymc_nrm.moves.states.slot_paths import update_paths
-from pymc_nrm.partitions.state_slots import log_state_slots
+from pymc_nrm.partitions.state_slots import StateSlots, log_state_slots
+from pymc_nrm.run.choose_steps import learned_variables, with_own_nuts
 from pymc_nrm.testing import geweke, kernel_inputs, largest_z
 
 pytestmark = pytest.mark.usefixtures("compiled")
@@ -201,13 +202,15 @@ def test_steps_have_the_posterior(case, indexed, mixture, is_random, options):
 
 
 @pytest.mark.slow
-def test_joint_distribution_with_all_hyperparameters_by_nuts():
+@pytest.mark.parametrize("by_slices", [False, True], ids=["NUTS", "slices"])
+def test_joint_distribution_with_all_hyperparameters(by_slices):
     with pm.Model() as model:
         measure = nrm.DirichletProcess(pm.Gamma("gamma", 3, 2))
         transitions = nrm.Transitions(pm.Gamma("alpha", 3, 2), pm.Gamma("kappa", 2, 1))
         z = nrm.HiddenStates("z", measure, transitions, n=10, sequences=[0] * 6 + [1] * 4, max_states=K)
         nrm.Mixture("x", z, FAMILY, shape=(10, 1))
-    scores = geweke(model, draws=4000, tune=500, chains=4, random_seed=5)
+        step = nrm.LearnedGibbs() if by_slices else None
+    scores = geweke(model, draws=4000, tune=500, chains=4, random_seed=5, step=step)
     assert len(scores) > 8
     assert max(map(abs, scores.values())) < largest_z((4, 4000), len(scores)), scores
 
@@ -216,6 +219,14 @@ def test_runs_choose_the_steps():
     model = make_model()
     idata = nrm.sample(10, tune=10, chains=1, model=model, random_seed=1, **QUIET)
     assert {"all_slots_used", "n_moved"} <= set(idata["sample_stats"].data_vars)
+    learned = learned_variables(model, {}, StateSlots)
+    assert [value.name for value in learned] == ["kappa_log__"]
+    [nuts] = with_own_nuts(model, {})["step"]
+    assert [value.name for value in nuts.vars] == ["tau_log__", "mean"]
+    with make_model(indexed=False, mixture=True) as alone:
+        assert "step" not in with_own_nuts(alone, {})
+        [nuts] = with_own_nuts(alone, {"target_accept": 0.9})["step"]
+    assert [value.name for value in nuts.vars] == ["kappa_log__"]
     assert nrm.StateGibbs.competence(model["z"], False) == 3
 
 

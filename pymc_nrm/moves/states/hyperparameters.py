@@ -24,7 +24,7 @@ class ConcentrationsTarget(NamedTuple):
     # Transition counts of the labels (n_states + 1, n_states), and the prior of the labels.
     counts: Any
     prior: Any
-    # Coefficients of powers of alpha at the kappa of the prior.
+    # Coefficients of powers of alpha at the kappa and discount of the prior.
     totals: Any
     # Place in ``DRAWN``, and shape and rate of the gamma prior.
     place: Any
@@ -33,7 +33,7 @@ class ConcentrationsTarget(NamedTuple):
 
     def log_height(self, x):
         prior = with_concentration(self.prior, self.place, math.exp(x))
-        if self.place == KAPPA:
+        if self.place == KAPPA or prior.discount != self.prior.discount:
             value = log_states(self.counts, self.counts.shape[1], prior)
         else:
             value = log_states_of_totals(self.totals, self.counts, self.counts.shape[1], prior)
@@ -42,15 +42,17 @@ class ConcentrationsTarget(NamedTuple):
 
 @kernel
 def with_concentration(prior, place, value):
-    """The prior with another value in a place of ``DRAWN``."""
-    gamma, alpha, kappa = prior.gamma, prior.alpha, prior.kappa
+    """The prior with another value in a place of ``DRAWN``; a discount below 0 is ``-gamma / K`` for K states."""
+    gamma, alpha, kappa, discount = prior.gamma, prior.alpha, prior.kappa, prior.discount
     if place == 0:
+        if discount < 0.0:
+            discount = -value / math.floor(0.5 - gamma / discount)
         gamma = value
     elif place == 1:
         alpha = value
     else:
         kappa = value
-    return StatePrior(gamma, prior.discount, alpha, kappa, prior.starts)
+    return StatePrior(gamma, discount, alpha, kappa, prior.starts)
 
 
 @kernel
@@ -72,4 +74,6 @@ def draw_concentrations_of_states(rng, labels, prior, gammas, logs, n_sweeps):
             if gammas[place, 0] > 0.0:
                 target = ConcentrationsTarget(counts, prior, totals, place, gammas[place, 0], gammas[place, 1])
                 logs[place] = slice_sample(rng, target, logs[place], _WIDTH)
-                prior = with_concentration(prior, place, math.exp(logs[place]))
+                before, prior = prior.discount, with_concentration(prior, place, math.exp(logs[place]))
+                if prior.discount != before:
+                    totals = totals_given_labels(counts, n_states, prior)
