@@ -7,7 +7,7 @@ from pymc_nrm.common.column_contents import NUMBERS, read_content
 
 # Names of columns, and their values.
 _PARTS = {"year": "year", "quarter": "quarter", "qtr": "quarter", "month": "month"}
-_VALUES = {"year": np.arange(1000, 3000), "quarter": np.arange(1, 5), "month": np.arange(1, 13)}
+_VALUES = {"year": np.arange(1700, 2260), "quarter": np.arange(1, 5), "month": np.arange(1, 13)}
 
 
 def joined_dates(series):
