@@ -74,6 +74,20 @@ class Content(NamedTuple):
 _NO_RULE = Rule()
 
 
+def check_alike(content, rule, title):
+    """Refuse dates, durations or numbers where a model has another one of these: their values have other units."""
+    got, wanted = (_unit_of(one) for one in (content.rule, rule))
+    if not content.missing.all() and None not in (got, wanted) and got != wanted:
+        raise TypeError(f"{title} must hold {wanted}, as in the table of the model; got {got}")
+
+
+def _unit_of(rule):
+    """What the numbers of a column are, in words, or None for text."""
+    if rule.form == DATES:
+        return "durations or times of a day" if rule.start is None else "dates"
+    return "numbers" if rule.form in (NUMBERS, BOOLEANS) else None
+
+
 def read_content(column, rule=_NO_RULE):
     """Read a column, by a rule if there is one."""
     dtype = column.dtype

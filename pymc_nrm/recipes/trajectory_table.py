@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import scipy
 
-from pymc_nrm.common.column_contents import BOOLEANS, LEVELS, OTHER, read_content
+from pymc_nrm.common.column_contents import BOOLEANS, LEVELS, OTHER, check_alike, read_content
 from pymc_nrm.common.wrapping import first_few, wrapped
 from pymc_nrm.models.growth import NaturalSpline, Polynomial, Term
 
@@ -50,6 +50,7 @@ def read_times(column, growth=None):
         raise TypeError(f"time must be a column of numbers or dates; {column.name!r} has values such as {example!r}")
     _tell_of_lost(column, content)
     if growth is not None:
+        check_alike(content, growth.rule, f"time {column.name!r}")
         return content.values / growth.divisor, growth.rule, growth.unit, growth.divisor, growth.start
     unit, divisor = content.rule.unit or "", 1.0
     span = np.ptp(content.values[~content.missing]) if not content.missing.all() else 0.0
@@ -209,6 +210,7 @@ def design_of(df, growth, trajectories):
     codes, columns = pd.factorize(df[growth.subject])[0], []
     for term in growth.membership:
         content = read_content(df[term.column], term.rule)
+        check_alike(content, term.rule, f"membership {term.column!r}")
         values = _of_subjects(term.column, content, codes, trajectories)
         if term.level is not None:
             new = sorted(set(values.astype(str).tolist()) - set(term.levels))

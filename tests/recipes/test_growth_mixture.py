@@ -132,6 +132,20 @@ def test_further_subjects():
     np.testing.assert_allclose(new["membership"], model["membership"].get_value()[places])
 
 
+def test_times_of_further_subjects_are_of_the_same_kind():
+    """Years, or dates counted from the first new one, are no days since the first date of the model."""
+    dates = DF.assign(t=pd.to_datetime("2020-01-01") + pd.to_timedelta(30 * DF["t"], unit="D"))
+    spans, years = DF.assign(t=pd.to_timedelta(DF["t"], unit="D")), DF.assign(t=2020)
+    tables = {"dates": dates, "numbers": DF, "durations or times of a day": spans}
+    for wanted, df in tables.items():
+        model = nrm.growth_mixture(df, **COLUMNS, degree=1)
+        nrm.trajectory_data(model, df.assign(t=df["t"].astype(str) if wanted == "dates" else df["t"]))
+        for got, other in (tables | {"numbers": years}).items():
+            if got != wanted:
+                with pytest.raises(TypeError, match=f"time 't' must hold {wanted}, as in .* the model; got {got}"):
+                    nrm.trajectory_data(model, other)
+
+
 ONE_ROW_EACH = DF.drop_duplicates("id")
 MESSAGES = [
     ({"subject": "who"}, "subject must be a column of df, 'id', 't', .*; got 'who'"),

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from pymc_nrm.common.column_contents import BOOLEANS, LEVELS, NUMBERS, OTHER, Rule, read_content
+from pymc_nrm.common.column_contents import BOOLEANS, LEVELS, NUMBERS, OTHER, Rule, check_alike, read_content
 
 NUMERIC, BINARY, CATEGORICAL, COUNT, SKIP = "numeric", "binary", "categorical", "count", "skip"
 POSITIVE, ZERO_OR_POSITIVE = "positive", "zero or positive"
@@ -37,6 +37,7 @@ class ColumnReading:
         Raises ``TypeError`` or ``ValueError`` for values that are not of the kind, and for new levels.
         """
         content = read_content(column, self.rule)
+        check_alike(content, self.rule, f"column {self.name!r}")
         if self.kind == CATEGORICAL:
             return level_codes(content, self.name, self.levels)
         return allowed_numbers(content, self.name, self.kind)
