@@ -11,13 +11,14 @@ from pymc_nrm.common.progress import tracked
 from pymc_nrm.families.conjugate import log_affinities, named_parameters
 from pymc_nrm.families.needs import PARAMETERS, check_needs
 from pymc_nrm.kernels.generic import lacking
-from pymc_nrm.models.rvs import checked_model, family_of, find_partition, kind_of, mixtures_of
+from pymc_nrm.models.rvs import checked_model, family_of, find_partition, kind_of, mixtures_of, other_uses
 from pymc_nrm.partitions.chunked import Chunked
 from pymc_nrm.partitions.grouped import family_of_rows
 from pymc_nrm.partitions.hidden_states import States
 from pymc_nrm.partitions.known_labels import KnownLabels
 from pymc_nrm.partitions.labels import canonical_labels
 from pymc_nrm.partitions.slots import IndexLabels
+from pymc_nrm.partitions.weighted_components import WeightedComponents
 from pymc_nrm.posterior.any_draws import draws_of
 from pymc_nrm.posterior.layout import padded
 from pymc_nrm.stats.contingency import contingency_table
@@ -205,6 +206,8 @@ def fused_estimate(
 def why_not_fused(model, rv):
     """Why the components of a partition are not fused unless a user asks for it, in a few words, or None."""
     kind, mixtures = kind_of(rv), mixtures_of(model, rv)
+    if isinstance(kind, WeightedComponents) and mixtures and not other_uses(model, rv):
+        return "components are those of log_weights"
     if isinstance(kind, IndexLabels):
         return "labels index parameters"
     if isinstance(kind, KnownLabels):

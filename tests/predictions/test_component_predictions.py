@@ -64,6 +64,14 @@ def test_densities_of_new_items_have_the_weights_of_all_items():
         nrm.log_predictive_density(draws(z=LABELS, mean=MEANS), make_model(), [1], progressbar=False)
 
 
+def test_descriptions_say_why_components_are_not_joined():
+    texts = {True: "labels index parameters", False: "components are those of log_weights"}
+    for with_means, text in texts.items():
+        model = make_model(with_means=with_means)
+        posterior = draws(z=LABELS, mean=MEANS)
+        assert f"(not joined: {text})" in nrm.describe_clusters(posterior, model).title
+
+
 def test_join_others_leaves_an_item_out():
     found = draws_of(draws(z=LABELS, mean=MEANS), make_model())
     shares = log_softmax(W, axis=1)
