@@ -174,8 +174,8 @@ class NewCovariates:
     def __bool__(self):
         return bool(self._graphs)
 
-    def check(self, names):
-        """Check that new values of all sources are given."""
+    def check(self, names, argument="given"):
+        """Check that new values of all sources are given in an argument."""
         self._check_sampled()
         if self and not self.sources:
             raise ValueError(
@@ -185,8 +185,8 @@ class NewCovariates:
         missing = [source for source in self.sources if source not in names]
         if missing:
             raise ValueError(
-                f"given must have new values of {missing}, on which the {', '.join(self._graphs)} of {self._name!r} "
-                f"depend; got {sorted(names)}"
+                f"{argument} must have new values of {missing}, on which the {', '.join(self._graphs)} of "
+                f"{self._name!r} depend; got {sorted(names)}"
             )
 
     def _check_sampled(self):
@@ -262,6 +262,7 @@ class NewItems:
         self._titles |= dict.fromkeys(self._points, "grid")
         given |= self._points
         mixtures = [name for name in draws.mixtures if name in given]
+        argument = "X_new" if title.startswith("X_new") else "given"
         self._layouts = [MixtureLayout(draws.model, name, nested=True) for name in mixtures]
         self._covariates = {name: NewCovariates(draws.model, name) for name in mixtures}
         known = {source for one in self._covariates.values() for source in one.sources}
@@ -271,12 +272,12 @@ class NewItems:
                 f"covariates of these, or log_weights, depend on; got {sorted(given)}"
             )
         for one in self._covariates.values():
-            one.check(given)
+            one.check(given, argument)
         missing = [source for source in draws.sources_of_prior if source not in given]
         if missing:
             raise ValueError(
-                f"given must have new values of {missing}, on which log_weights of {draws.partition!r} depend; got "
-                f"{sorted(given)}"
+                f"{argument} must have new values of {missing}, on which log_weights of {draws.partition!r} depend; "
+                f"got {sorted(given)}"
             )
         # Data of all items and, without points, of the items alone; data as kernels read them.
         self.rows, self.item_rows, self.prepared, self._given = {}, {}, {}, given
@@ -318,6 +319,8 @@ class NewItems:
                 rows[name] = as_rows(values, n_features, self._titles[name], labels)
             else:
                 rows[name] = numeric_array(self._titles[name], values)
+                if rows[name].ndim == 0:
+                    raise ValueError(f"{self._titles[name]} must have a row for each new item; got {values!r}")
         self.item_rows = {name: one for name, one in rows.items() if name not in self._points}
         lengths = {one.shape[0] for one in self.item_rows.values()}
         if len(lengths) > 1:

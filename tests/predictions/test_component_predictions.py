@@ -142,6 +142,10 @@ def test_densities_of_new_items_have_weights_of_new_covariates():
     np.testing.assert_allclose(np.exp(log_joint), joint[..., 4].mean(axis=0), rtol=1e-9)
     with pytest.raises(ValueError, match=r"given must have new values of \['covariate'\], on which log_weights of 'z'"):
         nrm.predictive_density(posterior, model, points, given={"w": [[1]]}, progressbar=False)
+    with pytest.raises(ValueError, match=r"X_new must have new values of \['covariate'\], on which log_weights of 'z'"):
+        nrm.cluster_probabilities(posterior, model, {"x": [4]}, [0, 0, 1, 1], progressbar=False)
+    with pytest.raises(ValueError, match=r"given\['covariate'\] must have a row for each new item; got 0.5"):
+        nrm.predictive_density(posterior, model, points, given={"covariate": 0.5}, var_name="x", progressbar=False)
 
 
 def by_a_process(x):

@@ -100,7 +100,7 @@ def test_constant_covariates_are_not_known_for_new_items():
     idata = draws_of([[0, 0, 0, 1, 1]])
     with pytest.raises(ValueError, match="covariates of 'y' must be pm.Data, a Mixture"):
         nrm.predictive_density(idata, model, Y_NEW, given={"w": W_NEW}, var_name="y")
-    with pytest.raises(ValueError, match=r"given must have new values of \['w'\]"):
+    with pytest.raises(ValueError, match=r"X_new must have new values of \['w'\]"):
         nrm.log_predictive_density(idata, joint_model(), {"y": Y_NEW})
 
 
