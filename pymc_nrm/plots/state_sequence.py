@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from pymc_nrm.common.wrapping import percent
+from pymc_nrm.common.wrapping import cut, percent
 from pymc_nrm.plots.canvas import LEGEND, LINE_XY, OF_BACKEND, VLINE, Canvas, PlotCollection, options_of_plots
 from pymc_nrm.plots.cluster_points import feature_matrix
 from pymc_nrm.plots.time_axis import edges_of, time_axis
@@ -16,6 +16,8 @@ from pymc_nrm.stats.draws import partition_draws
 from pymc_nrm.stats.state_durations import sequence_labels, sequence_starts
 
 MAX_COLUMNS, MAX_STATES = 6, 16
+# Sequences that are named on the axis, at most, and characters of a name.
+MAX_NAMES, _NAME = 12, 14
 # Opacity of a state of probability one; opacities are rounded to so many steps, so that few bands are drawn.
 _OPACITY, _STEPS = 0.45, 20
 _LINE = "#262626"
@@ -78,7 +80,7 @@ def plot_state_sequence(
     band.  The legend has the mean probability of each state over all times, as "% of times", and of all others
     together.  States have the colours of clusters of :func:`~pymc_nrm.plots.plot_clusters`; those after the 16th have
     no band.  The times of a single sequence are on the axis if they are dates or numbers; several sequences lie one
-    after the other, with lines between them.
+    after the other, with lines between them and, up to 12, their labels on the axis.
 
     Examples
     --------
@@ -92,6 +94,7 @@ def plot_state_sequence(
     canvas = Canvas(plot_state_sequence, options)
     draws = partition_draws(idata, var_name)
     dim, starts = draws.dims[2], sequence_starts(draws)
+    sequences = sequence_labels(draws, starts)
     smoothed = estimate
     if not (isinstance(estimate, xr.Dataset) and "other_probability" in estimate):
         smoothed = state_probabilities(draws, estimate=estimate)
@@ -105,7 +108,7 @@ def plot_state_sequence(
     if data is None:
         values, columns = probability[:, None], ["probability"]
     else:
-        rows = rows_of_times(data, draws[dim].values, sequence_labels(draws, starts))
+        rows = rows_of_times(data, draws[dim].values, sequences)
         values, columns = feature_matrix(rows, len(starts), features)
         if features is not None and len(columns) > MAX_COLUMNS:
             raise ValueError(f"features must be at most {MAX_COLUMNS} columns; got {len(columns)}")
@@ -113,6 +116,9 @@ def plot_state_sequence(
     positions, ticks = time_axis(draws[dim].values, int(starts.sum()))
     # Lines end where sequences do.
     breaks = np.flatnonzero(starts)[1:]
+    if sequences is not None and len(breaks) < MAX_NAMES:
+        ends = np.array([0, *breaks, len(starts)])
+        ticks = (ends[1:] + ends[:-1] - 1) / 2, [cut(name, _NAME) for name in sequences[ends[:-1]]]
     lines = np.stack([np.insert([positions, column], breaks, np.nan, axis=1) for column in values.T])
     coords = {"column": columns, "plot_axis": ["x", "y"]}
     canvas.create(
@@ -125,9 +131,8 @@ def plot_state_sequence(
     edges = edges_of(positions)
     canvas.draw(_bands, "bands", bands=_runs(best, probability, starts), edges=edges, opacity=_OPACITY)
     for first in breaks:
-        canvas.draw(
-            "vline", "starts", xr.Dataset({"data": edges[first]}), color="black", width=1.5, store=first == breaks[-1]
-        )
+        ends_here = xr.Dataset({"data": ("column", np.full(len(columns), edges[first]))}, {"column": columns})
+        canvas.draw("vline", "starts", ends_here, color="black", width=1.5, store=first == breaks[-1])
     canvas.draw("line_xy", "data", color=_LINE, width=1.0 if len(starts) > 200 else 1.4, **canvas.level(3))
     shown = np.unique(best[best >= 0])
     for k in shown:
@@ -138,7 +143,8 @@ def plot_state_sequence(
         canvas.entries.append((f"other states, white: {percent(others)}", {"width": 6, "color": "white"}))
     if ticks is not None:
         canvas.ticks("set_xticks", "xticks", *ticks)
-    canvas.label("xlabel", {columns[-1]: str(dim)}, by=["column"])
+    xlabel = f"{dim}, one sequence after the other" if len(breaks) else str(dim)
+    canvas.label("xlabel", {columns[-1]: xlabel}, by=["column"])
     canvas.label("ylabel", dict(zip(columns, columns, strict=True)), by=["column"])
     canvas.axes(xlim=(edges[0], edges[-1]))
     canvas.legend(loc="outside upper center", ncols=4)

@@ -256,8 +256,18 @@ def test_draws_have_the_labels_of_their_sequences(tmp_path):
     idata.to_netcdf(tmp_path / "draws.nc")
     for draws in (idata, xr.open_datatree(tmp_path / "draws.nc")):
         picture = nrm.plots.plot_state_sequence(draws, data=LABELLED.sort_values("day"), backend="none")
+        ticks = picture.viz["xticks"]["data"].item()
+        assert (ticks["ticks"].tolist(), ticks["labels"]) == ([2.5, 8.5], ["b", "a"])
+        assert picture.viz["xlabel"]["data"].item()["string"] == "time, one sequence after the other"
         drawn = picture.viz["data"]["data"].item()["y"]
         np.testing.assert_array_equal(drawn[~np.isnan(drawn)], VALUES)
+
+
+def test_sequences_end_in_all_panels():
+    labels = np.zeros((1, 2, 6), dtype=int)
+    draws = xr.DataArray(labels, dims=("chain", "draw", "time"), name="z", attrs={"sequence_starts": [0, 2, 5]})
+    picture = nrm.plots.plot_state_sequence(draws, data=np.ones((6, 2)), backend="none")
+    assert [line["x"] for line in picture.viz["starts"]["data"].values] == [4.5, 4.5]
 
 
 def test_a_picture_has_the_data_of_its_times():
