@@ -6,7 +6,7 @@ import numpy as np
 import xarray as xr
 
 from pymc_nrm.common.wrapping import cut, percent
-from pymc_nrm.plots.canvas import LEGEND, LINE_XY, OF_BACKEND, VLINE, Canvas, PlotCollection, options_of_plots
+from pymc_nrm.plots.canvas import LEGEND, LINE_XY, OF_BACKEND, SCATTER, VLINE, Canvas, PlotCollection, options_of_plots
 from pymc_nrm.plots.cluster_points import feature_matrix
 from pymc_nrm.plots.time_axis import edges_of, time_axis
 from pymc_nrm.plots.visuals import backend_of, cluster_style, recorded
@@ -29,6 +29,7 @@ _LEAST_SHARE = 0.005
     {
         "bands": "``vspan`` of the backend, once for each band",
         "data": LINE_XY,
+        "points": SCATTER,
         "starts": VLINE,
         "xticks": ":func:`arviz_plots.visuals.set_xticks`",
         "xlabel, ylabel": OF_BACKEND,
@@ -75,12 +76,12 @@ def plot_state_sequence(
 
     Notes
     -----
-    The opacity of a band is the probability of its state, by default the share of the draws that are in it, see
-    :func:`~pymc_nrm.state_probabilities`.  Times that are most probably in a state outside of the estimate have no
-    band.  The legend has the mean probability of each state over all times, as "% of times", and of all others
-    together.  States have the colours of clusters of :func:`~pymc_nrm.plots.plot_clusters`; those after the 16th have
-    no band.  The times of a single sequence are on the axis if they are dates or numbers; several sequences lie one
-    after the other, with lines between them and, up to 12, their labels on the axis.
+    Values between missing ones are points.  The opacity of a band is the probability of its state, by default the share
+    of the draws that are in it, see :func:`~pymc_nrm.state_probabilities`.  Times that are most probably in a state
+    outside of the estimate have no band.  The legend has the mean probability of each state over all times, as "% of
+    times", and of all others together.  States have the colours of clusters of :func:`~pymc_nrm.plots.plot_clusters`;
+    those after the 16th have no band.  The times of a single sequence are on the axis if they are dates or numbers;
+    several sequences lie one after the other, with lines between them and, up to 12, their labels on the axis.
 
     Examples
     --------
@@ -133,6 +134,9 @@ def plot_state_sequence(
     for first in breaks:
         ends_here = xr.Dataset({"data": ("column", np.full(len(columns), edges[first]))}, {"column": columns})
         canvas.draw("vline", "starts", ends_here, color="black", width=1.5, store=first == breaks[-1])
+    if (is_alone := _are_alone(lines)).any():
+        points = xr.Dataset({"data": (("column", "plot_axis", "point"), np.where(is_alone, lines, np.nan))}, coords)
+        canvas.draw("scatter_xy", "points", points, color=_LINE, width=0, size=12, **canvas.level(3))
     canvas.draw("line_xy", "data", color=_LINE, width=1.0 if len(starts) > 200 else 1.4, **canvas.level(3))
     shown = np.unique(best[best >= 0])
     for k in shown:
@@ -149,6 +153,12 @@ def plot_state_sequence(
     canvas.axes(xlim=(edges[0], edges[-1]))
     canvas.legend(loc="outside upper center", ncols=4)
     return canvas.collection
+
+
+def _are_alone(lines):
+    """Values without a neighbour, which a line does not show. Shapes: lines (m, 2, n); returns (m, 1, n)."""
+    is_known = np.pad(np.isfinite(lines[:, 1:]), ((0, 0), (0, 0), (1, 1)))
+    return is_known[..., 1:-1] & ~is_known[..., :-2] & ~is_known[..., 2:]
 
 
 def _runs(best, probability, starts):

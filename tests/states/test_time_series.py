@@ -270,6 +270,17 @@ def test_sequences_end_in_all_panels():
     assert [line["x"] for line in picture.viz["starts"]["data"].values] == [4.5, 4.5]
 
 
+def test_values_between_missing_ones_are_points():
+    draws = xr.DataArray(np.zeros((1, 2, 6), dtype=int), dims=("chain", "draw", "time"), name="z")
+    draws.attrs["sequence_starts"] = [0, 5]
+    values = np.array([[1.0, np.nan, 2.0, np.nan, 3.0, 4.0], [1.0, 2.0, np.nan, 3.0, 4.0, np.nan]]).T
+    picture = nrm.plots.plot_state_sequence(draws, data=values, backend="none")
+    points, none = picture.viz["points"]["data"].values
+    assert points["y"][np.isfinite(points["y"])].tolist() == [1.0, 2.0, 3.0, 4.0] and none is None
+    whole = nrm.plots.plot_state_sequence(draws, data=values[:, 1], backend="none")
+    assert "points" not in whole.viz.children
+
+
 def test_a_picture_has_the_data_of_its_times():
     draws = xr.DataArray(np.zeros((1, 2, N - 2), dtype=int), {"time": DAYS[2:]}, ("chain", "draw", "time"), "z")
     draws.attrs["sequence_starts"] = [0]
