@@ -12,6 +12,8 @@ from pymc_nrm.common.dates import dates_of
 _FREQUENCIES = ("YS", "YE", "QS", "QE", "MS", "ME", "W", "B", "D", "h", "min", "s")
 # A frequency, or a step, must account for at least this share of the times.
 _LEAST_SHARE = 0.5
+# Fewer times do not say how they are spaced if some are missing.
+_FEWEST = 3
 # Numbers are on a line if they are this near to it, as a share of the step.
 _SHARE_OF_STEP = 0.1
 
@@ -36,9 +38,14 @@ def spacing_of(times):
     return _of_numbers(times) if times.dtype.kind in "iufm" and (times[1:] > times[:-1]).all() else None
 
 
-def next_times(times, n):
-    """The n times that follow and how they were found, in words; 1, 2, ..., n if times have no frequency or step."""
-    spacing = spacing_of(times)
+def next_times(times, n, others=()):
+    """The n times that follow and how they were found, in words; 1, 2, ..., n if times have no frequency or step.
+
+    One or two times have the spacing of others, if there are any that they fit.
+    """
+    spacing = spacing_of(others) if len(times) < _FEWEST else None
+    if spacing is None or not _fits(spacing, times):
+        spacing = spacing_of(times)
     if spacing is None:
         return np.arange(1, n + 1), "by counting steps, since no frequency fits"
     dates = dates_of(times)
@@ -47,6 +54,14 @@ def next_times(times, n):
     else:
         later = pd.date_range(dates[-1], periods=n + 1, freq=spacing.step)[1:].to_numpy()
     return later, f"by {spacing.words}"
+
+
+def _fits(spacing, times):
+    """Whether times may have a spacing that was found for others."""
+    dates = dates_of(times)
+    if hasattr(spacing.step, "is_on_offset"):
+        return dates is not None and bool(spacing.step.is_on_offset(dates[-1]))
+    return dates is None and np.asarray(times).dtype.kind in "iuf"
 
 
 def _of_dates(dates):

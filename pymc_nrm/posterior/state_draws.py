@@ -64,9 +64,9 @@ class StateDraws(Draws):
         name, times = f"new_{self.item_dim}", partition_coords(self).get(self.item_dim)
         if self._sequence == NEW_SEQUENCE or times is None:
             return {name: (dim, np.arange(1, n + 1))}
-        ends = [0, len(times)] if self.kind.starts is None else [*np.flatnonzero(self.kind.starts), len(times)]
+        parts = np.split(times, [] if self.kind.starts is None else np.flatnonzero(self.kind.starts)[1:])
         place = 0 if self._sequence is None else self.kind.names.index(self._sequence)
-        values, words = next_times(times[ends[place] : ends[place + 1]], n)
+        values, words = next_times(parts[place], n, max(parts, key=len))
         if not np.array_equal(times, np.arange(len(times))):
             _log.info(wrapped(f"{name} continues {self.item_dim} {words}."))
         return {name: (dim, values)}

@@ -67,7 +67,7 @@ def regime_model(
         0``.
     covariance : {None, "full", "diagonal"}
         Of several columns within a regime, as in :func:`~pymc_nrm.gaussian_mixture`.
-    measure : DirichletProcess, PitmanYorProcess or ElicitedPrior, optional
+    measure : DirichletProcess or PitmanYorProcess, optional
         Prior of the weights of regimes; by default ``DirichletProcess(pm.Gamma.dist(2, 1))``, whose concentration is
         ``gamma``.  Hyperparameters are as in :func:`~pymc_nrm.gaussian_mixture`.
     jitter_ties : bool
@@ -82,7 +82,8 @@ def regime_model(
     Raises
     ------
     TypeError
-        If an array has anything but real numbers, or labels of sequences are neither whole numbers nor strings.
+        If an array has anything but real numbers, labels of sequences are neither whole numbers nor strings, or the
+        measure is neither of the two; an :class:`ElicitedPrior` is about clusters of independent items.
     ValueError
         If two rows of a sequence have the same time, the rows of a sequence are not together, a Series of labels lacks
         a time, a column is constant or has no numbers, or lags are given for several columns, for a column with gaps,

@@ -117,6 +117,10 @@ SEQUENCES = {
     "a column": (PANEL, "who"),
     "a column, sorted by time": (PANEL.iloc[np.arange(N).reshape(2, -1).T.ravel()], "who"),
     "a column, sorted within sequences": (PANEL.iloc[[*range(5, -1, -1), *range(6, 12)]], "who"),
+    "a column, in order of years": (
+        PANEL.assign(year=np.tile(range(1990, 1990 + N // 2), 2)).sort_values("year").reset_index(drop=True),
+        "who",
+    ),
     "a level of the index": (PANEL.set_index("who", append=True), "who"),
 }
 
@@ -332,6 +336,21 @@ def test_next_times(name):
         assert found.astype("datetime64[D]").astype(str).tolist() == expected
     else:
         np.testing.assert_allclose(found, expected)
+
+
+def test_times_of_a_short_sequence_follow_as_in_longer_ones():
+    starts = pd.date_range("2020-01-01", periods=9, freq="MS")
+    for times, others, expected in (
+        (starts[[2, 4]], starts, ["2020-06-01", "2020-07-01"]),
+        (starts[[4]], starts, ["2020-06-01", "2020-07-01"]),
+        (starts[[4]] + DAY, starts, [1, 2]),
+        (starts[[4]], np.arange(9), [1, 2]),
+        (np.array([3, 5]), np.arange(9), [6, 7]),
+        (np.array([3]), starts, [1, 2]),
+    ):
+        found, _ = next_times(times, 2, others)
+        found = found.astype("datetime64[D]").astype(str) if found.dtype.kind == "M" else found
+        assert found.tolist() == expected
 
 
 def test_forecasts_have_the_times_that_follow(caplog):

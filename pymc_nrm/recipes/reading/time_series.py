@@ -150,7 +150,10 @@ def _counting(series, sequences):
     found, n = {}, len(series)
     starts = np.arange(n) == 0
     if sequences is not None:
-        starts[1:] = sequences[1:] != sequences[:-1]
+        # Rows of a sequence need not be together: rows of a panel are often in order of time.
+        codes = pd.factorize(sequences)[0]
+        order = np.argsort(codes, kind="stable")
+        series, starts[1:] = series.iloc[order], np.diff(codes[order]) > 0
     first = np.maximum.accumulate(np.where(starts, np.arange(n), 0))
     for name, column in series.items():
         content = read_content(column)
