@@ -1,5 +1,6 @@
 """Progress bars for work that takes longer than two seconds."""
 
+import _thread
 import contextlib
 import importlib.util
 import threading
@@ -19,6 +20,7 @@ def progress(title, total, progressbar=True):
         yield lambda: None
         return
     with contextlib.closing(_LateBar(title, total)) as bar:
+        bar.start()
         yield bar.advance
         bar.complete()
 
@@ -68,14 +70,22 @@ def end_elapsed():
 
 
 class _LateBar:
-    """A bar that a timer shows, since the first step may take long, for example because its kernels compile."""
+    """A bar that a thread shows, since the first step may take long, for example because its kernels compile.
+
+    ``threading.Timer`` waits until it has started, where Ctrl-C would leave it behind, and a Thread has a callback when
+    it is freed, where Ctrl-C would be lost.
+    """
 
     def __init__(self, title, total):
         self._title, self._total, self._done = title, total, 0
-        self._bar, self._closed, self._lock = None, False, threading.Lock()
-        self._timer = threading.Timer(SECONDS_BEFORE_BAR, self._show)
-        self._timer.daemon = True
-        self._timer.start()
+        self._bar, self._closed, self._lock = None, threading.Event(), threading.Lock()
+
+    def start(self):
+        _thread.start_new_thread(self._show_later, ())
+
+    def _show_later(self):
+        if not self._closed.wait(SECONDS_BEFORE_BAR):
+            self._show()
 
     def _show(self):
         from rich.console import Console  # slow to import
@@ -83,7 +93,7 @@ class _LateBar:
 
         console = Console(stderr=True)
         with self._lock:
-            if self._closed or _would_warn(console):
+            if self._closed.is_set() or _would_warn(console):
                 return
             number = TextColumn("{task.completed} of {task.total}")
             times = TimeElapsedColumn(), TextColumn("left:"), TimeRemainingColumn()
@@ -108,8 +118,7 @@ class _LateBar:
                 self._bar.update(self._task, completed=self._done)
 
     def close(self):
-        self._timer.cancel()
+        self._closed.set()
         with self._lock:
-            self._closed = True
             if self._bar is not None:
                 self._bar.stop()

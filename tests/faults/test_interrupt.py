@@ -307,13 +307,11 @@ def test_functions_outside_of_sampling(functions, name):
     function = functions[name]
     expected = function()
     for _ in range(20):
-        with signals(PAUSES.uniform(0.0, 0.2)) as send:
-            try:
-                send()
-                while True:
-                    function()
-            except KeyboardInterrupt:
-                pass
+        end = time.monotonic() + 60.0
+        with signals(PAUSES.uniform(0.0, 0.2)) as send, pytest.raises(KeyboardInterrupt):
+            send()
+            while time.monotonic() < end:
+                function()
     np.testing.assert_array_equal(function(), expected)
 
 

@@ -2,6 +2,7 @@
 
 import logging
 import sys
+import threading
 import time
 from types import SimpleNamespace
 
@@ -173,6 +174,21 @@ def test_the_bar_goes_when_a_loop_fails(monkeypatch, capsys):
         wait()
         assert number < 3
     assert "Again" in capsys.readouterr().err
+
+
+def test_no_bar_is_left_by_an_interrupt_at_its_start(monkeypatch):
+    start = module._thread.start_new_thread
+
+    def interrupted(*arguments):
+        start(*arguments)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(module, "SECONDS_BEFORE_BAR", 0.1)
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(module._thread, "start_new_thread", interrupted)
+        list(tracked(range(5), "Counting"))
+    wait()
+    assert "_RefreshThread" not in [type(thread).__name__ for thread in threading.enumerate()]
 
 
 @pytest.mark.parametrize("is_terminal", [True, False])
