@@ -22,6 +22,7 @@ from pymc_nrm.models.learned_fields import is_known_from_shapes
 from pymc_nrm.models.rvs import dims_of, family_of, find_mixture, is_mixture, partition_of, rows_of
 from pymc_nrm.models.values import computed_by
 from pymc_nrm.partitions.grouped import Grouped, family_of_rows
+from pymc_nrm.posterior.row_by_row import is_row_by_row, of_type
 
 
 def asked_layout(model, name, given, feature=None):
@@ -203,6 +204,7 @@ class NewCovariates:
         self._check_sampled()
         if isinstance(family, Grouped):
             return family._replace(family=self.at(family.family, rows))
+        is_first = False
         if self._function is None:
             inputs = [pt.tensor(name, dtype="float64", shape=(None,) * one.ndim) for name, one in self._sources.items()]
             replaced = zip(self._sources.values(), inputs, strict=True)
@@ -210,17 +212,26 @@ class NewCovariates:
             graphs = clone_replace(list(self._graphs.values()), given, rebuild_strict=False)
             graphs = _with_one_row_each(graphs, self._rows)
             self._function = pytensor.function(inputs, graphs, mode=Mode(linker="py", optimizer="minimum_compile"))
-        values = [np.asarray(rows[name], dtype="float64") for name in self.sources]
-        values = [x[:, 0] if x.ndim > one.ndim else x for x, one in zip(values, self._sources.values(), strict=True)]
-        results = self._function(*values)
+            is_first = True
+        rows = {name: of_type(rows[name], one) for name, one in self._sources.items()}
+        rows = {name: x[:, 0] if x.ndim > self._sources[name].ndim else x for name, x in rows.items()}
+        results, n = self._values(rows), len(next(iter(rows.values())))
         for field, result in zip(self._graphs, results, strict=True):
-            if len(result) != len(values[0]):
-                raise ValueError(
-                    f"{field} of {self._name!r} must be a function of {self.sources} row by row; it has {len(result)} "
-                    f"rows for {len(values[0])} new items"
-                )
+            if len(result) != n:
+                raise self._not_row_by_row(f"{field} has {len(result)} rows for {n} new items")
+        if is_first and not is_row_by_row(self._values, rows, results):
+            raise self._not_row_by_row("values of a new item depend on other new ones, as with the mean of a column")
         arrays = [np.ascontiguousarray(result, dtype="float64") for result in results]
         return family._replace(**dict(zip(self._graphs, arrays, strict=True)))
+
+    def _values(self, rows):
+        return self._function(*[np.asarray(x, dtype="float64") for x in rows.values()])
+
+    def _not_row_by_row(self, reason):
+        return ValueError(
+            f"{', '.join(self._graphs)} of {self._name!r} must be a function of {self.sources} row by row, to be known "
+            f"for new items: {reason}"
+        )
 
 
 def _is_data(variable):

@@ -12,6 +12,7 @@ from pytensor.tensor.shape import Shape, Shape_i
 from pymc_nrm.models.rvs import dims_of, n_items
 from pymc_nrm.models.values import Values, computed_by
 from pymc_nrm.partitions.weighted_components import LogWeights
+from pymc_nrm.posterior.row_by_row import is_row_by_row, of_type
 from pymc_nrm.stats.draws import stacked
 
 
@@ -49,26 +50,16 @@ class NewWeights:
             if len(log_weights) == self._n_items and np.allclose(log_weights, log_weights[:1], equal_nan=True):
                 return
             raise self._error("they depend on no pm.Data with a row for each item")
-        for step in (0, 1, -1) if any(one.dtype[:1] in "iu" for one in self._rows.values()) else (0,):
-            longer = {
-                name: np.concatenate([rows[name], _another(np.asarray(rows[name]), step)]) for name in self.sources
-            }
-            try:
-                extended = self.at(0, longer)[: len(log_weights)]
-            except ValueError:
-                if step == 0:
-                    raise
-                # A whole number may be an index, which has no next one.
-                continue
-            if not np.allclose(extended, log_weights, rtol=1e-9, atol=1e-9, equal_nan=True):
-                raise self._error(f"they are no function of {self.sources} row by row")
+        rows = {name: of_type(rows[name], one) for name, one in self._rows.items()}
+        if not is_row_by_row(lambda longer: [self.at(0, longer)], rows, [log_weights]):
+            raise self._error(f"they are no function of {self.sources} row by row")
 
     def at(self, draw, rows):
         """Log weights given the draw of a number, (m, K). Shapes: ``rows`` has an array (m, ...) for each source."""
         function, draws = self._function
         given, m = {name: values[draw] for name, values in draws.items()}, None
         for name, one in self._rows.items():
-            values = np.asarray(rows[name], dtype=one.dtype)
+            values = of_type(rows[name], one)
             given[name] = values[:, 0] if values.ndim > one.ndim else values
             m = len(values)
         try:
@@ -108,8 +99,3 @@ def _has_rows(variable, n, dim, model):
         return False
     own = (model.named_vars_to_dims.get(variable.name) or (None,))[0]
     return own == dim if own is not None and dim in model.coords else variable.get_value(borrow=True).shape[0] == n
-
-
-def _another(values, step):
-    """One more row: another one, at a distance of ``step`` where values are whole numbers, which may be indices."""
-    return values[:1] + (1.0 if values.dtype.kind == "f" else step)

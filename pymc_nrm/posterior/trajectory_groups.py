@@ -89,6 +89,12 @@ def trajectory_groups(idata, model, estimate=None, var_name=None):
         shares = members / members.sum(axis=1, keepdims=True)
         if not curves:
             design = covariates.at(family, {source: times[None]}).covariates[0]
+            start = covariates.at(family, {source: times[None, : N_TIMES // 2]}).covariates[0]
+            if not np.allclose(start, design[: len(start)], rtol=1e-9, atol=1e-9):
+                raise ValueError(
+                    f"covariates of a visit of {mixture.name!r} must be a function of its own time, to be known at "
+                    "other times; they depend on other visits, as with the mean of an item"
+                )
         # Clusters without members of any group have no weight, whatever their parameters.
         rows = np.where(members.any(axis=0)[:, None], rows, 0.0)
         curves.append(shares @ rows[:, :-1] @ design.T)

@@ -206,6 +206,8 @@ def test_weights_of_whole_numbers():
     given = {"age": [70], "place": [1]}
     found = nrm.predictive_density(posterior, model, [1], given=given, var_name="x", progressbar=False)
     assert np.isfinite(found["density"]).all()
+    with pytest.raises(ValueError, match="'age' must be whole numbers, as in the model; got 70.5"):
+        nrm.predictive_density(posterior, model, [1], given=given | {"age": [70.5]}, var_name="x", progressbar=False)
     with pytest.raises(ValueError, match=r"they are no function of \['age'\] row by row"):
         nrm.predictive_density(posterior, model, [1], given={"age": [70]}, var_name="w", progressbar=False)
 

@@ -4,6 +4,7 @@ import numpy as np
 import pymc as pm
 import pytensor.tensor as pt
 import pytest
+import xarray as xr
 from helpers import mixture_of, refused
 from prediction_cases import (
     CASES,
@@ -93,6 +94,19 @@ test_what_is_given_is_checked = refused(
     ({"v": Y_NEW}, "got .*'v'"),
     ({"w": [np.nan]}, "without missing values"),
 )
+
+
+def test_covariates_that_depend_on_other_rows_are_not_known_for_new_items():
+    """A mean of new rows is not that of the old ones: log densities would be -6.3 in place of -0.2."""
+    x = np.random.default_rng(1).normal(5.0, 2.0, 20)
+    with pm.Model() as model:
+        data = pm.Data("data", x)
+        z = nrm.Partition("z", nrm.DirichletProcess(1.0), n=20)
+        W = pt.stack([pt.ones_like(data), data - data.mean()], axis=1)
+        nrm.Mixture("y", z, nrm.NormalRegression(W, 0.0, 0.01 * np.eye(2), 2.0, 1.0), observed=1.0 + 2.0 * x)
+    draws = xr.Dataset({"z": (("chain", "draw", "item"), np.zeros((1, 2, 20), dtype=int))})
+    with pytest.raises(ValueError, match="values of a new item depend on other new ones, as with the mean of a column"):
+        nrm.log_predictive_density(draws, model, {"y": [21.0], "data": [10.0]}, progressbar=False)
 
 
 def test_constant_covariates_are_not_known_for_new_items():

@@ -169,6 +169,26 @@ def test_covariates_that_are_sampled_have_no_new_values():
         nrm.log_predictive_density(draws, model, {"y": Y, "when": np.tile(TIMES, (N, 1))}, progressbar=False)
 
 
+@pytest.mark.parametrize(
+    ("axis", "message"),
+    [
+        (None, r"covariates of 'y' must be a function of \['when'\] row by row, .* other new ones"),
+        (1, "covariates of a visit of 'y' must be a function of its own time"),
+    ],
+    ids=["mean of all", "mean of an item"],
+)
+def test_covariates_that_are_centred_by_their_data(axis, message):
+    """The mean of other times is another one."""
+    with pm.Model() as model:
+        z = nrm.Partition("z", nrm.DirichletProcess(1.0), n=N)
+        when = pm.Data("when", np.tile(TIMES, (N, 1)))
+        W = pm.math.stack([pm.math.ones_like(when), when - when.mean(axis=axis, keepdims=True)], axis=-1)
+        nrm.Mixture("y", z, nrm.NormalTrajectory(W, 1.0, 0.0, 0.01 * np.eye(2), 2.0, 1.0), observed=Y)
+    draws = xr.Dataset({"z": (("chain", "draw", "item"), GROUP[None, None])})
+    with pytest.raises(ValueError, match=message):
+        nrm.describe_trajectories(draws, model, ESTIMATE)
+
+
 def test_new_subjects_join_the_groups_of_their_curves():
     model = make_model()
     draws = make_draws(np.tile(GROUP, (20, 1)), alpha=(("chain", "draw"), np.ones((1, 20))))
