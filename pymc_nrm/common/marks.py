@@ -18,6 +18,8 @@ SLOTS_OF = "slots_of"
 RENAMED = "changed_by_renaming"
 # Attribute of posterior variables that are missing values of data: the name of their mixture.
 MISSING_OF = "missing_values_of"
+# Attribute of partitions whose clusters nrm.fused_estimate cannot compare: why, in a few words.
+NOT_FUSED = "not_fused"
 # Statistic of the steps of partitions with slots: whether a draw uses all of them.
 ALL_SLOTS_USED = "all_slots_used"
 

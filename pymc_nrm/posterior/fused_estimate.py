@@ -95,7 +95,8 @@ def fused_estimate(
     Raises
     ------
     NotImplementedError
-        If a family has no affinity in closed form: ``MultinomialDirichlet``, and families of one's own.
+        If a family has no affinity in closed form: ``MultinomialDirichlet``, ``NormalRegression``,
+        ``NormalTrajectory``, and families of one's own.
     TypeError
         If the loss has no such cost.
     ValueError
@@ -205,8 +206,8 @@ def fused_estimate(
 
 def why_not_fused(model, rv):
     """Why the components of a partition are not fused unless a user asks for it, in a few words, or None."""
-    kind, mixtures = kind_of(rv), mixtures_of(model, rv)
-    if isinstance(kind, WeightedComponents) and mixtures and not other_uses(model, rv):
+    kind = kind_of(rv)
+    if isinstance(kind, WeightedComponents) and mixtures_of(model, rv) and not other_uses(model, rv):
         return "components are those of log_weights"
     if isinstance(kind, IndexLabels):
         return "labels index parameters"
@@ -214,6 +215,12 @@ def why_not_fused(model, rv):
         return "some labels are known"
     if isinstance(kind, States):
         return "hidden states differ in what follows them as well"
+    return why_not_comparable(model, rv)
+
+
+def why_not_comparable(model, rv):
+    """Why the components of a partition have no overlap, in a few words, or None."""
+    mixtures = mixtures_of(model, rv)
     if not mixtures:
         return "no Mixture depends on the partition"
     for mixture in mixtures:

@@ -9,21 +9,27 @@ from pytensor.tensor.elemwise import CAReduce, DimShuffle, Elemwise
 from pytensor.tensor.shape import Shape, Shape_i
 from pytensor.tensor.subtensor import AdvancedSubtensor, Subtensor, unflatten_index_variables
 
-from pymc_nrm.common.marks import MISSING_OF, RENAMED, SLOTS_OF
+from pymc_nrm.common.marks import MISSING_OF, NOT_FUSED, RENAMED, SLOTS_OF
 from pymc_nrm.models.itemwise.graphs import postorder
 from pymc_nrm.models.itemwise.local_variables import local_variables
 from pymc_nrm.models.missing_entries import missing_variables
 from pymc_nrm.models.rvs import kind_of, partitions_of
+from pymc_nrm.partitions.chunked import Chunked
+from pymc_nrm.partitions.nested import Nested
 from pymc_nrm.partitions.weighted_components import WeightedComponents
+from pymc_nrm.posterior.fused_estimate import why_not_comparable
 
 
 def mark_variables(idata, model):
-    """Mark partitions, their slots, missing values and deterministics that may change when clusters are renamed, in
-    place.
+    """Mark, in place, partitions and why their clusters cannot be compared, their slots, missing values, and
+    deterministics that may change when clusters are renamed.
     """
     kinds, slots = partitions_of(model), slot_parameters(model, idata["posterior"])
     renamed = changed_by_renaming(model, slots)
     marks = {partition.name: kind.marks() for partition, kind in kinds.items()}
+    for partition, kind in kinds.items():
+        reason = None if isinstance(kind, Nested | Chunked) else why_not_comparable(model, partition)
+        marks[partition.name] |= {} if reason is None else {NOT_FUSED: reason}
     marks |= {name: {SLOTS_OF: partition} for partition, names in slots.items() for name in names}
     marks |= {name: {RENAMED: partition} for name, partition in renamed.items()}
     marks |= {name: {MISSING_OF: mixture} for name, mixture in missing_variables(model).items()}

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import xarray as xr
 
-from pymc_nrm.common.marks import ALL_SLOTS_USED, NESTED, RENAMED, STARTS
+from pymc_nrm.common.marks import ALL_SLOTS_USED, NESTED, NOT_FUSED, RENAMED, STARTS
 from pymc_nrm.common.pymc_internals import warn_divergences, warn_treedepth
 from pymc_nrm.common.wrapping import wrapped
 from pymc_nrm.run.safe_to_use import safe_to_use
@@ -137,7 +137,7 @@ def convergence(idata, diagnostics, nuts):
     rows = [" ".join(f"{text.split('. ')[0].removesuffix('.')}." for text in nuts)] if nuts else []
     rows += [row for row, _ in overflows]
     nuts += [text for _, text in overflows]
-    remarks = (*_not_judged(posterior), *_many_clusters(diagnostics))
+    remarks = (*_not_judged(posterior), *_many_clusters(posterior, diagnostics))
     if n_draws < _ESS_PER_CHAIN:
         verdict = f"Only {n_draws} draws per chain: convergence cannot be checked reliably."
         return Convergence(wrapped("\n".join([*nuts, verdict])), None, verdict, tuple(rows), bool(nuts), remarks)
@@ -189,13 +189,15 @@ def _not_judged(posterior):
         yield f"{', '.join(names)} {what} not judged: {may} when clusters are renamed."
 
 
-def _many_clusters(diagnostics):
+def _many_clusters(posterior, diagnostics):
     for name, tree in diagnostics.items():
         if "n_clusters" in tree and tree["n_clusters"].mean() >= _MANY_CLUSTERS:
+            function = "nrm.fused_estimate joins them into a few large ones"
+            if name in posterior and NOT_FUSED in posterior[name].attrs:
+                function = "nrm.point_estimate(idata, max_clusters=6) makes six of them"
             yield (
-                f"{name} has {float(tree['n_clusters'].mean()):.0f} clusters on average; nrm.fused_estimate joins them "
-                'into a few large ones. See "How do I get about six segments?" in the documentation, '
-                "docs/how-to/questions.md."
+                f"{name} has {float(tree['n_clusters'].mean()):.0f} clusters on average; {function}. See "
+                '"How do I get about six segments?" in the documentation, docs/how-to/questions.md.'
             )
 
 

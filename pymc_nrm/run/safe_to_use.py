@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from pymc_nrm.common.marks import NOT_FUSED
 from pymc_nrm.stats.convergence import agreement_of_parts, convergence_table
 
 # A chain is stuck if its mean log joint density is lower than in the best chain by so many standard deviations within a
@@ -43,6 +44,9 @@ def safe_to_use(idata, diagnostics, others):
         )
     if (~stuck).sum() == 1:
         return f"Safe to use: nothing yet; take {kept} if you must, which no other chain confirms.{about}"
+    [name] = diagnostics
+    marks = idata["posterior"][name].attrs if name in idata["posterior"] else {}
+    function = "point_estimate" if NOT_FUSED in marks else "fused_estimate"
     within, between = agreement_of_parts(pairs["probability_by_part"].values[~stuck])
     agree = f"adjusted Rand index of draws of different chains {between:.2f}, of one chain {within:.2f}"
     safe = []
@@ -54,12 +58,11 @@ def safe_to_use(idata, diagnostics, others):
         rest = ""
     else:
         rest = (
-            f"\nNot safe: who belongs together ({agree}), except for clusters that nrm.fused_estimate finds in every "
-            "chain."
+            f"\nNot safe: who belongs together ({agree}), except for clusters that nrm.{function} finds in every chain."
         )
     where = f", of {kept}" if stuck.any() else ""
     if not safe:
-        shared = "only clusters that nrm.fused_estimate finds in every chain"
+        shared = f"only clusters that nrm.{function} finds in every chain"
         return f"Safe to use{where}: {shared}; densities and who belongs together ({agree}) are not.{about}"
     return f"Safe to use{where}: {'; '.join(safe)}.{rest}{about}"
 

@@ -15,7 +15,7 @@ from helpers import result_of
 
 import pymc_nrm as nrm
 from pymc_nrm.common.marks import partition_number
-from pymc_nrm.posterior.label_dependence import changed_by_renaming
+from pymc_nrm.posterior.label_dependence import changed_by_renaming, mark_variables
 from pymc_nrm.run.convergence_report import convergence_report, pair_findings
 from pymc_nrm.stats import partition_names, partition_quantities
 from pymc_nrm.stats.diagnostics import diagnose
@@ -287,6 +287,25 @@ def test_many_clusters_are_told_where_to_go(n, is_told):
     found = module.convergence(result, {"z": diagnose(result, "z")}, ())
     assert [text.split(";")[0] for text in found.remarks] == is_told * [f"z has {n} clusters on average"]
     assert ("z has 20 clusters on average" in found.brief()) == is_told
+
+
+def test_clusters_without_overlap_are_not_told_to_be_fused():
+    """fused_estimate compares densities of clusters, which not all families have."""
+    t = np.tile(np.arange(3.0), (20, 1))
+    families = {
+        "nrm.point_estimate(idata, max_clusters=6)": nrm.NormalTrajectory(
+            np.stack([t**0, t], axis=2), 1.0, 0.0, np.eye(2), 2.0, 1.0
+        ),
+        "nrm.fused_estimate": nrm.NormalGamma(np.zeros(3), 1.0, 2.0, np.ones(3)),
+    }
+    for function, family in families.items():
+        with pm.Model() as model:
+            z = nrm.Partition("z", nrm.DirichletProcess(1.0), n=20)
+            nrm.Mixture("x", z, family, observed=t)
+        result = result_of(z=np.tile(np.arange(20), (2, 100, 1)))
+        mark_variables(result, model)
+        [remark] = module.convergence(result, {"z": diagnose(result, "z")}, ()).remarks
+        assert function in remark
 
 
 def test_one_report_is_logged_about_all_partitions(caplog):

@@ -81,6 +81,9 @@ def test_the_report_begins_with_it(rng):
     first = " ".join(report.split("\nConvergence of")[0].split())
     assert first.startswith("Safe to use: only clusters that nrm.fused_estimate finds") and first.endswith("are not.")
     assert ": densities" in convergence_report(*result(rng, APART, (0, 0, -90, 0), theta=far))
+    idata, diagnostics = result(rng, APART)
+    idata["posterior"]["z"].attrs["not_fused"] = "its family has no affinity"
+    assert "clusters that nrm.point_estimate finds" in " ".join(convergence_report(idata, diagnostics).split())
 
 
 def test_the_sentence_that_is_logged_says_it(rng):
