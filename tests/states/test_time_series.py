@@ -18,7 +18,7 @@ N = 12
 VALUES = np.random.default_rng(1).normal(size=N)
 DAYS = pd.date_range("2020-01-30", periods=N, freq="D")
 SERIES = pd.Series(VALUES, DAYS, name="rate")
-WHO = np.repeat(["b", "a"], N // 2)
+WHO, DAY = np.repeat(["b", "a"], N // 2), pd.Timedelta("1D")
 PANEL = pd.DataFrame({"rate": VALUES, "who": WHO}, np.tile(DAYS[: N // 2], 2))
 TIED = pd.DataFrame({"time": 1990 + np.arange(N).round(3) / 12, "row": np.arange(1, N + 1), "rate": VALUES})
 QUARTERS = pd.date_range("2000-04-01", periods=N, freq="QS")
@@ -161,6 +161,11 @@ def test_years_and_quarters_that_are_no_dates_are_data(change):
     assert read.times.dtype.kind == "i" and {"Year", "qtr", "rate"} <= {*read.table}
 
 
+def test_a_column_of_dates_comes_before_years_and_quarters():
+    read = read_time_series(QUARTERLY.assign(date=QUARTERS + DAY))
+    assert read.times.tolist() == (QUARTERS + DAY).tolist() and {"Year", "qtr"} <= {*read.table}
+
+
 def test_years_and_quarters_of_sequences():
     table = pd.concat([QUARTERLY.assign(who=who) for who in "ba"])
     for shuffled in (table, table.sample(frac=1.0, random_state=1)):
@@ -220,7 +225,6 @@ def test_rows_are_found_at_times():
 
 
 LABELLED = pd.DataFrame({"rate": VALUES, "who": WHO, "day": np.tile(DAYS[: N // 2], 2)})
-DAY = pd.Timedelta("1D")
 SOURCES = {
     "columns": LABELLED,
     "whole numbers": LABELLED.assign(who=np.repeat([2.0, 1.0], N // 2)),
@@ -246,8 +250,22 @@ def test_rows_of_several_sequences_without_labels_must_be_in_order():
     rate, values = LABELLED.drop(columns="who"), LABELLED["rate"]
     for labels in (who, None):
         assert [*rows_of_times(rate, times, labels)] == ["rate"] and rows_of_times(values, times, labels) is values
-        with pytest.raises(ValueError, match="row 1 is of 2020-01-30, and of 2020-01-31 in the draws"):
-            rows_of_times(rate.sort_values("day"), times, labels)
+        for unit in ("us", "ns"):
+            assert [*rows_of_times(rate, times.astype(f"datetime64[{unit}]"), labels)] == ["rate"]
+            with pytest.raises(ValueError, match="row 1 is of 2020-01-30, and of 2020-01-31 in the draws"):
+                rows_of_times(rate.sort_values("day"), times.astype(f"datetime64[{unit}]"), labels)
+
+
+def test_times_that_may_be_labels_are_refused():
+    who, day = np.divmod(np.arange(9), 3)
+    table = pd.DataFrame({"who": who, "day": day, "rate": VALUES[:9]})
+    for data in (table, table.sort_values("day"), table.set_index(["who", "day"])):
+        with pytest.raises(ValueError, match="must tell times from labels of sequences"):
+            rows_of_times(data, day, who.astype(str).astype(object))
+    assert rows_of_times(table[["rate"]], day, who.astype(str).astype(object)).shape == (9, 1)
+    dated = table.assign(day=DAYS[day])
+    rows = rows_of_times(dated.sort_values("day"), DAYS[day], who.astype(str).astype(object))
+    assert np.ravel(rows).tolist() == VALUES[:9].tolist()
 
 
 def test_draws_have_the_labels_of_their_sequences(tmp_path):

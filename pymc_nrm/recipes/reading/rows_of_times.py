@@ -29,6 +29,7 @@ def rows_of_times(data, times, sequences=None):
     if times.is_unique:
         sequences = None
     labels = [(None, [])] if sequences is None else [(_texts(values), place) for values, place in columns]
+    matches = {}
     for (values, place), (names, other) in itertools.product(found, labels):
         if sequences is None:
             rows = _places(values, times)
@@ -36,18 +37,32 @@ def rows_of_times(data, times, sequences=None):
             continue
         else:
             rows = _places(*map(pd.MultiIndex.from_arrays, ([names, values], [sequences, times])))
+        if rows is not None and sequences is None:
+            return _without(data, place).iloc[rows]
         if rows is not None:
-            return _without(data, place + other).iloc[rows]
-    for values, place in found if not times.is_unique else ():
-        if len(values) == len(times):
-            if values.equals(times):
+            matches.setdefault(tuple(rows), place + other)
+    if len(matches) > 1:
+        raise ValueError(
+            "data must tell times from labels of sequences: two of its columns or levels of the index may be either. "
+            "Give the columns of numbers alone, with the rows in the order of the draws"
+        )
+    for rows, places in matches.items():
+        return _without(data, places).iloc[list(rows)]
+    if not times.is_unique:
+        different = times.unique()
+        expected = different.get_indexer(times)
+        places = [(different.get_indexer(values), place) for values, place in found if len(values) == len(times)]
+        for got, place in places:
+            if (got == expected).all():
                 return _without(data, place)
-            row = int((values != times).argmax())
-            got, expected = written_times([values[row], times[row]])
-            raise ValueError(
-                "data must have the rows of several sequences in the order of the draws, or a column with labels of "
-                f"the sequences; row {row} is of {got}, and of {expected} in the draws"
-            )
+        for got, _ in places:
+            if (np.sort(got) == np.sort(expected)).all():
+                row = int((got != expected).argmax())
+                here, there = written_times(different[[got[row], expected[row]]])
+                raise ValueError(
+                    "data must have the rows of several sequences in the order of the draws, or a column with labels "
+                    f"of the sequences; row {row} is of {here}, and of {there} in the draws"
+                )
     return data
 
 

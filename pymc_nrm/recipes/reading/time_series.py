@@ -111,8 +111,6 @@ def _with_joined_dates(series, sequences):
 
 def _with_times(series, sequences):
     """The columns of data, with dates or a column that counts the rows as the index."""
-    series = _with_joined_dates(series, sequences)
-    has_default_index = series.index.equals(pd.RangeIndex(len(series)))
     dates = {}
     for k, (name, column) in enumerate(series.items()):
         times = as_times(pd.Index(column))
@@ -123,6 +121,9 @@ def _with_times(series, sequences):
             f"series must have columns of numbers; got dates in {list(dates)}. Leave them out, or choose when the rows "
             f"were by series.set_index({next(iter(dates))!r})"
         )
+    if not dates:
+        series = _with_joined_dates(series, sequences)
+    has_default_index = series.index.equals(pd.RangeIndex(len(series)))
     counting = _counting(series.drop(columns=list(dates)), sequences)
     chosen = next(iter(dates), None)
     if chosen is None and counting and has_default_index:
