@@ -239,7 +239,15 @@ def pair_coordinates(draws, pairs):
 def pair_name(pair):
     """Names of the two items of a pair of :func:`partition_convergence`, or their numbers if they have no names."""
     stem = "item_name" if "item_name" in pair.coords else "item"
-    return f"{pair[stem].item()}, {pair[stem + '_other'].item()}"
+    return ", ".join(_written(pair[name].values) for name in (stem, f"{stem}_other"))
+
+
+def _written(name):
+    """A name as text; of a date at midnight the day alone."""
+    if name.dtype.kind != "M":
+        return str(name)
+    day = name.astype("datetime64[D]")
+    return str(day if day == name else name.astype("datetime64[s]"))
 
 
 def extremes(result):

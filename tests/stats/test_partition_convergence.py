@@ -179,3 +179,10 @@ def test_names_of_items(rng):
     named = nrm.partition_convergence(draws.assign_coords(item=["a", "b", "c"]))
     assert named["item_name_other"].values.tolist() == ["b", "c", "c"]
     assert pair_name(named.isel(pair=1)) == "a, c"
+    for unit in ("s", "us", "ns"):
+        days = np.array(["2020-01-01", "2020-01-02T03:00", "2020-01-03"], f"datetime64[{unit}]")
+        dated = nrm.partition_convergence(draws.assign_coords({draws.dims[-1]: days}))
+        assert [pair_name(dated.isel(pair=k)) for k in (0, 1)] == [
+            "2020-01-01, 2020-01-02T03:00:00",
+            "2020-01-01, 2020-01-03",
+        ]
