@@ -64,9 +64,11 @@ def _run(names, code, keeps_log):
     handler = logging.StreamHandler(out if keeps_log else io.StringIO())
     handler.addFilter(lambda record: not _OF_A_RUN.search(record.getMessage()))
     parents = [logging.getLogger(name) for name in ("pymc", "pymc_nrm")]
-    others = [list(parent.handlers) for parent in parents]
+    others = [(list(parent.handlers), parent.level) for parent in parents]
     for parent in parents:
         parent.handlers[:] = [handler]
+        # PyMC leaves its level to programs that have set up logging before.
+        parent.setLevel(logging.INFO)
     try:
         with contextlib.redirect_stdout(out), contextlib.redirect_stderr(io.StringIO()), warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -76,8 +78,9 @@ def _run(names, code, keeps_log):
                 if value is not None and not code.rstrip().endswith(";"):
                     print(repr(value))
     finally:
-        for parent, handlers in zip(parents, others, strict=True):
+        for parent, (handlers, level) in zip(parents, others, strict=True):
             parent.handlers[:] = handlers
+            parent.setLevel(level)
     figures = []
     for number in sorted(set(plt.get_fignums()) - already_open):
         figures.append(_picture(plt.figure(number)))
