@@ -142,13 +142,25 @@ def wait():
     time.sleep(0.5)
 
 
+def wait_for_bar():
+    """Wait until a thread shows a bar, which imports rich first."""
+    end = time.monotonic() + 30.0
+    while not n_bars() and time.monotonic() < end:
+        time.sleep(0.05)
+
+
+def n_bars():
+    bars = [thread for thread in threading.enumerate() if type(thread).__name__ == "_RefreshThread"]
+    return sum(not bar.done.is_set() for bar in bars)
+
+
 @pytest.mark.parametrize(
     ("seconds", "options", "is_shown"), [(2.0, {}, False), (0.0, {}, True), (0.0, {"progressbar": False}, False)]
 )
 def test_a_bar_is_shown_of_what_lasts_unless_it_is_not_wanted(seconds, options, is_shown, monkeypatch, capsys):
     monkeypatch.setattr(module, "SECONDS_BEFORE_BAR", seconds)
     with progress("Counting", 4, **options) as advance:
-        wait()
+        wait_for_bar() if is_shown else wait()
         for _ in range(3):
             advance()
     out, said = capsys.readouterr()
@@ -165,13 +177,13 @@ def test_the_bar_goes_when_a_loop_fails(monkeypatch, capsys):
     monkeypatch.setattr(module, "SECONDS_BEFORE_BAR", 0.0)
     with pytest.raises(KeyboardInterrupt):
         for number in tracked(range(5), "Counting"):
-            wait()
+            wait_for_bar()
             if number == 2:
                 raise KeyboardInterrupt
     assert "2 of 5" in capsys.readouterr().err
     # A second bar would raise, were the first one still there.
     for number in tracked(range(3), "Again"):
-        wait()
+        wait_for_bar()
         assert number < 3
     assert "Again" in capsys.readouterr().err
 
@@ -188,7 +200,7 @@ def test_no_bar_is_left_by_an_interrupt_at_its_start(monkeypatch):
         patch.setattr(module._thread, "start_new_thread", interrupted)
         list(tracked(range(5), "Counting"))
     wait()
-    assert "_RefreshThread" not in [type(thread).__name__ for thread in threading.enumerate()]
+    assert not n_bars()
 
 
 @pytest.mark.parametrize("is_terminal", [True, False])
