@@ -36,7 +36,7 @@ def models(kind, logs):
     return built
 
 
-@pytest.mark.quick("full")
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", LEARNED)
 def test_draws_are_those_of_logarithms(kind):
     """Labels, hyperparameters and missing entries, up to rounding."""

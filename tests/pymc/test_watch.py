@@ -81,6 +81,7 @@ def test_a_run_of_more_than_half_a_minute_gets_one_line(clock, caplog, n_draws, 
     assert lines_of(caplog) == expected
 
 
+@pytest.mark.slow
 def test_one_line_for_a_run_on_several_cores(monkeypatch, caplog):
     monkeypatch.setattr(progress_log, "SECONDS_WORTH_A_LINE", 0.0)
     monkeypatch.setattr(progress_log, "_BEFORE_ESTIMATE", ((10, 0.0),))
