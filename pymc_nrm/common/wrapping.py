@@ -32,7 +32,7 @@ def percent(share):
 
 
 def whole_percent(probability):
-    """An estimated probability in per cent, without digits that are Monte Carlo error."""
+    """A share or an estimated probability in whole per cent, without digits that are Monte Carlo error."""
     return f"{100 * probability:.0f} %"
 
 

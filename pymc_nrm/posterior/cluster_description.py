@@ -132,7 +132,7 @@ class ClusterDescription:
         return {
             "cluster": list(map(str, shown.index)),
             self.word: [f"{size:,}" for size in shown["size"]],
-            "": [f"{100 * size / n:.0f} %" for size in shown["size"]],
+            "": list(map(whole_percent, shown["size"] / n)),
             "certainty": list(map(whole_percent, shown["certainty"])),
             f"{_APART} (all other {self.word})": list(shown["apart"]),
         }

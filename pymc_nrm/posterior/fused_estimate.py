@@ -208,7 +208,7 @@ def why_not_fused(model, rv):
     """Why the components of a partition are not fused unless a user asks for it, in a few words, or None."""
     kind = kind_of(rv)
     if isinstance(kind, WeightedComponents) and mixtures_of(model, rv) and not other_uses(model, rv):
-        return "components are those of log_weights"
+        return "log_weights define the components"
     if isinstance(kind, IndexLabels):
         return "labels index parameters"
     if isinstance(kind, KnownLabels):

@@ -65,7 +65,7 @@ def test_densities_of_new_items_have_the_weights_of_all_items():
 
 
 def test_descriptions_say_why_components_are_not_joined():
-    texts = {True: "labels index parameters", False: "components are those of log_weights"}
+    texts = {True: "labels index parameters", False: "log_weights define the components"}
     for with_means, text in texts.items():
         model = make_model(with_means=with_means)
         posterior = draws(z=LABELS, mean=MEANS)

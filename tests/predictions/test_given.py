@@ -97,7 +97,7 @@ test_what_is_given_is_checked = refused(
 
 
 def test_covariates_that_depend_on_other_rows_are_not_known_for_new_items():
-    """A mean of new rows is not that of the old ones: log densities would be -6.3 in place of -0.2."""
+    """A mean of new rows differs from the old mean: log densities would be -6.3 in place of -0.2."""
     x = np.random.default_rng(1).normal(5.0, 2.0, 20)
     with pm.Model() as model:
         data = pm.Data("data", x)
