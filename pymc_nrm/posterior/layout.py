@@ -204,15 +204,14 @@ class NewCovariates:
         self._check_sampled()
         if isinstance(family, Grouped):
             return family._replace(family=self.at(family.family, rows))
-        is_first = False
-        if self._function is None:
+        is_first = self._function is None
+        if is_first:
             inputs = [pt.tensor(name, dtype="float64", shape=(None,) * one.ndim) for name, one in self._sources.items()]
             replaced = zip(self._sources.values(), inputs, strict=True)
             given = {one: value.astype(one.dtype) for one, value in replaced}
             graphs = clone_replace(list(self._graphs.values()), given, rebuild_strict=False)
             graphs = _with_one_row_each(graphs, self._rows)
             self._function = pytensor.function(inputs, graphs, mode=Mode(linker="py", optimizer="minimum_compile"))
-            is_first = True
         rows = {name: of_type(rows[name], one) for name, one in self._sources.items()}
         rows = {name: x[:, 0] if x.ndim > self._sources[name].ndim else x for name, x in rows.items()}
         results, n = self._values(rows), len(next(iter(rows.values())))
