@@ -140,15 +140,18 @@ def log_marginal(family, statistics):
     raise NotImplementedError
 
 
+_ROWS = (statistics_size, add_item)
+
+
 # By default the cache is the row of statistics, then its log marginal, and the predictive density of x is
 # p(x, data) / p(data).
-@generic(derived_from=log_marginal)
+@generic(derived_from=log_marginal, agrees_with=_ROWS)
 def cache_size(family):
     """Length of a row of the cache."""
     return statistics_size(family) + 1
 
 
-@generic(derived_from=log_marginal, reads=[cache_size])
+@generic(derived_from=log_marginal, reads=[cache_size], agrees_with=_ROWS)
 def refresh_cache(family, statistics, cache):
     """Compute the cache row of a cluster from its statistics, in place."""
     size = statistics.shape[0]
@@ -157,13 +160,17 @@ def refresh_cache(family, statistics, cache):
     cache[size] = log_marginal(family, statistics)
 
 
-@generic(derived_from=log_marginal, reads=[cache_size, refresh_cache])
+@generic(derived_from=log_marginal, reads=[cache_size, refresh_cache], agrees_with=_ROWS)
 def log_predictive(family, cache, data, item):
     """Log density of one item given the items of a cluster, parameters integrated out."""
     size = cache.shape[0] - 1
     together = cache[:size].copy()
     add_item(family, together, data, item, 1.0)
     return log_marginal(family, together) - cache[size]
+
+
+# What functions that work on rows of statistics or of the cache must agree with.
+CACHED = (log_marginal, *_ROWS, cache_size, refresh_cache)
 
 
 def segment_sum(x, labels, n_clusters):

@@ -8,26 +8,26 @@ import math
 
 import numpy as np
 
-from pymc_nrm.families.conjugate import log_density, parameters_size
+from pymc_nrm.families.conjugate import log_density, log_marginal, parameters_size
 from pymc_nrm.kernels.generic import check_signals, generic, kernel
 from pymc_nrm.kernels.lanes import LANES, whole_lanes
 
 
 # By default a panel has the parameters of each component in a row.
-@generic(derived_from=log_density)
+@generic(derived_from=log_density, agrees_with=[log_marginal])
 def component_panel(family, n_columns):
     """Memory for ``n_columns`` components, a multiple of LANES, in a form that only the family itself reads."""
     return np.full((n_columns, parameters_size(family)), math.nan)
 
 
-@generic(derived_from=log_density, reads=[component_panel])
+@generic(derived_from=log_density, reads=[component_panel], agrees_with=[log_marginal])
 def write_component(family, parameters, panel, column):
     """Write what densities need of the parameters of a component, from ``draw_parameters``, into a column."""
     for i in range(parameters.shape[0]):
         panel[column, i] = parameters[i]
 
 
-@generic(derived_from=log_density, reads=[component_panel, write_component])
+@generic(derived_from=log_density, reads=[component_panel, write_component], agrees_with=[log_marginal])
 def add_component_densities(family, panel, data, item, width, values):
     """Add the log densities of one item under the first ``width`` components, a multiple of LANES, to ``values``.
 
@@ -37,7 +37,7 @@ def add_component_densities(family, panel, data, item, width, values):
         values[k] += log_density(family, panel[k], data, item)
 
 
-@generic
+@generic(agrees_with=[log_marginal, log_density, component_panel, write_component, add_component_densities])
 def add_densities_of_items(family, panel, data, items, n_components, values):
     """Add the log densities of LANES items under the first components to ``values`` (at least n_components, LANES).
 
@@ -77,13 +77,13 @@ def write_logarithms(parameters, panel, column):
         panel[j, column] = math.log(parameters[j]) if parameters[j] > 0.0 else -math.inf
 
 
-@generic
+@generic(agrees_with=[log_marginal, log_density])
 def component_mean(family, parameters):
     """Means (n, d) of items given parameters of components, arrays (n, ...) by name."""
     raise NotImplementedError
 
 
-@generic
+@generic(agrees_with=[log_marginal, log_density])
 def component_cdf(family, parameters, feature, x):
     """Distribution functions of a feature at x (m,) given parameters of components by name, shape (n, m)."""
     raise NotImplementedError

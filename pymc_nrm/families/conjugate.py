@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from pymc_nrm.families.base import Centred
+from pymc_nrm.families.base import Centred, add_item, statistics_size
 from pymc_nrm.families.base import log_marginal as log_marginal
 from pymc_nrm.kernels.generic import generic, kernel
 from pymc_nrm.kernels.special import draw_log_gamma
@@ -34,25 +34,25 @@ def parameters_size(family):
     raise NotImplementedError
 
 
-@generic
+@generic(agrees_with=[log_marginal, statistics_size, add_item, parameters_size])
 def draw_parameters(family, statistics, rng, parameters):
     """Draw the parameters of a cluster given its statistics and write them into a row, in place."""
     raise NotImplementedError
 
 
-@generic
+@generic(agrees_with=[log_marginal, statistics_size, add_item, parameters_size, draw_parameters])
 def log_parameter_density(family, statistics, parameters):
     """Log density of the parameters of a cluster, a row of :func:`draw_parameters`, given its statistics."""
     raise NotImplementedError
 
 
-@generic
+@generic(agrees_with=[log_marginal, parameters_size])
 def log_density(family, parameters, data, item):
     """Log density of one item given the parameters of its cluster, a row in the coordinates of the data."""
     raise NotImplementedError
 
 
-@generic
+@generic(agrees_with=[log_marginal, parameters_size, log_density])
 def draw_item(family, parameters, rng, item, values):
     """Draw the data of one item given the parameters of its cluster and write them into ``values``, shape (d,)."""
     raise NotImplementedError
@@ -102,7 +102,7 @@ def log_dirichlet_density(alpha, counts, probabilities):
 _BLOCK = 2**22
 
 
-@generic
+@generic(agrees_with=[log_marginal, log_density])
 def log_affinities(family, parameters):
     """Log of the integral of ``sqrt(f g)`` for all pairs of components with parameters (K, ...), shape (K, K)."""
     raise NotImplementedError(f"{type(family).__name__} has no affinity in closed form, which fused_estimate needs")

@@ -3,7 +3,15 @@
 import math
 import types
 
-from pymc_nrm.families.base import add_item, refresh_cache
+from pymc_nrm.families.base import (
+    CACHED,
+    add_item,
+    log_likelihood,
+    log_marginal,
+    log_predictive,
+    refresh_cache,
+    statistics_size,
+)
 from pymc_nrm.kernels.generic import generic, kernel
 from pymc_nrm.kernels.lanes import LANES, log_above_one
 from pymc_nrm.kernels.special import log_rising_factorial
@@ -27,14 +35,14 @@ def fast_paths(family_class):
     return add
 
 
-@generic
+@generic(agrees_with=CACHED)
 def update_cache(family, statistics, cache, data, item, sign):
     """Add or subtract one item and bring the cache up to date, in place; both rows belong together beforehand."""
     add_item(family, statistics, data, item, sign)
     refresh_cache(family, statistics, cache)
 
 
-@generic
+@generic(agrees_with=[*CACHED, log_predictive])
 def student_predictive(family, cache, data, item, feature, law):
     """Write degrees of freedom, location and scale of one feature of an item given its others, if it is a Student t.
 
@@ -43,7 +51,7 @@ def student_predictive(family, cache, data, item, feature, law):
     raise NotImplementedError
 
 
-@generic(inline=True)
+@generic(inline=True, agrees_with=[*CACHED, log_predictive])
 def log_predictive_without(family, statistics, cache, data, item):
     """Log density of an item of a cluster of several given the other items, from rows that hold it as well.
 
@@ -52,7 +60,7 @@ def log_predictive_without(family, statistics, cache, data, item):
     return math.nan
 
 
-@generic
+@generic(agrees_with=[log_marginal, log_likelihood, statistics_size, add_item])
 def log_marginals_with_gradient(family, statistics, gradient):
     """Sum of the log marginals of clusters, (n_clusters, statistics_size), whose derivatives are added to a row.
 
@@ -62,7 +70,7 @@ def log_marginals_with_gradient(family, statistics, gradient):
     raise NotImplementedError
 
 
-@generic
+@generic(agrees_with=[*CACHED, log_predictive])
 def panel_shape(family):
     """Numbers of rows, of sets of lanes and of rows of a set in a panel, which weighs all clusters at once.
 
@@ -73,20 +81,20 @@ def panel_shape(family):
     return 0, 0, 0
 
 
-@generic
+@generic(reads=[panel_shape], agrees_with=[*CACHED, log_predictive])
 def write_panel(family, cache, rows, lanes, column):
     """Write the cache row of a cluster into a column of a panel, by default the transposed cache."""
     for i in range(panel_shape(family)[0]):
         rows[i, column] = cache[i]
 
 
-@generic
+@generic(reads=[panel_shape, write_panel], agrees_with=[*CACHED, log_predictive])
 def update_panel(family, cache, rows, lanes, column, data, item):
     """Bring a column of a panel up to date, in place, after one item has joined or left its cluster."""
     write_panel(family, cache, rows, lanes, column)
 
 
-@generic
+@generic(reads=[panel_shape, write_panel, update_panel], agrees_with=[*CACHED, log_predictive])
 def add_log_predictives(family, rows, lanes, data, item, width, values):
     """Add the log predictive density of an item, for the first ``width`` columns of a panel, to ``values``.
 

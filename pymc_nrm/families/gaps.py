@@ -3,12 +3,13 @@
 import numpy as np
 
 from pymc_nrm.families.arguments import check_matrix
+from pymc_nrm.families.base import CACHED, log_predictive
 from pymc_nrm.families.shared.moments import range_of_grid, summation_grid
 from pymc_nrm.families.shared.scale import to_scale
 from pymc_nrm.kernels.generic import generic, lacking
 
 
-@generic
+@generic(agrees_with=[*CACHED, log_predictive])
 def draw_missing(family, cache, data, item, rng):
     """Draw the missing entries of an item given its other entries and the items of a cluster, into the data in place.
 

@@ -10,6 +10,8 @@ import pathlib
 import threading
 import types
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any
 
 from pymc_nrm.kernels.argument_types import told_apart
@@ -30,24 +32,38 @@ class Generic:
     """A function that dispatches on the type of its first argument, see :func:`generic`."""
 
     def __init__(
-        self, function: Callable[..., Any], inline: bool, derived_from: Any = None, reads: Iterable[Any] = ()
+        self,
+        function: Callable[..., Any],
+        inline: bool,
+        derived_from: Any = None,
+        reads: Iterable[Any] = (),
+        agrees_with: Iterable[Any] = (),
     ) -> None:
         functools.update_wrapper(self, function)
         self.derived_from, self.reads = derived_from, tuple(reads)
+        self.sources = (*self.reads, *agrees_with, *([] if derived_from is None else [derived_from]))
         self.options = _jit_options | {"forceinline": True} if inline else _jit_options
         self.registry: dict[type, Callable[..., Any]] = {object: function}
-        self._found: dict[type, Callable[..., Any]] = {}
 
     def __call__(self, first: Any, *rest: Any, **named: Any) -> Any:
         return self.dispatch(type(first))(first, *rest, **named)
 
     def dispatch(self, cls: type) -> Callable[..., Any]:
-        """The implementation for a type: the first one among the classes of its method resolution order."""
-        if cls not in self._found:
-            self._found[cls] = next(found for one in cls.__mro__ if (found := self._own(one)) is not None)
-        return self._found[cls]
+        """The implementation for a type: the first one among the classes of its method resolution order.
 
-    def _own(self, cls):
+        An inherited one counts only if no class below it has its own version of a function that it must agree with.
+        """
+        # Classes may be edited in place, as notebooks do when a module is reloaded: nothing is remembered.
+        for base in cls.__mro__:
+            found = self.own(base)
+            if found is not None:
+                return found
+            if any(source.own(base) is not None for source in self.sources):
+                break
+        return self.registry[object]
+
+    def own(self, cls: type) -> Callable[..., Any] | None:
+        """The implementation that a class itself has, without its bases; None if it has none."""
         method = vars(cls).get(self.__name__)
         return method if isinstance(method, types.FunctionType) else self.registry.get(cls)
 
@@ -58,7 +74,6 @@ class Generic:
 
         def add(implementation):
             self.registry[cls] = implementation
-            self._found.clear()
             return implementation
 
         return add
@@ -70,6 +85,7 @@ def generic(
     inline: bool = False,
     derived_from: Any = None,
     reads: Iterable[Any] = (),
+    agrees_with: Iterable[Any] = (),
 ) -> Any:
     """Make a function that dispatches on the ``NamedTuple`` type of its first argument.
 
@@ -88,6 +104,9 @@ def generic(
         Function that the default implementation calls: a type that has it does not lack this one.
     reads : iterable of generic functions, optional
         Functions whose default implementations write what this one reads: a type with its own has its own here too.
+    agrees_with : iterable of generic functions, optional
+        Further functions that every implementation must agree with.  If a subclass redefines one of them, or
+        ``derived_from`` or ``reads``, it does not inherit this function, and gets the default.
 
     Returns
     -------
@@ -108,8 +127,10 @@ def generic(
     12.0
     """
     if function is None:
-        return functools.partial(generic, inline=inline, derived_from=derived_from, reads=reads)
-    dispatcher = Generic(function, inline, derived_from, reads)
+        return functools.partial(
+            generic, inline=inline, derived_from=derived_from, reads=reads, agrees_with=agrees_with
+        )
+    dispatcher = Generic(function, inline, derived_from, reads, agrees_with)
     dispatchers.append(dispatcher)
     if _numba_is_ready:
         _overload(dispatcher)
@@ -156,6 +177,19 @@ def describe_fields[T](hyperparameters: Mapping[str, Any], **attributes: Any) ->
         return cls
 
     return describe
+
+
+_runs_in_python: ContextVar[bool] = ContextVar("runs_in_python", default=False)
+
+
+@contextmanager
+def kernels_in_python():
+    """Run kernels as Python functions: for few values, compilation would take longer."""
+    token = _runs_in_python.set(True)
+    try:
+        yield
+    finally:
+        _runs_in_python.reset(token)
 
 
 # Importing numba takes about as long as the rest of PyMC's import, so it waits for the first compilation.
@@ -266,6 +300,8 @@ class Kernel:
         return dispatcher
 
     def __call__(self, *arguments: Any) -> Any:
+        if _runs_in_python.get():
+            return self.__wrapped__(*arguments)
         return call_with_late_interrupts(self.dispatcher, told_apart(arguments))
 
     def __reduce__(self):

@@ -88,6 +88,36 @@ class Weights(NamedTuple):
 
 
 @generic
+def symbolic_log_eppf(measure, counts):
+    """:func:`log_eppf` as a scalar tensor, differentiable in the fields of the measure; ``counts`` is a tensor.
+
+    Examples
+    --------
+    >>> from pymc_nrm.measures import DirichletProcess
+    >>> symbolic_log_eppf(DirichletProcess(1.0), pt.as_tensor([2, 1])).type
+    TensorType(float64, shape=())
+    """
+    raise NotImplementedError
+
+
+@generic(agrees_with=[symbolic_log_eppf])
+def log_eppf(measure, counts):
+    """Log probability of a partition with these cluster sizes, int64 (n_clusters,), with u integrated out.
+
+    Examples
+    --------
+    >>> from pymc_nrm.measures import DirichletProcess
+    >>> round(float(np.exp(log_eppf(DirichletProcess(1.0), np.array([2, 1])))), 6)
+    0.166667
+    """
+    raise NotImplementedError
+
+
+# What the tables of samplers, and draws from the prior, must agree with.
+_PRIOR = (symbolic_log_eppf, log_eppf)
+
+
+@generic(agrees_with=_PRIOR)
 def log_joint_term(measure, n, log_u):
     """Log joint density of a partition of n items and of u (not log u), minus the sum of ``moment`` over clusters.
 
@@ -100,7 +130,7 @@ def log_joint_term(measure, n, log_u):
     raise NotImplementedError
 
 
-@generic
+@generic(agrees_with=[*_PRIOR, log_joint_term])
 def log_joint_increment(measure, n, log_u):
     """Change of :func:`log_joint_term` from n to n + 1 items; a measure may register a form without cancellation.
 
@@ -113,7 +143,7 @@ def log_joint_increment(measure, n, log_u):
     return log_joint_term(measure, n + 1, log_u) - log_joint_term(measure, n, log_u)
 
 
-@generic
+@generic(agrees_with=_PRIOR)
 def draw_log_auxiliary(measure, n, n_clusters, rng):
     """Draw log u exactly, given a partition of n >= 1 items into ``n_clusters`` clusters.
 
@@ -127,7 +157,7 @@ def draw_log_auxiliary(measure, n, n_clusters, rng):
     raise NotImplementedError
 
 
-@generic
+@generic(agrees_with=[*_PRIOR, log_joint_term, draw_log_auxiliary])
 def weights(measure, n, log_u):
     """Tables of the log weights of clusters of up to n items given the auxiliary variable, as :class:`Weights`.
 
@@ -140,33 +170,7 @@ def weights(measure, n, log_u):
     raise NotImplementedError
 
 
-@generic
-def log_eppf(measure, counts):
-    """Log probability of a partition with these cluster sizes, int64 (n_clusters,), with u integrated out.
-
-    Examples
-    --------
-    >>> from pymc_nrm.measures import DirichletProcess
-    >>> round(float(np.exp(log_eppf(DirichletProcess(1.0), np.array([2, 1])))), 6)
-    0.166667
-    """
-    raise NotImplementedError
-
-
-@generic
-def symbolic_log_eppf(measure, counts):
-    """:func:`log_eppf` as a scalar tensor, differentiable in the fields of the measure; ``counts`` is a tensor.
-
-    Examples
-    --------
-    >>> from pymc_nrm.measures import DirichletProcess
-    >>> symbolic_log_eppf(DirichletProcess(1.0), pt.as_tensor([2, 1])).type
-    TensorType(float64, shape=())
-    """
-    raise NotImplementedError
-
-
-@generic
+@generic(agrees_with=_PRIOR)
 def n_clusters_log_pmf(measure, n):
     """Log probabilities of 1 to n clusters among n items, shape (n,), in O(n^2) time; for Python, not for kernels.
 
@@ -179,7 +183,7 @@ def n_clusters_log_pmf(measure, n):
     raise NotImplementedError
 
 
-@generic
+@generic(agrees_with=[*_PRIOR, n_clusters_log_pmf])
 def n_clusters_mean(measure, n):
     """Prior mean of the number of clusters among n items; for Python, not for kernels.
 
@@ -192,7 +196,7 @@ def n_clusters_mean(measure, n):
     return float(np.exp(n_clusters_log_pmf(measure, n)) @ np.arange(1, n + 1))
 
 
-@generic
+@generic(agrees_with=_PRIOR)
 def draw_partition(measure, n, rng):
     """Draw labels of n items from the prior: int64 (n,), in order of appearance, from 0.
 
@@ -205,7 +209,7 @@ def draw_partition(measure, n, rng):
     raise NotImplementedError
 
 
-@generic
+@generic(agrees_with=_PRIOR)
 def gibbs_type_rule(measure, n, n_clusters):
     """Sigma and ``log_new`` if the prediction rule has a closed form, else None; for Python, not for kernels.
 
@@ -238,7 +242,7 @@ def check_measure_hyperparameters(measure):
 # with them.
 
 
-@generic
+@generic(agrees_with=_PRIOR)
 def log_levy_intensity(measure, w):
     """Log density of the Levy intensity rho at w > 0.
 
@@ -251,7 +255,7 @@ def log_levy_intensity(measure, w):
     raise NotImplementedError
 
 
-@generic
+@generic(agrees_with=_PRIOR)
 def laplace_exponent(measure, u):
     """Laplace exponent psi(u) for u >= 0.
 
@@ -264,7 +268,7 @@ def laplace_exponent(measure, u):
     raise NotImplementedError
 
 
-@generic
+@generic(agrees_with=_PRIOR)
 def log_tilted_moment(measure, m, u):
     """Log of ``kappa(m, u)``, for m = 1, 2, ... and u >= 0.
 

@@ -16,6 +16,7 @@ import numpy as np
 
 from pymc_nrm.kernels.generic import generic, kernel
 from pymc_nrm.kernels.special import copy_row, draw_log_gamma, log_sum_exp
+from pymc_nrm.measures.base import log_eppf, symbolic_log_eppf, weights
 from pymc_nrm.measures.quadrature import expm1_ratio
 
 _EULER = 0.5772156649015329
@@ -36,7 +37,7 @@ class Jumps(NamedTuple):
     log_u: float
 
 
-@generic
+@generic(agrees_with=[symbolic_log_eppf, log_eppf, weights])
 def draw_jumps(measure, counts, rng, tail_mass, max_jumps):
     """Draw the jumps of the random measure given a partition; called from Python, not from kernels.
 

@@ -14,6 +14,7 @@ from pymc_nrm.common.supports import Hyperparameter
 from pymc_nrm.kernels.generic import describe_fields, generic, kernel
 from pymc_nrm.kernels.special import symbolic_log_rising_factorial
 from pymc_nrm.measures import DirichletProcess, PitmanYorProcess
+from pymc_nrm.measures.base import log_eppf, symbolic_log_eppf
 
 
 class KnownPaths(NamedTuple):
@@ -74,7 +75,7 @@ class Levels(NamedTuple):
     sigma: Any
 
 
-@generic
+@generic(agrees_with=[symbolic_log_eppf, log_eppf])
 def levels_of(measure):
     """Prediction rules of all levels, from a measure whose fields have one entry for each level.
 

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from pymc_nrm.families.base import add_item, log_marginal, statistics_size
 from pymc_nrm.families.shared.factors import draw_bartlett, factor_in_place, invert_factored, solve_column
 from pymc_nrm.families.shared.scatter import covariance_of
 from pymc_nrm.families.shared.wishart_rows import new_workspace, posterior_factor
@@ -66,7 +67,7 @@ def slice_sample(rng, target, x, width):
     return x
 
 
-@generic
+@generic(agrees_with=[log_marginal, statistics_size, add_item])
 def log_marginals_of_feature(family, rows, feature, factor):
     """Sum over clusters, rows (n_clusters, statistics_size), of what a feature adds to log marginals, up to a constant.
 

@@ -11,6 +11,7 @@ whole as much as large ones do.
 
 import math
 
+from pymc_nrm.families.conjugate import log_density, log_marginal, parameters_size
 from pymc_nrm.kernels.generic import generic, kernel
 from pymc_nrm.kernels.special import draw_beta, log_rising_factorial
 
@@ -18,13 +19,13 @@ from pymc_nrm.kernels.special import draw_beta, log_rising_factorial
 _LEAST_MEAN = 1e-12
 
 
-@generic
+@generic(agrees_with=[log_marginal, log_density, parameters_size])
 def split_parameters(family, parameters, p, q, rng, first, second):
     """Draw the parameters of two parts, of shares p and q = 1 - p, given the whole, and write them into rows."""
     raise NotImplementedError
 
 
-@generic
+@generic(agrees_with=[log_marginal, log_density, parameters_size, split_parameters])
 def join_parameters(family, p, q, first, second, parameters):
     """Write the parameters of the whole given two parts, and return ``log g(v | whole) |d(whole, v) / d(parts)|``.
 
