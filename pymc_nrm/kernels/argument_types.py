@@ -1,18 +1,23 @@
 """Arguments whose types numba can tell apart: it knows a named tuple by the names of its class and fields alone.
 
-Without this, a class that is defined again, as when a cell of a notebook is edited and run, would run the machine code
-of the first one.
+Without this, a class that is defined again, as when a cell of a notebook is edited and run, or whose methods are edited
+in place, as when a notebook reloads a module, would run the machine code of its first version.
 """
 
-# The class that numba knows by a name and fields, and for each class the one whose instances it is given.
-_known = {}
+import types
+
+from pymc_nrm.kernels.kernel_cache import dispatchers
+
+# Names and fields that numba knows; and for each class the one whose instances it is given, with the code of its
+# methods at that time, and the objects whose identity is part of it.
+_known = set()
 _stand_ins = {}
 
 
 def told_apart(value):
-    """The same tuple; where a class of its name was there before, an instance of a subclass with another name."""
+    """The same tuple; where numba knows its class by other code, an instance of a subclass with another name."""
     cls = type(value)
-    stand_in = cls if cls is tuple else _stand_ins.get(cls) or _stand_in(cls)
+    stand_in = cls if cls is tuple else known_to_numba(cls)
     elements = None
     for place, element in enumerate(value):
         if isinstance(element, tuple):
@@ -25,11 +30,34 @@ def told_apart(value):
     return tuple.__new__(stand_in, value if elements is None else elements)
 
 
+def known_to_numba(cls):
+    """The class whose instances numba is given in place of those of a class of named tuples."""
+    found = _stand_ins.get(cls)
+    # Classes of this package do not change while it runs.
+    if found is not None and (found[1] is None or found[1] == _code_of(cls)[0]):
+        return found[0]
+    is_own = cls.__module__.partition(".")[0] == "pymc_nrm"
+    _stand_ins[cls] = found = _stand_in(cls), *((None, None) if is_own else _code_of(cls))
+    return found[0]
+
+
+def _code_of(cls):
+    """The code of the methods of a class and of what they call by name, equal until it is edited, and these objects."""
+    bases = [base for base in cls.__mro__ if base.__module__ != "builtins"]
+    own = [method for base in bases for name, method in vars(base).items() if not name.startswith("_")]
+    own += [dispatcher.registry.get(base) for dispatcher in dispatchers for base in bases]
+    functions = [method for method in own if isinstance(method, types.FunctionType)]
+    reached = [function.__globals__.get(name) for function in functions for name in function.__code__.co_names]
+    functions += [value for value in reached if isinstance(value, types.FunctionType)]
+    # A reload makes kernels anew, and edits functions and classes in place; code is compared by content.
+    return [*(function.__code__ for function in functions), *map(id, reached)], reached
+
+
 def _stand_in(cls):
     fields, name, number = getattr(cls, "_fields", ()), cls.__name__, 1
-    while _known.setdefault((name, fields), cls) is not cls:
+    while (name, fields) in _known:
         number += 1
         name = f"{cls.__name__}_{number}"
+    _known.add((name, fields))
     own = {"__module__": cls.__module__, "__slots__": ()}
-    _stand_ins[cls] = cls if number == 1 else type(name, (cls,), own)
-    return _stand_ins[cls]
+    return cls if number == 1 else type(name, (cls,), own)

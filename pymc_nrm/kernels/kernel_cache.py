@@ -109,7 +109,9 @@ def _describe(value, own):
     if isinstance(value, tuple):
         return f"{type(value).__qualname__}, {len(value)} elements".encode(), list(value)
     if isinstance(value, np.ndarray) and not value.dtype.hasobject:
-        return f"{value.dtype.str}{value.shape}".encode() + value.tobytes(), []
+        # The constant `np.ma.masked` refuses to become bytes itself.
+        arrays = np.ma.getdata(value), np.ma.getmaskarray(value) if np.ma.isMaskedArray(value) else np.empty(0)
+        return f"{value.dtype.str}{value.shape}".encode() + b"".join(array.tobytes() for array in arrays), []
     if isinstance(value, _CONSTANTS):
         return f"{type(value).__name__} {value!r}".encode(), []
     return type(value).__qualname__.encode(), []

@@ -1,5 +1,8 @@
 """The log-likelihood of observed data and its gradient in one operation, which caches the sums of the clusters."""
 
+from contextlib import contextmanager
+from contextvars import ContextVar
+
 import numpy as np
 import pytensor
 import pytensor.tensor as pt
@@ -13,6 +16,7 @@ from pymc_nrm.common.pymc_internals import ValuedRV
 from pymc_nrm.families.base import add_item, localise, prepare_data, statistics_size
 from pymc_nrm.families.fast import log_marginals_with_gradient
 from pymc_nrm.families.shared.scale import log_likelihood_on_scale, to_scale
+from pymc_nrm.kernels.argument_types import known_to_numba
 from pymc_nrm.kernels.generic import kernel, lacking
 from pymc_nrm.kernels.kernel_cache import class_fingerprint, source_fingerprint
 from pymc_nrm.kernels.kernel_op import register_numba, symbolic_pullback
@@ -24,8 +28,23 @@ from pymc_nrm.models.values import computed_by, constant_value
 _MOST_FLOATS = 2**21
 
 
+_is_wanted: ContextVar[bool] = ContextVar("is_wanted", default=True)
+
+
+@contextmanager
+def without_marginal_likelihood():
+    """Derive log-probabilities of mixtures from the symbolic log-likelihood of their family alone."""
+    token = _is_wanted.set(False)
+    try:
+        yield
+    finally:
+        _is_wanted.reset(token)
+
+
 def has_marginal_likelihood(family):
     """Whether :func:`marginal_likelihood` takes this family: the size of the cache and the data must be known."""
+    if not _is_wanted.get():
+        return False
     # Families that take hyperparameters of items from the data do not have a matrix as data.
     from_data = any(spec.for_draws_alone for spec in family.hyperparameters.values())
     if from_data or lacking(type(family), [log_marginals_with_gradient]):
@@ -222,7 +241,7 @@ class MarginalLikelihood(Op):
         outputs = ", ".join(f"{name}_derivative" for name in names)
         source = f"def call({', '.join([*names, *arrays, *rest])}):\n" + "\n".join(lines)
         source += f"\n    return np.asarray(value), {outputs}\n"
-        environment = {"np": np, "Family": self.family_class, "Data": self.data_class}
+        environment = {"np": np, "Family": known_to_numba(self.family_class), "Data": known_to_numba(self.data_class)}
         return source, environment | {"kernel": type(self).kernel.dispatcher, "write_entries": write_entries.dispatcher}
 
     def fingerprint(self):

@@ -12,6 +12,7 @@ from pytensor.compile.mode import Mode
 
 from pymc_nrm.common.checks import check_values
 from pymc_nrm.families.base import check_resolution, log_likelihood
+from pymc_nrm.kernels.kernel_cache import function_fingerprint
 from pymc_nrm.measures.base import check_measure_hyperparameters, log_eppf
 from pymc_nrm.models.item_counts import check_labels, check_shape
 from pymc_nrm.models.parts import PartitionParts, joint_data, joint_family
@@ -126,8 +127,8 @@ def graph_log_likelihood(family, X, labels):
     else:
         values = np.ascontiguousarray(X[:, None] if X.ndim == 1 else X)
         values_type = pt.matrix(dtype=values.dtype).type
-    # An implementation that is registered anew has a graph of its own.
-    implementation = log_likelihood.dispatch(type(family))
+    # An implementation that is registered anew, or edited in place, has a graph of its own.
+    implementation = function_fingerprint(log_likelihood.dispatch(type(family)))
     types = tuple((field.dtype.name, field.ndim) for field in fields)
     with np.errstate(all="ignore"):
         return float(_interpreted(implementation, type(family), types, values_type)(*fields, values, labels))
