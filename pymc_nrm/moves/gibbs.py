@@ -16,10 +16,19 @@ from pymc_nrm.partitions.labels import canonical_labels
 
 
 @kernel
+def weights_given(rng, measure, n, n_clusters, log_u):
+    """Weights given u, log u, and the term of the log joint density that depends on n and u.
+
+    If ``log_u`` is NaN, u is drawn from its exact conditional distribution.
+    """
+    if math.isnan(log_u):
+        log_u = draw_log_auxiliary(measure, n, n_clusters, rng)
+    return weights(measure, n, log_u), log_u, log_joint_term(measure, n, log_u)
+
+
 def draw_weights(rng, measure, n, n_clusters):
     """Draw u; return the weights given u, log u, and the term of the log joint density that depends on n and u."""
-    log_u = draw_log_auxiliary(measure, n, n_clusters, rng)
-    return weights(measure, n, log_u), log_u, log_joint_term(measure, n, log_u)
+    return weights_given(rng, measure, n, n_clusters, math.nan)
 
 
 def weights_of_two(table):

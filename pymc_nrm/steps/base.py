@@ -1,5 +1,6 @@
 """The base classes of the steps that sample partitions: everything except the moves."""
 
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,6 +24,16 @@ from pymc_nrm.moves.gibbs import draw_weights, join_in_turn, weights_of_two
 from pymc_nrm.moves.sampled_start import climb, is_many
 from pymc_nrm.partitions.clusters import build_state, log_target, log_target_by_items
 from pymc_nrm.partitions.flat import Flat, Ordered
+from pymc_nrm.partitions.labels import canonical_labels
+from pymc_nrm.steps.comparison import OwnMove
+from pymc_nrm.steps.label_moves import (
+    MOST_ITEMS,
+    IntegralsOverU,
+    data_ratios,
+    equal_weights,
+    gibbs_choice,
+    item_moves,
+)
 from pymc_nrm.steps.step import Draw, Step
 from pymc_nrm.steps.target import Target, check_against_graph, log_densities_by_graph, not_finite
 
@@ -304,6 +315,32 @@ class PartitionStep(LabelStep):
         state, stats = self.moves(build_state(labels, family, data), weights, family, data)
         log_target = self._log_target(state, weights, family, data)
         return self.make_draw(self.partition.write(point, state), inputs, log_target, stats)
+
+    def update_of_one(self, item):
+        """A kernel of the step and options with which it redraws the cluster of one item and nothing else, or None."""
+        return None, None
+
+    def moves_to_compare(self, rng, point):
+        """Moves of single items; their prior is the integral over u of what kernels read."""
+        labels = self.partition.read(point)
+        n = int(self._sizes(labels).sum())
+        if n > MOST_ITEMS:
+            return
+        measure, family, data = self.target.at(point)
+        family, table = self.partition.with_weights(family, equal_weights(n))
+        log_target = partial(self._log_target, table=table, family=family, data=data)
+        integrals = IntegralsOverU(measure, n)
+        free = np.setdiff1d(np.arange(len(labels)), self.partition.units_of_every_start())
+        for before, after, item in item_moves(rng, labels, min(labels.max() + 2, len(labels)), free):
+            what = f"item {item} of {self.partition.name!r} leaves cluster {before[item]} for cluster {after[item]}"
+            states = [build_state(canonical_labels(chosen), family, data) for chosen in (before, after)]
+            points = [self.partition.write(point, state) for state in states]
+            prior = integrals(self._sizes(states[1].labels)) - integrals(self._sizes(states[0].labels))
+            if not np.isfinite(prior):
+                continue
+            choice = gibbs_choice(*self.update_of_one(item), table, family, data, item)
+            for how, ratio in data_ratios(family, data, (before, after), states, item, log_target, choice):
+                yield OwnMove(f"{what}, {how}", *points, ratio + prior)
 
     def make_draw(self, point, inputs, log_target, stats):
         """A draw with the statistics that every step reports, in addition to the statistics of its moves."""

@@ -17,6 +17,7 @@ from pymc.pytensorf import compile as compile_function
 from pytensor.graph.traversal import ancestors
 
 from pymc_nrm.models.itemwise.local_variables import local_variables
+from pymc_nrm.steps.comparison import OwnMove
 
 
 class ComponentSwaps:
@@ -54,17 +55,27 @@ class ComponentSwaps:
         """Return the point after the swaps, given the log probabilities of components of each item, (n, K)."""
         if not self._n_swaps:
             return point
-        items, density = np.arange(len(shares)), self._log_density(point)
+        density = self._log_density(point)
         for _ in range(self._n_swaps):
-            first = rng.integers(self._n_components)
-            second = (first + rng.integers(1, self._n_components)) % self._n_components
-            order = np.arange(self._n_components)
-            order[first], order[second] = second, first
-            old = point[self._name]
-            new = order[old].astype(old.dtype)
-            proposal = {**point, self._name: new} | {name: point[name][order] for name in self._local}
-            proposed = self._log_density(proposal)
-            log_ratio = shares[items, new].sum() - shares[items, old].sum() + proposed - density
+            proposal, proposed, log_ratio = self._propose(rng, point, shares, density)
             if math.log(1.0 - rng.random()) < log_ratio:
                 point, density = proposal, proposed
         return point
+
+    def _propose(self, rng, point, shares, density):
+        """The point after a random swap, its density, and the log ratio of joint densities."""
+        first = rng.integers(self._n_components)
+        second = (first + rng.integers(1, self._n_components)) % self._n_components
+        order, items = np.arange(self._n_components), np.arange(len(shares))
+        order[first], order[second] = second, first
+        old = point[self._name]
+        new = order[old].astype(old.dtype)
+        proposal = {**point, self._name: new} | {name: point[name][order] for name in self._local}
+        proposed = self._log_density(proposal)
+        return proposal, proposed, shares[items, new].sum() - shares[items, old].sum() + proposed - density
+
+    def moves_to_compare(self, rng, point, shares):
+        """A swap, if swaps are possible."""
+        if self._n_swaps:
+            proposal, _, log_ratio = self._propose(rng, point, shares, self._log_density(point))
+            yield OwnMove(f"two components of {self._name!r} swap their labels", point, proposal, log_ratio)

@@ -1,21 +1,18 @@
 """Data of a partition whose labels are one of a fixed number: what the labels index, and mixtures given parameters."""
 
+from functools import partial
+
 import numpy as np
 
 from pymc_nrm.families.conjugate import log_marginal
 from pymc_nrm.kernels.generic import lacking, precompile
-from pymc_nrm.measures.base import Weights
 from pymc_nrm.models.itemwise.item_table import ItemTable
 from pymc_nrm.models.rvs import family_of, mixtures_of
 from pymc_nrm.moves.component_labels import component_densities
 from pymc_nrm.partitions.clusters import build_state, log_target, log_target_by_items
 from pymc_nrm.partitions.labels import canonical_labels
+from pymc_nrm.steps.label_moves import equal_weights, indexed_moves
 from pymc_nrm.steps.target import Target
-
-
-def equal_weights(n):
-    """Weights of clusters of up to n items that are the same for all sizes."""
-    return Weights(np.zeros(n + 1), np.zeros(n + 1))
 
 
 class IndexedData:
@@ -49,10 +46,18 @@ class IndexedData:
         """Log density of the data of mixtures given labels, with parameters integrated out."""
         if not self.target.has_mixtures:
             return 0.0
-        state, weights = build_state(canonical_labels(labels), family, data), equal_weights(len(labels))
+        return self._log_target(build_state(canonical_labels(labels), family, data), family, data)
+
+    def _log_target(self, state, family, data):
+        weights = equal_weights(len(state.labels))
         if self._has_marginals:
             return log_target(state, weights, family)
         return log_target_by_items(state, weights, family, data)
+
+    def moves(self, rng, point, partition, family, data, log_prior):
+        """Moves of items between labels, as :func:`indexed_moves` yields them."""
+        log_target = partial(self._log_target, family=family, data=data) if self.target.has_mixtures else None
+        yield from indexed_moves(rng, point, partition, self.table, family, data, log_prior, log_target)
 
     def impossible_items(self, point, labels):
         """Name, log density and item of data that have no finite density at the labels, one item of each variable."""

@@ -20,11 +20,17 @@ from pymc.exceptions import SamplingError
 from pytensor.graph.basic import Variable
 
 from pymc_nrm.common.checks import check_count
+from pymc_nrm.families.base import log_marginal
 from pymc_nrm.families.definitions.normal_wishart import NormalWishart
 from pymc_nrm.families.derived.mapped import part_of
-from pymc_nrm.families.learned.draws import draw_concentrations, draw_wishart_hyperparameters
-from pymc_nrm.families.learned.gammas import draw_gamma_hyperparameters
-from pymc_nrm.kernels.generic import precompile
+from pymc_nrm.families.learned.draws import (
+    ConcentrationTarget,
+    draw_concentrations,
+    draw_wishart_hyperparameters,
+    write_prior_scatter,
+)
+from pymc_nrm.families.learned.gammas import GammaTarget, draw_gamma_hyperparameters, share_shift
+from pymc_nrm.kernels.generic import kernels_in_python, precompile
 from pymc_nrm.models.learned_priors import (
     LearnedConcentrations,
     LearnedGammas,
@@ -34,9 +40,14 @@ from pymc_nrm.models.learned_priors import (
     learned_priors,
 )
 from pymc_nrm.models.rvs import kind_of, partition_of
-from pymc_nrm.moves.states.hyperparameters import DRAWN, draw_concentrations_of_states
+from pymc_nrm.moves.states.hyperparameters import (
+    DRAWN,
+    draw_concentrations_of_states,
+    log_density_of_concentrations,
+)
 from pymc_nrm.partitions.clusters import build_state
 from pymc_nrm.partitions.grouped import Grouped
+from pymc_nrm.steps.comparison import OwnMove
 from pymc_nrm.steps.step import Draw, Step
 from pymc_nrm.steps.target import GivenPartition
 
@@ -136,6 +147,19 @@ class LearnedGibbs(Step):
             point = prior.draw(self.rng, point, self.options["n_sweeps"])
         return Draw(point, np.concatenate([np.ravel(point[value.name]) for value in self.vars]), {})
 
+    def moves_to_compare(self, rng, point):
+        """A move of one entry of each variable."""
+        for prior in (*self._priors, *self._processes):
+            for name in prior.names:
+                value = np.array(point[name], dtype="float64")
+                if not value.size:
+                    continue
+                value.flat[rng.integers(value.size)] += 0.3 * rng.standard_normal()
+                moved = {**point, name: value}
+                with kernels_in_python():
+                    ratio = prior.log_density(moved) - prior.log_density(point)
+                yield OwnMove(f"one entry of {name!r} moves", point, moved, ratio)
+
     def not_finite_error(self, point, value):
         names = [value.name for value in self.vars if not np.isfinite(point[value.name]).all()]
         names = names or [value.name for value in self.vars]
@@ -145,12 +169,15 @@ class LearnedGibbs(Step):
 
 
 class _Prior:
-    """The learned prior of one mixture; positive variables have their logarithm as value."""
+    """The learned prior of one mixture; positive variables have their logarithm as value.
+
+    Subclasses define ``arguments``, ``values``, and ``log_density(point)``, up to a constant, by what the kernel reads.
+    """
 
     def __init__(self, model, learned, compile_kwargs):
         mixture = learned.mixture
         self._learned = learned
-        self._variables = [model.rvs_to_values[one].name for one in learned.variables]
+        self.names = [model.rvs_to_values[one].name for one in learned.variables]
         # Kernels compute the learned hyperparameters themselves, and do not read the measure.
         self._given = GivenPartition(
             model, partition_of(mixture), [mixture], compile_kwargs, families=[learned.family], has_measure=False
@@ -175,7 +202,7 @@ class _Prior:
         """The point with new hyperparameters."""
         arguments = self.arguments(rng, point, n_sweeps)
         self.kernel(*arguments)
-        return point | dict(zip(self._variables, self.values(arguments), strict=False))
+        return point | dict(zip(self.names, self.values(arguments), strict=False))
 
 
 class _Wishart(_Prior):
@@ -185,7 +212,7 @@ class _Wishart(_Prior):
         """Arguments of the kernel at a point; it writes to the arrays before the last argument."""
         family, rows = self.clusters(point)
         family = family if isinstance(family, NormalWishart) else family.leading()
-        share, kappa, excess, squares, *below = (np.array(point[name], dtype="float64") for name in self._variables)
+        share, kappa, excess, squares, *below = (np.array(point[name], dtype="float64") for name in self.names)
         logs, below = np.array([share, kappa, excess]), below[0] if below else np.empty(0)
         scale, normals = np.array(self._learned.scale), self._learned.normals
         return rng, family, rows, scale, normals, logs, np.exp(squares), below, n_sweeps
@@ -194,6 +221,17 @@ class _Wishart(_Prior):
         logs, squares, below = arguments[-4:-1]
         return [*(np.array(one) for one in logs), np.log(squares), below]
 
+    def log_density(self, point):
+        """Log density of the values of the variables given the partition."""
+        _, family, rows, scale, normals, logs, squares, below, _ = self.arguments(None, point, 1)
+        d = len(scale)
+        nu = write_prior_scatter(family.Psi, scale, logs, squares, below)
+        family = family._replace(kappa=math.exp(logs[1]), nu=nu)
+        # Squares of pivots have gamma distributions, of which the logarithm is the value.
+        shapes = 0.5 * (d + 2.0 - np.arange(d))
+        log_prior = _log_normal(logs, normals.T) + (shapes * np.log(squares) - 0.5 * squares).sum()
+        return log_prior - 0.5 * (below**2).sum() + sum(log_marginal(family, row) for row in rows)
+
 
 class _Gammas(_Prior):
     kernel = draw_gamma_hyperparameters
@@ -201,7 +239,7 @@ class _Gammas(_Prior):
     def arguments(self, rng, point, n_sweeps):
         """Arguments of the kernel at a point; it writes to the array before the last argument."""
         family, rows = self.clusters(point)
-        logs = np.concatenate([np.atleast_1d(point[name]) for name in self._variables])
+        logs = np.concatenate([np.atleast_1d(point[name]) for name in self.names])
         # A sweep of d features draws d shares; further sweeps gain less the more features there are.
         n_sweeps = max(1, n_sweeps // len(self._learned.variances))
         return rng, family, rows, self._learned.variances, self._learned.normals, logs, n_sweeps
@@ -210,13 +248,20 @@ class _Gammas(_Prior):
         *shares, kappa, excess = arguments[-2]
         return np.array(shares), np.array(kappa), np.array(excess)
 
+    def log_density(self, point):
+        """Log density of the values of the variables given the partition."""
+        _, family, rows, variances, normals, logs, _ = self.arguments(None, point, 1)
+        d = len(variances)
+        logs[:d] -= share_shift(logs)
+        return GammaTarget(family, rows, variances, logs, d, normals).log_height(logs[d])
+
 
 class _Concentrations(_Prior):
     kernel = draw_concentrations
 
     def arguments(self, rng, point, n_sweeps):
         """Arguments of the kernel at a point; it writes to the logarithms."""
-        [name] = self._variables
+        [name] = self.names
         logs = np.array(point[name], dtype="float64")
         family, rows = self.clusters(point)
         # Features are independent, so that further sweeps would gain little.
@@ -224,6 +269,12 @@ class _Concentrations(_Prior):
 
     def values(self, arguments):
         return [arguments[-1]]
+
+    def log_density(self, point):
+        """Log density of the values of the variables given the partition."""
+        _, family, rows, normals, logs = self.arguments(None, point, 1)
+        targets = [ConcentrationTarget(family, rows, j, *normals[:, j]) for j in range(len(logs))]
+        return sum(target.log_height(x) for target, x in zip(targets, logs, strict=True))
 
 
 class _States:
@@ -249,11 +300,26 @@ class _States:
         logs[self._places] = [float(point[name]) for name in self._names]
         return rng, labels, prior, self._gammas, logs, max(1, n_sweeps // _SWEEPS_FOR_STATES)
 
+    @property
+    def names(self):
+        """Names of the value variables."""
+        return self._names
+
+    def log_density(self, point):
+        """Log density of the values of the variables given the labels."""
+        _, labels, prior, gammas, logs, _ = self.arguments(None, point, 1)
+        return log_density_of_concentrations(labels, prior, gammas, logs)
+
     def draw(self, rng, point, n_sweeps):
         """The point with new concentrations."""
         arguments = self.arguments(rng, point, n_sweeps)
         self.kernel(*arguments)
         return point | {name: np.array(arguments[-2][k]) for name, k in zip(self._names, self._places, strict=True)}
+
+
+def _log_normal(logs, normals):
+    """Log density of logarithms, up to a constant, given rows of means and of standard deviations."""
+    return -0.5 * (((logs - normals[0]) / normals[1]) ** 2).sum()
 
 
 _PRIORS = {
@@ -271,11 +337,26 @@ class _Process:
         self._kind, self._learned = kind_of(learned.partition), learned
         self._name = model.rvs_to_values[learned.variables[0]].name
 
+    @property
+    def names(self):
+        """Names of the value variables."""
+        return [self._name]
+
+    def _counts(self, point):
+        """Numbers of items and of clusters, and the logarithm of the concentration."""
+        sizes = self._kind.counts(self._kind.of_items(self._kind.read(point)))
+        return int(sizes.sum()), len(sizes), float(point[self._name])
+
+    def log_density(self, point):
+        """Log density of the logarithm of the concentration given the partition (Antoniak 1974)."""
+        n, n_clusters, log_alpha = self._counts(point)
+        alpha, shape, rate = math.exp(log_alpha), self._learned.shape, self._learned.rate
+        return (shape + n_clusters) * log_alpha - rate * alpha + math.lgamma(alpha) - math.lgamma(alpha + n)
+
     def draw(self, rng, point, n_sweeps):
         """The point with a new concentration."""
         # Escobar & West (1995), section 6: given eta ~ Beta(alpha + 1, n), alpha is a mixture of two gammas.
-        sizes = self._kind.counts(self._kind.of_items(self._kind.read(point)))
-        n, n_clusters, log_alpha = int(sizes.sum()), len(sizes), float(point[self._name])
+        n, n_clusters, log_alpha = self._counts(point)
         for _ in range(n_sweeps):
             rate = self._learned.rate - math.log(rng.beta(math.exp(log_alpha) + 1.0, n))
             shape = self._learned.shape + n_clusters - 1.0

@@ -68,3 +68,6 @@ class MarginalGibbs(PartitionStep):
         """One sweep."""
         # A chain that only leads to a start may have fewer items.
         yield gibbs_sweep, scan_order(rng, n, min(n, self.options["n_items"] or n))
+
+    def update_of_one(self, item):
+        return gibbs_sweep, np.array([item])

@@ -15,10 +15,13 @@ from pymc.exceptions import SamplingError
 from pytensor.graph.basic import Variable
 
 from pymc_nrm.common.pymc_internals import Competence
+from pymc_nrm.families.base import log_predictive
+from pymc_nrm.families.fast import update_cache
 from pymc_nrm.families.shared.scale import from_scale
-from pymc_nrm.kernels.generic import precompile
+from pymc_nrm.kernels.generic import kernels_in_python, precompile
 from pymc_nrm.measures.base import Weights
 from pymc_nrm.models.default_start import is_default_start
+from pymc_nrm.models.itemwise.item_table import with_noise
 from pymc_nrm.models.missing_entries import MissingEntriesRV, check_gaps, gaps_of
 from pymc_nrm.models.parts import joint_data, joint_family
 from pymc_nrm.models.rvs import depends_on, family_of, kind_of, mixtures_of, partition_of
@@ -26,6 +29,7 @@ from pymc_nrm.models.values import computed_by
 from pymc_nrm.moves.gibbs import ItemsWithGaps, draw_weights, missing_entries_sweep
 from pymc_nrm.partitions.clusters import build_state
 from pymc_nrm.partitions.flat import Ordered
+from pymc_nrm.steps.comparison import OwnMove
 from pymc_nrm.steps.step import Draw, Step
 from pymc_nrm.steps.target import GivenPartition
 
@@ -132,6 +136,22 @@ class MissingGibbs(Step):
         if gaps.draws_labels:
             point = self._given.kind.write(point, state)
         return Draw(point, drawn, {"n_moved_with_gaps": n_moved})
+
+    def moves_to_compare(self, rng, point):
+        """A move of one entry, weighed by the predictive density of its item."""
+        k, name = int(rng.integers(len(self._rows))), self._names[2]
+        entries, log_densities = np.array(point[name]), []
+        entries[k] = with_noise(entries[k], rng)
+        points = point, {**point, name: entries}
+        for place in points:
+            (_, state, _, family, rows, _), _, _ = self.read_point(place)
+            item = int(self._rows[k])
+            with kernels_in_python():
+                slot = state.labels[item]
+                statistics, cache = state.statistics[slot], state.cache[slot]
+                update_cache(family, statistics, cache, rows, item, -1.0)
+                log_densities.append(log_predictive(family, cache, rows, item))
+        yield OwnMove(f"entry {k} of {name!r} moves", *points, log_densities[1] - log_densities[0])
 
     def not_finite_error(self, point, value):
         return SamplingError(

@@ -26,11 +26,13 @@ from pymc_nrm.kernels.generic import precompile
 from pymc_nrm.models.default_start import is_default_start
 from pymc_nrm.moves.nested.diffusion_sweep import diffusion_start, diffusion_sweep
 from pymc_nrm.moves.nested.sweep import Sweep, log_density, sequential_start, sweep
-from pymc_nrm.partitions.labels import canonical_columns
+from pymc_nrm.partitions.labels import canonical_columns, canonical_labels
 from pymc_nrm.partitions.nested import Nested
 from pymc_nrm.partitions.nested_draws import draw_nested, draw_paths, draw_value
 from pymc_nrm.partitions.nested_levels import KnownPaths, log_nested_prior, log_path_prior
 from pymc_nrm.steps.base import LabelStep
+from pymc_nrm.steps.comparison import OwnMove
+from pymc_nrm.steps.label_moves import MOST_ITEMS
 from pymc_nrm.steps.step import Draw
 from pymc_nrm.steps.target import Target, check_against_graph, error_of_parts, graph_log_likelihoods
 
@@ -60,6 +62,11 @@ class NestedTarget(Target):
                 "concentrations of a NestedPartition must be finite and above 0, with discounts above minus the "
                 f"discount, where sampling starts; got {words}"
             )
+
+
+def _canonical_columns(values):
+    """A copy of the value with the labels of each column in order of appearance."""
+    return np.column_stack([canonical_labels(column) for column in values.T])
 
 
 class NestedStep(LabelStep):
@@ -141,6 +148,30 @@ class NestedStep(LabelStep):
         if mixtures and not self.target.has_tree_family:
             components = np.ascontiguousarray(values[:, -1])
             check_against_graph(self.partition.name, mixtures, components, log_density(components, family, data))
+
+    def moves_to_compare(self, rng, point):
+        """Moves of an item to the path, tables and component of another one."""
+        values, (prior, family, data) = self.partition.read(point), self.target.at(point)
+        n = len(values)
+        if n < 2 or n > MOST_ITEMS or self.target.has_tree_family:
+            return
+        first, second = (int(item) for item in rng.choice(n, size=2, replace=False))
+        apart = values.copy()
+        apart[first] = values.max(axis=0) + 1
+        joined = apart.copy()
+        joined[second] = apart[first]
+        chosen = [*map(_canonical_columns, (values, apart, joined))]
+        points = [self.partition.write(point, columns) for columns in chosen]
+        log_densities = [self._log_density(prior, family, data, columns) for columns in chosen]
+        for k, what in enumerate((f"item {first} leaves all others", f"item {second} joins item {first}")):
+            ratio = log_densities[k + 1] - log_densities[k]
+            yield OwnMove(f"{what} in {self.partition.name!r}", *points[k : k + 2], ratio)
+
+    def _log_density(self, prior, family, data, values):
+        log_prior = self._log_prior(prior, values)
+        if not self.target.has_mixtures or not np.isfinite(log_prior):
+            return log_prior
+        return log_prior + log_density(np.ascontiguousarray(values[:, -1]), family, data)
 
     def not_finite_error(self, point, value):
         prior, mixtures = self.target.parts(point)

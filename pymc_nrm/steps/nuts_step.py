@@ -3,9 +3,13 @@
 import logging
 from weakref import WeakSet
 
+import numpy as np
 import pymc as pm
+from pymc.blocking import DictToArrayBijection
 
+from pymc_nrm.common.checks import check_flag
 from pymc_nrm.models.rvs import checked_model
+from pymc_nrm.steps.comparison import comparison_of
 
 _log = logging.getLogger(__name__)
 
@@ -25,18 +29,39 @@ class NUTSStep(pm.NUTS):
     """Base of steps that make a transition of NUTS; subclasses define ``before(point)`` and ``after(point, given)``.
 
     ``before`` returns the point where NUTS starts and what ``after`` is given; ``after`` returns the next point.
+    ``moves_to_compare(rng, point)`` yields moves as other steps do.
     """
 
-    def __init__(self, vars, *, model, **kwargs):
+    def __init__(self, vars, *, model, check_moves=True, **kwargs):
+        check_flag("check_moves", check_moves)
         super().__init__(vars, model=model, **kwargs)
         MODELS_WITH_OWN_NUTS.add(model)
+        self.comparison = comparison_of(self, model, self.vars, check_moves)
+
+    def setup_chain(self, rng, tune, draws):
+        super().setup_chain(rng, tune, draws)
+        self._is_first = True
+
+    def log_target(self, point):
+        """Log density of the target of NUTS at a point."""
+        self._logp_dlogp_func.set_extra_values(point)
+        values = DictToArrayBijection.map({name: np.asarray(point[name]) for name in self.var_names})
+        return float(self._logp_dlogp_func(values)[0])
 
     def __setstate__(self, state):
         # A worker of a client unpickles step and model together, and PyMC makes the step of the partition there.
         self.__dict__.update(state)
         MODELS_WITH_OWN_NUTS.add(self._model)
 
+    def check_start(self, point):
+        """Compare the moves of the step with the model where a chain starts."""
+        if self.comparison is not None:
+            self.comparison.check(self.moves_to_compare, point)
+
     def step(self, point):
+        if self._is_first:
+            self.check_start(point)
+            self._is_first = False
         point, given = self.before(point)
         # Where its target depends on nothing else, NUTS takes all entries of a point as its own.
         moved, stats = super().step(point if self.shared else {name: point[name] for name in self.var_names})

@@ -13,6 +13,7 @@ moves parameters of occupied slots.
 """
 
 import math
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -25,12 +26,21 @@ from pymc_nrm.kernels.generic import precompile
 from pymc_nrm.kernels.lanes import LANES, whole_lanes
 from pymc_nrm.models.itemwise.item_table import ItemTable
 from pymc_nrm.models.rvs import kind_of
-from pymc_nrm.moves.gibbs import draw_weights, scan_order
-from pymc_nrm.moves.slot_pool import build_pool, draw_pool, log_truncation, pool_sweep, sum_of_items
+from pymc_nrm.moves.gibbs import scan_order, weights_given
+from pymc_nrm.moves.slot_pool import Pool, build_pool, draw_pool, log_truncation, pool_sweep, sum_of_items
 from pymc_nrm.partitions.clusters import build_state
 from pymc_nrm.partitions.labels import canonical_labels, label_counts
 from pymc_nrm.partitions.slots import Slots
 from pymc_nrm.steps.base import PartitionStep
+from pymc_nrm.steps.comparison import OwnMove
+from pymc_nrm.steps.label_moves import (
+    IntegralsOverU,
+    empty_slot_move,
+    equal_weights,
+    indexed_moves,
+    item_moves,
+    log_ratio_of_choices,
+)
 from pymc_nrm.steps.slot_nuts import warn_without_slot_nuts
 from pymc_nrm.steps.slot_step import SlotStep
 
@@ -100,7 +110,7 @@ class SlotGibbs(SlotStep, PartitionStep):
         self.read_slots(model, partition, self.table, point, compile_kwargs)
         measure, family, data = self.target.at(point)
         labels = self.partition.read(point)
-        precompile(draw_weights, self.rng, measure, len(labels), 1)
+        precompile(weights_given, self.rng, measure, len(labels), 1, math.nan)
         table, _, _ = self._draw_weights(np.random.default_rng(0), measure, labels)
         precompile(scan_order, self.rng, 2, 1)
         precompile(draw_pool, self.rng, np.zeros(self.max_clusters, dtype=np.int64), 1.0)
@@ -160,6 +170,56 @@ class SlotGibbs(SlotStep, PartitionStep):
             f"the log joint density of partition {self.partition.name!r} and parameters by label is not finite "
             f"{self.when}: {value}. {' '.join(sentences)} Check data and covariates, or priors that allow such values"
         )
+
+    def moves_to_compare(self, rng, point):
+        """The draw for empty slots, and moves of items between slots."""
+        yield from empty_slot_move(point, self.partition, self.empty_slots, self.comparison.terms)
+        labels = self.partition.read(point)
+        measure, family, data = self.target.at(point)
+        integrals, table = IntegralsOverU(measure, len(labels)), equal_weights(len(labels))
+
+        def log_prior(labels):
+            sizes = label_counts(canonical_labels(labels))
+            # Each slot of a new cluster is one of the empty ones.
+            return integrals(sizes) + math.lgamma(self.max_clusters + 1.0 - len(sizes))
+
+        log_target = partial(self._log_target, table=table, family=family, data=data)
+        yield from indexed_moves(
+            rng,
+            point,
+            self.partition,
+            self.table,
+            family,
+            data,
+            log_prior,
+            log_target if self.target.has_mixtures else None,
+        )
+        yield from self._moves_of_sweep(rng, point, labels, family, data, log_prior)
+
+    def _moves_of_sweep(self, rng, point, labels, family, data, log_prior):
+        """Moves of items, read from the probabilities of a sweep."""
+        for before, after, item in item_moves(rng, labels, self.max_clusters):
+            slots = np.union1d(before, after[item])
+            columns, weights = np.searchsorted(slots, before), equal_weights(len(before))
+            pool = build_pool(columns, len(slots), family, data)
+            table = np.zeros((len(before), whole_lanes.__wrapped__(len(slots))))
+            self.table.fill(point, slots, np.arange(len(slots)), table)
+            no_weight, items = np.zeros(self.max_clusters), np.array([item])
+
+            def chosen(generator, pool=pool, table=table, weights=weights, no_weight=no_weight, items=items):
+                pool = Pool(*map(np.copy, pool))
+                pool_sweep(generator, pool, weights, family, data, table, no_weight, items)
+                return int(pool.columns[items[0]])
+
+            new = int(np.searchsorted(slots, after[item]))
+            ratio = log_ratio_of_choices(chosen, int(columns[item]), new, len(slots))
+            if ratio is not None:
+                yield OwnMove(
+                    f"item {item} of {self.partition.name!r} moves from slot {before[item]} to slot {after[item]}, by "
+                    "its Gibbs update",
+                    *(self.partition.write(point, chosen) for chosen in (before, after)),
+                    ratio + log_prior(after) - log_prior(before),
+                )
 
     def _fill(self, point, slots, n_occupied, kept, kept_table, n):
         """The table of a pool; columns of slots that were in the last pool and occupied are copied from its table."""

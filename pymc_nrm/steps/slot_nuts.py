@@ -26,11 +26,14 @@ from pymc_nrm.common.pymc_internals import (
     ValueGradFunction,
     dataclass_state,
 )
+from pymc_nrm.models.itemwise.item_table import with_noise
 from pymc_nrm.models.itemwise.local_variables import EmptySlots, local_variables
 from pymc_nrm.models.missing_entries import continuous_values
 from pymc_nrm.models.rvs import checked_model, kind_of, partitions_of
 from pymc_nrm.partitions.slots import Slots
 from pymc_nrm.partitions.state_slots import StateSlots
+from pymc_nrm.steps.comparison import OwnMove
+from pymc_nrm.steps.label_moves import empty_slot_move
 from pymc_nrm.steps.nuts_step import NUTSStep, warn_of_stock_nuts
 
 _log = logging.getLogger(__name__)
@@ -38,6 +41,8 @@ _log = logging.getLogger(__name__)
 KINDS_WITH_SLOTS = (Slots, StateSlots)
 # Share of the latest gradient in the running mean of squared gradients.
 _SHARE = 0.02
+# Standard deviation of a move of parameters that is compared with the model.
+_SMALL = 0.1
 
 
 @dataclass_state
@@ -166,8 +171,8 @@ class SlotNUTS(NUTSStep):
             )
         self._slots = []
         for partition in partitions:
-            local = local_variables(model, partition, kind_of(partition).max_clusters, point)
-            local = [rv for rv in local if model.rvs_to_values[rv] in values]
+            sampled = [rv for rv in model.free_RVs if model.rvs_to_values[rv] in values]
+            local = local_variables(model, partition, kind_of(partition).max_clusters, point, sampled)
             self._slots.append((partition, local, EmptySlots(model, local, compile_kwargs)))
         function = _logp_dlogp_function(model, values, self._slots, point, compile_kwargs)
         super().__init__(
@@ -193,6 +198,22 @@ class SlotNUTS(NUTSStep):
         super().setup_chain(rng, tune, draws)
         for _, _, empty in self._slots:
             empty.reseed(self.rng)
+
+    def moves_to_compare(self, rng, point):
+        """The draws for empty slots, and a move of parameters of occupied slots as the target of NUTS weighs it."""
+        moved = dict(point)
+        for partition, _, empty in self._slots:
+            kind = kind_of(partition)
+            yield from empty_slot_move(point, kind, empty, self.comparison.terms)
+            occupied = np.bincount(kind.read(point), minlength=kind.max_clusters) > 0
+            for name in empty.names:
+                moved[name] = point[name].copy()
+                moved[name][occupied] = with_noise(point[name][occupied], rng, _SMALL)
+        if all(not empty.names for _, _, empty in self._slots):
+            moved |= {name: with_noise(point[name], rng, _SMALL) for name in self.var_names}
+        yield OwnMove(
+            "parameters of occupied slots move", point, moved, self.log_target(moved) - self.log_target(point)
+        )
 
     def before(self, point):
         counts = [np.bincount(point[rv.name], minlength=kind_of(rv).max_clusters) for rv, _, _ in self._slots]

@@ -90,7 +90,7 @@ class SplitMerge(PartitionStep):
         options = {"n_moves": n_moves, "proposal": proposal, "n_scans": n_scans, "n_items": n_items}
         super().__init__(vars, options=options, **kwargs)
 
-    check_options = MarginalGibbs.check_options
+    check_options, update_of_one = MarginalGibbs.check_options, MarginalGibbs.update_of_one
     statistics = staticmethod(split_merge_statistics)
 
     def calls(self, rng, n, table, family, data):

@@ -25,6 +25,7 @@ from pymc_nrm.moves.states.slot_paths import update_paths
 from pymc_nrm.partitions.state_slots import StateSlots, log_state_slots
 from pymc_nrm.steps.base import LabelStep, PartitionStep, common_statistics
 from pymc_nrm.steps.indexed_data import IndexedData
+from pymc_nrm.steps.label_moves import empty_slot_move
 from pymc_nrm.steps.slot_nuts import warn_without_slot_nuts
 from pymc_nrm.steps.slot_step import SlotStep
 from pymc_nrm.steps.step import Draw
@@ -155,6 +156,14 @@ class StateGibbs(SlotStep, LabelStep):
         stats = common_statistics(counts, log_joint, self._number)
         stats |= {"n_moved": n_moved, ALL_SLOTS_USED: np.count_nonzero(counts) == self.max_states}
         return Draw(self.partition.write(point, labels), log_joint, stats)
+
+    def moves_to_compare(self, rng, point):
+        """The draw for empty slots, and moves of times between slots."""
+        yield from empty_slot_move(point, self.partition, self.empty_slots, self.comparison.terms)
+        _, prior, family, data = self.read_point(point)
+        yield from self.indexed.moves(
+            rng, point, self.partition, family, data, lambda labels: log_state_slots(labels, prior, self.max_states)
+        )
 
     def _log_joint(self, inputs, labels, rows):
         log_prior = log_state_slots(labels, inputs.prior, self.max_states)

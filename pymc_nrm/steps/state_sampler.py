@@ -35,6 +35,8 @@ from pymc_nrm.partitions.hidden_states import States
 from pymc_nrm.partitions.labels import canonical_labels
 from pymc_nrm.partitions.state_prior import Transitions
 from pymc_nrm.steps.base import LabelStep, PartitionStep, common_statistics
+from pymc_nrm.steps.comparison import OwnMove
+from pymc_nrm.steps.label_moves import MOST_ITEMS, data_ratios, item_moves
 from pymc_nrm.steps.step import Draw
 from pymc_nrm.steps.target import Target, check_against_graph, error_of_parts, graph_log_likelihoods
 
@@ -287,6 +289,20 @@ class StateSampler(LabelStep):
             raise self.not_finite_error(point, log_prior + log_likelihood)
         _, mixtures = self.target.parts(point)
         check_against_graph(self.partition.name, mixtures, labels, log_likelihood)
+
+    def moves_to_compare(self, rng, point):
+        """Moves of single times."""
+        labels, prior, family, data = self.read_point(point)
+        if len(labels) > MOST_ITEMS:
+            return
+        for before, after, item in item_moves(rng, labels, min(labels.max() + 2, len(labels))):
+            states = [build_state(canonical_labels(chosen), family, data) for chosen in (before, after)]
+            priors = [log_joint_terms(state, prior, family)[0] for state in states]
+            points = [self.partition.write(point, state) for state in states]
+            what = f"time {item} of {self.partition.name!r} leaves state {before[item]} for state {after[item]}"
+            log_target = lambda state, family=family: log_joint_terms(state, prior, family)[1]  # noqa: E731
+            for how, ratio in data_ratios(family, data, (before, after), states, item, log_target):
+                yield OwnMove(f"{what}, {how}", *points, ratio + priors[1] - priors[0])
 
     def not_finite_error(self, point, value):
         labels, prior, family, data = self.read_point(point)

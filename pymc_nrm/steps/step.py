@@ -7,12 +7,13 @@ import numpy as np
 from pymc.step_methods import BlockedStep
 from pymc.util import get_random_generator
 
-from pymc_nrm.common.checks import random_generator
+from pymc_nrm.common.checks import check_flag, random_generator
 from pymc_nrm.common.progress import elapsed, end_elapsed
 from pymc_nrm.common.pymc_internals import StepMethodState, dataclass_state
 from pymc_nrm.kernels.compilation import announced_compilation
 from pymc_nrm.kernels.interrupts import Interrupted
 from pymc_nrm.models.rvs import checked_model
+from pymc_nrm.steps.comparison import comparison_of
 
 
 @dataclass_state
@@ -44,7 +45,9 @@ class Step(BlockedStep):
     - ``not_finite_error(point, value)``, the error for a draw whose checked value is not finite, or whose kernels found
       that the weights of clusters define no probabilities.
 
-    They may replace ``check_start(point, inputs)``, which checks the first point of a chain.
+    They may replace ``check_start(point, inputs)``, which checks the first point of a chain, and
+    ``moves_to_compare(rng, point)``, moves that are compared with the log-probability of the model before the first
+    draw.
     """
 
     _state_class = StepState
@@ -62,7 +65,19 @@ class Step(BlockedStep):
         random_generator(kwargs.get("rng"), "rng")
         return super().__new__(cls, cls.value_variables(vars, model), *args[1:], **kwargs)
 
-    def __init__(self, vars, *, options, model=None, rng=None, initial_point=None, compile_kwargs=None, blocked=False):
+    def __init__(
+        self,
+        vars,
+        *,
+        options,
+        model=None,
+        rng=None,
+        initial_point=None,
+        compile_kwargs=None,
+        blocked=False,
+        check_moves=True,
+    ):
+        check_flag("check_moves", check_moves)
         model = checked_model(model)
         self.vars, self.options, self._n_draws = self.value_variables(vars, model), options, 0
         if not self.default_blocked and len(self.vars) != 1:
@@ -76,6 +91,7 @@ class Step(BlockedStep):
         with announced_compilation(type(self).__name__, family_classes, elapsed):
             point = model.initial_point() if initial_point is None else initial_point
             self.compile(model, point, compile_kwargs)
+        self.comparison = comparison_of(self, model, self.vars, check_moves)
 
     def setup_chain(self, rng, tune, draws):
         if Interrupted.came:
@@ -88,6 +104,8 @@ class Step(BlockedStep):
         inputs = self.read_point(point)
         if self._n_draws == 0:
             self.check_start(point, inputs)
+            if self.comparison is not None:
+                self.comparison.check(self._moves_without_draws, point)
         try:
             drawn = self.draw(point, inputs)
         except self.kernel_errors as error:
@@ -102,6 +120,18 @@ class Step(BlockedStep):
 
     def check_start(self, point, inputs):
         """Check options, data and density at the first point of a chain; ``pm.set_data`` may have changed the data."""
+
+    def moves_to_compare(self, rng, point):
+        """Yield moves at a point as :class:`OwnMove`, with the log ratios that the kernels of the step give them."""
+        return ()
+
+    def _moves_without_draws(self, rng, point):
+        """The same, leaving the random generator of the step as it is."""
+        kept, self.rng = self.rng, rng
+        try:
+            yield from self.moves_to_compare(rng, point)
+        finally:
+            self.rng = kept
 
     @property
     def when(self):

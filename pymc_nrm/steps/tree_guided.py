@@ -56,6 +56,8 @@ _FEW_ITEMS = 1000
 # `_MOST_CYCLES`, and one more for every `_CYCLE_EACH` learned numbers.
 _VISITS, _VISITS_EACH, _MOST_CYCLES, _CYCLE_EACH = 2000, 4, 6, 150
 
+_NO_MOVES = MovesPerCycle(0, 0, 0, 0)
+
 
 @dataclass(frozen=True)
 class Move:
@@ -226,6 +228,10 @@ class TreeGuided(PartitionStep):
         self.n_learned = count_learned(model, self.target.mixtures, point)
         super().compile_kernels(model, partition, point, compile_kwargs)
 
+    def precompile_moves(self, state, table, family, data):
+        super().precompile_moves(state, table, family, data)
+        self._first_guide = self.guides[0]
+
     def check_options(self, n):
         """Check the options against the number of items."""
         count = self.options["moves"].get("marginal_gibbs", 0)
@@ -253,6 +259,9 @@ class TreeGuided(PartitionStep):
         for rows in items[:, None] if numbers else items[None]:
             yield tree_guided_cycles, Cycles(guide, n_moves, rows)
             yield from ((self.own_moves[name].kernel, number) for name, number in numbers.items() if number)
+
+    def update_of_one(self, item):
+        return tree_guided_cycles, Cycles(self._first_guide, _NO_MOVES, np.array([[item]]))
 
     def _next_items(self, rng, n, count):
         """Return the next items of random orders of all, so that every item gets its turn."""

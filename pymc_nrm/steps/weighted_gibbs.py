@@ -34,7 +34,8 @@ from pymc_nrm.moves.slot_pool import build_pool, pool_sweep
 from pymc_nrm.partitions.weighted_components import WeightedComponents, draw_of_rows
 from pymc_nrm.steps.base import LabelStep, common_statistics
 from pymc_nrm.steps.component_swaps import ComponentSwaps
-from pymc_nrm.steps.indexed_data import IndexedData, equal_weights
+from pymc_nrm.steps.indexed_data import IndexedData
+from pymc_nrm.steps.label_moves import equal_weights
 from pymc_nrm.steps.nuts_step import warn_of_stock_nuts
 from pymc_nrm.steps.step import Draw
 
@@ -88,6 +89,20 @@ class ComponentLabels(IndexedData):
         slots = np.arange(self.n_components)
         self.table.fill(point, slots, slots, indexed)
         return draw_of_rows(rng, shares + indexed + of_mixtures), indexed
+
+    def moves_to_compare(self, rng, point, partition):
+        """Moves of items between components."""
+        prior, family, data = self.target.at(point)
+        shares = self.shares(prior)
+        items = np.arange(len(shares))
+        yield from self.moves(rng, point, partition, family, data, lambda labels: shares[items, labels].sum())
+
+    def log_probability_of_labels(self, point):
+        """Log probability of the labels at a point given everything that they index, without mixtures."""
+        shares = self.shares(self.target.at(point)[0])
+        table, slots = np.zeros(shares.shape), np.arange(self.n_components)
+        self.table.fill(point, slots, slots, table)
+        return scipy.special.log_softmax(shares + table, axis=1)[np.arange(len(table)), point[self.name]].sum()
 
     def draw_in_turn(self, rng, point, labels, shares, family, data):
         """Redraw labels one by one in random order given all others, with parameters of mixtures integrated out; also
@@ -205,6 +220,11 @@ class WeightedGibbs(LabelStep):
         stats = common_statistics(np.bincount(labels), log_joint, self._number)
         stats["n_moved"] = int((labels != old).sum())
         return Draw(self.partition.write(point, labels), log_joint, stats)
+
+    def moves_to_compare(self, rng, point):
+        """Moves of items between components, and a swap of two components."""
+        yield from self.labels.moves_to_compare(rng, point, self.partition)
+        yield from self._swaps.moves_to_compare(rng, point, self.labels.shares(self.target.at(point)[0]))
 
     def _log_joint(self, shares, rows, labels, family, data):
         log_prior = shares[np.arange(len(labels)), labels].sum()

@@ -22,13 +22,18 @@ from pytensor.graph.traversal import ancestors
 
 from pymc_nrm.common.pymc_internals import ValueGradFunction
 from pymc_nrm.families.needs import COMPONENT_PANEL, PARAMETERS, PREDICTIVE, check_needs
+from pymc_nrm.models.itemwise.item_table import with_noise
 from pymc_nrm.models.itemwise.summed_out import SummedOut, summed_out_total
 from pymc_nrm.models.missing_entries import continuous_values
-from pymc_nrm.models.rvs import checked_model, family_of, mixtures_of, partitions_of
+from pymc_nrm.models.rvs import checked_model, family_of, kind_of, mixtures_of, partitions_of
 from pymc_nrm.partitions.weighted_components import WeightedComponents
+from pymc_nrm.steps.comparison import OwnMove
 from pymc_nrm.steps.component_swaps import ComponentSwaps
 from pymc_nrm.steps.nuts_step import NUTSStep
 from pymc_nrm.steps.weighted_gibbs import ComponentLabels, values_for_weighted_nuts
+
+# Standard deviation of a move of parameters that is compared with the model.
+_SMALL = 0.1
 
 
 class WeightedNUTS(NUTSStep):
@@ -78,7 +83,7 @@ class WeightedNUTS(NUTSStep):
                 "logp_dlogp_func must be omitted, since labels are summed out of the target of WeightedNUTS; got "
                 f"{kwargs['logp_dlogp_func']!r}"
             )
-        partitions = list(partitions_of(model, WeightedComponents))
+        self._partitions = partitions = list(partitions_of(model, WeightedComponents))
         if not partitions:
             raise ValueError("vars must be variables of a model that has a Partition with log_weights; it has none")
         needs = (*PREDICTIVE, *PARAMETERS, *COMPONENT_PANEL)
@@ -114,15 +119,33 @@ class WeightedNUTS(NUTSStep):
 
     def setup_chain(self, rng, tune, draws):
         super().setup_chain(rng, tune, draws)
-        self._is_first = True
         for labels in self._labels:
             labels.refresh()
 
+    def check_start(self, point):
+        for summed in self._summed:
+            summed.refresh(point)
+        super().check_start(point)
+
+    def moves_to_compare(self, rng, point):
+        """Moves of items between components, swaps of components, and a move of everything that the step draws."""
+        for labels, swaps, partition in zip(self._labels, self._swaps, self._partitions, strict=True):
+            yield from labels.moves_to_compare(rng, point, kind_of(partition))
+            yield from swaps.moves_to_compare(rng, point, labels.shares(labels.target.at(point)[0]))
+        if any(summed.of_mixtures is not None for summed in self._summed):
+            # The target is given parameters of mixtures, which the model does not have.
+            return
+        moved = point | {name: with_noise(point[name], rng, _SMALL) for name in self.var_names}
+        for labels in self._labels:
+            moved[labels.name] = rng.integers(labels.n_components, size=len(point[labels.name]))
+        # The joint density is the target, with labels summed out, times the probability of the labels given the rest.
+        log_densities = [
+            self.log_target(place) + sum(labels.log_probability_of_labels(place) for labels in self._labels)
+            for place in (point, moved)
+        ]
+        yield OwnMove("parameters and labels move together", point, moved, log_densities[1] - log_densities[0])
+
     def before(self, point):
-        if self._is_first:
-            for summed in self._summed:
-                summed.refresh(point)
-            self._is_first = False
         drawn = []
         for labels, swaps, summed in zip(self._labels, self._swaps, self._summed, strict=True):
             prior, family, data = labels.target.at(point)

@@ -94,12 +94,12 @@ def random_points(point, count):
     return [{name: with_noise(value, rng) for name, value in point.items()} for _ in range(count)]
 
 
-def with_noise(value, rng):
-    """Add standard normal noise to an array of floats; return other arrays as they are."""
+def with_noise(value, rng, scale=1.0):
+    """Add normal noise of this standard deviation to an array of floats; return other arrays as they are."""
     value = np.asarray(value)
     if value.dtype.kind != "f":
         return value
-    return (value + rng.standard_normal(value.shape)).astype(value.dtype)
+    return np.asarray(value + scale * rng.standard_normal(value.shape), dtype=value.dtype)
 
 
 def wrong_row(rows, items, n, slots, rng):

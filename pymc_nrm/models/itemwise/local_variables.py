@@ -202,8 +202,11 @@ def _aligned(leaf, items, rows):
     return holds.dimshuffle([next(places) if length > 1 else "x" for length in rows.shape])
 
 
-def local_variables(model, partition, max_clusters, point):
+def local_variables(model, partition, max_clusters, point, among=None):
     """Free variables whose entries for empty slots depend only on their prior, in the order of the model.
+
+    A step that redraws these entries for some variables only asks for local variables ``among`` them: no other variable
+    then depends on an entry for an empty slot.
 
     A variable of K entries along its first axis is *local* if entry s of its log-probability depends on entry s of
     local variables only and not on labels, and if everything else reads it at indices that are labels.  Then entries of
@@ -216,7 +219,7 @@ def local_variables(model, partition, max_clusters, point):
     given = {value: np.asarray(point[value.name]) for value in model.value_vars}
     local = [
         rv
-        for rv in model.free_RVs
+        for rv in (model.free_RVs if among is None else among)
         if max_clusters > 1
         and _may_be_local(model, rv, given[model.rvs_to_values[rv]], max_clusters)
         and labels not in set(ancestors([graphs[rv]]))
@@ -335,6 +338,7 @@ class EmptySlots:
     """
 
     def __init__(self, model, variables, compile_kwargs=None):
+        self.variables = [rv.name for rv in variables]
         self.names = [model.rvs_to_values[rv].name for rv in variables]
         self._inputs, self._function, self._generators = [], None, []
         if not variables:

@@ -56,6 +56,19 @@ def with_concentration(prior, place, value):
 
 
 @kernel
+def log_density_of_concentrations(labels, prior, gammas, logs):
+    """Log density, up to a constant, of what :func:`draw_concentrations_of_states` draws."""
+    n_states, log_prior = labels.max() + 1, 0.0
+    counts = np.zeros((n_states + 1, n_states), dtype=np.int64)
+    count_transitions(labels, prior.starts, n_states, counts)
+    for place in range(3):
+        if gammas[place, 0] > 0.0:
+            prior = with_concentration(prior, place, math.exp(logs[place]))
+            log_prior += gammas[place, 0] * logs[place] - gammas[place, 1] * math.exp(logs[place])
+    return log_states(counts, n_states, prior) + log_prior
+
+
+@kernel
 def draw_concentrations_of_states(rng, labels, prior, gammas, logs, n_sweeps):
     """Draw logarithms of gamma, alpha and kappa given labels in order of appearance, in place, ``n_sweeps`` times.
 

@@ -1,0 +1,53 @@
+"""The log-probability of a model term by term, as a function of points, without compilation."""
+
+from weakref import WeakKeyDictionary
+
+import numpy as np
+from pymc.pytensorf import compile as compile_function
+from pytensor.compile.mode import Mode
+from pytensor.graph.rewriting.db import RewriteDatabaseQuery
+
+from pymc_nrm.kernels.generic import kernels_in_python
+from pymc_nrm.models.itemwise.graphs import expanded
+from pymc_nrm.models.marginal_likelihood import without_marginal_likelihood
+
+# Functions of models, with the terms that they compute: models may grow.
+_functions = WeakKeyDictionary()
+
+
+class LogDensity:
+    """Log-probabilities of all variables and potentials of a model at points, on the scale of value variables.
+
+    Operations run in Python, and data of mixtures have the symbolic log-likelihood of their family.
+    """
+
+    def __init__(self, model):
+        terms = [*model.basic_RVs, *model.potentials]
+        self.names = [term.name for term in terms]
+        with without_marginal_likelihood():
+            graphs = expanded([graph.sum() for graph in model.logp(vars=terms, sum=False)])
+        self._inputs = [value.name for value in model.value_vars]
+        self._function = compile_function(list(model.value_vars), graphs, mode=_INTERPRETED, on_unused_input="ignore")
+        self._function.trust_input = True
+
+    def __call__(self, point):
+        """Log-probability of each term, in the order of ``names``."""
+        with np.errstate(all="ignore"), kernels_in_python():
+            values = self._function(*[np.asarray(point[name]) for name in self._inputs])
+        return np.array([float(value) for value in values])
+
+    def places(self, names):
+        """Positions of terms."""
+        return [self.names.index(name) for name in names]
+
+
+_INTERPRETED = Mode(linker="py", optimizer=RewriteDatabaseQuery(include=["minimum_compile"]))
+
+
+def log_density_of(model):
+    """The log density of a model, made once for all of its steps."""
+    terms = [*model.basic_RVs, *model.potentials, *model.value_vars]
+    known = _functions.get(model)
+    if known is None or known[0] != terms:
+        known = _functions[model] = terms, LogDensity(model)
+    return known[1]

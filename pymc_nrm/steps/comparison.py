@@ -1,0 +1,101 @@
+"""The comparison of every step with the model, by value, before the first draw of a chain.
+
+A step proves from the graph of a model what its kernels rely on.  Besides, it makes a few of its own moves where a
+chain starts, and near there, and compares the log ratio of densities by its kernels with the difference of the
+log-probability of the model.  A move that another term of the model depends on, a family whose functions disagree, and
+machine code that is out of date all show in this difference.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from pymc.exceptions import SamplingError
+
+from pymc_nrm.models.itemwise.item_table import with_noise
+from pymc_nrm.models.log_density import log_density_of
+
+_SEED = 20261128
+# Standard deviations of the noise added to a start, on the scale of value variables, until the density is finite.
+_SCALES = (1.0, 0.3, 0.1, 0.03)
+# The differences may differ by this share of one more than their size, and of the sum of all absolute terms.
+_SHARE_OF_RATIO, _SHARE_OF_TERMS = 1e-6, 1e-8
+
+
+class OwnMove(NamedTuple):
+    """A move that a step may make."""
+
+    # What the move does and how its ratio is computed, after "If", in messages.
+    what: str
+    before: dict
+    after: dict
+    # Log density of the point after the move, minus the one before it, by what the step runs.
+    log_ratio: Any
+
+
+def comparison_of(step, model, values, is_wanted):
+    """The comparison of a step that samples these value variables with the model, None if it is not wanted."""
+    return ModelComparison(step, model, values) if is_wanted else None
+
+
+class ModelComparison:
+    """Compares moves of a step with the log-probability of its model."""
+
+    def __init__(self, step, model, values):
+        self._density, self._title = log_density_of(model), type(step).__name__
+        self._continuous = [value.name for value in model.continuous_value_vars]
+        self._variables = ", ".join(repr(model.values_to_rvs[value].name) for value in values)
+        self._option = f"{step.name}={{'check_moves': False}}"
+        # Moves that the last check has compared, and the last two points with their densities.
+        self.n_compared, self._last = 0, []
+
+    def terms(self, point, names):
+        """Log-probability of the terms of these names at a point."""
+        return float(self._density(point)[self._density.places(names)].sum())
+
+    def check(self, moves_to_compare, point):
+        """Compare moves at a point and near it; raise a SamplingError where they differ from the model.
+
+        ``moves_to_compare(rng, point)`` yields an :class:`OwnMove` for each move at a point.
+        """
+        rng, self.n_compared = np.random.default_rng(_SEED), 0
+        for place in self._points(point, rng):
+            for move in moves_to_compare(rng, place):
+                self._compare(move)
+        self._last = []
+
+    def _points(self, point, rng):
+        if np.isfinite(self._density_at(point)).all():
+            yield point
+        for scale in _SCALES:
+            noisy = {name: with_noise(value, rng, scale) for name, value in point.items() if name in self._continuous}
+            if noisy and np.isfinite(self._density(point | noisy)).all():
+                yield point | noisy
+                return
+
+    def _density_at(self, point):
+        """Log-probability of all terms; successive moves share points."""
+        for known, values in self._last:
+            if known is point:
+                return values
+        values = self._density(point)
+        self._last = [*self._last[-1:], (point, values)]
+        return values
+
+    def _compare(self, move):
+        before, after = self._density_at(move.before), self._density_at(move.after)
+        if not np.isfinite(before).all() or np.isnan(after).any():
+            return
+        by_model, by_step = float(after.sum() - before.sum()), float(move.log_ratio)
+        if np.isneginf(by_model) and np.isneginf(by_step):
+            return
+        self.n_compared += 1
+        size = np.abs(before).sum() + np.abs(after[np.isfinite(after)]).sum()
+        if abs(by_step - by_model) <= _SHARE_OF_RATIO * (1.0 + abs(by_model)) + _SHARE_OF_TERMS * size:
+            return
+        raise SamplingError(
+            f"{self._title} would not sample {self._variables} from the posterior. If {move.what}, the log-probability "
+            f"of the model changes by {by_model:.6g}, and by {by_step:.6g} according to the step. Functions of a "
+            "family or a measure of your own may disagree (testing.check_family and testing.check_measure name the "
+            "function), a class may have been edited after this process compiled it (restart it), or another step "
+            f"samples a variable that depends on this one (leave out step). {self._option} skips this comparison"
+        )

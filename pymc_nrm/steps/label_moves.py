@@ -1,0 +1,245 @@
+"""Moves of single labels, with the log ratios of densities that the kernels of a step give them.
+
+The data of mixtures change by a ratio that has up to three forms: marginal likelihoods of clusters, predictive
+densities of the item, and the probabilities with which a Gibbs update chooses.  The partition changes by a ratio of
+integrals over u, computed from the tables of weights that the step reads.
+"""
+
+import math
+from functools import partial
+
+import numpy as np
+
+from pymc_nrm.families import fast
+from pymc_nrm.families.base import log_predictive
+from pymc_nrm.kernels.chosen_uniform import probability
+from pymc_nrm.kernels.generic import kernels_in_python
+from pymc_nrm.kernels.lanes import LANES
+from pymc_nrm.measures.base import Weights
+from pymc_nrm.moves.gibbs import weights_given
+from pymc_nrm.partitions.clusters import State, build_state
+from pymc_nrm.partitions.labels import canonical_labels
+from pymc_nrm.steps.comparison import OwnMove
+
+# Partitions of more items are not compared: each move sums over all of them.
+MOST_ITEMS = 200_000
+# Choices that are less probable have too few digits.
+_LEAST_PROBABLE = 1e-8
+# Nodes of the integral over u, at first and at most, the accuracy of its logarithm, and the depth of its window.
+_FEWEST_NODES, _MOST_NODES, _ACCURACY, _DEPTH = 32, 4096, 1e-8, 40.0
+
+
+def item_moves(rng, labels, n_labels, items=None):
+    """Labels before and after two moves of one item each, with the item: to a label without items, then between labels.
+
+    Labels are from 0 to ``n_labels - 1``; by default all ``items`` may move.
+    """
+    items = np.arange(len(labels)) if items is None else items
+    opened = _one_move(rng, labels, n_labels, items, opens=True)
+    if opened is not None:
+        yield opened
+        labels = opened[1]
+    between = _one_move(rng, labels, n_labels, items, opens=False)
+    if between is not None:
+        yield between
+
+
+def _one_move(rng, labels, n_labels, items, opens):
+    counts = np.bincount(labels, minlength=n_labels)
+    items = items[counts[labels[items]] > 1]
+    if not len(items):
+        return None
+    item = int(rng.choice(items))
+    others = np.flatnonzero((counts == 0) if opens else (counts > 0) & (np.arange(n_labels) != labels[item]))
+    if not len(others):
+        return None
+    after = labels.copy()
+    # Labels in order of appearance have the first label without items.
+    after[item] = others[0] if opens else rng.choice(others)
+    return labels, after, item
+
+
+def equal_weights(n):
+    """Weights of clusters of up to n items that are the same for all sizes."""
+    return Weights(np.zeros(n + 1), np.zeros(n + 1))
+
+
+class IntegralsOverU:
+    """Logs of integrals over u of the joint density of a partition of n items and u, from what kernels read.
+
+    They are computed by the trapezoid rule in t, with ``log u = mode + scale sinh(t)``: the integrand is log-concave in
+    log u, and its tails, exponential in log u, decay doubly exponentially in t.
+    """
+
+    def __init__(self, measure, n):
+        self._measure, self._n, self._found, self._rng = measure, n, {}, np.random.default_rng(0)
+
+    def __call__(self, sizes):
+        """The integral for clusters of these sizes; NaN if it is not accurate."""
+        key = tuple(sorted(sizes.tolist()))
+        if key not in self._found:
+            self._found[key] = self._integral(np.array(key))
+        return self._found[key]
+
+    def _integral(self, sizes):
+        log_density = partial(self._log_density, sizes)
+        mode, scale = _mode_and_scale(log_density, self._weights(len(sizes), math.nan)[1])
+
+        def integrand(t):
+            return log_density(mode + scale * math.sinh(t)) + math.log(scale * math.cosh(t))
+
+        low, high = _end(integrand, -1.0), _end(integrand, 1.0)
+        n_nodes, last = _FEWEST_NODES, math.nan
+        while n_nodes <= _MOST_NODES:
+            t = np.linspace(low, high, n_nodes)
+            value = float(np.logaddexp.reduce([*map(integrand, t)]) + math.log(t[1] - t[0]))
+            if abs(value - last) < _ACCURACY * (1.0 + abs(value)):
+                return value
+            n_nodes, last = 2 * n_nodes, value
+        return math.nan
+
+    def _weights(self, n_clusters, log_u):
+        return weights_given(self._rng, self._measure, self._n, n_clusters, log_u)
+
+    def _log_density(self, sizes, log_u):
+        """Log joint density of the partition and log u, with the Jacobian u."""
+        table, _, term = self._weights(len(sizes), log_u)
+        value = term + table.moment[sizes].sum() + log_u
+        return value if value == value else -math.inf
+
+
+def _mode_and_scale(log_density, start):
+    """The mode of a log-concave density on the line, roughly, and a distance at which it has fallen by about one."""
+    mode, height, width = start, log_density(start), 1.0
+    while width > 1e-6:
+        for candidate in (mode - width, mode + width):
+            value = log_density(candidate)
+            if value > height:
+                mode, height, moved = candidate, value, True
+                break
+        else:
+            moved = False
+        falls = height - max(log_density(mode - width), log_density(mode + width))
+        if not moved and falls < 1.0:
+            return mode, width
+        width *= 2.0 if moved else 0.5
+    return mode, width
+
+
+def _end(integrand, sign):
+    """A place beyond which an integrand with a mode near 0 is negligible."""
+    top, t = integrand(0.0), 0.5
+    while t < 700.0 and integrand(sign * t) > top - _DEPTH:
+        t *= 1.25
+    return sign * t
+
+
+def data_ratios(family, data, labels, states, item, log_target, choice=None):
+    """Pairs of words and the log ratio of the densities of the data, given labels and states before and after a move.
+
+    ``log_target(state)`` is the density by the kernel of the step, and ``choice(rng, state)`` the cluster in which a
+    Gibbs update of the item puts it, given equal weights of clusters.
+    """
+    yield "by marginal likelihoods", log_target(states[1]) - log_target(states[0])
+    others, state = np.flatnonzero(labels[0] == labels[1][item]), states[0]
+    # The first empty slot has the number of clusters.
+    new = int(state.labels[others[0]]) if len(others) else int(state.size[0])
+    if choice is None:
+        yield "by predictive densities", _predictive_ratio(state, family, data, item, new)
+        return
+    ratio = log_ratio_of_choices(
+        lambda rng: choice(rng, State(*map(np.copy, state))), int(state.labels[item]), new, int(state.size[0]) + 1
+    )
+    if ratio is not None:
+        yield "by its Gibbs update", ratio
+
+
+def gibbs_choice(kernel, options, table, family, data, item):
+    """The choice of a kernel of Gibbs updates with options by which it redraws one item; None without a kernel."""
+    if kernel is None:
+        return None
+    return lambda rng, state: int(kernel(rng, state, table, family, data, options)[0].labels[item])
+
+
+def log_ratio_of_choices(chosen, own, new, n_columns):
+    """Log ratio of the probabilities of a new column and the item's own in a draw; None if one has too few digits."""
+    # A draw chooses the item's own column for the smallest uniform variables, then the others in their order.
+    stays = probability(lambda rng: chosen(rng) == own)
+    first, last = int(own == 0), n_columns - 1 - (own == n_columns - 1)
+    below = stays if new == first else probability(lambda rng: _is_before(chosen(rng), own, new), stays)
+    moves = 1.0 if new == last else probability(lambda rng: _is_before(chosen(rng), own, new + 1), below)
+    return math.log(moves - below) - math.log(stays) if min(stays, moves - below) > _LEAST_PROBABLE else None
+
+
+def _is_before(cluster, own, end):
+    return cluster == own or cluster < end
+
+
+def _predictive_ratio(state, family, data, item, new):
+    """Log ratio of the predictive densities of an item in another cluster and in its own, without it."""
+    own = int(state.labels[item])
+    with kernels_in_python():
+        statistics, cache = state.statistics[own].copy(), state.cache[own].copy()
+        log_own = fast.log_predictive_without(family, statistics, cache, data, item)
+        if math.isnan(log_own):
+            fast.update_cache(family, statistics, cache, data, item, -1.0)
+            log_own = log_predictive(family, cache, data, item)
+        return _log_predictive(family, state.cache[new], data, item) - log_own
+
+
+def _log_predictive(family, cache, data, item):
+    """Log predictive density of an item given the cache of a cluster, by the panel of all clusters if there is one."""
+    n_rows, n_sets, n_lane_rows = fast.panel_shape(family)
+    if n_rows == 0:
+        return log_predictive(family, cache, data, item)
+    rows, lanes = np.empty((n_rows, LANES)), np.empty((n_sets, 1, n_lane_rows, LANES))
+    for column in range(LANES):
+        fast.write_panel(family, cache, rows, lanes, column)
+    values = np.zeros(LANES)
+    fast.add_log_predictives(family, rows, lanes, data, item, LANES, values)
+    return float(values[0])
+
+
+def empty_slot_move(point, partition, empty_slots, terms):
+    """The draw of parameters of empty slots from their prior, whose log density is the sum of ``terms(point, names)``.
+
+    If no slot is empty, all items first move to one.
+    """
+    if not empty_slots.names:
+        return
+    labels = partition.read(point)
+    counts = np.bincount(labels, minlength=partition.max_clusters)
+    if counts.all():
+        point = partition.write(point, np.full(len(labels), labels[0]))
+        counts = np.bincount(partition.read(point), minlength=partition.max_clusters)
+    state = empty_slots.state
+    try:
+        after = empty_slots.redraw(point, counts == 0)
+    finally:
+        empty_slots.state = state
+    ratio = terms(after, empty_slots.variables) - terms(point, empty_slots.variables)
+    names = ", ".join(map(repr, empty_slots.variables))
+    yield OwnMove(f"entries of {names} for empty slots of {partition.name!r} are drawn anew", point, after, ratio)
+
+
+def indexed_moves(rng, point, partition, table, family, data, log_prior, log_target):
+    """Moves of items between labels that index parameters, of all rows that depend on their label.
+
+    ``log_prior(labels)`` is the prior of labels by the step, and ``log_target`` as in :func:`data_ratios`, None without
+    mixtures.
+    """
+    labels = partition.read(point)
+    if len(labels) > MOST_ITEMS:
+        return
+    for before, after, item in item_moves(rng, labels, partition.max_clusters):
+        rows, slots = np.zeros((len(labels), 2)), np.array([before[item], after[item]])
+        table.fill(point, slots, np.arange(2), rows)
+        ratio = rows[item, 1] - rows[item, 0] + log_prior(after) - log_prior(before)
+        what = f"item {item} of {partition.name!r} moves from {partition.one_label} {slots[0]} to {slots[1]}"
+        points = [partition.write(point, chosen) for chosen in (before, after)]
+        of_data = [("by the table of its data", 0.0)]
+        if log_target is not None:
+            states = [build_state(canonical_labels(chosen), family, data) for chosen in (before, after)]
+            of_data = data_ratios(family, data, (before, after), states, item, log_target)
+        for how, of_mixtures in of_data:
+            yield OwnMove(f"{what}, {how}", *points, ratio + of_mixtures)
