@@ -1,16 +1,24 @@
-"""Variables whose full conditional given the partition is known: found in a model, proved from its graph."""
+"""Variables whose full conditional given the partition is known: found in a model, proved from its graph.
 
+Hyperparameters that ``learned`` makes are outputs of operations, which say in every copy of a model how they were
+made.  What may differ around them is read from the graph: their arguments, the distributions of these, and what else
+reads them.
+"""
+
+from itertools import islice
 from typing import Any, NamedTuple
 
 import numpy as np
+import pytensor.tensor as pt
 from pymc.distributions import transforms
-from pytensor.graph.basic import Constant, Variable
+from pytensor.graph.basic import Constant
 from pytensor.graph.traversal import ancestors, graph_inputs
 from pytensor.raise_op import CheckAndRaise
 from pytensor.tensor.random.basic import ExponentialRV, GammaRV, LogNormalRV, NormalRV
 from pytensor.tensor.random.type import RandomType
 from pytensor.tensor.type_other import NoneTypeT
 
+from pymc_nrm.common.checks import static_shape
 from pymc_nrm.families.definitions.bernoulli_beta import BernoulliBeta
 from pymc_nrm.families.definitions.categorical_dirichlet import CategoricalDirichlet
 from pymc_nrm.families.definitions.normal_gamma import NormalGamma
@@ -22,8 +30,8 @@ from pymc_nrm.families.derived.hurdle_poisson import HurdlePoisson
 from pymc_nrm.families.derived.log_normal_gamma import LogNormalGamma
 from pymc_nrm.families.derived.log_normal_wishart import LogNormalWishart
 from pymc_nrm.families.derived.spherical_principal_normal_wishart import SphericalPrincipalNormalWishart
+from pymc_nrm.families.learned.fields import learned_arguments
 from pymc_nrm.measures.generalized_gamma_measures import DirichletProcess
-from pymc_nrm.models.learned_fields import full_family, made_fields, n_features, named_variables
 from pymc_nrm.models.mixture import MixtureRV
 from pymc_nrm.models.rvs import family_of, partitions_of
 from pymc_nrm.models.values import computed_by, constant_value
@@ -95,7 +103,7 @@ class LearnedStates(NamedTuple):
 
 
 def learned_priors(model):
-    """Mixtures of a model whose prior equals a prior of ``learned``, and partitions and hidden states whose
+    """Mixtures of a model whose hyperparameters ``learned_fields`` makes, and partitions and hidden states whose
     concentrations have gamma distributions, provided that nothing else depends on their variables.
     """
     readers = _Readers(model)
@@ -146,8 +154,6 @@ def _free_gamma(model, partition, field, readers):
 class _Form(NamedTuple):
     """A form of priors that the step can draw."""
 
-    # Name of a field of the family in the shape of the constants; its first axis has the features.
-    field: str
     # Shapes of the variables for d features.
     shapes: Any
     # Makes the prior; None if the variables have other distributions than those that the step draws from.
@@ -155,60 +161,57 @@ class _Form(NamedTuple):
 
 
 def _learned_mixture(model, mixture, readers):
-    """Priors of a mixture, one for each part of its family, or none if more than constants differ from ``learned``.
+    """Priors of a mixture, one for each part of its family, or none if ``learned_fields`` does not make them.
 
     The parts have independent data given the partition, and so independent learned variables.
     """
     family = family_of(mixture)
     # A subclass may change its densities, and families of users are not known to have these forms.
-    forms = _FORMS.get(type(family))
-    if forms is None:
+    forms = _FORMS.get(type(family), [])
+    fields, variables, constants = learned_arguments(family) if forms else ([], {}, {})
+    lengths = {constant.type.shape for constant in constants.values()}
+    if len(lengths) != 1 or not all(isinstance(constant, Constant) for constant in constants.values()):
         return []
-    n, *others = getattr(family, forms[-1].field).type.shape
-    shape = (n or n_features(family), *others)
-    if None in shape:
+    [(d, *_)], variables = lengths, list(variables.values())
+    shapes = [shape for form in forms for shape in form.shapes(d)]
+    sampled = [variable for variable, shape in zip(variables, shapes, strict=True) if shape != (0,)]
+    # Other hyperparameters of the family, such as mu, may be one of these tensors.
+    n_uses = sum(any(field is learned for learned in fields) for field in family)
+    if (
+        not all(map(_may_have_shape, variables, shapes))
+        or len({*sampled}.intersection(model.free_RVs)) < len(sampled)
+        or n_uses > len(fields)
+        or readers.read_elsewhere(sampled, mixture, fields)
+    ):
         return []
-    for variables in named_variables(model, family, _shapes(forms, shape[0])):
-        fields, constants = made_fields(mixture, family, variables, shape)
-        sampled = [one for one in variables if isinstance(one, Variable)]
-        if fields and not readers.read_elsewhere(sampled, mixture, fields):
-            return _read_parts(model, mixture, forms, variables, constants)
-    return []
-
-
-def _read_parts(model, mixture, forms, variables, constants):
-    d, start, priors = len(next(iter(constants.values()))), 0, []
+    constants = {name: np.asarray(constant.data, dtype="float64") for name, constant in constants.items()}
+    made = family.learned_fields(*map(np.ones, shapes), **constants)
+    family = family._replace(**{name: pt.as_tensor(value) for name, value in made.items()})
+    priors, remaining = [], iter(sampled)
     for part, form in enumerate(forms):
-        end = start + len(form.shapes(d))
-        sampled = [one for one in variables[start:end] if isinstance(one, Variable)]
-        prior = form.read(model, mixture, sampled, constants)
+        own = list(islice(remaining, sum(shape != (0,) for shape in form.shapes(d))))
+        prior = form.read(model, mixture, own, family, constants)
         if prior is not None:
             priors.append(prior if len(forms) == 1 else prior._replace(part=part))
-        start = end
     return priors
 
 
-def _shapes(forms, d):
-    return [shape for form in forms for shape in form.shapes(d)]
+def _may_have_shape(variable, shape):
+    # A single value would be broadcast.
+    known = static_shape(variable)
+    return len(known) == len(shape) and all(length in (None, n) for length, n in zip(known, shape, strict=True))
 
 
-def _family_of_ones(mixture, constants):
-    """The family of a mixture, with hyperparameters for learned variables of 1."""
-    family, d = family_of(mixture), len(next(iter(constants.values())))
-    ones = [np.ones(shape) for shape in _shapes(_FORMS[type(family)], d)]
-    return full_family(mixture, family, family.learned_fields(*ones, **constants))
-
-
-def _read_concentrations(model, mixture, variables, constants):
-    normals = _log_normals(model, variables)
+def _read_concentrations(model, mixture, variables, family, constants):
+    [normals] = _log_normals(model, variables) or [None]
     if normals is None:
         return None
-    family = _family_of_ones(mixture, constants)
-    normals = np.array([np.broadcast_to(one, n_features(family)) for one in normals[0]], dtype="float64")
+    d = len(next(iter(constants.values())))
+    normals = np.array([np.broadcast_to(one, d) for one in normals], dtype="float64")
     return LearnedConcentrations(mixture, variables, family, normals)
 
 
-def _read_gammas(model, mixture, variables, constants):
+def _read_gammas(model, mixture, variables, family, constants):
     normals = _log_normals(model, variables)
     if normals is None:
         return None
@@ -218,11 +221,10 @@ def _read_gammas(model, mixture, variables, constants):
         np.concatenate([np.broadcast_to(values[k], n) for values, n in zip(normals, lengths, strict=True)])
         for k in (0, 1)
     )
-    normals = np.array([means, deviations], dtype="float64")
-    return LearnedGammas(mixture, variables, _family_of_ones(mixture, constants), variances, normals)
+    return LearnedGammas(mixture, variables, family, variances, np.array([means, deviations], dtype="float64"))
 
 
-def _read_wishart(model, mixture, variables, constants):
+def _read_wishart(model, mixture, variables, family, constants):
     normals, squares, below, scale = _log_normals(model, variables[:3]), variables[3], variables[4:], constants["scale"]
     d = len(scale)
     is_usual = (
@@ -233,13 +235,13 @@ def _read_wishart(model, mixture, variables, constants):
     )
     if not is_usual:
         return None
-    family = full_family(mixture, family_of(mixture), {"kappa": 1.0, "Psi": scale @ scale.T, "nu": d + 2.0})
+    family = family._replace(Psi=pt.constant(scale @ scale.T))
     return LearnedWishart(mixture, variables, family, scale, np.array(normals, dtype=np.float64))
 
 
-_WISHART = _Form("Psi", lambda d: [(), (), (), (d,), (d * (d - 1) // 2,)], _read_wishart)
-_GAMMAS = _Form("beta", lambda d: [(d,), (), ()], _read_gammas)
-_CONCENTRATIONS = _Form("alpha", lambda d: [(d,)], _read_concentrations)
+_WISHART = _Form(lambda d: [(), (), (), (d,), (d * (d - 1) // 2,)], _read_wishart)
+_GAMMAS = _Form(lambda d: [(d,), (), ()], _read_gammas)
+_CONCENTRATIONS = _Form(lambda d: [(d,)], _read_concentrations)
 # Forms of the parts of a family, mostly of one.
 _FORMS = {
     BernoulliBeta: [_CONCENTRATIONS],

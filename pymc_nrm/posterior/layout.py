@@ -7,18 +7,19 @@ import scipy
 import xarray as xr
 from pytensor.compile.mode import Mode
 from pytensor.compile.sharedvalue import SharedVariable
+from pytensor.graph.basic import Constant
 from pytensor.graph.replace import clone_replace
-from pytensor.graph.traversal import ancestors
+from pytensor.graph.traversal import ancestors, walk
 from pytensor.raise_op import CheckAndRaise
 from pytensor.tensor.basic import Alloc
 from pytensor.tensor.random.type import RandomType
+from pytensor.tensor.shape import Shape, Shape_i
 from pytensor.tensor.subtensor import AdvancedSubtensor
 
 from pymc_nrm.common.checks import naming, numeric_array
 from pymc_nrm.common.progress import tracked
 from pymc_nrm.families.base import prepare_alike
 from pymc_nrm.families.conjugate import parameter_shapes
-from pymc_nrm.models.learned_fields import is_known_from_shapes
 from pymc_nrm.models.rvs import dims_of, family_of, find_mixture, is_mixture, partition_of, rows_of
 from pymc_nrm.models.values import computed_by
 from pymc_nrm.partitions.grouped import Grouped, family_of_rows
@@ -252,10 +253,21 @@ def _as_written(graph, lengths):
     """
     while computed_by(graph, Alloc) or (
         computed_by(graph, CheckAndRaise)
-        and all(is_known_from_shapes(condition, lengths) for condition in graph.owner.inputs[1:])
+        and all(_is_known_from_shapes(condition, lengths) for condition in graph.owner.inputs[1:])
     ):
         graph = graph.owner.inputs[0]
     return graph
+
+
+def _is_known_from_shapes(condition, lengths):
+    """Whether a condition depends on nothing but shapes, constants and variables that are ``lengths`` of dimensions."""
+
+    def inputs(variable):
+        is_length = variable.owner is None or type(variable.owner.op) in (Shape, Shape_i)
+        return [] if is_length else variable.owner.inputs
+
+    found = walk([condition], inputs)
+    return all(one.owner is not None or isinstance(one, Constant) or one in lengths for one in found)
 
 
 class NewItems:

@@ -82,7 +82,7 @@ class LearnedGibbs(Step):
     for all such priors, unless NUTS is given options and nothing else would be left for it.  ``pm.sample`` must be
     given the step.
 
-    NUTS samples a prior that differs from ``learned`` in more than its constants: one with other names, distributions,
+    NUTS samples a prior that differs from ``learned`` in more than its constants: one with other distributions,
     transforms, operations or checks, a prior written by hand, or a prior whose variables another part of the model
     depends on.  Hyperparameters that ``learned`` does not learn are arbitrary, such as a random ``mu``.
 

@@ -135,6 +135,19 @@ def with_data(model, family):
     return pm.Normal("mu", pm.Data("centre", [1.0, 2.0, 3.0]), pm.HalfNormal("tau"), shape=3)
 
 
+def variables_of(model):
+    return [model[f"x_{name}"] for name in ("share", "kappa", "excess")]
+
+
+def scale_for_other_variances(model, family):
+    return nrm.NormalGamma.learned_fields(*variables_of(model), variances=np.array([1.0, 2.0, 3.0]))["beta"]
+
+
+def fields_of_another_family():
+    fields = nrm.HurdleLogNormal.learned("x", AMOUNTS)._asdict()
+    return nrm.NormalGamma(*(fields[name] for name in nrm.NormalGamma._fields))
+
+
 WISHART = partial(nrm.NormalWishart.learned, "x", X)
 GAPS = np.where(X > 4.0, np.nan, X)
 FEATURES, EVERYTHING = ["x_share", "x_kappa", "x_excess"], ["x_squared_pivot", "x_below_pivot"]
@@ -216,6 +229,8 @@ TAKEN = {
         ),
         FEATURES,
     ),
+    "a scale for other variances": (lambda: model_of(beta=scale_for_other_variances), FEATURES),
+    "fields of a hurdle family": (lambda: model_of(fields_of_another_family, POSITIVE), FEATURES),
     "alpha is set": (lambda: pm.do(model_of(measure=gamma_alpha, mu=uniform_mu), {"alpha": 2.0}), FEATURES),
 }
 
@@ -279,12 +294,6 @@ LEFT = {
         beta=lambda model, family: Elemwise(Halves(pt.mul.scalar_op.output_types_preference, name="mul"))(
             *family.beta.owner.inputs
         )
-    ),
-    "a share of shape 1": lambda: model_of(
-        WISHART,
-        Psi=lambda model, family: (
-            pm.LogNormal("s", -1.0, 1.0, shape=1) * model["x_excess"] * family.Psi.owner.inputs[1]
-        ),
     ),
     "the same form by hand": lambda: model_of(
         lambda: nrm.PoissonGamma(c := pm.LogNormal("c", shape=3), 2.0 * c), COUNTS
@@ -459,6 +468,7 @@ FAMILIES = {
     "zeros and counts": (nrm.HurdlePoisson.learned, COUNTS),
     "zeros and amounts": (nrm.HurdleLogNormal.learned, AMOUNTS),
     "counts in one column": (nrm.PoissonGamma.learned, COUNTS[:, :1]),
+    "a scatter of one column": (nrm.NormalWishart.learned, X[:, :1]),
 }
 COPIES = {
     "itself": lambda model: model,

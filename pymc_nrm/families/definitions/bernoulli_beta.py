@@ -9,6 +9,7 @@ import pytensor.tensor as pt
 from pymc_nrm.families.arguments import check_matrix
 from pymc_nrm.families.base import Dense, Hyperparameter, conjugate_family, segment_sum
 from pymc_nrm.families.conjugate import categorical_log_affinities
+from pymc_nrm.families.learned.fields import as_operations
 from pymc_nrm.families.learned.hyperpriors import Hyperpriors, shared_text
 from pymc_nrm.families.shared.two_components import join_probabilities, log_beta_density, split_probabilities
 from pymc_nrm.kernels.special import (
@@ -84,6 +85,7 @@ class BernoulliBeta(NamedTuple):
         return cls(**cls.learned_fields(prior.concentrations(), ones=ones / known, zeros=1.0 - ones / known))
 
     @staticmethod
+    @as_operations
     def learned_fields(concentration, *, ones, zeros):
         """Hyperparameters given the concentrations that ``learned`` adds, and frequencies of ones and zeros, (d,)."""
         return {"alpha": concentration * ones, "beta": concentration * zeros}

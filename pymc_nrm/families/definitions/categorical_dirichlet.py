@@ -6,13 +6,14 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytensor.tensor as pt
 from pytensor.compile.mode import Mode
-from pytensor.graph.basic import Variable
+from pytensor.graph.basic import Constant, Variable
 from pytensor.graph.utils import MissingInputError
 
 from pymc_nrm.common.checks import check_values, naming
 from pymc_nrm.families.arguments import check_matrix
 from pymc_nrm.families.base import Hyperparameter, conjugate_family
 from pymc_nrm.families.conjugate import categorical_log_affinities, draw_dirichlet, log_dirichlet_density
+from pymc_nrm.families.learned.fields import as_operations, learned_arguments
 from pymc_nrm.families.learned.hyperpriors import Hyperpriors, shared_text
 from pymc_nrm.families.shared.two_components import join_probabilities, split_probabilities
 from pymc_nrm.kernels.special import log_gamma_ratio, log_rising_factorial, symbolic_log_rising_factorial
@@ -96,6 +97,7 @@ class CategoricalDirichlet(NamedTuple):
         return cls(**cls.learned_fields(prior.concentrations(), frequencies=frequencies), n_levels=family.n_levels)
 
     @staticmethod
+    @as_operations
     def learned_fields(concentration, *, frequencies):
         """Hyperparameters given the concentrations that ``learned`` adds, and frequencies (d, levels)."""
         return {"alpha": concentration[:, None] * frequencies}
@@ -120,7 +122,9 @@ class CategoricalDirichlet(NamedTuple):
         if n_levels.max() > width:
             raise ValueError(f"alpha of CategoricalDirichlet has {width} levels; n_levels asks for {n_levels.max()}")
         present = np.arange(width) < n_levels[..., None]
-        return CategoricalDirichlet(alpha * present.astype("float64"), n_levels)
+        if not _is_learned_without(alpha, ~present):
+            alpha = alpha * present.astype("float64")
+        return CategoricalDirichlet(alpha, n_levels)
 
     def prepare_data(self, X):
         values = check_matrix(self, X, integer=True, lower=0)
@@ -286,6 +290,13 @@ def _constant_levels(family):
             "values that occur with pandas.factorize(column)[0] or np.unique(column, return_inverse=True)[1]"
         )
     return n_levels.astype("int64")
+
+
+def _is_learned_without(alpha, absent):
+    """Whether ``learned_fields`` makes alpha of frequencies that are 0 for absent levels, which need no mask then."""
+    _, _, constants = learned_arguments(CategoricalDirichlet(alpha))
+    frequencies = constants.get("frequencies")
+    return isinstance(frequencies, Constant) and not (frequencies.data * absent).any()
 
 
 def _static_width(alpha):

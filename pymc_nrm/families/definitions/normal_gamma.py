@@ -11,6 +11,7 @@ from pytensor.gradient import disconnected_grad
 from pymc_nrm.families.arguments import check_matrix
 from pymc_nrm.families.base import Hyperparameter, conjugate_family, segment_sum
 from pymc_nrm.families.conjugate import diagonal_gaussian_log_affinities
+from pymc_nrm.families.learned.fields import as_operations
 from pymc_nrm.families.learned.hyperpriors import Hyperpriors, gamma_fields, shared_text
 from pymc_nrm.families.shared.moments import (
     centred,
@@ -131,9 +132,10 @@ class NormalGamma(NamedTuple):
         """
         prior = Hyperpriors(name, X)
         mean, variance = feature_moments(cls, prior.values)
-        return cls(mu=mean, **prior.normal_gamma(variance))
+        return cls(mu=mean, **prior.normal_gamma(cls, variance))
 
     @staticmethod
+    @as_operations
     def learned_fields(share, kappa, excess, *, variances):
         """Hyperparameters given the variables that ``learned`` adds, and the variances of the features."""
         return gamma_fields(share, kappa, excess, variances=variances)

@@ -12,6 +12,7 @@ from pymc_nrm.families.arguments import check_matrix
 from pymc_nrm.families.base import Hyperparameter, conjugate_family, segment_sum
 from pymc_nrm.families.conjugate import gaussian_log_affinities
 from pymc_nrm.families.gaps import check_filled
+from pymc_nrm.families.learned.fields import as_operations
 from pymc_nrm.families.learned.hyperpriors import Hyperpriors, shared_text, wishart_fields
 from pymc_nrm.families.shared import wishart_rows
 from pymc_nrm.families.shared.factors import solve_column
@@ -141,9 +142,10 @@ class NormalWishart(NamedTuple):
         """
         prior = Hyperpriors(name, X)
         mean, covariance = sample_moments(cls, prior.values)
-        return cls(mu=mean, **prior.normal_wishart(prior.features(), covariance))
+        return cls(mu=mean, **prior.normal_wishart(cls, prior.features(), covariance))
 
     @staticmethod
+    @as_operations
     def learned_fields(share, kappa, excess, squared_pivot, below_pivot, *, scale):
         """Hyperparameters given the variables that ``learned`` adds, and ``L / sqrt(d + 2)``, shape (d, d)."""
         return wishart_fields(share, kappa, excess, squared_pivot, below_pivot, scale=scale)

@@ -9,6 +9,7 @@ import scipy
 
 from pymc_nrm.families.arguments import LARGEST_COUNT, check_matrix
 from pymc_nrm.families.base import Hyperparameter, conjugate_family, segment_sum
+from pymc_nrm.families.learned.fields import as_operations
 from pymc_nrm.families.learned.hyperpriors import Hyperpriors, shared_text
 from pymc_nrm.families.shared.moments import symbolic_log_growth
 from pymc_nrm.families.shared.two_components import beta_shapes, log_beta_density
@@ -90,6 +91,7 @@ class PoissonGamma(NamedTuple):
         return cls(**cls.learned_fields(prior.concentrations(), means=means))
 
     @staticmethod
+    @as_operations
     def learned_fields(concentration, *, means):
         """Hyperparameters given the concentrations that ``learned`` adds, and mean counts (d,)."""
         return {"alpha": concentration, "beta": concentration / means}

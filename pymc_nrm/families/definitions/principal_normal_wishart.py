@@ -11,6 +11,7 @@ from pymc_nrm.families import base, conjugate
 from pymc_nrm.families.arguments import check_matrix
 from pymc_nrm.families.base import Centred, Hyperparameter, conjugate_family
 from pymc_nrm.families.definitions.normal_wishart import NormalWishart
+from pymc_nrm.families.learned.fields import as_operations
 from pymc_nrm.families.learned.hyperpriors import Hyperpriors, shared_text, wishart_fields
 from pymc_nrm.families.shared import two_components
 from pymc_nrm.families.shared.moments import check_ratio, summation_grid
@@ -117,13 +118,13 @@ class PrincipalNormalWishart(NamedTuple):
         k, d = n_components, len(center)
         prior.features()
         leading = prior.dimension("component", range(1, k + 1))
-        fields = prior.normal_wishart(leading, np.diag(variances[:k]))
+        fields = prior.normal_wishart(cls, leading, np.diag(variances[:k]))
         noise = prior.log_normal("noise", 0.0, 1.0, dims=prior.dimension("noise_component", range(k + 1, d + 1)))
         # A product with a vector of one entry would have no fixed shape.
         noise = pt.specify_shape(noise, (d - k,)) * variances[k:]
         return cls(center, scale, directions, np.zeros(k), **fields, noise=noise)
 
-    learned_fields = staticmethod(wishart_fields)
+    learned_fields = staticmethod(as_operations(wishart_fields))
 
     def leading(self):
         return NormalWishart(self.location, self.kappa, self.Psi, self.nu)

@@ -22,6 +22,7 @@ from pymc_nrm.families.derived.hurdle import (
 )
 from pymc_nrm.families.derived.mapped import inherit_methods, underlying, underlying_data
 from pymc_nrm.families.features import features
+from pymc_nrm.families.learned.fields import as_operations
 from pymc_nrm.families.learned.hyperpriors import Hyperpriors, gamma_fields, shared_text
 from pymc_nrm.families.product import Product, ProductData
 from pymc_nrm.families.shared.moments import summation_grid
@@ -143,6 +144,7 @@ class HurdleLogNormal(NamedTuple):
         return cls(mu=mean, **fields)
 
     @staticmethod
+    @as_operations
     def learned_fields(zero_concentration, share, kappa, excess, *, positive, zero, variances):
         """Hyperparameters given the variables that ``learned`` adds, shares of positive values and of zeros, and
         variances of logarithms, (d,).

@@ -20,6 +20,7 @@ from pymc_nrm.families.derived.hurdle import (
 )
 from pymc_nrm.families.derived.mapped import inherit_methods, underlying, underlying_data
 from pymc_nrm.families.features import features
+from pymc_nrm.families.learned.fields import as_operations
 from pymc_nrm.families.learned.hyperpriors import Hyperpriors, shared_text
 from pymc_nrm.families.product import Product, ProductData
 
@@ -128,12 +129,13 @@ class HurdlePoisson(NamedTuple):
         return cls(**cls.learned_fields(of_zeros, of_counts, positive=positive, zero=zero, means=means))
 
     @staticmethod
+    @as_operations
     def learned_fields(zero_concentration, concentration, *, positive, zero, means):
         """Hyperparameters given the variables that ``learned`` adds, shares of positive values and of zeros, and mean
         positive counts less one, (d,).
         """
         of_zeros = {"ones": zero_concentration * positive, "zeros": zero_concentration * zero}
-        return of_zeros | PoissonGamma.learned_fields(concentration, means=means)
+        return of_zeros | {"alpha": concentration, "beta": concentration / means}
 
     def underlying(self):
         return Product(BernoulliBeta(self.ones, self.zeros), PoissonGamma(self.alpha, self.beta))

@@ -10,6 +10,7 @@ from pymc_nrm.families.conjugate import diagonal_gaussian_log_affinities
 from pymc_nrm.families.definitions.normal_gamma import NormalGamma
 from pymc_nrm.families.derived.log_columns import LogColumns, cdf_of_component, mean_of_component, on_log_scale
 from pymc_nrm.families.derived.mapped import inherit_methods
+from pymc_nrm.families.learned.fields import as_operations
 from pymc_nrm.families.learned.hyperpriors import Hyperpriors, gamma_fields, shared_text
 from pymc_nrm.families.shared.sample_covariance import feature_moments
 
@@ -95,9 +96,9 @@ class LogNormalGamma(NamedTuple):
         prior = Hyperpriors(name, X)
         log_columns = np.asarray(log_columns, dtype="float64")
         mean, variance = feature_moments(NormalGamma, on_log_scale(cls, prior.values, log_columns))
-        return cls(log_columns, mean, **prior.normal_gamma(variance))
+        return cls(log_columns, mean, **prior.normal_gamma(cls, variance))
 
-    learned_fields = staticmethod(gamma_fields)
+    learned_fields = staticmethod(as_operations(gamma_fields))
 
     def underlying(self):
         return NormalGamma(self.mu, self.kappa, self.alpha, self.beta)

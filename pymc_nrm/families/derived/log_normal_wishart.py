@@ -11,6 +11,7 @@ from pymc_nrm.families.conjugate import gaussian_log_affinities
 from pymc_nrm.families.definitions.normal_wishart import NormalWishart
 from pymc_nrm.families.derived.log_columns import LogColumns, cdf_of_component, mean_of_component, on_log_scale
 from pymc_nrm.families.derived.mapped import inherit_methods, underlying
+from pymc_nrm.families.learned.fields import as_operations
 from pymc_nrm.families.learned.hyperpriors import Hyperpriors, shared_text, wishart_fields
 from pymc_nrm.families.shared.sample_covariance import sample_moments
 from pymc_nrm.families.shared.wishart_rows import low_offset
@@ -100,9 +101,9 @@ class LogNormalWishart(NamedTuple):
         prior = Hyperpriors(name, X)
         log_columns = np.asarray(log_columns, dtype="float64")
         mean, covariance = sample_moments(NormalWishart, on_log_scale(cls, prior.values, log_columns))
-        return cls(log_columns, mean, **prior.normal_wishart(prior.features(), covariance))
+        return cls(log_columns, mean, **prior.normal_wishart(cls, prior.features(), covariance))
 
-    learned_fields = staticmethod(wishart_fields)
+    learned_fields = staticmethod(as_operations(wishart_fields))
 
     def underlying(self):
         return NormalWishart(self.mu, self.kappa, self.Psi, self.nu)

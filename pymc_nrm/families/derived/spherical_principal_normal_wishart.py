@@ -20,6 +20,7 @@ from pymc_nrm.families.definitions.principal_normal_wishart import (
     principal_directions,
 )
 from pymc_nrm.families.derived.mapped import inherit_methods
+from pymc_nrm.families.learned.fields import as_operations
 from pymc_nrm.families.learned.hyperpriors import Hyperpriors, shared_text, wishart_fields
 from pymc_nrm.families.shared.moments import summation_grid
 
@@ -107,13 +108,13 @@ class SphericalPrincipalNormalWishart(NamedTuple):
         center, scale, directions, variances = principal_directions(check_matrix(cls, prior.values))
         k, d = n_components, len(center)
         prior.features()
-        fields = prior.normal_wishart(prior.dimension("component", range(1, k + 1)), np.diag(variances[:k]))
+        fields = prior.normal_wishart(cls, prior.dimension("component", range(1, k + 1)), np.diag(variances[:k]))
         noise = prior.log_normal("noise", 0.0, 1.0, dims=prior.dimension("noise_component", [f"{k + 1} to {d}"]))
         directions = np.ascontiguousarray(directions[:, :k])
         noise = noise * (variances[k:].sum() / (d - k))
         return cls(center, scale, directions, np.zeros(k), **fields, noise=noise)
 
-    learned_fields = staticmethod(wishart_fields)
+    learned_fields = staticmethod(as_operations(wishart_fields))
 
     def prepare_data(self, X):
         center, scale, directions = (known_value(field) for field in self[:3])

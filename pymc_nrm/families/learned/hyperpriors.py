@@ -144,20 +144,20 @@ class Hyperpriors:
         # Below 1 most clusters have one value nearly always, far above 1 all clusters are alike.
         return self.log_normal("concentration", 0.0, 1.0, dims=self.features())
 
-    def normal_gamma(self, variances):
+    def normal_gamma(self, family_class, variances):
         """Add what ``NormalGamma.learned`` learns; return kappa, alpha and beta by name."""
         share = self.log_normal("share", -1.0, 1.0, dims=self.features())
         kappa = self.log_normal("kappa", -3.0, 1.0)
         excess = self.log_normal("excess", 1.0, 1.0)
-        return gamma_fields(share, kappa, excess, variances=variances)
+        return family_class.learned_fields(share, kappa, excess, variances=variances)
 
-    def normal_wishart(self, features, covariance):
+    def normal_wishart(self, family_class, features, covariance):
         """Add what ``NormalWishart.learned`` learns; return kappa, Psi and nu by name."""
         share = self.log_normal("share", -1.0, 1.0)
         kappa = self.log_normal("kappa", -3.0, 1.0)
         excess = self.log_normal("excess", 1.5, 1.0)
         squares, below, scale = self.pivots(features, covariance)
-        return wishart_fields(share, kappa, excess, squares, below, scale=scale)
+        return family_class.learned_fields(share, kappa, excess, squares, below, scale=scale)
 
     def pivots(self, features, covariance):
         """Add T for ``W = T T' ~ Wishart(d + 2, I) / (d + 2)``, which has mean I; return T_ii^2, what is below, and L.
@@ -178,8 +178,10 @@ class Hyperpriors:
 
 def gamma_fields(share, kappa, excess, *, variances):
     """Hyperparameters of normal-gamma families, given what they learn and the variances of the features."""
+    # Tensors of full shape, which a Mixture takes as they are.
+    ones = np.ones(static_shape(variances))
     # The prior mean of the variance of a cluster is beta / (alpha - 1).
-    return {"kappa": kappa, "alpha": 1.0 + excess, "beta": share * variances * excess}
+    return {"kappa": kappa * ones, "alpha": 1.0 + excess * ones, "beta": share * variances * excess}
 
 
 def wishart_fields(share, kappa, excess, squared_pivot, below_pivot, *, scale):
