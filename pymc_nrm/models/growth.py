@@ -79,8 +79,3 @@ class NaturalSpline(NamedTuple):
 
         end = part(self.knots[-2])
         return [x, *[part(knot) - end for knot in self.knots[:-2]]]
-
-
-def growth_of(mixture):
-    """The :class:`Growth` of a mixture, or None if it was written by hand."""
-    return getattr(mixture.tag, "growth", None)

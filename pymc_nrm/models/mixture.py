@@ -31,6 +31,7 @@ from pymc_nrm.models.marginal_likelihood import (
     with_constants_per_item,
 )
 from pymc_nrm.models.missing_entries import add_missing_entries, gaps_of
+from pymc_nrm.models.origin import UNKNOWN, Origin
 from pymc_nrm.models.partition import PartitionRV
 from pymc_nrm.models.prepared import fixed_fields, prepared_data
 from pymc_nrm.models.random_variables import printed_names, register_numba, with_conditions
@@ -57,8 +58,10 @@ class MixtureRV(RandomVariable):
 
     __props__ = ("name", "signature", "dtype", "inplace", "family_class", "univariate", "kind", "has_rows")
 
-    def __init__(self, family_class, univariate, kind, has_rows=False, **kwargs):
+    def __init__(self, family_class, univariate, kind, has_rows=False, origin=UNKNOWN, **kwargs):
         self.family_class, self.univariate, self.kind, self.has_rows = family_class, univariate, kind, has_rows
+        # No property, since draws do not depend on it.
+        self.origin = origin
         kwargs["name"], self._print_name = printed_names("mixture", family_class)
         # PyTensor allows names of dimensions only.
         cores = [spec.core for spec in family_class.hyperparameters.values()]
@@ -257,6 +260,7 @@ class Mixture(Distribution):
         dtype: str | None = None,
         rng: Any = None,
         return_next_rng: bool = False,
+        origin: Origin = UNKNOWN,
     ) -> Any:
         """Create data outside a model, for example for ``pm.draw``; arguments as in :class:`Mixture`."""
         _check_kinds(partition, family)
@@ -278,7 +282,7 @@ class Mixture(Distribution):
         dtype = dtype or ("float64" if family.continuous else "int64")
         register_numba(MixtureRV, MixtureRV.draw_source)
         inputs = [kind.cluster_labels(partition), *([] if rows is None else [pt.constant(rows)])]
-        next_rng, values = MixtureRV(type(family), univariate, kind, rows is not None, dtype=dtype)(
+        next_rng, values = MixtureRV(type(family), univariate, kind, rows is not None, origin, dtype=dtype)(
             *inputs, *[pt.as_tensor(value) for value in full], rng=rng, return_next_rng=True
         )
         return (next_rng, values) if return_next_rng else values

@@ -1,6 +1,6 @@
 """Find the partitions and mixtures of a PyMC model, their families, and the variables that depend on labels."""
 
-from pymc.model import Model, modelcontext
+from pymc.model import BaseModel, modelcontext
 from pytensor.graph.traversal import ancestors
 
 from pymc_nrm.common.checks import check_name
@@ -16,8 +16,8 @@ from pymc_nrm.partitions.kind import Kind
 
 def checked_model(model):
     """Return the argument ``model``, or the model of the context if it is None."""
-    context = modelcontext(None) if model is None and Model.get_context(error_if_none=False) else model
-    if not isinstance(context, Model):
+    context = modelcontext(None) if model is None and BaseModel.get_context(error_if_none=False) else model
+    if not isinstance(context, BaseModel):
         raise TypeError(
             "model must be a pymc.Model: pass model=, or call inside `with model:`; got "
             f"{'none and no context' if model is None else repr(model)}"

@@ -10,6 +10,7 @@ from pymc_nrm.common.pymc_internals import find_observations
 from pymc_nrm.common.tables import as_pandas
 from pymc_nrm.families import BernoulliBeta, CategoricalDirichlet, HurdleLogNormal, HurdlePoisson
 from pymc_nrm.models.chunked_mixture import ChunkedMixtureRV
+from pymc_nrm.models.origin import origin_of
 from pymc_nrm.models.rvs import dims_of, family_of, mixtures_of, rows_of
 from pymc_nrm.models.values import constant_value
 from pymc_nrm.stats.draws import item_dimension
@@ -51,7 +52,8 @@ def columns_of_model(model, partition, n):
             values, features, items = rows.chunks.followed_values[rows.columns].to_numpy("float64"), rows.columns, None
         elif mixture.name in observed:
             # Recipes keep what was recorded where they spread repeated values.
-            values = np.asarray(getattr(mixture.tag, "recorded", observed[mixture.name]), dtype="float64")
+            recorded = origin_of(mixture).recorded
+            values = np.asarray(observed[mixture.name] if recorded is None else recorded, dtype="float64")
             features, items = _features(model, mixture, values), _items(mixture)
         else:
             continue
@@ -120,7 +122,7 @@ def columns_of_table(data, of_model, draws, rules):
 
 def rules_of_model(model, partition):
     """How a recipe has read the columns of a table, by their names; one rule in a tuple for each."""
-    readings = [getattr(mixture.tag, "readings", {}) for mixture in mixtures_of(model, partition)]
+    readings = [origin_of(mixture).readings_by_name for mixture in mixtures_of(model, partition)]
     return {name: (reading.rule,) for columns in readings for name, reading in columns.items()}
 
 

@@ -9,6 +9,7 @@ from pymc_nrm.families import NormalRegression
 from pymc_nrm.families.conjugate import restore_parameters
 from pymc_nrm.families.needs import PARAMETERS
 from pymc_nrm.kernels.generic import lacking
+from pymc_nrm.models.origin import origin_of
 from pymc_nrm.models.rvs import mixtures_of
 from pymc_nrm.partitions.chunked import Chunked
 from pymc_nrm.partitions.grouped import family_of_rows
@@ -77,7 +78,7 @@ def _coefficient_names(model, name, family):
     sources, n_slopes = NewCovariates(model, name).sources, int((~is_constant).sum())
     source = sources[0] if len(sources) == 1 else "covariate"
     places = iter(range(n_slopes))
-    if getattr(model[name].tag, "lags", None) == source:
+    if origin_of(model[name]).lags == source:
         lags = iter(range(1, n_slopes + 1))
         return [f"{name} intercept" if constant else f"slope of lag {next(lags)}" for constant in is_constant]
     return [

@@ -4,15 +4,16 @@ import numpy as np
 
 from pymc_nrm.common.pymc_internals import find_observations
 from pymc_nrm.families.conjugate import restore_parameters
+from pymc_nrm.models.origin import origin_of
 from pymc_nrm.posterior.layout import NewCovariates
 from pymc_nrm.posterior.tables import draw_cluster_rows
 
 
 class LaggedValues:
-    """A ``NormalRegression`` on values before each time, data of the model whose name is at ``tag.lags``."""
+    """A ``NormalRegression`` on values before each time, data of the model whose name its origin has."""
 
     def __init__(self, draws, name):
-        self._draws, self._name, self._source = draws, name, draws.model[name].tag.lags
+        self._draws, self._name, self._source = draws, name, origin_of(draws.model[name]).lags
         self._covariates, self._map = NewCovariates(draws.model, name), None
 
     def draw(self, draw, labels, last, rng):
@@ -57,7 +58,7 @@ class LaggedValues:
 
 def lagged_values(draws, name):
     """:class:`LaggedValues` of a mixture, or None if its covariates are no values before."""
-    return LaggedValues(draws, name) if hasattr(draws.model[name].tag, "lags") else None
+    return None if origin_of(draws.model[name]).lags is None else LaggedValues(draws, name)
 
 
 def normal_densities(points, means, spreads):

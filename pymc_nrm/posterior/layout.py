@@ -20,6 +20,7 @@ from pymc_nrm.common.checks import naming, numeric_array
 from pymc_nrm.common.progress import tracked
 from pymc_nrm.families.base import prepare_alike
 from pymc_nrm.families.conjugate import parameter_shapes
+from pymc_nrm.models.origin import origin_of
 from pymc_nrm.models.rvs import dims_of, family_of, find_mixture, is_mixture, partition_of, rows_of
 from pymc_nrm.models.values import computed_by
 from pymc_nrm.partitions.grouped import Grouped, family_of_rows
@@ -48,7 +49,7 @@ class MixtureLayout:
         self.univariate, self.dtype = rv.owner.op.univariate, rv.dtype
         self.observed = rv in model.observed_RVs
         self.family_class = type(family_of(rv))
-        self._op, self._series = rv.owner.op, getattr(rv.tag, "series", None)
+        self._op, self._series = rv.owner.op, origin_of(rv).series
         dims = dims_of(model, rv)
         self.item_dim, self.feature_dim = dims[0], None if self.univariate else dims[1]
         self._coords = {dim: values for dim, values in model.coords.items() if values is not None}

@@ -8,7 +8,7 @@ import scipy
 from pymc_nrm.common.checks import random_generator
 from pymc_nrm.families import NormalTrajectory
 from pymc_nrm.families.conjugate import restore_parameters
-from pymc_nrm.models.growth import growth_of
+from pymc_nrm.models.origin import origin_of
 from pymc_nrm.models.rvs import checked_model, family_of, is_mixture, partition_of
 from pymc_nrm.posterior.any_draws import draws_of
 from pymc_nrm.posterior.layout import NewCovariates
@@ -105,7 +105,8 @@ def trajectory_groups(idata, model, estimate=None, var_name=None):
     dim = (model.named_vars_to_dims.get(mixture.name) or ("item",))[0]
     return TrajectoryGroups(
         *(labels, names, estimate, probability / len(curves), times),
-        *(np.stack(curves), np.stack(noise), np.stack(intercepts), dim, time, values, mixture, growth_of(mixture)),
+        *(np.stack(curves), np.stack(noise), np.stack(intercepts)),
+        *(dim, time, values, mixture, origin_of(mixture).growth),
     )
 
 

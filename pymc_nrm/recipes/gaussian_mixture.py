@@ -183,7 +183,7 @@ def gaussian_mixture(
         return model
     if isinstance(X, xr.DataArray) and X.ndim in (1, 2):
         X = X.to_pandas()
-    X, readings = as_pandas("X", X), None
+    X, readings = as_pandas("X", X), ()
     if isinstance(X, pd.DataFrame):
         values, readings = numeric_columns("X", X)
         items = item_names(X, "X")
@@ -199,9 +199,7 @@ def gaussian_mixture(
     warn_of_doubtful_numbers({name: table[name].to_numpy() for name in table}, table.shape[1])
     with pm.Model(coords={"item": items}, model=None) as model:
         z = add_partition(measure, **options)
-        mixture = add_numeric_block("x", z, values, covariance, jitter_ties, n_components)
-    if readings is not None:
-        mixture.tag.readings = readings
+        add_numeric_block("x", z, values, covariance, jitter_ties, n_components, readings=readings)
     return model
 
 

@@ -13,8 +13,9 @@ from pymc_nrm.common.tables import as_pandas
 from pymc_nrm.common.wrapping import first_few
 from pymc_nrm.families import NormalTrajectory
 from pymc_nrm.measures import DirichletProcess
-from pymc_nrm.models.growth import Growth, growth_of
+from pymc_nrm.models.growth import Growth
 from pymc_nrm.models.mixture import Mixture
+from pymc_nrm.models.origin import Origin, origin_of
 from pymc_nrm.models.partition import Partition
 from pymc_nrm.models.rvs import checked_model, find_mixture
 from pymc_nrm.recipes.columns import check_columns, check_table
@@ -166,8 +167,8 @@ def growth_mixture(
         covariates = pt.stack(curve.columns(when, pt.maximum), axis=-1)
         ratio = None if random_intercept else 0.0
         family = NormalTrajectory.learned("trajectory", rows.values, covariates, ratio)
-        mixture = Mixture("trajectory", z, family, observed=rows.values, dims=("subject", "visit"))
-        mixture.tag.growth = Growth(subject, time, target, rule, unit, divisor, start, curve, terms)
+        origin = Origin(growth=Growth(subject, time, target, rule, unit, divisor, start, curve, terms))
+        Mixture("trajectory", z, family, observed=rows.values, dims=("subject", "visit"), origin=origin)
     return model
 
 
@@ -248,7 +249,7 @@ def trajectory_data(model: pm.Model, df: Any) -> dict[str, xr.DataArray]:
     """
     model = checked_model(model)
     mixture = find_mixture(model, "trajectory") if "trajectory" in model.named_vars else None
-    growth = None if mixture is None else growth_of(mixture)
+    growth = None if mixture is None else origin_of(mixture).growth
     if growth is None:
         raise ValueError("model must be made by growth_mixture; it has no columns of a table")
     df = as_pandas("df", df)

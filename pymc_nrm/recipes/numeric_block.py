@@ -17,6 +17,7 @@ from pymc_nrm.families.derived.log_normal_wishart import LogNormalWishart
 from pymc_nrm.families.derived.spherical_principal_normal_wishart import SphericalPrincipalNormalWishart
 from pymc_nrm.families.shared.sample_covariance import check_full_rank, check_two_values, dependent_columns
 from pymc_nrm.models.mixture import Mixture
+from pymc_nrm.models.origin import Origin
 from pymc_nrm.recipes.columns import name_of_column, warn_of_redundant_columns
 from pymc_nrm.recipes.messages import tell_user, warn_user
 from pymc_nrm.recipes.ties import with_jittered_ties
@@ -105,10 +106,11 @@ def check_options(covariance, jitter_ties, n_components=None):
         raise ValueError(f"n_components must be None, 'auto' or a whole number of at least 1; got {n_components!r}")
 
 
-def add_numeric_block(name, z, X, covariance, jitter_ties, n_components=None, log_columns=None):
+def add_numeric_block(name, z, X, covariance, jitter_ties, n_components=None, log_columns=None, readings=()):
     """Add Gaussian data X (n, d) of the items of a partition to the model at hand, with learned hyperparameters.
 
-    Columns of ``log_columns``, a mask of shape (d,), are positive; what is Gaussian is their logarithm.
+    Columns of ``log_columns``, a mask of shape (d,), are positive; what is Gaussian is their logarithm.  ``readings``
+    say how the columns of a table were read.
     """
     recorded = np.asarray(X, dtype="float64")
     columns = recorded.reshape(len(recorded), -1)
@@ -149,11 +151,9 @@ def add_numeric_block(name, z, X, covariance, jitter_ties, n_components=None, lo
         family = with_logs.learned(name, X, is_log) if is_log.any() else plain.learned(name, X)
     [item] = pm.modelcontext(None).named_vars_to_dims[z.name]
     dims = (item,) if recorded.ndim == 1 else (item, f"{name}_feature")
-    mixture = Mixture(name, z, family, observed=np.asarray(X, dtype="float64"), dims=dims)
-    if widths.any():
-        # Descriptions show these.
-        mixture.tag.recorded = recorded
-    return mixture
+    # Descriptions show what was recorded.
+    origin = Origin(tuple(readings), recorded if widths.any() else None)
+    return Mixture(name, z, family, observed=np.asarray(X, dtype="float64"), dims=dims, origin=origin)
 
 
 def spread_ties(X, is_positive):

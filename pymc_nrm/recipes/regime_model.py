@@ -12,6 +12,7 @@ from pymc_nrm.families import NormalRegression
 from pymc_nrm.measures import DirichletProcess
 from pymc_nrm.models.hidden_states import HiddenStates
 from pymc_nrm.models.mixture import Mixture
+from pymc_nrm.models.origin import Origin
 from pymc_nrm.partitions.state_prior import Transitions
 from pymc_nrm.recipes.columns import doubtful_columns, listed
 from pymc_nrm.recipes.gaussian_mixture import with_fields_in_model
@@ -204,7 +205,6 @@ def _add_regression(model, z, series, before, jitter_ties):
     model.add_coord("lag", np.arange(1, before.shape[1] + 1))
     lagged = pm.Data("x_lags", before, dims=("time", "lag"))
     y = with_jitter(series.to_numpy()) if jitter_ties else series.to_numpy()
-    mixture = Mixture("x", z, NormalRegression.learned("x", y, lagged), observed=y, dims="time")
-    # Forecasts need these of the values that they draw.
-    mixture.tag.lags = "x_lags"
-    mixture.tag.series = str(series.name)
+    # Forecasts need lags of the values that they draw.
+    origin = Origin(series=str(series.name), lags="x_lags")
+    Mixture("x", z, NormalRegression.learned("x", y, lagged), observed=y, dims="time", origin=origin)

@@ -9,6 +9,7 @@ import pandas as pd
 from pymc_nrm.common.wrapping import first_few
 from pymc_nrm.families import BernoulliBeta, CategoricalDirichlet, HurdleLogNormal, HurdlePoisson, PoissonGamma
 from pymc_nrm.models.mixture import Mixture
+from pymc_nrm.models.origin import Origin
 from pymc_nrm.recipes.messages import warn_user
 from pymc_nrm.recipes.numeric_block import add_numeric_block, spread_ties
 from pymc_nrm.recipes.reading.kinds import (
@@ -33,13 +34,13 @@ class Options(NamedTuple):
 
 def _add_numeric(name, z, X, readings, options):
     log_columns = np.array([reading.kind == POSITIVE for reading in readings])
-    return add_numeric_block(name, z, X, *options, log_columns=log_columns)
+    return add_numeric_block(name, z, X, *options, log_columns=log_columns, readings=readings)
 
 
 def _adder(family_class):
-    def add(name, z, X, readings, options):
-        family = family_class.learned(name, X)
-        return Mixture(name, z, family, observed=X.to_numpy(), dims=("item", f"{name}_feature"))
+    def add(name, z, X, readings, options, recorded=None):
+        family, origin = family_class.learned(name, X), Origin(tuple(readings), recorded)
+        return Mixture(name, z, family, observed=X.to_numpy(), dims=("item", f"{name}_feature"), origin=origin)
 
     return add
 
@@ -56,10 +57,8 @@ def _add_amounts(name, z, X, readings, options):
     if options.jitter_ties:
         positive, _ = spread_ties(positive, np.ones(X.shape[1], dtype=bool))
     X = positive.where(X > 0.0, X)
-    mixture = _adder(HurdleLogNormal)(name, z, X, readings, options)
-    if not np.array_equal(X.to_numpy(), recorded, equal_nan=True):
-        mixture.tag.recorded = recorded
-    return mixture
+    recorded = None if np.array_equal(X.to_numpy(), recorded, equal_nan=True) else recorded
+    return _adder(HurdleLogNormal)(name, z, X, readings, options, recorded)
 
 
 def _warn_of_zeros(X):
@@ -118,9 +117,8 @@ def add_columns(model, z, df, readings, options):
         if block.kinds == (CATEGORICAL,):
             _add_levels(model, {str(reading.name): reading.levels for reading in own})
         X = pd.DataFrame({name: values for name, (_, values) in chosen.items()})
+        # New rows are read in the same way, as the origin of the mixture says.
         mixtures[block.name] = block.add(block.name, z, X, own, options)
-        # New rows are read in the same way.
-        mixtures[block.name].tag.readings = {str(reading.name): reading for reading in own}
     return mixtures
 
 

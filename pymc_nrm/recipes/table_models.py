@@ -15,6 +15,7 @@ from pymc_nrm.common.tables import as_pandas
 from pymc_nrm.common.wrapping import first_few, wrapped
 from pymc_nrm.families import NormalRegression
 from pymc_nrm.models.mixture import Mixture
+from pymc_nrm.models.origin import origin_of
 from pymc_nrm.models.rvs import checked_model, find_partition, mixtures_of
 from pymc_nrm.recipes.columns import check_table, item_names
 from pymc_nrm.recipes.gaussian_mixture import add_partition
@@ -347,12 +348,13 @@ def table_data(model: pm.Model, df: Any) -> dict[str, xr.DataArray]:
     model = checked_model(model)
     df = as_pandas("df", df)
     check_table(df, "df")
-    readings = {}
-    for mixture in mixtures_of(model, find_partition(model, None)):
-        features = model.coords.get(f"{mixture.name}_feature")
-        if features is not None and all(isinstance(feature, str) for feature in features):
-            readings[mixture.name] = getattr(mixture.tag, "readings", None) or {
-                name: reading_of_feature(model, mixture.name, name) for name in features
+    mixtures, readings = {f"{rv.name}_feature": rv for rv in mixtures_of(model, find_partition(model, None))}, {}
+    # Copies of a model keep the order of its coordinates, but not of its variables.
+    for dim, features in model.coords.items():
+        if dim in mixtures and all(isinstance(feature, str) for feature in features):
+            name = mixtures[dim].name
+            readings[name] = origin_of(mixtures[dim]).readings_by_name or {
+                feature: reading_of_feature(model, name, feature) for feature in features
             }
     if not readings:
         raise ValueError("model must be made of a DataFrame, by mixture_model or gaussian_mixture; it names no columns")

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pymc as pm
 import pytensor.tensor as pt
-from pymc.model import Model, modelcontext
+from pymc.model import BaseModel, Model, modelcontext
 from pymc.pytensorf import compile as compile_function
 from pymc.step_methods import BlockedStep
 from pymc.util import get_random_generator, get_value_vars_from_user_vars
@@ -140,7 +140,7 @@ def geweke(
     >>> sorted(z_scores)  # doctest: +SKIP
     ['x: size', 'z: entropy', 'z: n_clusters']
     """
-    if not isinstance(model, pm.Model):
+    if not isinstance(model, BaseModel):
         raise TypeError(f"model must be a pymc.Model; got {model!r}")
     seeds = random_generator(random_seed).bit_generator.seed_seq.generate_state(2)
     data = _latent_data(model)

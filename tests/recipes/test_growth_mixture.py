@@ -108,12 +108,12 @@ def test_the_degree_is_guessed(caplog):
         with caplog.at_level(logging.INFO):
             model = nrm.growth_mixture(df, **COLUMNS)
         assert f"Curves have degree {power}" in caplog.text
-        assert model["trajectory"].tag.growth.curve.degree == power
+        assert model["trajectory"].owner.op.origin.growth.curve.degree == power
 
 
 def test_a_spline_is_linear_beyond_its_knots():
     model = nrm.growth_mixture(DF, **COLUMNS, degree="spline")
-    curve = model["trajectory"].tag.growth.curve
+    curve = model["trajectory"].owner.op.origin.growth.curve
     outside = curve.center + curve.width * np.array([1.0, 1.5, 2.0])
     columns = np.stack(curve.columns(outside), axis=1)
     assert columns.shape == (3, 4)

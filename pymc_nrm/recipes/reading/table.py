@@ -93,7 +93,7 @@ def read_table(df, kinds=None, strict=False):
 
 
 def numeric_columns(argument, X):
-    """Columns of a DataFrame of numbers as floats, and their readings by names."""
+    """Columns of a DataFrame of numbers as floats, and their readings."""
     readings = read_columns(X, dict.fromkeys(X.columns, NUMERIC), argument)
     for reading in readings:
         if reading.lost:
@@ -102,7 +102,7 @@ def numeric_columns(argument, X):
                 "entries missing, or leave out their rows; mixture_model takes them as missing"
             )
     values = pd.DataFrame({r.name: r.values(X[r.name]) for r in readings}, index=X.index)
-    return values, {str(reading.name): reading for reading in readings}
+    return values, readings
 
 
 def read_columns(df, kinds=None, argument="df"):
