@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from pymc_nrm.kernels.generic import kernel
+from pymc_nrm.kernels.generic import check_signals, kernel
 from pymc_nrm.kernels.special import copy_row, draw_beta, draw_index, draw_log_gamma, exponentiate
 from pymc_nrm.partitions.state_sums import tables_given_labels
 
@@ -12,6 +12,10 @@ from pymc_nrm.partitions.state_sums import tables_given_labels
 LEAST_WEIGHT = 1e-300
 # A share of the concentration that is the rounding error of the parameters of all states.
 _LEAST_SHARE = 1e-9
+# Logarithm of a mean number of states that doubles lose.
+_LOG_NEGLIGIBLE = -41.0
+# Sticks between two bounds of the number of states that are left.
+_BETWEEN_BOUNDS = 1024
 
 
 @kernel
@@ -53,6 +57,43 @@ def draw_next_weight(rng, n_states, prior):
     """Share of the rest of the stick that state number ``n_states`` takes, and the share that it leaves."""
     shape = _shape_of_rest(n_states + 1, prior)
     return draw_beta(rng, 1.0 - prior.discount, shape) if shape > 0.0 else (1.0, 0.0)
+
+
+@kernel
+def draw_weights_above(rng, n_states, remainder, prior, level):
+    """Break the rest of the stick; return all weights above a level, and the sum of all others.
+
+    The level is from 0.0001 to 0.5.  Weights come in size-biased order, so that the large ones come early: the number
+    of sticks is at most about ``60 / (level discount)``, however slowly the rest decreases.
+    """
+    weights, n_kept, tail, n_broken = np.empty(int(max(remainder, 0.0) / level) + 1), 0, 0.0, 0
+    while remainder > level:
+        share, left = draw_next_weight(rng, n_states + n_broken, prior)
+        weight = remainder * share
+        remainder *= left
+        n_broken += 1
+        if weight > level and n_kept < weights.shape[0]:
+            weights[n_kept] = weight
+            n_kept += 1
+        else:
+            tail += weight
+        if n_broken % _BETWEEN_BOUNDS == 0:
+            check_signals()
+            if _log_number_above(n_states + n_broken, prior, level / remainder) < _LOG_NEGLIGIBLE:
+                break
+    return weights[:n_kept], tail + remainder
+
+
+@kernel
+def _log_number_above(n_states, prior, share):
+    """Upper bound of the log mean number of further states with more than a share of the rest, for discounts >= 0.
+
+    The mean number is E[1 / X; X > share] of the share X of the next state, which is Beta(1 - d, theta + d) and
+    stochastically smaller than Beta(1, theta + d).
+    """
+    if share >= 1.0:
+        return -math.inf
+    return _shape_of_rest(n_states + 1, prior) * math.log1p(-share) - math.log(share)
 
 
 @kernel

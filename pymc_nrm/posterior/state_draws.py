@@ -11,7 +11,7 @@ from pymc_nrm.models.parts import joint_data, joint_family
 from pymc_nrm.partitions.hidden_states import NEW_SEQUENCE
 from pymc_nrm.partitions.state_columns import count_transitions
 from pymc_nrm.partitions.state_tables import log_states
-from pymc_nrm.partitions.state_weights import draw_next_weight, draw_state_weights
+from pymc_nrm.partitions.state_weights import draw_state_weights, draw_weights_above
 from pymc_nrm.posterior.draws import Draws
 from pymc_nrm.posterior.lagged_values import lagged_values
 from pymc_nrm.posterior.layout import partition_coords
@@ -92,15 +92,8 @@ class StateDraws(Draws):
     def weights_of_all(self, draw, counts, rng):
         """Draw the weights of the states, of new ones above the level, and of the rest; shape (A + 1,)."""
         weights = self.state_weights(draw, counts, rng)
-        kept, rest, small, n_states = list(weights[:-1]), weights[-1], 0.0, len(weights) - 1
-        while rest > self.level:
-            share, left = draw_next_weight(rng, n_states, draw.prior)
-            if rest * share > self.level:
-                kept.append(rest * share)
-            else:
-                small += rest * share
-            rest, n_states = rest * left, n_states + 1
-        return np.array([*kept, small + rest])
+        new, rest = draw_weights_above(rng, len(weights) - 1, weights[-1], draw.prior, self.level)
+        return np.concatenate([weights[:-1], new, [rest]])
 
     def densities_of_all(self, draw, n_all, rng):
         """Log densities of all times in A states, old ones first, (n, A), given parameters, (A, parameters_size)."""

@@ -69,8 +69,10 @@ def state_probabilities(
     labels of a draw, and the probabilities of each time given these and the data are computed (Rabiner 1989, "A
     tutorial on hidden Markov models and selected applications in speech recognition", eq. 27).  Sums are over the
     states whose weight is above 0.01, empty ones among them; times in others keep their state.  This set depends on
-    weights alone, so that the mean over draws of these probabilities is exact, however many states there are.  With
-    ``max_states`` sums are over all states, and parameters that labels index are those of the draw.
+    weights alone, so that the mean over draws of these probabilities is exact, however many states there are.  At
+    every discount of a Pitman-Yor process, the search for empty states of such weights ends when less than 1e-17 of
+    them are expected to be left, after at most a few thousand.  With ``max_states`` sums are over all states, and
+    parameters that labels index are those of the draw.
 
     Examples
     --------

@@ -49,6 +49,7 @@ CASES = {
     "three sequences": Case(1.1, 0.0, 0.6, 1.3, (0, 1, 4)),
     "discount": Case(0.7, 0.45, 1.1, 0.9, (0, 3)),
     "discount, no kappa": Case(-0.1, 0.3, 1.4, 0.0),
+    "large discount": Case(0.4, 0.85, 1.6, 0.5),
 }
 FAMILIES = ("NormalGamma, missing", "NormalWishart", "PoissonGamma, missing")
 

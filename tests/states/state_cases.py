@@ -22,6 +22,7 @@ PRIORS = {
     "sticky": (1.3, 0.0, 0.8, 2.0, None),
     "two sequences": (0.9, 0.0, 1.5, 1.0, ["a", "a", "a", "b"]),
     "Pitman-Yor": (0.7, 0.4, 1.1, 0.6, None),
+    "large discount": (0.5, 0.85, 1.4, 0.6, None),
 }
 
 

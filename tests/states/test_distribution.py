@@ -13,6 +13,8 @@ from reference import (
     tables_of_labels,
     transitions_of,
 )
+from scipy.integrate import quad
+from scipy.stats import beta
 
 from pymc_nrm.kernels.generic import kernel
 from pymc_nrm.measures import DirichletProcess, PitmanYorProcess
@@ -20,7 +22,7 @@ from pymc_nrm.measures.base import log_eppf
 from pymc_nrm.partitions.state_sums import mean_tables, tables_from_degrees, tables_given_labels
 from pymc_nrm.partitions.state_tables import log_states, log_states_with_gradient
 from pymc_nrm.partitions.state_totals import log_states_of_totals, totals_given_labels
-from pymc_nrm.partitions.state_weights import draw_state_weights, draw_states
+from pymc_nrm.partitions.state_weights import draw_state_weights, draw_states, draw_weights_above
 from pymc_nrm.testing import all_partitions
 
 # Concentration and discount of the common weights.
@@ -251,3 +253,34 @@ def test_weights_given_labels_have_the_moments_of_all_tables(top, kappa, rng):
     pair = shapes[:, 0] * shapes[:, 1] / (total * (total + 1.0))[:, 0]
     values["product"], expected["product"] = weights[:, 0] * weights[:, 1], p @ pair
     assert_means({name: draws.reshape(4, -1) for name, draws in values.items()}, expected)
+
+
+@pytest.mark.parametrize("discount", [0.0, 0.3, 0.6, 0.8, 0.95])
+def test_weights_above_a_level_have_their_moments(discount, rng):
+    """Sums over all states of a measure are means over the next state: E[sum f(w)] = E[f(X) / X]."""
+    gamma, n_states, remainder, level = 2.0, 3, 0.7, 0.01
+    prior = prior_of(gamma, discount, 1.0, 0.0, one_start(1))
+    theta = gamma + n_states * discount
+    powers = {"number": 0, "sum": 1, "squares": 2}
+    values = {name: np.empty(8000) for name in powers}
+    for i in range(8000):
+        weights, tail = draw_weights_above(rng, n_states, remainder, prior, level)
+        assert weights.sum() + tail == pytest.approx(remainder, rel=1e-12) and not (weights <= level).any()
+        for name, power in powers.items():
+            values[name][i] = (weights**power).sum()
+    density = beta(1.0 - discount, theta + discount)
+    expected = {
+        name: quad(lambda x, k=k: (remainder * x) ** k / x * density.pdf(x), level / remainder, 1.0, limit=200)[0]
+        for name, k in powers.items()
+    }
+    assert_means({name: draws.reshape(4, -1) for name, draws in values.items()}, expected)
+
+
+@pytest.mark.parametrize("discount", [0.0, 0.6, 0.8, 0.95, 1.0 - 1e-16])
+def test_weights_above_a_level_are_found_at_every_discount(discount, rng):
+    """All sticks down to the level would be 10^8 at a discount of 0.8, and more than can be counted near 1."""
+    for gamma in (0.01, 1.0, 300.0, 1e9):
+        for level in (0.001, 0.5):
+            prior = prior_of(gamma, discount, 1.0, 0.0, one_start(1))
+            weights, tail = draw_weights_above(rng, 2, 0.9, prior, level)
+            assert weights.sum() + tail == pytest.approx(0.9, rel=1e-12) and not (weights <= level).any()

@@ -179,8 +179,8 @@ def test_transition_matrix():
     assert matrix["mean"].sel(state=5, next_state=5) > 0.6
 
 
-@pytest.mark.quick("two sequences")
-@pytest.mark.parametrize("prior", ["sticky", "two sequences"])
+@pytest.mark.quick("two sequences", "large discount")
+@pytest.mark.parametrize("prior", ["sticky", "two sequences", "Pitman-Yor", "large discount"])
 def test_smoothed_states(prior):
     """Sums given weights and parameters leave the posterior unchanged: means over states before and after are equal."""
     n, rng = 800, np.random.default_rng(5)
@@ -199,6 +199,20 @@ def test_smoothed_states(prior):
         together = labels[:, None] == labels
         exact += weight * (state_cases.SHAPE + together @ state_cases.X) / (state_cases.RATE + together.sum(axis=1))
     check_means(rates, exact)
+
+
+@pytest.mark.parametrize("discount", [0.8, 0.95])
+def test_functions_of_states_return_at_large_discounts(discount):
+    with pm.Model() as model:
+        z = nrm.HiddenStates("z", nrm.PitmanYorProcess(discount, 1.0), nrm.Transitions(1.0, 2.0), n=4)
+        nrm.Mixture("x", z, nrm.PoissonGamma(1.0, 0.5), observed=state_cases.X)
+    idata, options = state_cases.result([[0, 0, 1, 0]] * 5), {"random_seed": 1, "progressbar": False}
+    smoothed = nrm.state_probabilities(idata, model, [0, 0, 1, 0], **options)
+    np.testing.assert_allclose(smoothed.probability.sum("state") + smoothed.other_probability, 1.0)
+    matrix = nrm.transition_matrix(idata, model, [0, 0, 1, 0], **options)
+    np.testing.assert_allclose(matrix["mean"].sum("next_state"), 1.0)
+    ahead = nrm.forecast_density(idata, model, np.arange(2000), [1, 20], **options)
+    np.testing.assert_allclose(ahead.density.sum("point"), 1.0, rtol=1e-6)
 
 
 def test_forward_backward():

@@ -22,10 +22,9 @@ from pymc_nrm.families.conjugate import draw_parameters, parameters_size
 from pymc_nrm.kernels.generic import check_signals, kernel
 from pymc_nrm.kernels.lanes import LANES, exp_within, whole_lanes
 from pymc_nrm.kernels.special import draw_log_gamma, index_at
-from pymc_nrm.moves.states.sticks import effective_level, sticks_above
 from pymc_nrm.partitions.labels import rename_in_order
 from pymc_nrm.partitions.state_columns import count_transitions
-from pymc_nrm.partitions.state_weights import draw_state_weights
+from pymc_nrm.partitions.state_weights import draw_state_weights, draw_weights_above
 
 # Products of densities, relative to the largest, and of predictive probabilities below this are computed in logarithms.
 _SMALLEST_TOTAL = 1e-280
@@ -91,8 +90,7 @@ def _draw_candidates(rng, counts, n_labels, prior, level):
     """Draw the weights of the states given transition counts, and of other states above the level."""
     drawn = np.empty(n_labels + 1)
     draw_state_weights(rng, counts, n_labels, prior, drawn)
-    level = effective_level(prior, level)
-    pieces, tail = sticks_above(rng, prior, n_labels, drawn[n_labels], level)
+    pieces, tail = draw_weights_above(rng, n_labels, drawn[n_labels], prior, level)
     n_states, n_free = n_labels + pieces.shape[0], 0
     places, weights = np.empty(n_labels, dtype=np.int64), np.empty(n_states)
     for k in range(n_labels):
