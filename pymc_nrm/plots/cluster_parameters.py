@@ -74,11 +74,14 @@ def plot_cluster_parameters(
     canvas = Canvas(plot_cluster_parameters, options)
     ci_prob = interval_probability(ci_prob, 0.5)
     parameters = cluster_parameters(idata, estimate, var_names, var_name=var_name)
-    sizes = parameters["size"].values
+    cluster = next(iter(parameters.values())).dims[2]
+    [sizes] = [
+        coord.values for name, coord in parameters.coords.items() if coord.dims == (cluster,) and name != cluster
+    ]
     n_shown = min(int((sizes >= min_size).sum()), MAX_CLUSTERS)
     if n_shown == 0:
         raise ValueError(f"min_size must be at most the size of the largest cluster, {sizes[0]}; got {min_size}")
-    draws = _panels(parameters.isel(cluster=slice(n_shown)))
+    draws = _panels(parameters.isel({cluster: slice(n_shown)}))
     if len(draws) > MAX_PANELS:
         raise ValueError(
             f"var_names must name at most {MAX_PANELS} parameters to plot; got {len(draws)}: {list(draws)}"
@@ -108,7 +111,7 @@ def plot_cluster_parameters(
     canvas.label("xlabel", across | {names[-1]: text + _left_out(sizes[n_shown:])}, by=["parameter"])
     canvas.label("ylabel", {name: name for name in names}, by=["parameter"])
     canvas.legend(loc="outside upper center", ncols=3)
-    ticks = [f"{label}\n{size}" for label, size in zip(parameters["cluster"].values, sizes[:n_shown], strict=False)]
+    ticks = [f"{label}\n{size}" for label, size in zip(parameters[cluster].values, sizes[:n_shown], strict=False)]
     canvas.axes(xticks=(places, ticks), xlim=(-0.6, n_shown - 0.4))
     return canvas.collection
 
@@ -122,7 +125,7 @@ def _panels(parameters):
         for places in product(*(range(len(values)) for values in coords)):
             which = ", ".join(str(values[place]) for values, place in zip(coords, places, strict=True))
             values = array.values[(..., *places)] if places else array.values
-            panels[f"{name}[{which}]" if places else str(name)] = values.reshape(-1, array.sizes["cluster"])
+            panels[f"{name}[{which}]" if places else str(name)] = values.reshape(-1, array.shape[2])
     return panels
 
 

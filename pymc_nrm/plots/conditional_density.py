@@ -6,6 +6,7 @@ import numpy as np
 import xarray as xr
 
 from pymc_nrm.common.checks import interval_probability
+from pymc_nrm.common.result_names import added_dim
 from pymc_nrm.plots.canvas import LABELS, LEGEND, LINE_XY, SCATTER, Canvas, PlotCollection, options_of_plots
 from pymc_nrm.plots.cluster_points import feature_matrix
 from pymc_nrm.plots.visuals import CLUSTER_COLORS, GREY, band, points_dataset
@@ -77,9 +78,10 @@ def plot_conditional_density(
     if matrix is not None and matrix.shape[1] != 2:
         raise ValueError(f"data must have two columns, covariate and feature; got {matrix.shape[1]}")
     place = np.argsort(at, kind="stable")
-    values = array.transpose("chain", "draw", ..., "probability").values
+    probability = added_dim(array, "probability")
+    values = array.transpose("chain", "draw", ..., probability).values
     values = values.reshape(-1, *values.shape[2:])[:, place]
-    middle, probabilities = values.mean(axis=0), array["probability"].values
+    middle, probabilities = values.mean(axis=0), array[probability].values
     low, high = np.quantile(values, [(1 - ci_prob) / 2, (1 + ci_prob) / 2], axis=0)
     canvas.create(points_dataset("quantile", x=at[place], y=middle[:, 0]), height=2.4)
     if matrix is not None:
@@ -103,8 +105,9 @@ def plot_conditional_density(
 
 def _covariate(array, name):
     """Name and values of the covariate on the axis."""
-    dims = [dim for dim in array.dims if dim not in ("chain", "draw", "probability")]
-    if len(dims) != 1 or set(array.dims) < {"chain", "draw", "probability"}:
+    own = {"chain", "draw", added_dim(array, "probability")}
+    dims = [dim for dim in array.dims if dim not in own]
+    if len(dims) != 1 or set(array.dims) < own:
         raise ValueError(f"curves must have the dims chain, draw, new item and probability; got {array.dims}")
     columns = {
         str(key): coordinate.values

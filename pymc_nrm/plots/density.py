@@ -6,6 +6,7 @@ import numpy as np
 import xarray as xr
 
 from pymc_nrm.common.checks import interval_probability
+from pymc_nrm.common.result_names import added_dim
 from pymc_nrm.plots.canvas import HIST, LABELS, LEGEND, LINE, LINE_XY, SCATTER, Canvas, PlotCollection, options_of_plots
 from pymc_nrm.plots.cluster_points import feature_matrix
 from pymc_nrm.plots.visuals import CLUSTER_COLORS, GREY, band, bins_dataset, contour, hollow, points_dataset, whiskers
@@ -79,7 +80,8 @@ def plot_density(
     array = density["density"]
     if array.sizes.get("step") == 1:
         array = array.isel(step=0)
-    if set(array.dims) != {"chain", "draw", "point"}:
+    point = added_dim(array, "point")
+    if set(array.dims) != {"chain", "draw", point}:
         hint = f". Take one step, .sel(step={array['step'].values[0]})" if "step" in array.coords else ""
         raise ValueError(
             f"density must have dimensions chain, draw and point; got {', '.join(map(str, array.dims))}{hint}"
@@ -89,13 +91,13 @@ def plot_density(
     matrix, names = (None, None) if data is None else feature_matrix(data, len(data))
     if data is not None and matrix.shape[1] != d:
         raise ValueError(f"data must have {d} feature{'s' * (d > 1)}, as the grid has; got {matrix.shape[1]}")
-    values = array.transpose("chain", "draw", "point").values.reshape(-1, array.sizes["point"])
+    values = array.transpose("chain", "draw", point).values.reshape(-1, array.sizes[point])
     if d == 2:
         _draw_contours(canvas, values.mean(axis=0), list(grid.values()), matrix)
         labels = list(grid) if names in (None, ["x_0", "x_1"]) else names
     else:
         discrete = density.attrs.get("kind") == "probability"
-        _draw_curve(canvas, values, grid["point"], matrix, discrete, ci_prob, bins)
+        _draw_curve(canvas, values, grid[point], matrix, discrete, ci_prob, bins)
         x = str(density.attrs.get("variable", "x" if names is None else names[0]))
         labels = [x, "predictive probability" if discrete else "predictive density"]
     canvas.labels(labels[0], labels[1])
@@ -104,14 +106,15 @@ def plot_density(
 
 def grid_coordinates(array):
     """Coordinates of the grid points for each feature; there must be one or two."""
-    named = [name for name in array.coords if str(name).startswith("x_") and array[name].dims == ("point",)]
+    point = added_dim(array, "point")
+    named = [name for name in array.coords if str(name).startswith("x_") and array[name].dims == (point,)]
     if len(named) > 2:
         raise ValueError(f"density must have one or two features; got {len(named)}: {', '.join(map(str, named))}")
     if len(named) == 2:
         return {name: array[name].values for name in named}
-    if "point" not in array.coords:
+    if point not in array.coords:
         raise ValueError("density must have the coordinate point, or x_0 and x_1 along point")
-    return {"point": array["point"].values}
+    return {point: array[point].values}
 
 
 def _draw_curve(canvas, values, points, matrix, discrete, ci_prob, bins):

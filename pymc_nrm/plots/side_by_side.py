@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
+from pymc_nrm.common.result_names import added_dim
 from pymc_nrm.plots.canvas import BACKENDS, IMSHOW, OF_BACKEND, Canvas, PlotCollection, options_of_plots
 from pymc_nrm.plots.cluster_points import Groups, by_size, distance_unit, feature_matrix, grouped_points, matched_labels
 from pymc_nrm.plots.visuals import IMAGE_BACKENDS, image
@@ -192,9 +193,10 @@ def plot_point_estimates(
     """
     canvas = Canvas(plot_point_estimates, options, IMAGE_BACKENDS if X is None else BACKENDS)
     labels = estimates.get("labels") if isinstance(estimates, xr.Dataset) else None
-    if labels is None or labels.ndim != 2 or "clustering" not in labels.dims or "share" not in estimates:
+    along = None if labels is None else added_dim(labels, "clustering")
+    if labels is None or labels.ndim != 2 or along is None or "share" not in estimates:
         raise ValueError("estimates must be a Dataset from point_estimates, with labels and share along clustering")
-    first, *others = [np.unique(row, return_inverse=True)[1] for row in labels.transpose("clustering", ...).values]
+    first, *others = [np.unique(row, return_inverse=True)[1] for row in labels.transpose(along, ...).values]
     rows = [by_size(first)]
     rows += [matched_labels(row, rows[0]) for row in others]
     partitions, titles = {}, {}

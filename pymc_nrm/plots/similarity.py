@@ -125,8 +125,8 @@ def plot_similarity(
 def draws_of_level(idata, var_name, level):
     """Draws of one level of a nested partition."""
     draws = levels(idata, var_name)
-    check_count("level", level, 1, draws.sizes["level"])
-    return draws.isel(level=int(level) - 1, drop=True)
+    check_count("level", level, 1, draws.shape[2])
+    return draws.isel({draws.dims[2]: int(level) - 1}, drop=True)
 
 
 def cluster_order(matrix, labels):

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
+from pymc_nrm.common.result_names import added_dim
 from pymc_nrm.common.wrapping import cut, percent
 from pymc_nrm.plots.canvas import LEGEND, LINE_XY, OF_BACKEND, SCATTER, VLINE, Canvas, PlotCollection, options_of_plots
 from pymc_nrm.plots.cluster_points import feature_matrix
@@ -99,11 +100,12 @@ def plot_state_sequence(
     smoothed = estimate
     if not (isinstance(estimate, xr.Dataset) and "other_probability" in estimate):
         smoothed = state_probabilities(draws, estimate=estimate)
-    table = smoothed["probability"].transpose(..., "state").values
+    state = added_dim(smoothed["probability"], "state")
+    table = smoothed["probability"].transpose(..., state).values
     if len(table) != len(starts):
         raise ValueError(f"estimate must have probabilities of {len(starts)} items; got {len(table)}")
     order = np.argsort(-table.sum(axis=0), kind="stable")
-    table, names = table[:, order], smoothed["state"].values[order]
+    table, names = table[:, order], smoothed[state].values[order]
     best, probability = table.argmax(axis=1), table.max(axis=1)
     best = np.where((smoothed["other_probability"].values > probability) | (best >= MAX_STATES), -1, best)
     if data is None:

@@ -12,7 +12,7 @@ from pymc_nrm.families.conjugate import restore_parameters
 from pymc_nrm.families.needs import PARAMETERS, check_needs
 from pymc_nrm.models.rvs import checked_model
 from pymc_nrm.posterior.any_draws import draws_of
-from pymc_nrm.posterior.layout import MixtureLayout, draws_dataset, padded, partition_coords
+from pymc_nrm.posterior.layout import MixtureLayout, draws_dataset, padded, partition_coords, sizes_of
 
 
 def sample_cluster_parameters(
@@ -91,9 +91,10 @@ def sample_cluster_parameters(
         if to_items:
             by_item[draw.index] = drawn[draw.labels]
     parameters = layout.parameters(family)
-    variables = {"size": (("cluster",), padded(sizes, 0))} | layout.split(parameters, padded(rows, np.nan), "cluster")
+    [cluster] = layout.added("cluster")
+    variables = {"size": ((cluster,), padded(sizes, 0))} | layout.split(parameters, padded(rows, np.nan), cluster)
     if to_items:
         of_items = layout.split(parameters, by_item, draws.item_dim)
         variables |= {f"item_{name}": variable for name, variable in of_items.items()}
-    coords = partition_coords(draws) | layout.coords({dim for dims, _ in variables.values() for dim in dims})
+    coords = partition_coords(draws) | layout.coords(sizes_of(variables))
     return draws_dataset(draws.posterior, variables, coords, {"variable": layout.name})

@@ -9,6 +9,7 @@ from pymc.model import Model
 
 from pymc_nrm.common.checks import check_flag, numeric_array
 from pymc_nrm.common.pymc_internals import find_observations
+from pymc_nrm.common.result_names import added_names, result_dataset
 from pymc_nrm.families.fast import student_predictive
 from pymc_nrm.families.needs import check_needs
 from pymc_nrm.families.shared.scale import from_scale, to_scale
@@ -86,7 +87,8 @@ class ConditionalItems:
             names = self._features.get(name)
             if names is None:
                 names = [name] if len(columns) == 1 else [f"{name}_{j}" for j in range(len(columns))]
-            coords |= {str(one): (self.dim, column) for one, column in zip(names, columns, strict=True)}
+            names = added_names(self._joint.coords, *map(str, names))
+            coords |= {one: (self.dim, column) for one, column in zip(names, columns, strict=True)}
         return coords
 
 
@@ -342,12 +344,14 @@ def conditional_quantiles(
         # Draws are alike.
         quantiles.append(mixture_quantiles(components, q, quantiles[-1] if quantiles else None))
         means.append(mixture_means(components))
+    dim, coords = distributions.dim, distributions.coords
+    [probability] = added_names({dim, *coords}, "probability")
+    coords = coords | {probability: q}
     if average:
         components = pooled(of_draws)
         quantiles, means = distributions.in_units(mixture_quantiles(components, q), mixture_means(components))
-        variables = {"quantile": ((distributions.dim, "probability"), quantiles), "mean": (distributions.dim, means)}
-        return xr.Dataset(variables, distributions.coords | {"probability": q}, {"variable": layout.name})
+        variables = {"quantile": ((dim, probability), quantiles), "mean": (dim, means)}
+        return result_dataset(variables, coords, {"variable": layout.name})
     quantiles, means = distributions.in_units(np.array(quantiles), np.array(means))
-    variables = {"quantile": ((distributions.dim, "probability"), quantiles), "mean": ((distributions.dim,), means)}
-    coords = distributions.coords | {"probability": q}
+    variables = {"quantile": ((dim, probability), quantiles), "mean": ((dim,), means)}
     return draws_dataset(draws.posterior, variables, coords, {"variable": layout.name})

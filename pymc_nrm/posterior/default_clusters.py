@@ -54,7 +54,7 @@ def clusters_to_show(idata, model, rv, estimate=None, components=False, level=No
             estimate = fused_estimate(idata, model, var_name=rv.name, random_seed=0)
     labels, names = read_estimate(estimate, draws)
     fused = isinstance(estimate, xr.Dataset) and "component_size" in estimate
-    n_components = estimate.sizes["component"] if fused else None
+    n_components = estimate["component_size"].size if fused else None
     return ShownClusters(estimate, labels, names, draws_of_estimate(draws, estimate), n_components, reason)
 
 
@@ -69,10 +69,8 @@ def _clusters_of_tree(posterior, rv, estimate, components, level):
         default = None if estimate is not None else point_estimate(draws, random_seed=0)
     else:
         level = kind.depth if level is None else int(level)
-        draws, of_tree = (
-            levels(posterior, rv.name).sel(level=level, drop=True),
-            f"the nodes of level {level} of {kind.depth}",
-        )
+        of_levels, of_tree = levels(posterior, rv.name), f"the nodes of level {level} of {kind.depth}"
+        draws = of_levels.isel({of_levels.dims[2]: level - 1}, drop=True)
         default = None
         if estimate is None:
             default = nested_point_estimate(posterior, var_name=rv.name, random_seed=0).labels(level)

@@ -68,7 +68,8 @@ def _of_mixture(draws, model, name, labels):
             names = _coefficient_names(model, name, family_of_rows(family))
             found |= {text: values[:, :, j] for j, text in enumerate(names)}
         elif len(dims) < 3:
-            found |= _entries(f"{name} {parameter}", dims[1:], layout.coords(dims[1:]), values)
+            coords = layout.coords(dict(zip(dims[1:], values.shape[2:], strict=True)))
+            found |= _entries(f"{name} {parameter}", dims[1:], coords, values)
     return found
 
 

@@ -8,6 +8,7 @@ import pandas as pd
 import xarray as xr
 
 from pymc_nrm.common.pymc_internals import find_observations
+from pymc_nrm.common.result_names import added_names, result_dataset
 from pymc_nrm.families.base import cache_size, check_resolution, log_predictive, refresh_cache
 from pymc_nrm.families.conjugate import draw_parameters, parameters_size
 from pymc_nrm.families.needs import ITEMS
@@ -256,13 +257,14 @@ class Draws:
             joined = np.exp(table - log_sum_rows(table)[:, None])
             total += joined @ shares(items.places(draw), table.shape[1], labels, len(names))
         total = total / len(self)
-        return xr.Dataset(
+        [cluster] = added_names({items.dim, *items.coords}, "cluster")
+        return result_dataset(
             {
-                "probability": ((items.dim, "cluster"), total[:, :-1]),
+                "probability": ((items.dim, cluster), total[:, :-1]),
                 "new_cluster_probability": ((items.dim,), total[:, -1]),
                 "labels": ((items.dim,), np.append(names, -1)[np.argmax(total, axis=1)]),
             },
-            coords={**items.coords, "cluster": names},
+            coords={**items.coords, cluster: names},
         )
 
     # Whether draws belong to the model

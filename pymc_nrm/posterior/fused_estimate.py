@@ -8,6 +8,7 @@ from pymc.model import Model
 
 from pymc_nrm.common.checks import check_count, check_number, random_generator
 from pymc_nrm.common.progress import tracked
+from pymc_nrm.common.result_names import added_names, result_dataset
 from pymc_nrm.families.conjugate import log_affinities, named_parameters
 from pymc_nrm.families.needs import PARAMETERS, check_needs
 from pymc_nrm.kernels.generic import lacking
@@ -180,28 +181,29 @@ def fused_estimate(
     cluster = cut_fusions(fusions, n_fusions)
     fused = cluster[components]
     dim, coords = item_dimension(labels), item_coords(labels)
-    result = summarise_losses(draw_losses(fused, labels, loss, costs), loss, costs)
-    return (
-        result.assign_attrs(omega=omega, n_draws_used=len(used))
-        .assign_coords(coords)
-        .assign(
-            labels=(dim, fused),
-            n_clusters=int(fused.max()) + 1,
-            component_labels=(dim, components),
-            component_size=("component", sizes),
-            component_cluster=("component", cluster),
-            component_closeness=(("component", "component_other"), sums / np.outer(sizes, sizes)),
-            fusion_first=("fusion", fusions[:, 0]),
-            fusion_second=("fusion", fusions[:, 1]),
-            fusion_closeness=("fusion", closeness),
-            n_fusions=n_fusions,
-            threshold=threshold,
-            draw_fusion=(
-                ("chain", "draw", "draw_cluster"),
-                fused_draws.reshape(used.posterior.sizes["chain"], used.posterior.sizes["draw"], -1),
-            ),
-        )
+    along, other, fusion, of_draw = added_names(
+        {dim, *coords}, "component", "component_other", "fusion", "draw_cluster"
     )
+    losses = summarise_losses(draw_losses(fused, labels, loss, costs), loss, costs)
+    variables = {
+        **losses.data_vars,
+        "labels": (dim, fused),
+        "n_clusters": int(fused.max()) + 1,
+        "component_labels": (dim, components),
+        "component_size": (along, sizes),
+        "component_cluster": (along, cluster),
+        "component_closeness": ((along, other), sums / np.outer(sizes, sizes)),
+        "fusion_first": (fusion, fusions[:, 0]),
+        "fusion_second": (fusion, fusions[:, 1]),
+        "fusion_closeness": (fusion, closeness),
+        "n_fusions": n_fusions,
+        "threshold": threshold,
+        "draw_fusion": (
+            ("chain", "draw", of_draw),
+            fused_draws.reshape(used.posterior.sizes["chain"], used.posterior.sizes["draw"], -1),
+        ),
+    }
+    return result_dataset(variables, coords, {**losses.attrs, "omega": omega, "n_draws_used": len(used)})
 
 
 def why_not_fused(model, rv):

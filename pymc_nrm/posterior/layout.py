@@ -18,6 +18,7 @@ from pytensor.tensor.subtensor import AdvancedSubtensor
 
 from pymc_nrm.common.checks import naming, numeric_array
 from pymc_nrm.common.progress import tracked
+from pymc_nrm.common.result_names import added_names, result_dataset
 from pymc_nrm.families.base import prepare_alike
 from pymc_nrm.families.conjugate import parameter_shapes
 from pymc_nrm.models.origin import origin_of
@@ -53,6 +54,9 @@ class MixtureLayout:
         dims = dims_of(model, rv)
         self.item_dim, self.feature_dim = dims[0], None if self.univariate else dims[1]
         self._coords = {dim: values for dim, values in model.coords.items() if values is not None}
+        users = {self.item_dim} if self.univariate else {self.item_dim, self.feature_dim}
+        self._other = None if self.univariate else added_names(users, f"{self.feature_dim}_other")[0]
+        self._users = users | {self._other}
 
     def n_features(self, family):
         """Number of features of a family of full shape."""
@@ -71,9 +75,21 @@ class MixtureLayout:
         """Dimensions of data of items."""
         return (item_dim,) if self.univariate else (item_dim, self.feature_dim)
 
-    def coords(self, dims):
-        """Coordinates of the dimensions that have any; ``<dim>_other`` has the coordinates of ``<dim>``."""
-        known = {dim: self._coords.get(dim, self._coords.get(dim.removesuffix("_other"))) for dim in dims}
+    def added(self, *names):
+        """Names of dimensions beside those of the mixture."""
+        return added_names(self._users, *names)
+
+    def coords(self, sizes):
+        """Coordinates of dimensions by their sizes: of those of the mixture, and names of as many levels.
+
+        The features have theirs also where they are a second dimension.
+        """
+        known = {dim: self._coords.get(dim) for dim in sizes if dim in self._users}
+        if self._other in sizes and known[self._other] is None:
+            known[self._other] = self._coords.get(self.feature_dim)
+        levels = self._coords.get("level", ())
+        if "level" not in self._users and len(levels) == sizes.get("level"):
+            known["level"] = levels
         return {dim: np.asarray(values) for dim, values in known.items() if values is not None}
 
     def parameters(self, family):
@@ -91,9 +107,9 @@ class MixtureLayout:
         """Dimensions for the axes that a family declares: features, features again, levels, or others."""
         for k, axis in enumerate(axes):
             if axis == "d":
-                yield f"{self.feature_dim}_other" if self.feature_dim and "d" in axes[:k] else self.feature_dim
+                yield self._other if "d" in axes[:k] else self.feature_dim
             else:
-                yield "level" if axis == "l" else f"{name}_dim_{k}"
+                yield self.added("level" if axis == "l" else f"{name}_dim_{k}")[0]
 
     def split(self, parameters, table, dim):
         """Variables along a dimension from rows of :meth:`parameters`, shape (n_draws, length, n_columns)."""
@@ -111,7 +127,7 @@ class MixtureLayout:
 
 
 def draws_dataset(posterior, variables, coords, attrs=None):
-    """Dataset of arrays over draws."""
+    """Dataset of arrays over draws, with the coordinates of their dimensions."""
     shape = posterior.sizes["chain"], posterior.sizes["draw"]
     arrays = {
         name: (("chain", "draw", *dims), values.reshape(*shape, *values.shape[1:]))
@@ -124,7 +140,7 @@ def draws_dataset(posterior, variables, coords, attrs=None):
         dims = values[0] if isinstance(values, tuple) else name
         if dims in used:
             kept[name] = values
-    return xr.Dataset(arrays, coords={**own, **kept}, attrs=attrs)
+    return result_dataset(arrays, {**own, **kept}, attrs)
 
 
 def partition_coords(draws):
@@ -136,6 +152,11 @@ def partition_coords(draws):
     return {} if values is None else {dim: np.asarray(values)}
 
 
+def sizes_of(variables):
+    """Sizes of the dimensions of variables of :func:`draws_dataset`."""
+    return {dim: n for dims, values in variables.values() for dim, n in zip(dims, values.shape[1:], strict=True)}
+
+
 def padded(arrays, fill):
     """Stack arrays of different lengths into one, shape (len(arrays), longest, ...)."""
     longest = max(len(array) for array in arrays)
@@ -145,13 +166,15 @@ def padded(arrays, fill):
     return table
 
 
-def point_coords(rows):
-    """Coordinates of the points of a grid, shape (m, d); none for a sparse one."""
+def point_coords(rows, users=()):
+    """Coordinates of the points of a grid, shape (m, d), beside names of the user; none for a sparse one."""
     if not isinstance(rows, np.ndarray):
         return {}
+    [point] = added_names(users, "point")
     if rows.shape[1] == 1:
-        return {"point": rows[:, 0]}
-    return {f"x_{j}": ("point", rows[:, j]) for j in range(rows.shape[1])}
+        return {point: rows[:, 0]}
+    names = added_names(users, *[f"x_{j}" for j in range(rows.shape[1])])
+    return {name: (point, column) for name, column in zip(names, rows.T, strict=True)}
 
 
 class NewCovariates:

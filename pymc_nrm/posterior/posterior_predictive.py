@@ -123,8 +123,8 @@ def sample_posterior_predictive(
             n_rows = values.shape[1] - new_items
             replicated[layout.name] = (dims, values[:, :n_rows])
             predicted[layout.name] = (layout.data_dims(new_dim), values[:, n_rows:])
-            new_coords |= layout.coords(dims[1:])
-            coords |= partition_coords(draws) | layout.coords(dims)
+            new_coords |= layout.coords(dict(zip(dims[1:], values.shape[2:], strict=True)))
+            coords |= partition_coords(draws) | layout.coords(dict(zip(dims, values.shape[1:], strict=True)))
     posterior = partitions[0].posterior
     tree = {"posterior_predictive": draws_dataset(posterior, replicated, coords)}
     if new_items:

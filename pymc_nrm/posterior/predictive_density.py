@@ -7,6 +7,7 @@ import numpy as np
 import xarray as xr
 from pymc.model import Model
 
+from pymc_nrm.common.result_names import added_names
 from pymc_nrm.models.rvs import checked_model
 from pymc_nrm.posterior.any_draws import draws_of
 from pymc_nrm.posterior.conditional_distributions import ConditionalItems, check_given
@@ -109,14 +110,16 @@ def predictive_density(
             densities.append(np.exp(log_density))
             of_given.append(log_given)
             new_weights.append(draws.weight_of_new(draws.for_rows(draw, items.item_rows)))
+        users = {items.dim, *items.coords}
+        [point], new_dims = added_names(users, "point"), added_names(users, *new_dims)
         variables = {
-            "density": ((items.dim, "point"), np.array(densities)),
+            "density": ((items.dim, point), np.array(densities)),
             "log_density_of_given": ((items.dim,), np.array(of_given)),
         }
-        coords = items.coords | point_coords(items.points)
+        coords = items.coords | point_coords(items.points, users)
     coords |= {dim: np.arange(1, len(new_weights[0]) + 1) for dim in new_dims}
     # Weights that depend on data of the new items differ between these.
-    variables[name] = (new_dims or (items.dim,) * np.ndim(new_weights[0]), np.array(new_weights))
+    variables[name] = (tuple(new_dims) or (items.dim,) * np.ndim(new_weights[0]), np.array(new_weights))
     return draws_dataset(draws.posterior, variables, coords, layout.density_attrs())
 
 

@@ -10,6 +10,7 @@ from pymc.model import Model
 
 from pymc_nrm.common.checks import check_count, check_number, naming, numeric_array, random_generator
 from pymc_nrm.common.progress import tracked
+from pymc_nrm.common.result_names import added_dim
 from pymc_nrm.families.base import Centred, prepare_data
 from pymc_nrm.families.components import (
     add_component_densities,
@@ -28,7 +29,7 @@ from pymc_nrm.measures.jumps import draw_jumps
 from pymc_nrm.models.rvs import checked_model
 from pymc_nrm.models.values import kernel_family
 from pymc_nrm.posterior.any_draws import draws_of
-from pymc_nrm.posterior.layout import MixtureLayout, as_rows, draws_dataset, padded, point_coords
+from pymc_nrm.posterior.layout import MixtureLayout, as_rows, draws_dataset, padded, point_coords, sizes_of
 from pymc_nrm.posterior.tables import covariances_held, draw_cluster_rows
 from pymc_nrm.stats.draws import stacked
 from pymc_nrm.stats.result import posterior_of
@@ -157,14 +158,15 @@ def sample_random_measure(
     _warn_of_tails(scalars["tail_mass"], tail_mass, max_new_atoms)
     weight, label = padded(weights, 0.0), padded(labels, -1)
     exists = np.arange(label.shape[1]) < np.array([len(one) for one in weights])[:, None]
+    [atom] = layout.added("atom")
     variables = {
-        "weight": (("atom",), weight),
-        "is_new": (("atom",), exists & (label < 0)),
-        "label": (("atom",), label),
+        "weight": ((atom,), weight),
+        "is_new": ((atom,), exists & (label < 0)),
+        "label": ((atom,), label),
         **{name: ((), values) for name, values in scalars.items()},
-        **layout.split(layout.parameters(family), padded(rows, np.nan), "atom"),
+        **layout.split(layout.parameters(family), padded(rows, np.nan), atom),
     }
-    coords = layout.coords({dim for dims, _ in variables.values() for dim in dims})
+    coords = layout.coords(sizes_of(variables))
     return draws_dataset(draws.posterior, variables, coords, {"variable": layout.name})
 
 
@@ -341,8 +343,8 @@ def measure_mean(measure_draws: xr.Dataset, model: Model) -> xr.Dataset:
     values = np.array([weights @ component_mean(draws.family, atoms) for weights, atoms in draws])
     layout = draws.layout
     dims = () if layout.univariate else (layout.feature_dim,)
-    variable = (dims, values[:, 0] if layout.univariate else values)
-    return draws_dataset(draws.dataset, {"mean": variable}, layout.coords(dims), {"variable": layout.name})
+    variables = {"mean": (dims, values[:, 0] if layout.univariate else values)}
+    return draws_dataset(draws.dataset, variables, layout.coords(sizes_of(variables)), {"variable": layout.name})
 
 
 class _MeasureDraws:
@@ -351,13 +353,14 @@ class _MeasureDraws:
     def __init__(self, measure_draws, model, needed, user):
         self.dataset = posterior_of(measure_draws, by_chain=True)
         name = self.dataset.attrs.get("variable")
-        if name is None or "weight" not in self.dataset or "atom" not in self.dataset["weight"].dims:
+        atom = added_dim(self.dataset["weight"], "atom") if "weight" in self.dataset else None
+        if name is None or atom is None:
             raise ValueError(
                 "measure_draws must come from sample_random_measure, with the variable weight and the attribute "
                 f"variable; got variables {sorted(map(str, self.dataset.data_vars))}"
             )
-        self.dataset = self.dataset.transpose("chain", "draw", "atom", ...)
-        empty = ~(self.dataset["weight"] > 0.0).any("atom")
+        self.dataset = self.dataset.transpose("chain", "draw", atom, ...)
+        empty = ~(self.dataset["weight"] > 0.0).any(atom)
         if empty.any():
             raise ValueError(
                 "measure_draws must have an atom of weight above 0 in every draw; "
@@ -387,7 +390,7 @@ class _MeasureDraws:
 
     def _family(self):
         """A family of full shape; given parameters, items do not depend on the values of its hyperparameters."""
-        sizes = {"n": 1, "d": self.n_features, "l": self.dataset.sizes.get("level", 1)}
+        sizes = {"n": 1, "d": self.n_features, "l": self.dataset.sizes.get(self.layout.added("level")[0], 1)}
         cores = [spec.core for spec in self.layout.family_class.hyperparameters.values()]
         fields = [np.full([sizes[axis] for axis in core], float(sizes["l"])) for core in cores]
         return kernel_family(self.layout.family_class, fields)

@@ -8,6 +8,7 @@ from pymc.model import Model
 
 from pymc_nrm.common.checks import check_count, interval_probability, random_generator
 from pymc_nrm.common.progress import tracked
+from pymc_nrm.common.result_names import added_names, result_dataset
 from pymc_nrm.families.needs import COMPONENT_PANEL, PARAMETERS, check_needs
 from pymc_nrm.models.rvs import checked_model, family_of, find_partition
 from pymc_nrm.posterior.any_draws import draws_class
@@ -99,14 +100,15 @@ def state_probabilities(
     for table in tables:
         total += table
     total /= n_used
-    dim = item_dimension(draws)
-    return xr.Dataset(
+    dim, coords = item_dimension(draws), item_coords(draws)
+    [state] = added_names({dim, *coords}, "state")
+    return result_dataset(
         {
-            "probability": ((dim, "state"), total[:, :-1]),
+            "probability": ((dim, state), total[:, :-1]),
             "other_probability": (dim, total[:, -1]),
             "labels": (dim, np.append(names, -1)[total.argmax(axis=1)]),
         },
-        {**item_coords(draws), "state": names},
+        {**coords, state: names},
     )
 
 

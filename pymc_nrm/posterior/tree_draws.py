@@ -1,8 +1,8 @@
 """Draws of a nested partition: a new item goes to a leaf of the tree, or to new nodes below an inner node."""
 
 import numpy as np
-import xarray as xr
 
+from pymc_nrm.common.result_names import added_names, result_dataset
 from pymc_nrm.families.base import Centred
 from pymc_nrm.families.diffusion.base import draw_given_data, log_predictive_at_places
 from pymc_nrm.families.needs import ITEMS
@@ -87,13 +87,14 @@ class TreeDraws(Draws):
             total = total + np.stack(by_level, axis=1)
             new = new + np.column_stack([joined[:, :first].sum(axis=1) for first in places.start[1:-1]])
         total, new = total / len(self), new / len(self)
-        return xr.Dataset(
+        level, cluster = added_names({items.dim, *items.coords}, "level", "cluster")
+        return result_dataset(
             {
-                "probability": ((items.dim, "level", "cluster"), total),
-                "new_cluster_probability": ((items.dim, "level"), new),
-                "labels": ((items.dim, "level"), _best_paths(paths, total, new)),
+                "probability": ((items.dim, level, cluster), total),
+                "new_cluster_probability": ((items.dim, level), new),
+                "labels": ((items.dim, level), _best_paths(paths, total, new)),
             },
-            coords={**items.coords, "level": np.arange(1, depth + 1), "cluster": np.arange(n_labels)},
+            coords={**items.coords, level: np.arange(1, depth + 1), cluster: np.arange(n_labels)},
         )
 
     def _estimate_paths(self, estimate):

@@ -6,6 +6,7 @@ import numpy as np
 import xarray as xr
 
 from pymc_nrm.common.checks import check_name
+from pymc_nrm.common.result_names import added_names, result_dataset
 from pymc_nrm.stats.contingency import counts_by_row
 from pymc_nrm.stats.draws import item_dimension, partition_draws, slot_variables, variable_names
 from pymc_nrm.stats.point_estimate import chosen_estimate
@@ -80,12 +81,16 @@ def cluster_parameters(
     n_slots = int(slots.max()) + 1
     # Shares of the items of each cluster in each slot, shape (S, n_slots).
     shares = [counts_by_row(slots[:, clusters == k], n_slots) / sizes[k] for k in order]
-    coords = {"cluster": labels[order], "size": ("cluster", sizes[order])}
-    parameters = xr.Dataset(coords=coords, attrs={"partition": partition})
-    for name in names:
-        array = posterior[name].transpose("chain", "draw", ...)
-        parameters[name] = _means(array, shares, n_slots)
-    return parameters
+    arrays = {name: posterior[name].transpose("chain", "draw", ...) for name in names}
+    kept = {dim: posterior[dim] for array in arrays.values() for dim in array.dims[:2] + array.dims[3:]}
+    dim, size = added_names({*names, *kept}, "cluster", "size")
+    variables = {
+        name: (("chain", "draw", dim, *array.dims[3:]), _means(array, shares, n_slots))
+        for name, array in arrays.items()
+    }
+    coords = {name: coord for name, coord in kept.items() if name in posterior.coords}
+    coords |= {dim: labels[order], size: (dim, sizes[order])}
+    return result_dataset(variables, coords, {"partition": partition})
 
 
 def _names(result, posterior, var_names, var_name):
@@ -125,7 +130,4 @@ def _means(array, shares, n_slots):
         # Entries of slots without items of the cluster may be infinite.
         own = np.expand_dims(share, tuple(range(2, values.ndim)))
         means.append((own * np.where(own > 0, values[:, :n_slots], 0.0)).sum(axis=1))
-    stacked = np.stack(means, axis=1).reshape(*array.shape[:2], len(shares), *array.shape[3:])
-    dims = ("chain", "draw", "cluster", *array.dims[3:])
-    kept = {dim: array[dim].values for dim in ("chain", "draw", *array.dims[3:]) if dim in array.coords}
-    return xr.DataArray(stacked, dims=dims, coords=kept)
+    return np.stack(means, axis=1).reshape(*array.shape[:2], len(shares), *array.shape[3:])

@@ -8,6 +8,7 @@ import xarray as xr
 
 from pymc_nrm.common.checks import check_count, random_generator
 from pymc_nrm.common.progress import progress
+from pymc_nrm.common.result_names import added_names, result_dataset
 from pymc_nrm.stats.contingency import as_labels, cell_sums
 from pymc_nrm.stats.draws import item_coords, item_dimension, partition_draws, stack_draws
 from pymc_nrm.stats.losses import check_loss, draw_losses, loss_table, pair_losses, read_estimate, summarise_losses
@@ -151,12 +152,17 @@ def point_estimate(
     with progress("Searching the point estimate", n_steps, progressbar) as advance:
         labels, found = minimise(partitions, loss, costs, limits, int(n_restarts), rng, advance)
 
+    losses, coords = summarise_losses(draw_losses(labels, draws, loss, costs), loss, costs), item_coords(draws)
     dim = item_dimension(draws)
-    result = summarise_losses(draw_losses(labels, draws, loss, costs), loss, costs)
-    return result.assign_attrs(n_draws_searched=len(partitions), max_clusters=limit).assign(
-        labels=xr.DataArray(labels, dims=dim, coords=item_coords(draws)),
-        n_clusters=int(labels.max()) + 1,
-        restart_expected_loss=("restart", found),
+    [restart] = added_names({dim, *coords}, "restart")
+    variables = {
+        **losses.data_vars,
+        "labels": (dim, labels),
+        "n_clusters": int(labels.max()) + 1,
+        "restart_expected_loss": (restart, found),
+    }
+    return result_dataset(
+        variables, coords, {**losses.attrs, "n_draws_searched": len(partitions), "max_clusters": limit}
     )
 
 

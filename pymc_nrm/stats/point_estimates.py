@@ -7,6 +7,7 @@ import xarray as xr
 
 from pymc_nrm.common.checks import check_count, check_number, random_generator
 from pymc_nrm.common.progress import progress
+from pymc_nrm.common.result_names import added_names, result_dataset
 from pymc_nrm.stats.draws import item_coords, item_dimension, partition_draws, stack_draws
 from pymc_nrm.stats.losses import check_loss, draw_losses, mean_and_error, pair_losses
 from pymc_nrm.stats.point_estimate import (
@@ -137,8 +138,9 @@ def point_estimates(
     chosen, losses, own = chosen[order], losses[order], own[order]
     compact = chosen.astype(np.int32)
     share = [mean_and_error(one.astype("float64")) for one in own]
-    along, dim = "clustering", item_dimension(draws)
-    return xr.Dataset(
+    dim, coords = item_dimension(draws), item_coords(draws)
+    along, other = added_names({dim, *coords}, "clustering", "clustering_other")
+    return result_dataset(
         {
             "labels": ((along, dim), chosen),
             "n_clusters": (along, chosen.max(axis=1) + 1),
@@ -146,9 +148,9 @@ def point_estimates(
             "share_mcse": (along, [error for _, error in share]),
             "chain_share": ((along, "chain"), own.mean(axis=2)),
             "expected_loss": (along, [loss_[one].mean() for loss_, one in zip(losses, own, strict=True)]),
-            "distance": ((along, f"{along}_other"), _losses(compact, compact, loss, costs)),
+            "distance": ((along, other), _losses(compact, compact, loss, costs)),
         },
-        coords=item_coords(draws) | ({"chain": draws["chain"]} if "chain" in draws.coords else {}),
+        coords=coords | ({"chain": draws["chain"]} if "chain" in draws.coords else {}),
         attrs={"loss": loss, **costs, "n_draws_searched": single.attrs["n_draws_searched"]},
     )
 

@@ -87,14 +87,15 @@ def quantities_of(draws, result):
 
 def label_quantities(draws):
     """What follows from labels alone, of clusters or, with a dimension ``level``, of nodes."""
-    labels, dims = draws.values, draws.dims[:-1]
+    # Items have no dimension here.
+    labels, dims = draws.values, (*SAMPLE_DIMS, "level")[: draws.ndim - 1]
     n = labels.shape[-1]
     sizes = cluster_sizes(labels.reshape(-1, n)).reshape(*labels.shape[:-1], -1)
     proportions = sizes / n
     number = (dims, (sizes > 0).sum(axis=-1))
     # The absolute value turns -0 into 0.  Steps round alike, so that equal entropies tie in ranks.
     entropy = (dims, np.abs(scipy.special.xlogy(proportions, proportions).sum(axis=-1)).round(12))
-    coords = {dim: draws[dim].values for dim in dims if dim in draws.coords}
+    coords = {dim: draws[own].values for dim, own in zip(dims, draws.dims, strict=False) if own in draws.coords}
     if draws.ndim == 4:
         joined = (sizes * (sizes - 1)).sum(axis=(2, 3))
         depth = (SAMPLE_DIMS, joined / max(n * (n - 1), 1))

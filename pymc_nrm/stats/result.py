@@ -152,8 +152,10 @@ def with_chains(draws):
 
 def column_dimension(array):
     """Name of the dimension of the columns of a nested partition, by default the last one."""
-    dims = [dim for dim in array.dims if dim not in SAMPLE_DIMS]
-    return next((dim for dim in dims if dim in COLUMN_DIMS or str(dim).endswith("_column")), dims[-1])
+    dims = [dim for dim in reversed(array.dims) if dim not in SAMPLE_DIMS]
+    named = [dim for dim in dims if named_columns(array, dim, "level")]
+    named += [dim for dim in dims if dim in COLUMN_DIMS or str(dim).endswith("_column")]
+    return [*named, *dims][0]
 
 
 def named_columns(array, dim, kind):

@@ -8,6 +8,7 @@ import xarray as xr
 
 from pymc_nrm.common.checks import check_count
 from pymc_nrm.common.progress import progress
+from pymc_nrm.common.result_names import added_names
 from pymc_nrm.kernels.generic import check_signals, kernel
 from pymc_nrm.stats.draws import item_coords, item_dimension, partition_draws, stack_draws
 
@@ -183,8 +184,9 @@ def select_items(draws, items):
 def with_items(matrix, columns, rows=None, name="similarity"):
     """A matrix over pairs of items, with the coordinates of the items of draws."""
     dim = item_dimension(columns)
-    other = f"{dim}_other"
-    own = item_coords(columns if rows is None else rows)
+    own, others = item_coords(columns if rows is None else rows), item_coords(columns)
+    [other] = added_names(own, f"{dim}_other")
     coords = {key: (dim, coord.values) for key, coord in own.items()}
-    coords |= {f"{key}_other": (other, coord.values) for key, coord in item_coords(columns).items()}
+    names = [other if key == dim else added_names({dim, other, *own}, f"{key}_other")[0] for key in others]
+    coords |= {name: (other, coord.values) for name, coord in zip(names, others.values(), strict=True)}
     return xr.DataArray(matrix, dims=(dim, other), coords=coords, name=name)

@@ -7,6 +7,7 @@ import numpy as np
 import xarray as xr
 
 from pymc_nrm.common.checks import check_number
+from pymc_nrm.common.result_names import added_names, result_dataset
 from pymc_nrm.stats.draws import item_coords, item_dimension, partition_draws
 from pymc_nrm.stats.losses import check_loss, draw_losses
 from pymc_nrm.stats.point_estimate import chosen_estimate
@@ -98,26 +99,22 @@ def credible_ball(
         "upper_vertical": inside[n_clusters == n_clusters.min()],
         "lower_vertical": inside[n_clusters == n_clusters.max()],
     }
-    dim = item_dimension(draws)
-    result = xr.Dataset(
-        {
-            "center": (dim, center),
-            "center_n_clusters": int(center.max()) + 1,
-            "radius": radius,
-            "share": len(inside) / len(distances),
-        },
-        coords=item_coords(draws),
-        attrs={"probability": float(probability), "loss": loss, **costs},
-    )
-    for name, among in bounds.items():
+    dim, coords = item_dimension(draws), item_coords(draws)
+    variables = {
+        "center": (dim, center),
+        "center_n_clusters": int(center.max()) + 1,
+        "radius": radius,
+        "share": len(inside) / len(distances),
+    }
+    ties = added_names({dim, *coords}, *[f"{name}_tie" for name in bounds])
+    for tie, (name, among) in zip(ties, bounds.items(), strict=True):
         furthest = among[distances[among] >= distances[among].max() - TOLERANCE]
         _, first = np.unique(partitions[furthest], axis=0, return_index=True)
         chosen = furthest[np.sort(first)]
-        tie = f"{name}_tie"
-        result[name] = ((tie, dim), partitions[chosen])
-        result[f"{name}_distance"] = (tie, distances[chosen])
-        result[f"{name}_n_clusters"] = (tie, partitions[chosen].max(axis=1) + 1)
-    return result
+        variables[name] = ((tie, dim), partitions[chosen])
+        variables[f"{name}_distance"] = (tie, distances[chosen])
+        variables[f"{name}_n_clusters"] = (tie, partitions[chosen].max(axis=1) + 1)
+    return result_dataset(variables, coords, {"probability": float(probability), "loss": loss, **costs})
 
 
 def ball_radius(distances, probability):

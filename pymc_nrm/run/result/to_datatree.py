@@ -13,6 +13,7 @@ from xarray import DataTree
 
 from pymc_nrm.common.marks import NAME
 from pymc_nrm.common.pymc_internals import MultiTrace, NDArray, coords_and_dims_for_inferencedata
+from pymc_nrm.common.result_names import added_names
 from pymc_nrm.common.wrapping import wrapped
 from pymc_nrm.models.rvs import mixtures_of, other_uses, partitions_of
 from pymc_nrm.partitions.chunked import CLUSTER_COUNTS, CLUSTER_SUMS, FOLLOWED_LABELS, Chunked
@@ -163,8 +164,8 @@ def add_clusters(groups, clusters, model, record, kept):
         if FOLLOWED_LABELS in draws:
             labels = np.array(draws[FOLLOWED_LABELS])
             labels = labels.astype(np.int64 if kept.label_storage == "full" else smallest_type(labels.max()))
-            dim = f"{partition.name}_row"
             posterior = groups.get(f"{prefix}posterior", xr.Dataset()).assign_coords(coords)
+            [dim] = added_names({*posterior.dims, *posterior.coords}, f"{partition.name}_row")
             posterior = posterior.assign({partition.name: (("chain", "draw", dim), labels)})
             groups[f"{prefix}posterior"] = posterior.assign_coords({dim: kind.rows.followed})
         groups[f"{prefix}clusters"] = _clusters(draws, mixtures_of(model, partition), shown).assign_coords(coords)

@@ -7,6 +7,7 @@ import scipy
 import xarray as xr
 
 from pymc_nrm.common.marks import NAME, NESTED
+from pymc_nrm.common.result_names import added_names
 from pymc_nrm.stats.contingency import as_labels
 from pymc_nrm.stats.draws import partition_draws, read_draws, title_of
 from pymc_nrm.stats.result import BLOCK, SAMPLE_DIMS, column_dimension, is_canonical, named_columns, result_of
@@ -62,11 +63,12 @@ def levels(idata: xr.DataTree | xr.Dataset | xr.DataArray, var_name: str | None 
     n = values.shape[3]
     labels = as_labels(title_of(array), values.reshape(-1, n)).astype(np.int64).reshape(values.shape)
     _check_nested(labels, array)
-    kept = {name: coord for name, coord in array.coords.items() if dim not in coord.dims}
+    kept = {name: coord.variable for name, coord in array.coords.items() if dim not in coord.dims}
+    [level] = added_names({array.dims[3], *kept}, "level")
     return xr.DataArray(
         labels,
-        dims=tuple("level" if name == dim else name for name in array.dims),
-        coords=kept | {"level": np.arange(1, len(chosen) + 1)},
+        dims=(*SAMPLE_DIMS, level, array.dims[3]),
+        coords=kept | {level: np.arange(1, len(chosen) + 1)},
         name=array.name,
     )
 
@@ -225,7 +227,7 @@ def common_depth(
     draws = levels(idata, var_name)
     rows = stack_levels(draws)
     total = sum(similarity_matrix(rows[:, level], progressbar=progressbar) for level in range(rows.shape[1]))
-    return with_items(total, draws.isel(level=0, drop=True), name="common_depth")
+    return with_items(total, draws.isel({draws.dims[2]: 0}, drop=True), name="common_depth")
 
 
 def common_depth_linkage(depth: Any, n_levels: int | None = None) -> np.ndarray:

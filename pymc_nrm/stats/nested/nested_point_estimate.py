@@ -98,7 +98,7 @@ def clade_probability(
     """
     draws = levels(idata, var_name)
     n = draws.shape[3]
-    positions = draws.isel(chain=[0], draw=[0], level=0, drop=True).copy(data=np.arange(n)[None, None])
+    positions = draws.isel({"chain": [0], "draw": [0], draws.dims[2]: 0}, drop=True).copy(data=np.arange(n)[None, None])
     some = select_items(positions, items).values.ravel()
     if len(np.unique(some)) < len(some):
         raise ValueError(f"items must be different; got {len(some)} items, {len(np.unique(some))} of them different")
@@ -319,7 +319,7 @@ def nested_point_estimate(
     with progress("Searching the point estimate", int(n_restarts) + 1, progressbar) as advance:
         best = minimise_nested(searched, loss, costs, limits, int(n_restarts), int(max_sweeps), rng, advance)
     by_level = [
-        summarise_losses(draw_losses(row, draws.isel(level=level), loss, costs), loss, costs)
+        summarise_losses(draw_losses(row, draws.isel({draws.dims[2]: level}), loss, costs), loss, costs)
         for level, row in enumerate(best)
     ]
     expected = [float(one.expected_loss) for one in by_level]
