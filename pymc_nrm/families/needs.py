@@ -39,4 +39,14 @@ def check_needs(family_class, needs, user, others=()):
     names = lacking(family_class, needs)
     if names:
         last = f"; {' and '.join(others)} {'does' if len(others) == 1 else 'do'} not" if others else ""
-        raise NotImplementedError(f"{family_class.__name__} has no {' and no '.join(names)}, which {user} needs{last}")
+        raise NotImplementedError(
+            f"{family_class.__name__} has no {' and no '.join(names)}, which {user} needs{last}"
+            + not_inherited(family_class, names)
+        )
+
+
+def not_inherited(cls, names):
+    """A sentence for functions of these names that a base of a class has, or no text if there are none."""
+    if not any(name in vars(base) for name in names for base in cls.__mro__[1:]):
+        return ""
+    return f". {cls.__name__} does not inherit them, since it redefines functions that they must agree with"

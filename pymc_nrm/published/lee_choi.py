@@ -81,7 +81,8 @@ class PublishedTreeGuided(PartitionStep):
         over all items, restricted to the cluster.  The probability of a merge is the sum over the clusters that may
         have been picked first.  Local moves take items below nodes drawn from the guide tree, whatever the partition.
     **kwargs
-        ``model``, ``rng``, ``initial_point``, ``compile_kwargs`` as for any PyMC step.
+        ``model``, ``rng``, ``initial_point``, ``compile_kwargs`` as for any PyMC step; with ``check_moves=False`` the
+        step is not compared with the model before its first draw.
 
     Raises
     ------

@@ -84,6 +84,8 @@ def sample(
         Whether to log nothing and show no progress.
     **kwargs
         All other arguments of ``pm.sample``; options of a step under its name, as in ``tree_guided={"n_trees": 1}``.
+        Where a chain starts, every step compares a few of its moves with the log-probability of the model, in .02 to
+        .4 s; ``tree_guided={"check_moves": False}`` skips this for one step.
         Without ``cores``, chains run on all processors that this process may use; ``pm.sample`` takes half of them.
         With ``idata_kwargs={"log_likelihood": True}``, data of items get the values of
         :func:`~pymc_nrm.compute_log_likelihood`, which leave out an item with its label, instead of PyMC's.

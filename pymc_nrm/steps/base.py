@@ -14,9 +14,9 @@ from pymc_nrm.common.marks import NUMBER, partition_number
 from pymc_nrm.common.pymc_internals import Competence
 from pymc_nrm.families.base import take_items
 from pymc_nrm.families.conjugate import log_marginal
-from pymc_nrm.families.needs import PREDICTIVE, check_needs
+from pymc_nrm.families.needs import PREDICTIVE, check_needs, not_inherited
 from pymc_nrm.kernels.generic import lacking, precompile
-from pymc_nrm.measures.base import Weights
+from pymc_nrm.measures.base import Weights, draw_log_auxiliary, log_joint_term, weights
 from pymc_nrm.models.default_start import is_default_start
 from pymc_nrm.models.missing_entries import continuous_values
 from pymc_nrm.models.rvs import family_of, kind_of, mixtures_of
@@ -62,6 +62,8 @@ def first_values(model, point):
 
 
 _STARTS_FROM_UNITS = 5
+# What steps of partitions call of a measure.
+_TABLES = (log_joint_term, draw_log_auxiliary, weights)
 
 
 class LabelStep(Step):
@@ -188,6 +190,12 @@ class PartitionStep(LabelStep):
             raise ValueError(
                 f"vars of {type(self).__name__} must be a Partition {self.kinds[0].description}; {partition.name!r} is "
                 f"one {self.partition.sampled_by}"
+            )
+        measure = type(partition.owner.op.priors(partition.owner.op.prior_inputs(partition.owner))[0])
+        if names := lacking(measure, _TABLES):
+            raise NotImplementedError(
+                f"{measure.__name__} has no {' and no '.join(names)}, which {type(self).__name__} needs"
+                + not_inherited(measure, names)
             )
         families = [type(family_of(mixture)) for mixture in mixtures_of(model, partition)]
         self._has_marginals = not any(lacking(family_class, [log_marginal]) for family_class in families)

@@ -38,11 +38,13 @@ from pymc_nrm.moves.chunks.chain import Block, Chain, Preparations
 from pymc_nrm.moves.chunks.engine import Engine
 from pymc_nrm.moves.chunks.exact_sums import Quanta
 from pymc_nrm.moves.chunks.relabel import LEVEL, label_by
-from pymc_nrm.moves.chunks.sweep import draw_law, log_joint, start, sweep
+from pymc_nrm.moves.chunks.splits import cluster_weights
+from pymc_nrm.moves.chunks.sweep import draw_jump_law, draw_law, log_joint, start, sweep
 from pymc_nrm.moves.slice_labels import check_gibbs_type, expected_proposals
 from pymc_nrm.partitions.chunked import CLUSTER_COUNTS, CLUSTER_SUMS, FOLLOWED_LABELS, Chunked, given_labels
 from pymc_nrm.partitions.labels import canonical_labels, smallest_type
 from pymc_nrm.steps.base import PartitionStep, common_statistics, first_values
+from pymc_nrm.steps.comparison import OwnMove
 from pymc_nrm.steps.step import Draw, Step, StepState
 
 # A child of PyMC's logger, which shows messages of level INFO.
@@ -86,7 +88,8 @@ class ChunkedSampler(Step):
     n_redrawn : int
         Number of random rows that a draw updates one at a time.
     **kwargs
-        ``model``, ``rng``, ``initial_point``, ``compile_kwargs`` as for any PyMC step.
+        ``model``, ``rng``, ``initial_point``, ``compile_kwargs`` as for any PyMC step; with ``check_moves=False`` the
+        step is not compared with the model before its first draw.
 
     Raises
     ------
@@ -274,6 +277,29 @@ class ChunkedSampler(Step):
         stats |= {CLUSTER_COUNTS: counts[order], CLUSTER_SUMS: sums[order], FOLLOWED_LABELS: followed}
         stats |= common_statistics(counts, value, self._number, log_u)
         return Draw({**point, self._partition: self._padded(counts), **drawn}, value, stats)
+
+    def moves_to_compare(self, rng, point):
+        """A move of rows between two clusters that share the sums of all rows in proportion to their sizes.
+
+        The prior of partitions into two clusters depends on u by a factor that does not depend on sizes.
+        """
+        (measure, family), n = self.read_point(point), self._rows.n
+        if n < 4:
+            return
+        total = np.concatenate([point[name].sum(axis=0) for name in self._mixtures]).astype(object)
+        intensity, _, _ = draw_jump_law(rng, measure, n, 2)
+        points, log_densities = [], []
+        for m in (n // 4, n // 2):
+            counts, first = np.array([n - m, m]), (total * (n - m)) // n
+            sums = np.stack([first, total - first]).astype(np.int64)
+            rows = sums * self._quanta.quantum
+            log_densities.append(float(cluster_weights(intensity, family, counts, rows).sum()))
+            of_mixtures = np.split(sums, self._widths, axis=1)
+            values = dict(zip(self._mixtures, map(self._padded, of_mixtures), strict=True))
+            points.append({**point, self._partition: self._padded(counts), **values})
+        yield OwnMove(
+            f"rows of {self._partition!r} move between two clusters", *points, log_densities[1] - log_densities[0]
+        )
 
     def not_finite_error(self, point, value):
         measure, family = self.read_point(point)

@@ -41,7 +41,7 @@ class ModelComparison:
     """Compares moves of a step with the log-probability of its model."""
 
     def __init__(self, step, model, values):
-        self._density, self._title = log_density_of(model), type(step).__name__
+        self._density, self.title = log_density_of(model), type(step).__name__
         self._continuous = [value.name for value in model.continuous_value_vars]
         self._variables = ", ".join(repr(model.values_to_rvs[value].name) for value in values)
         self._option = f"{step.name}={{'check_moves': False}}"
@@ -93,7 +93,7 @@ class ModelComparison:
         if abs(by_step - by_model) <= _SHARE_OF_RATIO * (1.0 + abs(by_model)) + _SHARE_OF_TERMS * size:
             return
         raise SamplingError(
-            f"{self._title} would not sample {self._variables} from the posterior. If {move.what}, the log-probability "
+            f"{self.title} would not sample {self._variables} from the posterior. If {move.what}, the log-probability "
             f"of the model changes by {by_model:.6g}, and by {by_step:.6g} according to the step. Functions of a "
             "family or a measure of your own may disagree (testing.check_family and testing.check_measure name the "
             "function), a class may have been edited after this process compiled it (restart it), or another step "

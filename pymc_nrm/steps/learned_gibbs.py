@@ -94,7 +94,8 @@ class LearnedGibbs(Step):
         Number of sweeps per draw for covariances and concentrations of Dirichlet processes; for variances of d features
         this number divided by d, for hidden states by 5, at least one.
     **kwargs
-        ``model``, ``rng``, ``initial_point``, ``compile_kwargs`` as for any PyMC step.
+        ``model``, ``rng``, ``initial_point``, ``compile_kwargs`` as for any PyMC step; with ``check_moves=False`` the
+        step is not compared with the model before its first draw.
 
     Raises
     ------

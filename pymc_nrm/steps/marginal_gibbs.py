@@ -28,7 +28,8 @@ class MarginalGibbs(PartitionStep):
         Number of items to move per draw; by default all.  They are chosen at random for each draw, independently of the
         partition.  With at least 20,000 items, blocks of 64 neighbours in the data are chosen.
     **kwargs
-        ``model``, ``rng``, ``initial_point``, ``compile_kwargs`` as for any PyMC step.
+        ``model``, ``rng``, ``initial_point``, ``compile_kwargs`` as for any PyMC step; with ``check_moves=False`` the
+        step is not compared with the model before its first draw.
 
     Raises
     ------

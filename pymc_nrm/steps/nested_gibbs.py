@@ -211,7 +211,8 @@ class NestedGibbs(NestedStep):
         nodes; by default a quarter of the number of items, and at least 4.  With weights, how often it splits or merges
         components; by default one for every 32 items, at least 4 and at most 16.
     **kwargs
-        ``model``, ``rng``, ``initial_point``, ``compile_kwargs`` as for any PyMC step.
+        ``model``, ``rng``, ``initial_point``, ``compile_kwargs`` as for any PyMC step; with ``check_moves=False`` the
+        step is not compared with the model before its first draw.
 
     Raises
     ------

@@ -43,7 +43,8 @@ class SliceSampler(PartitionStep):
     ----------
     vars : list of Partition
     **kwargs
-        ``model``, ``rng``, ``initial_point``, ``compile_kwargs`` as for any PyMC step.
+        ``model``, ``rng``, ``initial_point``, ``compile_kwargs`` as for any PyMC step; with ``check_moves=False`` the
+        step is not compared with the model before its first draw.
 
     Raises
     ------

@@ -130,7 +130,8 @@ class SlotNUTS(NUTSStep):
     vars : list of variables, optional
         All continuous variables of the model by default.
     **kwargs
-        As for ``pm.NUTS``, without ``potential`` and ``scaling``; ``target_accept`` is 0.9 by default.
+        As for ``pm.NUTS``, without ``potential`` and ``scaling``; ``target_accept`` is 0.9 by default.  With
+        ``check_moves=False`` the step is not compared with the model before its first draw.
 
     Raises
     ------

@@ -40,7 +40,8 @@ class SplitMerge(PartitionStep):
     n_items : int, optional
         Number of random items that the Gibbs update visits, chosen as in :class:`MarginalGibbs`; all by default.
     **kwargs
-        ``model``, ``rng``, ``initial_point``, ``compile_kwargs`` as for any PyMC step.
+        ``model``, ``rng``, ``initial_point``, ``compile_kwargs`` as for any PyMC step; with ``check_moves=False`` the
+        step is not compared with the model before its first draw.
 
     Raises
     ------

@@ -55,7 +55,8 @@ class StateGibbs(SlotStep, LabelStep):
     n_blocked : int
         Number of updates per draw.
     **kwargs
-        ``model``, ``rng``, ``initial_point``, ``compile_kwargs`` as for any PyMC step.
+        ``model``, ``rng``, ``initial_point``, ``compile_kwargs`` as for any PyMC step; with ``check_moves=False`` the
+        step is not compared with the model before its first draw.
 
     Raises
     ------

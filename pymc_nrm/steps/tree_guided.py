@@ -141,7 +141,8 @@ class TreeGuided(PartitionStep):
         values on which families depend; at least 1 and at most 6 + D / 150.  A draw of few items costs little beside
         one of many hyperparameters by NUTS, and mixes more slowly.
     **kwargs
-        ``model``, ``rng``, ``initial_point``, ``compile_kwargs`` as for any PyMC step.
+        ``model``, ``rng``, ``initial_point``, ``compile_kwargs`` as for any PyMC step; with ``check_moves=False`` the
+        step is not compared with the model before its first draw.
 
     Raises
     ------

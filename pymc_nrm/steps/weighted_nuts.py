@@ -49,7 +49,7 @@ class WeightedNUTS(NUTSStep):
     vars : list of variables, optional
         Continuous variables; by default all that the step can sample.
     **kwargs
-        As for ``pm.NUTS``.
+        As for ``pm.NUTS``; with ``check_moves=False`` the step is not compared with the model before its first draw.
 
     Raises
     ------

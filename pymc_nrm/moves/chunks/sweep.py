@@ -25,7 +25,8 @@ _SEGMENT, _MOST_SEGMENTS = 20, 6
 
 
 @kernel
-def _draw_law(rng, measure, n, n_clusters):
+def draw_jump_law(rng, measure, n, n_clusters):
+    """Draw u given a partition; return the intensity of jumps, log u, and the term in n and u."""
     log_u = draw_log_auxiliary(measure, n, n_clusters, rng)
     # Weights of clusters given u do not depend on the number of items.
     return jump_law(weights(measure, 3, log_u)), log_u, log_joint_term(measure, n, log_u)
@@ -33,7 +34,7 @@ def _draw_law(rng, measure, n, n_clusters):
 
 def draw_law(rng, measure, chain):
     """Draw u given the partition; return the intensity of jumps, log u, and the joint density's term in n and u."""
-    return _draw_law(rng, measure, chain.n, len(chain.clusters.counts))
+    return draw_jump_law(rng, measure, chain.n, len(chain.clusters.counts))
 
 
 def sweep(chain, rng, intensity, n_pairs, n_redrawn):

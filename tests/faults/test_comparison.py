@@ -1,0 +1,356 @@
+"""Faults that are put back on purpose, each of which the comparison with the model stops before the first draw."""
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+import pymc as pm
+import pytensor.tensor as pt
+import pytest
+from pymc.exceptions import SamplingError
+
+import pymc_nrm as nrm
+from pymc_nrm.families import base
+from pymc_nrm.kernels.chosen_uniform import generator_with_uniform, probability
+from pymc_nrm.kernels.generic import Generic
+from pymc_nrm.measures.base import log_eppf, symbolic_log_eppf
+from pymc_nrm.models import learned_priors
+from pymc_nrm.models.itemwise import item_table, local_variables, summed_out
+from pymc_nrm.partitions.hidden_states import States
+from pymc_nrm.partitions.nested import WeightedNested
+from pymc_nrm.steps import component_swaps, missing_gibbs, slot_nuts, target
+from pymc_nrm.steps.comparison import ModelComparison
+from pymc_nrm.steps.label_moves import IntegralsOverU
+
+X = np.array([0.0, 1.0, 7.0, 9.0])
+K = 6
+
+
+class Tempered(nrm.PoissonGamma):
+    """A power likelihood, 0.3 times the log marginal (Miller & Dunson 2019)."""
+
+    __slots__ = ()
+
+    def log_marginal(self, statistics):
+        return 0.3 * base.log_marginal(nrm.PoissonGamma(self.alpha, self.beta), statistics)
+
+    def log_likelihood(self, X, labels):
+        return 0.3 * base.log_likelihood(nrm.PoissonGamma(self.alpha, self.beta), X, labels)
+
+
+def tempered():
+    """A family of a class that numba has not seen: machine code does not follow what tests put back."""
+    return type("Tempered", (Tempered,), {"__slots__": ()})(1.0, 0.2)
+
+
+class Cautious(nrm.DirichletProcess):
+    """A prior with half the log probability of each new cluster."""
+
+    __slots__ = ()
+
+    def symbolic_log_eppf(self, counts):
+        return symbolic_log_eppf(nrm.DirichletProcess(self.alpha), counts) - 0.7 * counts.shape[0]
+
+
+def partition_of_counts(measure=None, family=None, step=nrm.MarginalGibbs):
+    z = nrm.Partition("z", measure or nrm.DirichletProcess(1.0), n=4)
+    nrm.Mixture("x", z, family or nrm.PoissonGamma(1.0, 0.2), observed=X)
+    return step and [step([z])]
+
+
+def slots(steps=lambda z, a, b: [nrm.SlotGibbs([z]), pm.Slice([b]), nrm.SlotNUTS([a])]):
+    z = nrm.Partition("z", nrm.DirichletProcess(1.0), n=4, max_clusters=K)
+    a = pm.Normal("a", 0, 1, shape=K)
+    b = pm.Normal("b", a, 0.5, shape=K)
+    pm.Normal("y", b[z], 1, observed=X)
+    return steps(z, a, b)
+
+
+def slots_and_hyperparameter():
+    h = pm.Normal("h", 0, 1)
+    z = nrm.Partition("z", nrm.DirichletProcess(1.0), n=4, max_clusters=K)
+    a = pm.Normal("a", h, 0.5, shape=K)
+    b = pm.Normal("b", a * h, 0.5, shape=K)
+    pm.Normal("y", b[z], 1, observed=X)
+    return [pm.Slice([b])]
+
+
+def potential_of_labels(z):
+    pm.Potential("odd", (pt.eq(z, 0) * np.array([0.1, 0.9, -0.4, 0.3])).sum())
+
+
+def slots_and_potential():
+    return slots(lambda z, a, b: potential_of_labels(z) or [nrm.SlotGibbs([z])])
+
+
+def partition_and_potential():
+    partition_of_counts(step=None)
+    z = pm.modelcontext(None)["z"]
+    return potential_of_labels(z) or [nrm.TreeGuided([z])]
+
+
+def learned_counts(alpha=None):
+    z = nrm.Partition("z", nrm.DirichletProcess(1.0 if alpha is None else alpha), n=4)
+    nrm.Mixture("x", z, nrm.PoissonGamma.learned("x", X[:, None]), observed=X[:, None])
+    return [nrm.MarginalGibbs([z])]
+
+
+def learned_and_potential():
+    step = learned_counts()
+    concentration = pm.modelcontext(None)["x_concentration"]
+    pm.Potential("reader", -concentration.sum())
+    return [*step, nrm.LearnedGibbs()]
+
+
+class Doubled(pm.distributions.transforms.LogTransform):
+    """Twice the logarithm."""
+
+    def forward(self, value, *inputs):
+        return 2.0 * pt.log(value)
+
+    def backward(self, value, *inputs):
+        return pt.exp(0.5 * value)
+
+    def log_jac_det(self, value, *inputs):
+        return 0.5 * value + math.log(0.5)
+
+
+def doubled_logarithm():
+    alpha = pm.Gamma("alpha", 2.0, 4.0, default_transform=Doubled())
+    return [*partition_of_counts(nrm.DirichletProcess(alpha)), nrm.LearnedGibbs([alpha])]
+
+
+def gaps_and_potential():
+    values = np.array([[0.0, 1.0], [0.5, np.nan], [8.0, 9.0], [9.0, 8.0]])
+    z = nrm.Partition("z", nrm.DirichletProcess(1.0), n=4)
+    family = nrm.NormalWishart(mu=[4, 4], kappa=0.1, Psi=np.eye(2), nu=8)
+    nrm.Mixture("x", z, family, observed=values)
+    entries = pm.modelcontext(None)["x_missing"]
+    pm.Potential("reader", -(entries**2).sum())
+    return [nrm.MissingGibbs(entries)]
+
+
+def hidden_states():
+    z = nrm.HiddenStates("z", nrm.DirichletProcess(1.0), nrm.Transitions(1.0, kappa=5.0), n=4)
+    nrm.Mixture("x", z, nrm.PoissonGamma(1.0, 0.2), observed=X)
+    return [nrm.StateSampler([z])]
+
+
+def states_with_slots():
+    z = nrm.HiddenStates("z", nrm.DirichletProcess(1.0), nrm.Transitions(1.0, kappa=5.0), n=4, max_states=K)
+    rate = pm.Gamma("rate", 1, 1, shape=K)
+    pm.Poisson("x", rate[z], observed=X.astype(int))
+    potential_of_labels(z)
+    return [nrm.StateGibbs([z])]
+
+
+def components(steps=lambda z, others: [nrm.WeightedGibbs([z]), pm.Slice(others)]):
+    share = pm.Dirichlet("share", np.ones(3))
+    z = nrm.Partition("z", log_weights=pt.log(share), n=4)
+    rate = pm.Gamma("rate", 1, [1.0, 2.0, 4.0], shape=3)
+    pm.Poisson("x", rate[z], observed=X.astype(int))
+    potential_of_labels(z)
+    return steps(z, [share, rate])
+
+
+def nested():
+    weights = nrm.HierarchicalDirichletProcess(gamma=[0.3, 2.0], gamma_0=5.0)
+    h = nrm.NestedPartition("h", nrm.DirichletProcess(1.0), depth=2, weights=weights, n=4)
+    nrm.Mixture("x", h, nrm.PoissonGamma(1.0, 0.2), observed=X)
+    return [nrm.NestedGibbs([h])]
+
+
+def inherit_everything(patch):
+    """Methods are inherited whatever a subclass redefines."""
+    patch.setattr(Generic, "dispatch", lambda self, cls: next(f for c in cls.__mro__ if (f := self.own(c)) is not None))
+
+
+def local_for_all_variables(patch):
+    """Locality is proved for all variables together and used for some of them."""
+    proved = local_variables.local_variables
+    patch.setattr(
+        slot_nuts,
+        "local_variables",
+        lambda *arguments: [rv for rv in proved(*arguments[:4]) if any(rv is one for one in arguments[4])],
+    )
+
+
+def without_term(module, name):
+    """A term that depends on labels is overlooked."""
+
+    def put_back(patch):
+        terms_of = module.terms_of
+        patch.setattr(module, "terms_of", lambda *rest: [term for term in terms_of(*rest) if term.name != name])
+
+    return put_back
+
+
+def read_by_nothing(patch):
+    patch.setattr(learned_priors._Readers, "read_elsewhere", lambda *arguments: False)
+
+
+def any_logarithm(patch):
+    patch.setattr(
+        learned_priors, "_is_log", lambda transform: isinstance(transform, pm.distributions.transforms.LogTransform)
+    )
+
+
+def exchanged_transitions(patch):
+    kernel_prior = States.kernel_prior
+
+    def exchanged(self, priors):
+        prior = kernel_prior(self, priors)
+        return prior._replace(alpha=prior.kappa, kappa=prior.alpha)
+
+    patch.setattr(States, "kernel_prior", exchanged)
+
+
+def gammas_in_reverse(patch):
+    kernel_prior = WeightedNested.kernel_prior
+
+    def reverse(self, priors):
+        levels, gammas = kernel_prior(self, priors)
+        return levels, np.ascontiguousarray(gammas[::-1])
+
+    patch.setattr(WeightedNested, "kernel_prior", reverse)
+
+
+def swaps_without_prior(patch):
+    patch.setattr(
+        component_swaps.ComponentSwaps, "_log_density", lambda self, point: self._table.values(point, point["z"]).sum()
+    )
+
+
+class Row(NamedTuple):
+    put_back: Any
+    model: Any
+    # The step that must be stopped.
+    step: str
+
+
+ROWS = {
+    "subset": Row(local_for_all_variables, slots, "SlotNUTS"),
+    "hyperparameter": Row(local_for_all_variables, slots_and_hyperparameter, "SlotNUTS"),
+    "subclass": Row(inherit_everything, lambda: partition_of_counts(family=tempered()), "MarginalGibbs"),
+    "subclass-tree": Row(
+        inherit_everything, lambda: partition_of_counts(family=tempered(), step=nrm.TreeGuided), "TreeGuided"
+    ),
+    "subclass-slice": Row(
+        inherit_everything,
+        lambda: partition_of_counts(family=tempered(), step=nrm.SliceSampler),
+        "SliceSampler",
+    ),
+    "measure": Row(inherit_everything, lambda: partition_of_counts(Cautious(1.0)), "MarginalGibbs"),
+    "measure-learned": Row(
+        lambda patch: (inherit_everything(patch), read_by_nothing(patch)),
+        learned_and_potential,
+        "LearnedGibbs",
+    ),
+    "reader": Row(read_by_nothing, learned_and_potential, "LearnedGibbs"),
+    "transform": Row(any_logarithm, doubled_logarithm, "LearnedGibbs"),
+    "potential": Row(
+        lambda patch: patch.setattr(target, "check_uses", lambda *rest: None), partition_and_potential, "TreeGuided"
+    ),
+    "slots": Row(without_term(item_table, "odd"), slots_and_potential, "SlotGibbs"),
+    "states-slots": Row(without_term(item_table, "odd"), states_with_slots, "StateGibbs"),
+    "components": Row(without_term(item_table, "odd"), components, "WeightedGibbs"),
+    "summed": Row(without_term(summed_out, "odd"), lambda: components(lambda z, others: None), "WeightedNUTS"),
+    "swaps": Row(swaps_without_prior, lambda: components(lambda z, others: None), "WeightedNUTS"),
+    "gaps": Row(
+        lambda patch: patch.setattr(missing_gibbs, "_check_uses", lambda *rest: None),
+        gaps_and_potential,
+        "MissingGibbs",
+    ),
+    "transitions": Row(exchanged_transitions, hidden_states, "StateSampler"),
+    "nested": Row(gammas_in_reverse, nested, "NestedGibbs"),
+}
+
+
+QUICK = ("subset", "subclass", "measure", "reader", "transform", "slots", "summed", "swaps")
+
+
+def draw(row):
+    with pm.Model():
+        step = row.model()
+        options = {"progressbar": False, "quiet": True, "compute_convergence_checks": False}
+        nrm.sample(2, tune=0, chains=1, cores=1, step=step, random_seed=1, **options)
+
+
+@pytest.mark.quick(*QUICK)
+@pytest.mark.parametrize("name", ROWS)
+def test_a_fault_is_stopped_before_the_first_draw(name, monkeypatch):
+    row = ROWS[name]
+    row.put_back(monkeypatch)
+    with pytest.raises(SamplingError, match=f"{row.step} would not sample .* from the posterior. If "):
+        draw(row)
+
+
+# Without these faults, steps refuse the other models.
+SOUND = (
+    "subset",
+    "hyperparameter",
+    "subclass",
+    "subclass-tree",
+    "transitions",
+    "nested",
+    "summed",
+    "swaps",
+    "components",
+)
+
+
+@pytest.mark.quick("subset", "subclass", "swaps")
+@pytest.mark.parametrize("name", SOUND)
+def test_a_sound_model_is_compared_and_drawn(name, monkeypatch):
+    n_compared, check = {}, ModelComparison.check
+
+    def counted(self, *arguments):
+        check(self, *arguments)
+        n_compared[self.title] = self.n_compared
+
+    monkeypatch.setattr(ModelComparison, "check", counted)
+    draw(ROWS[name])
+    assert n_compared.pop(ROWS[name].step) >= 2
+    assert all(n_compared.values())
+
+
+def test_the_comparison_is_left_out_on_request(monkeypatch):
+    local_for_all_variables(monkeypatch)
+    steps = lambda z, a, b: [pm.Slice([b]), nrm.SlotNUTS([a], check_moves=False)]  # noqa: E731
+    draw(Row(None, lambda: slots(steps), None))
+    with pytest.raises(TypeError, match="check_moves must be True or False; got 'no'"), pm.Model():
+        slots(lambda z, a, b: [nrm.SlotGibbs([z], check_moves="no")])
+
+
+@pytest.mark.parametrize(("step", "needs"), [(nrm.MarginalGibbs, Cautious), (nrm.SliceSampler, Tempered)], ids=str)
+def test_a_subclass_lacks_what_must_agree_with_its_functions(step, needs):
+    measure, family = (Cautious(1.0), None) if needs is Cautious else (None, Tempered(1.0, 0.2))
+    message = f"{needs.__name__} has no .*{step.__name__} needs.* does not inherit them, since it redefines functions"
+    with pytest.raises(NotImplementedError, match=message), pm.Model():
+        partition_of_counts(measure, family, step)
+
+
+def test_probabilities_are_read_from_a_generator():
+    for k in (0, 1, 2**52, 2**53 - 1):
+        assert generator_with_uniform(k).random() == k / 2**53
+    for p in (1e-9, 0.3, 1.0 - 1e-6):
+        assert probability(lambda rng, p=p: rng.random() < p) == pytest.approx(p, rel=1e-8)
+
+
+MEASURES = [
+    nrm.DirichletProcess(0.02),
+    nrm.DirichletProcess(300.0),
+    nrm.NormalizedInverseGaussian(0.5),
+    nrm.NormalizedGeneralizedGamma(2.0, 0.9),
+    nrm.PitmanYorProcess(0.5, 1.0),
+    nrm.PitmanYorProcess(0.9, 0.01),
+    nrm.MixtureOfFiniteMixtures(1.0, 1.0),
+]
+
+
+@pytest.mark.parametrize("measure", MEASURES, ids=str)
+@pytest.mark.parametrize("sizes", [[5], [3, 2], [1, 1, 1, 1, 1], [900, 80, 20]], ids=str)
+def test_integrals_over_u_are_partition_probabilities(measure, sizes):
+    sizes = np.array(sizes)
+    found = IntegralsOverU(measure, int(sizes.sum()))(sizes)
+    assert found == pytest.approx(log_eppf(measure, sizes), abs=1e-7)
