@@ -13,6 +13,7 @@ import xarray as xr
 import pymc_nrm as nrm
 from pymc_nrm.families.base import add_item, statistics_size
 from pymc_nrm.families.conjugate import log_marginal
+from pymc_nrm.kernels.kernel_cache import dispatchers
 from pymc_nrm.partitions.labels import canonical_labels, is_canonical, label_counts  # noqa: F401 (for tests)
 from pymc_nrm.testing import (
     all_partitions,
@@ -37,6 +38,12 @@ def mixture_of(family, observed, measure=None, **partition):
         for name, one in families.items():
             nrm.Mixture(name, z, one() if callable(one) else one, observed=data[name])
     return model
+
+
+def functions_of(cls):
+    """All generic functions that a class has: a subclass that states them may redefine one and keep the others."""
+    found = {function.__name__: function.dispatch(cls) for function in dispatchers}
+    return {name: method for name, method in found.items() if method in vars(cls).values()}
 
 
 def learned_dirichlet_process():

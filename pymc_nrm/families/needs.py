@@ -3,6 +3,7 @@
 from pymc_nrm.families import base, components, conjugate
 from pymc_nrm.families.shared import two_components
 from pymc_nrm.kernels.generic import lacking
+from pymc_nrm.kernels.kernel_cache import dispatchers
 
 # What every family has, by a definition or by a default.
 PREDICTIVE = (
@@ -46,7 +47,8 @@ def check_needs(family_class, needs, user, others=()):
 
 
 def not_inherited(cls, names):
-    """A sentence for functions of these names that a base of a class has, or no text if there are none."""
-    if not any(name in vars(base) for name in names for base in cls.__mro__[1:]):
+    """A sentence for functions of these names that a base of a class has, but not the class; no text without any."""
+    functions = [function for function in dispatchers if function.__name__ in names and function.own(cls) is None]
+    if not any(function.own(base) for function in functions for base in cls.__mro__[1:-1]):
         return ""
     return f". {cls.__name__} does not inherit them, since it redefines functions that they must agree with"

@@ -21,15 +21,15 @@ def generator_with_uniform(k):
 
 
 def probability(holds, above=0.0):
-    """The probability that ``holds(rng)`` is true; it and its complement have relative errors of 1e-9 or 1e-16 in all.
+    """The probability that ``holds(rng)`` is true, to an error of 2^-53.
 
     It must be true for all uniform variables below this probability, which is at least ``above``.
     """
     low, high = int(above * (1 << _BITS)), 1 << _BITS
-    while high - low > max(1, min(low, (1 << _BITS) - high) >> 30):
+    while low < high:
         middle = (low + high) // 2
         if holds(generator_with_uniform(middle)):
-            low = middle
+            low = middle + 1
         else:
             high = middle
-    return high / (1 << _BITS)
+    return low / (1 << _BITS)

@@ -3,6 +3,7 @@
 from weakref import WeakKeyDictionary
 
 import numpy as np
+from pymc.logprob.utils import ParameterValueError
 from pymc.pytensorf import compile as compile_function
 from pytensor.compile.mode import Mode
 from pytensor.graph.rewriting.db import RewriteDatabaseQuery
@@ -31,9 +32,13 @@ class LogDensity:
         self._function.trust_input = True
 
     def __call__(self, point):
-        """Log-probability of each term, in the order of ``names``."""
-        with np.errstate(all="ignore"), kernels_in_python():
-            values = self._function(*[np.asarray(point[name]) for name in self._inputs])
+        """Log-probability of each term, in the order of ``names``; all are -inf where parameters are not allowed."""
+        arguments = [np.asarray(point[name]) for name in self._inputs]
+        try:
+            with np.errstate(all="ignore"), kernels_in_python():
+                values = self._function(*arguments)
+        except (ParameterValueError, np.linalg.LinAlgError):
+            return np.full(len(self.names), -np.inf)
         return np.array([float(value) for value in values])
 
     def places(self, names):

@@ -345,7 +345,7 @@ def normal(x, mean, deviation):
 
 def log_conditional(prior, point):
     """Log density, up to a constant, that the step ascribes to its variables given everything else."""
-    learned, values = prior._learned, [np.asarray(point[name]) for name in prior._variables]
+    learned, values = prior._learned, [np.asarray(point[name]) for name in prior.names]
     family, rows = prior.clusters(point)
     if isinstance(learned, LearnedGammas):
         (share, kappa, excess), d = map(np.exp, values), len(learned.variances)
@@ -384,7 +384,7 @@ def log_conditional_of_alpha(process, point):
 def heights(prior, point):
     """For each coordinate that slices move, two of its log densities with the points of the model they belong to."""
     _, family, rows, *_ = prior.arguments(None, point, 1)
-    learned, names = prior._learned, prior._variables
+    learned, names = prior._learned, prior.names
     if isinstance(learned, LearnedConcentrations):
         [name] = names
         for j, (mean, deviation) in enumerate(learned.normals.T):
@@ -419,7 +419,7 @@ def test_slices_are_of_the_conditional(name):
     model = TAKEN[name][0]()
     rng, start = np.random.default_rng(2), model.initial_point() | {"z": LABELS[0]}
     for prior in nrm.LearnedGibbs(model=model)._priors:
-        point = start | {key: start[key] + rng.normal(0.0, 0.7, np.shape(start[key])) for key in prior._variables}
+        point = start | {key: start[key] + rng.normal(0.0, 0.7, np.shape(start[key])) for key in prior.names}
         for (low, before), (high, after) in heights(prior, point):
             expected = log_conditional(prior, after) - log_conditional(prior, before)
             np.testing.assert_allclose(high - low, expected, rtol=1e-8, atol=1e-8)

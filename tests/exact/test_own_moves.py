@@ -7,7 +7,7 @@ import pymc as pm
 import pytest
 import xarray as xr
 from cases import QUIET, SMALL
-from helpers import mixture_of, refused
+from helpers import functions_of, mixture_of, refused
 from models import check_step, make_model, run
 
 import pymc_nrm as nrm
@@ -110,12 +110,13 @@ def test_chains_continue_with_the_same_moves_only():
         other.sampling_state = first.sampling_state
 
 
-class Predictive(nrm.PoissonGamma):
-    """Counts without what conjugacy gives."""
-
-
-for generic in (conjugate.log_marginal, conjugate.draw_parameters, conjugate.draw_item):
-    generic.register(Predictive)(generic.dispatch(object))
+LACKING = (conjugate.log_marginal, conjugate.draw_parameters, conjugate.draw_item)
+# Counts without what conjugacy gives.
+Predictive = type(
+    "Predictive",
+    (nrm.PoissonGamma,),
+    functions_of(nrm.PoissonGamma) | {generic.__name__: generic.dispatch(object) for generic in LACKING},
+)
 
 X = SMALL["PoissonGamma"].X
 

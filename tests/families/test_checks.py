@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytensor.tensor as pt
 import pytest
-from helpers import refused
+from helpers import functions_of, refused
 from pytensor.gradient import zero_grad
 
 import pymc_nrm as nrm
@@ -32,8 +32,7 @@ def right(generic, parent=nrm.PoissonGamma):
 def spoilt(family, changes):
     """The family with wrong functions: ``change`` gets what the right one returned, and then its arguments."""
 
-    class Wrong(type(family)):
-        pass
+    Wrong = type("Wrong", (type(family),), functions_of(type(family)))
 
     def implementation(generic, change):
         function = right(generic, type(family))
@@ -41,7 +40,7 @@ def spoilt(family, changes):
 
     for generic, change in changes.items():
         wrong = right(generic, object) if change is None else implementation(generic, change)
-        generic.register(Wrong)(wrong)
+        setattr(Wrong, generic.__name__, wrong)
     return Wrong(*family)
 
 

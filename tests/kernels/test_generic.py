@@ -144,7 +144,6 @@ def test_what_a_class_has_cannot_be_registered_again():
     area.register(Ring)(lambda shape: 1.0)
     assert area(Ring(2.0)) == 1.0
     del area.registry[Ring]
-    area._found.clear()
 
 
 def test_a_type_that_registered_nothing_gets_the_default():

@@ -3,6 +3,7 @@
 import numpy as np
 import pytensor.tensor as pt
 import pytest
+from helpers import functions_of
 from pytensor.gradient import zero_grad
 
 import pymc_nrm as nrm
@@ -77,7 +78,8 @@ WRONG += [
 
 @pytest.mark.parametrize("generic, change, message", WRONG, ids=[row[2] for row in WRONG])
 def test_a_wrong_function_is_named(generic, change, message):
-    wrong = {generic.__name__: lambda *arguments: change(right(generic, *arguments), *arguments)}
+    wrong = functions_of(nrm.DirichletProcess)
+    wrong[generic.__name__] = lambda *arguments: change(right(generic, *arguments), *arguments)
     with pytest.raises(CheckError, match=message):
         check_measure(type("Wrong", (nrm.DirichletProcess,), wrong)(1.5), compiled=False)
 
