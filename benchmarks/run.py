@@ -26,6 +26,7 @@ NAMES = (
         "own_weights",
         "segmentation",
         "growth",
+        "defaults",
         "first_minutes",
         "latency",
         "scaling",

@@ -18,6 +18,7 @@ NAMES = (
         "own_weights",
         "segmentation",
         "growth",
+        "defaults",
         "first_minutes",
         "latency",
         "scaling",

@@ -29,7 +29,7 @@ class Part(NamedTuple):
     table: Callable  # table(rows) returns Markdown: what is compared, and the figures that matter; JSON has the others
     pictures: Callable | None = None  # pictures(rows, folder) saves PNG files; returns a dict of names and captions
     headline: Callable | None = None  # headline(rows) returns claims: what, measured, target or None, met or None
-    options: dict = {}  # names on the command line, ``sets`` and ``methods``, with what may be chosen
+    options: dict = {}  # names on the command line, such as ``sets`` and ``methods``, with what may be chosen
     meaning: str = ""  # what the stored results of the full form mean, in one or two sentences
 
     def main(self, arguments):
@@ -38,7 +38,8 @@ class Part(NamedTuple):
         parser.add_argument("--quick", action="store_true", help="fewer sizes and repeats, for a look")
         parser.add_argument("--output", type=Path, help="folder of the results")
         for name, choices in self.options.items():
-            parser.add_argument(f"--{name}", nargs="+", choices=choices, metavar="NAME", help=f"of {list(choices)}")
+            kind, text = type(next(iter(choices))), f"of {list(choices)}"
+            parser.add_argument(f"--{name}", nargs="+", type=kind, choices=choices, metavar="NAME", help=text)
         options = vars(parser.parse_args(arguments))
         quick, output = options.pop("quick"), options.pop("output")
         output = output or (QUICK_RESULTS if quick else RESULTS)
