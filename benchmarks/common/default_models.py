@@ -19,6 +19,13 @@ DRAWS, TUNE, CHAINS = 500, 300, 2
 BIC = "BIC"
 
 
+def _log_rows(n):
+    """Given alpha, the number of clusters less one is about Poisson with mean ``alpha log n``: here about geometric,
+    one cluster with probability 1/2, and 2 in the mean, for any number of rows.
+    """
+    return nrm.DirichletProcess(pm.Gamma.dist(1.0, np.log(n)))
+
+
 def _gamma(shape, rate):
     return lambda n: nrm.DirichletProcess(pm.Gamma.dist(shape, rate))
 
@@ -29,6 +36,7 @@ ALPHA = {
     "Gamma(2, 4)": _gamma(2, 4),
     "Gamma(1, 2)": _gamma(1, 2),
     "Gamma(1, 4)": _gamma(1, 4),
+    "Gamma(1, log n)": _log_rows,
     "2 clusters, sd 1.5": lambda n: nrm.elicit(nrm.DirichletProcess, n, 2, sd=1.5, hyperprior="alpha"),
     "3 clusters, sd 2": lambda n: nrm.elicit(nrm.DirichletProcess, n, 3, sd=2, hyperprior="alpha"),
     "finite, rate Exponential(1)": lambda n: nrm.MixtureOfFiniteMixtures(1.0, pm.Exponential.dist(1.0)),
@@ -44,12 +52,18 @@ def _common_centre(prior):
     return prior.log_normal("concentration", centre, 1.0, dims=prior.features())
 
 
+def _common_centre_and_spread(prior):
+    centre, spread = prior.variable("centre", "Normal", 1.0, 1.5), prior.log_normal("spread", 0.0, 0.5)
+    return prior.log_normal("concentration", centre, spread, dims=prior.features())
+
+
 # Hyperpriors of the concentrations of binary and categorical columns.
 LEVELS = {
     "LogNormal(0, 1)": _log_normal(0.0, 1.0),
     "LogNormal(1, 1.5)": _log_normal(1.0, 1.5),
     "LogNormal(2, 2)": _log_normal(2.0, 2.0),
     "common centre": _common_centre,
+    "common centre and spread": _common_centre_and_spread,
 }
 COVARIANCE = {"by shape": None, "diagonal": "diagonal"}
 
