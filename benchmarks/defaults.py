@@ -3,7 +3,7 @@
 Each table that a method has seen is one line of ``results/defaults.jsonl``, written at once.  What is stored is not
 measured again, so that a run may be killed and resumed, and spread over sessions.  Without options, all cells are
 measured with the default priors, for hours; ``--cells``, ``--rows`` and ``--sets`` choose some, ``--alpha``,
-``--levels`` and ``--covariance`` other priors.
+``--levels``, ``--kappa`` and ``--covariance`` other priors.
 """
 
 import json
@@ -16,7 +16,8 @@ from common.part import QUICK_RESULTS, RESULTS, SEVERAL_RUNS, Part, groups, mark
 from common.simulated_tables import ROWS, SETS, cells, simulate
 
 # The priors of `mixture_model`.
-DEFAULT = ("Gamma(2, 1)", "LogNormal(0, 1)", "by shape")
+DEFAULT = ("Gamma(2, 1)", "LogNormal(0, 1)", "kappa (-3, 1)", "by shape")
+PRIORS = {"alpha": models.ALPHA, "levels": models.LEVELS, "kappa": models.KAPPA, "covariance": models.COVARIANCE}
 CELLS = cells()
 KINDS = tuple(dict.fromkeys(cell.kind for cell in CELLS.values()))
 # Kinds of one group whose distribution is one component, and the largest share of sets where more may be reported.
@@ -36,10 +37,10 @@ def stored(path):
     return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
 
 
-def measure(quick, note, cells=None, rows=None, sets=None, alpha=None, levels=None, covariance=None):
+def measure(quick, note, cells=None, rows=None, sets=None, **priors):
     path = (QUICK_RESULTS if quick else RESULTS) / "defaults.jsonl"
     path.parent.mkdir(parents=True, exist_ok=True)
-    chosen = [*product(alpha or DEFAULT[:1], levels or DEFAULT[1:2], covariance or DEFAULT[2:])]
+    chosen = product(*[priors.get(key) or [default] for key, default in zip(PRIORS, DEFAULT, strict=True)])
     methods = {name_of(names): names for names in chosen} | {models.BIC: None}
     known = {(line["cell"], line["set"], line["method"]) for line in stored(path)}
     if known:
@@ -177,9 +178,7 @@ OPTIONS = {
     "cells": (*KINDS, *CELLS),
     "rows": sorted({cell.n for cell in CELLS.values()}),
     "sets": SETS,
-    "alpha": models.ALPHA,
-    "levels": models.LEVELS,
-    "covariance": models.COVARIANCE,
+    **PRIORS,
 }
 MEANING = "With 20 sets a share is known to .1."
 PART = Part("defaults", measure, table, headline=headline, options=OPTIONS, meaning=MEANING)

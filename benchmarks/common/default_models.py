@@ -43,46 +43,48 @@ ALPHA = {
 }
 
 
-def _log_normal(mu, sigma):
-    return lambda prior: prior.log_normal("concentration", mu, sigma, dims=prior.features())
-
-
 def _common_centre(prior):
-    centre = prior.variable("centre", "Normal", 1.0, 1.5)
-    return prior.log_normal("concentration", centre, 1.0, dims=prior.features())
+    return prior.variable("centre", "Normal", 1.0, 1.5), 1.0
 
 
 def _common_centre_and_spread(prior):
-    centre, spread = prior.variable("centre", "Normal", 1.0, 1.5), prior.log_normal("spread", 0.0, 0.5)
-    return prior.log_normal("concentration", centre, spread, dims=prior.features())
+    return prior.variable("centre", "Normal", 1.0, 1.5), prior.log_normal("spread", 0.0, 0.5)
 
 
-# Hyperpriors of the concentrations of binary and categorical columns.
+# Means and standard deviations of logarithms of the concentrations of binary and categorical columns.
 LEVELS = {
-    "LogNormal(0, 1)": _log_normal(0.0, 1.0),
-    "LogNormal(1, 1.5)": _log_normal(1.0, 1.5),
-    "LogNormal(2, 2)": _log_normal(2.0, 2.0),
+    "LogNormal(0, 1)": lambda prior: (0.0, 1.0),
+    "LogNormal(1, 1.5)": lambda prior: (1.0, 1.5),
+    "LogNormal(2, 2)": lambda prior: (2.0, 2.0),
     "common centre": _common_centre,
     "common centre and spread": _common_centre_and_spread,
 }
+# The same of kappa, the variance within clusters of numbers over that of their means.
+KAPPA = {"kappa (-3, 1)": (-3.0, 1.0), "kappa (-1, 1.5)": (-1.0, 1.5), "kappa (-1, 2)": (-1.0, 2.0)}
 COVARIANCE = {"by shape": None, "diagonal": "diagonal"}
 
 
 @contextmanager
-def concentrations_of(make):
-    """Let binary and categorical columns have another hyperprior than `learned` gives them; counts keep theirs."""
-    of_counts = Hyperpriors.concentrations
+def hyperpriors_of(levels, kappa):
+    """Let ``learned`` of families take these hyperpriors; concentrations of counts stay as they are."""
+    own_concentrations, own_log_normal = Hyperpriors.concentrations, Hyperpriors.log_normal
 
     def concentrations(prior):
-        return of_counts(prior) if prior.name == "count" else make(prior)
+        if prior.name == "count":
+            return own_concentrations(prior)
+        return own_log_normal(prior, "concentration", *LEVELS[levels](prior), dims=prior.features())
 
-    with mock.patch.object(Hyperpriors, "concentrations", concentrations):
+    def log_normal(prior, label, mu, sigma, dims=None):
+        mu, sigma = KAPPA[kappa] if label == "kappa" else (mu, sigma)
+        return own_log_normal(prior, label, mu, sigma, dims)
+
+    with mock.patch.multiple(Hyperpriors, concentrations=concentrations, log_normal=log_normal):
         yield
 
 
-def write_model(table, alpha, levels, covariance):
+def write_model(table, alpha, levels, kappa, covariance):
     """Model of a table with priors of these names."""
-    with concentrations_of(LEVELS[levels]):
+    with hyperpriors_of(levels, kappa):
         measure = ALPHA[alpha](len(table.X))
         return nrm.mixture_model(table.X, kinds=table.kinds, measure=measure, covariance=COVARIANCE[covariance])
 
