@@ -13,7 +13,7 @@ from itertools import product
 import numpy as np
 from common import default_models as models
 from common.part import QUICK_RESULTS, RESULTS, SEVERAL_RUNS, Part, groups, markdown
-from common.simulated_tables import ROWS, SETS, cells, simulate
+from common.simulated_tables import ONE_GROUP, ROWS, SETS, cells, simulate
 
 # The priors of `mixture_model`.
 DEFAULT = ("Gamma(2, 1)", "LogNormal(0, 1)", "kappa (-3, 1)", "by shape")
@@ -110,13 +110,18 @@ def _methods(rows):
 
 
 def _size_table(rows):
-    """Sets of one group where several are reported, by kind and columns (lines) and rows (columns)."""
+    """Sets of one group where several are reported, by method and rows (lines) and kind (columns)."""
+    one = [row for row in rows if not row["power"]]
     lines = []
-    for (kind, d), own in groups([row for row in rows if not row["power"]], "kind", "d").items():
-        for method in _methods(own):
-            at = {row["n"]: f"{row['reported']}/{row['sets']}" for row in own if row["method"] == method}
-            lines.append([kind, d, method, *(at.get(n, "-") for n in ROWS)])
-    return markdown(["One group", "columns", "method", *(f"{n} rows" for n in ROWS)], lines)
+    for method, n in product(_methods(one), ROWS):
+        own = groups([row for row in one if row["method"] == method and row["n"] == n], "kind")
+        if own:
+            shown = {
+                kind: "/".join(str(sum(row[key] for row in here)) for key in ("reported", "sets"))
+                for kind, here in own.items()
+            }
+            lines.append([method, n, *(shown.get(kind, "-") for kind in ONE_GROUP)])
+    return markdown(["One group", "rows", *ONE_GROUP], lines)
 
 
 def _power_table(rows):
@@ -130,16 +135,19 @@ def _power_table(rows):
 
 
 def _run_table(rows):
-    """Medians over the cells that all methods of the package have measured."""
-    ours = [row for row in rows if row["method"] != models.BIC]
-    methods = _methods(ours)
-    shared = {name for name, own in groups(ours, "cell").items() if len(own) == len(methods)}
+    """Medians over the cells that the default and another method have both measured, of the default and of it."""
+    at = {(row["method"], row["cell"]): row for row in rows}
     lines = []
-    for method in methods if shared else ():
-        own = [row for row in ours if row["method"] == method and row["cell"] in shared]
-        medians = [float(np.median([row[key] for row in own])) for key in ("components", "clusters", "rhat", "seconds")]
-        lines.append([method, len(own), *medians])
-    return markdown(["Method", "cells of all", "components", "clusters in draws", "R-hat", "CPU s"], lines)
+    for method in _methods([row for row in rows if row["method"] not in (DEFAULT[0], models.BIC)]):
+        shared = [name for other, name in at if other == method and (DEFAULT[0], name) in at]
+        if shared:
+            medians = [
+                [float(np.median([at[one, name][key] for name in shared])) for one in (DEFAULT[0], method)]
+                for key in ("components", "clusters", "rhat", "seconds")
+            ]
+            lines.append([method, len(shared), *("{:.3g}, {:.3g}".format(*pair) for pair in medians)])
+    titles = ["components", "clusters in draws", "R-hat", "CPU s"]
+    return markdown(["Default, and", "cells", *titles], lines)
 
 
 def table(rows):
@@ -147,8 +155,8 @@ def table(rows):
         f"`mixture_model`, {models.CHAINS} chains of {models.DRAWS} draws after {models.TUNE}. *One group*: in how "
         "many sets the fused estimate has more than one cluster of at least two rows and 2 % of the rows. *Several "
         "groups*: in how many their number is right and the adjusted Rand index at least "
-        f"{LEAST_INDEX}; the mean index. BIC: `GaussianMixture`, or latent classes by EM. Last: medians of cells, each "
-        f"the median of its sets.\n\n{_size_table(rows)}\n{_power_table(rows)}\n{_run_table(rows)}"
+        f"{LEAST_INDEX}; the mean index. BIC: `GaussianMixture`, or latent classes by EM. Last: medians of cells "
+        f"that both have, each the median of its sets.\n\n{_size_table(rows)}\n{_power_table(rows)}\n{_run_table(rows)}"
     )
 
 
