@@ -60,7 +60,7 @@ LEVELS = {
     "common centre and spread": _common_centre_and_spread,
 }
 # The same of kappa, the variance within clusters of numbers over that of their means.
-KAPPA = {"kappa (-3, 1)": (-3.0, 1.0), "kappa (-1, 1.5)": (-1.0, 1.5), "kappa (-1, 2)": (-1.0, 2.0)}
+KAPPA = {"kappa (-3, 1)": (-3.0, 1.0), "kappa (-2, 1.5)": (-2.0, 1.5), "kappa (-1, 1.5)": (-1.0, 1.5)}
 COVARIANCE = {"by shape": None, "diagonal": "diagonal"}
 
 
