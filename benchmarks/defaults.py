@@ -188,5 +188,10 @@ OPTIONS = {
     "sets": SETS,
     **PRIORS,
 }
-MEANING = "With 20 sets a share is known to .1."
+MEANING = (
+    "`Gamma(2, 1)` reports several groups in most small tables of one group. A prior that follows the number of rows "
+    "does so mainly where rows are few for the columns, and with a wider kappa in no normal table so far; both find "
+    "groups more often than BIC. Diagonal covariances find groups in 8 columns that full ones do not, but cut a normal "
+    "table with correlations. A share of 20 sets is known to .1; so far cells have at most 5, and shares to .2."
+)
 PART = Part("defaults", measure, table, headline=headline, options=OPTIONS, meaning=MEANING)
