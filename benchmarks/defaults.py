@@ -17,6 +17,8 @@ from common.simulated_tables import ONE_GROUP, ROWS, SETS, cells, simulate
 
 # The priors of `mixture_model`.
 DEFAULT = ("Gamma(2, 1)", "LogNormal(0, 1)", "kappa (-3, 1)", "by shape")
+# What names of methods leave out, whatever the default is: results keep their names.
+UNNAMED = ("LogNormal(0, 1)", "kappa (-3, 1)", "by shape")
 PRIORS = {"alpha": models.ALPHA, "levels": models.LEVELS, "kappa": models.KAPPA, "covariance": models.COVARIANCE}
 CELLS = cells()
 KINDS = tuple(dict.fromkeys(cell.kind for cell in CELLS.values()))
@@ -28,9 +30,11 @@ QUICK_CELLS, QUICK_SETS = ("normal 40 x 3", "halves 40 x 3"), (1, 2)
 
 
 def name_of(names):
-    """Name of a method: the priors in which it differs from the default, or the prior of the partition alone."""
-    differ = [name for name, default in zip(names[1:], DEFAULT[1:], strict=True) if name != default]
-    return "; ".join([names[0], *differ])
+    """Name of a method: the prior of the partition, and all other priors that are not `UNNAMED`."""
+    return "; ".join([names[0], *(name for name, other in zip(names[1:], UNNAMED, strict=True) if name != other)])
+
+
+DEFAULT_NAME = name_of(DEFAULT)
 
 
 def stored(path):
@@ -106,7 +110,7 @@ def share(row):
 def _methods(rows):
     """Methods, the default first and BIC last."""
     found = dict.fromkeys(row["method"] for row in rows)
-    return sorted(found, key=lambda method: (method == models.BIC, method != DEFAULT[0], method))
+    return sorted(found, key=lambda method: (method == models.BIC, method != DEFAULT_NAME, method))
 
 
 def _size_table(rows):
@@ -138,11 +142,11 @@ def _run_table(rows):
     """Medians over the cells that the default and another method have both measured, of the default and of it."""
     at = {(row["method"], row["cell"]): row for row in rows}
     lines = []
-    for method in _methods([row for row in rows if row["method"] not in (DEFAULT[0], models.BIC)]):
-        shared = [name for other, name in at if other == method and (DEFAULT[0], name) in at]
+    for method in _methods([row for row in rows if row["method"] not in (DEFAULT_NAME, models.BIC)]):
+        shared = [name for other, name in at if other == method and (DEFAULT_NAME, name) in at]
         if shared:
             medians = [
-                [float(np.median([at[one, name][key] for name in shared])) for one in (DEFAULT[0], method)]
+                [float(np.median([at[one, name][key] for name in shared])) for one in (DEFAULT_NAME, method)]
                 for key in ("components", "clusters", "rhat", "seconds")
             ]
             lines.append([method, len(shared), *("{:.3g}, {:.3g}".format(*pair) for pair in medians)])
@@ -161,7 +165,7 @@ def table(rows):
 
 
 def headline(rows):
-    own = {row["cell"]: row for row in rows if row["method"] == DEFAULT[0]}
+    own = {row["cell"]: row for row in rows if row["method"] == DEFAULT_NAME}
     bic = {row["cell"]: row for row in rows if row["method"] == models.BIC}
     exact = [row for row in own.values() if not row["power"] and row["kind"] in EXACT_KINDS]
     other = [row for name, row in own.items() if not row["power"] and row["kind"] not in EXACT_KINDS and name in bic]
