@@ -71,7 +71,8 @@ def function_fingerprint(function):
 
 def _fingerprint(values, module):
     """Hash of values and everything they reach; only the installed package of ``module`` is read."""
-    digest, own, seen, waiting = hashlib.sha256(), module.partition(".")[0], {}, list(values)
+    # Code that is run from text may belong to no module.
+    digest, own, seen, waiting = hashlib.sha256(), (module or "").partition(".")[0], {}, list(values)
     while waiting:
         value = waiting.pop()
         if id(value) in seen:

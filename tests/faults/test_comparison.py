@@ -11,6 +11,7 @@ from pymc.exceptions import SamplingError
 
 import pymc_nrm as nrm
 from pymc_nrm.families import base
+from pymc_nrm.kernels import argument_types
 from pymc_nrm.kernels.chosen_uniform import generator_with_uniform, probability
 from pymc_nrm.kernels.generic import Generic
 from pymc_nrm.measures.base import log_eppf, symbolic_log_eppf
@@ -18,6 +19,7 @@ from pymc_nrm.models import learned_priors
 from pymc_nrm.models.itemwise import item_table, local_variables, summed_out
 from pymc_nrm.partitions.hidden_states import States
 from pymc_nrm.partitions.nested import WeightedNested
+from pymc_nrm.steps import base as step_base
 from pymc_nrm.steps import component_swaps, missing_gibbs, slot_nuts, target
 from pymc_nrm.steps.comparison import ModelComparison
 from pymc_nrm.steps.label_moves import IntegralsOverU
@@ -41,6 +43,26 @@ class Tempered(nrm.PoissonGamma):
 def tempered():
     """A family of a class that numba has not seen: machine code does not follow what tests put back."""
     return type("Tempered", (Tempered,), {"__slots__": ()})(1.0, 0.2)
+
+
+def tempered_after_a_run():
+    """The same of a class that had the functions of its parent while a chain ran."""
+    edited = type("Edited", (nrm.PoissonGamma,), {"__slots__": ()})
+    for power in (1.0, 0.3):
+        edited.log_marginal = functions_to_the(power)[0]
+        edited.log_likelihood = functions_to_the(power)[1]
+        if power == 1.0:
+            draw(Row(None, lambda: partition_of_counts(family=edited(1.0, 0.2)), None))
+    return partition_of_counts(family=edited(1.0, 0.2))
+
+
+def functions_to_the(power):
+    """The two functions with other constants in their code."""
+    namespace = {"base": base, "nrm": nrm, "__name__": __name__}
+    for name, arguments in (("log_marginal", "statistics"), ("log_likelihood", "X, labels")):
+        call = f"base.{name}(nrm.PoissonGamma(self.alpha, self.beta), {arguments})"
+        exec(f"def {name}(self, {arguments}):\n    return {power} * {call}\n", namespace)
+    return namespace["log_marginal"], namespace["log_likelihood"]
 
 
 class Cautious(nrm.DirichletProcess):
@@ -185,6 +207,12 @@ def without_term(module, name):
     return put_back
 
 
+def known_by_class(patch):
+    """Machine code is found by the class alone, and sums over all data are not compared."""
+    patch.setattr(argument_types, "known_to_numba", lambda cls: cls)
+    patch.setattr(step_base, "check_against_graph", lambda *rest: None)
+
+
 def read_by_nothing(patch):
     patch.setattr(learned_priors._Readers, "read_elsewhere", lambda *arguments: False)
 
@@ -240,6 +268,11 @@ ROWS = {
         lambda: partition_of_counts(family=tempered(), step=nrm.SliceSampler),
         "SliceSampler",
     ),
+    "edited": Row(
+        known_by_class,
+        tempered_after_a_run,
+        "MarginalGibbs",
+    ),
     "measure": Row(inherit_everything, lambda: partition_of_counts(Cautious(1.0)), "MarginalGibbs"),
     "measure-learned": Row(
         lambda patch: (inherit_everything(patch), read_by_nothing(patch)),
@@ -270,7 +303,8 @@ QUICK = ("subset", "subclass", "measure", "reader", "transform", "slots", "summe
 
 
 def draw(row):
-    with pm.Model():
+    # Also within the context of another model.
+    with pm.Model(model=None):
         step = row.model()
         options = {"progressbar": False, "quiet": True, "compute_convergence_checks": False}
         nrm.sample(2, tune=0, chains=1, cores=1, step=step, random_seed=1, **options)
@@ -291,6 +325,7 @@ SOUND = (
     "hyperparameter",
     "subclass",
     "subclass-tree",
+    "edited",
     "transitions",
     "nested",
     "summed",
