@@ -6,6 +6,7 @@ log-probability of the model.  A move that another term of the model depends on,
 machine code that is out of date all show in this difference.
 """
 
+import operator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -47,6 +48,8 @@ class ModelComparison:
         self._option = f"{step.name}={{'check_moves': False}}"
         # Moves that the last check has compared, and the last two points with their densities.
         self.n_compared, self._last = 0, []
+        # Data that pm.set_data may change, and their values when a check last passed.
+        self._data, self._passed = list(model.data_vars), None
 
     def terms(self, point, names):
         """Log-probability of the terms of these names at a point."""
@@ -55,8 +58,12 @@ class ModelComparison:
     def check(self, moves_to_compare, point):
         """Compare moves at a point and near it; raise a SamplingError where they differ from the model.
 
-        ``moves_to_compare(rng, point)`` yields an :class:`OwnMove` for each move at a point.
+        ``moves_to_compare(rng, point)`` yields an :class:`OwnMove` for each move at a point.  Further chains with the
+        same data in this process are not compared again.
         """
+        data = [variable.get_value(borrow=True) for variable in self._data]
+        if self._passed is not None and all(map(operator.is_, data, self._passed)):
+            return
         rng, self.n_compared = np.random.default_rng(_SEED), 0
         for place in self._points(point, rng):
             try:
@@ -65,7 +72,7 @@ class ModelComparison:
             except ArithmeticError:
                 # Kernels that run in Python raise errors where machine code has infinite values.
                 continue
-        self._last = []
+        self._last, self._passed = [], data
 
     def _points(self, point, rng):
         if np.isfinite(self._density_at(point)).all():

@@ -151,14 +151,14 @@ class LearnedGibbs(Step):
     def moves_to_compare(self, rng, point):
         """A move of one entry of each variable."""
         for prior in (*self._priors, *self._processes):
+            log_density = prior.log_density(point)
             for name in prior.names:
                 value = np.array(point[name], dtype="float64")
                 if not value.size:
                     continue
                 value.flat[rng.integers(value.size)] += 0.3 * rng.standard_normal()
                 moved = {**point, name: value}
-                with kernels_in_python():
-                    ratio = prior.log_density(moved) - prior.log_density(point)
+                ratio = prior.log_density(moved) - log_density
                 yield OwnMove(f"one entry of {name!r} moves", point, moved, ratio)
 
     def not_finite_error(self, point, value):
@@ -226,12 +226,13 @@ class _Wishart(_Prior):
         """Log density of the values of the variables given the partition."""
         _, family, rows, scale, normals, logs, squares, below, _ = self.arguments(None, point, 1)
         d = len(scale)
-        nu = write_prior_scatter(family.Psi, scale, logs, squares, below)
-        family = family._replace(kappa=math.exp(logs[1]), nu=nu)
         # Squares of pivots have gamma distributions, of which the logarithm is the value.
         shapes = 0.5 * (d + 2.0 - np.arange(d))
         log_prior = _log_normal(logs, normals.T) + (shapes * np.log(squares) - 0.5 * squares).sum()
-        return log_prior - 0.5 * (below**2).sum() + sum(log_marginal(family, row) for row in rows)
+        with kernels_in_python():
+            nu = write_prior_scatter(family.Psi, scale, logs, squares, below)
+            family = family._replace(kappa=math.exp(logs[1]), nu=nu)
+            return log_prior - 0.5 * (below**2).sum() + sum(log_marginal(family, row) for row in rows)
 
 
 class _Gammas(_Prior):
@@ -253,8 +254,9 @@ class _Gammas(_Prior):
         """Log density of the values of the variables given the partition."""
         _, family, rows, variances, normals, logs, _ = self.arguments(None, point, 1)
         d = len(variances)
-        logs[:d] -= share_shift(logs)
-        return GammaTarget(family, rows, variances, logs, d, normals).log_height(logs[d])
+        with kernels_in_python():
+            logs[:d] -= share_shift(logs)
+            return GammaTarget(family, rows, variances, logs, d, normals).log_height(logs[d])
 
 
 class _Concentrations(_Prior):
@@ -275,7 +277,8 @@ class _Concentrations(_Prior):
         """Log density of the values of the variables given the partition."""
         _, family, rows, normals, logs = self.arguments(None, point, 1)
         targets = [ConcentrationTarget(family, rows, j, *normals[:, j]) for j in range(len(logs))]
-        return sum(target.log_height(x) for target, x in zip(targets, logs, strict=True))
+        with kernels_in_python():
+            return sum(target.log_height(x) for target, x in zip(targets, logs, strict=True))
 
 
 class _States:
@@ -309,7 +312,8 @@ class _States:
     def log_density(self, point):
         """Log density of the values of the variables given the labels."""
         _, labels, prior, gammas, logs, _ = self.arguments(None, point, 1)
-        return log_density_of_concentrations(labels, prior, gammas, logs)
+        with kernels_in_python():
+            return log_density_of_concentrations(labels, prior, gammas, logs)
 
     def draw(self, rng, point, n_sweeps):
         """The point with new concentrations."""
