@@ -234,21 +234,41 @@ def check_function(function, dim):
             check_names(found, expected, name, dim, apart)
 
 
+@pytest.mark.quick(
+    "point_estimates",
+    "credible_ball",
+    "similarity",
+    "state_probabilities",
+    "transition_matrix",
+    "levels",
+    "common_depth",
+)
 @pytest.mark.parametrize("function", OF_ITEMS)
 def test_dimension_of_the_items(function):
     check_function(OF_ITEMS[function], NEUTRAL)
 
 
+@pytest.mark.quick("cluster_probabilities")
 @pytest.mark.parametrize("function", OF_NEW_ITEMS)
 def test_dimension_of_new_items(function):
     check_function(OF_NEW_ITEMS[function], "new_one")
 
 
+@pytest.mark.quick("cluster_parameters", "measure_mean")
 @pytest.mark.parametrize("function", OF_FEATURES)
 def test_dimension_of_the_features(function):
     check_function(OF_FEATURES[function], "feature")
 
 
+@pytest.mark.quick(
+    "point_estimates",
+    "credible_ball",
+    "similarity",
+    "state_probabilities",
+    "transition_matrix",
+    "levels",
+    "common_depth",
+)
 @pytest.mark.parametrize("function", OF_ITEMS)
 def test_coordinate_of_the_items(function):
     """A further coordinate stays, and gets an underscore where a variable has its name."""

@@ -24,7 +24,7 @@ from pymc.distributions.transforms import _default_transform as default_transfor
 from pymc.initial_point import make_initial_point_fns_per_chain
 from pymc.logprob.abstract import ValuedRV
 from pymc.logprob.abstract import _logprob as logprob
-from pymc.logprob.utils import CheckParameterValue
+from pymc.logprob.utils import CheckParameterValue, ParameterValueError
 from pymc.model.core import ValueGradFunction
 from pymc.model.fgraph import clone_model, fgraph_from_model, model_from_fgraph
 from pymc.pytensorf import resolve_backend_compile_kwargs

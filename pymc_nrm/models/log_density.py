@@ -3,11 +3,11 @@
 from weakref import WeakKeyDictionary
 
 import numpy as np
-from pymc.logprob.utils import ParameterValueError
 from pymc.pytensorf import compile as compile_function
 from pytensor.compile.mode import Mode
 from pytensor.graph.rewriting.db import RewriteDatabaseQuery
 
+from pymc_nrm.common.pymc_internals import ParameterValueError
 from pymc_nrm.kernels.generic import kernels_in_python
 from pymc_nrm.models.itemwise.graphs import expanded
 from pymc_nrm.models.marginal_likelihood import without_marginal_likelihood

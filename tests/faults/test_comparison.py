@@ -299,7 +299,7 @@ ROWS = {
 }
 
 
-QUICK = ("subset", "subclass", "measure", "reader", "transform", "slots", "summed", "swaps")
+QUICK = ("subset", "subclass", "reader", "transform", "slots", "swaps")
 
 
 def draw(row):
@@ -334,7 +334,7 @@ SOUND = (
 )
 
 
-@pytest.mark.quick("subset", "subclass", "swaps")
+@pytest.mark.quick("subset")
 @pytest.mark.parametrize("name", SOUND)
 def test_a_sound_model_is_compared_and_drawn(name, monkeypatch):
     n_compared, check = {}, ModelComparison.check
