@@ -1,10 +1,10 @@
-"""Names in results: the one place that keeps names that a result adds apart from those of the user."""
+"""Names in results: the one place that keeps names that a result adds apart from the user's names."""
 
 import xarray as xr
 
 
 def added_names(users, *names):
-    """Names of dimensions or coordinates that a result adds beside those of the user.
+    """Names of dimensions or coordinates that a result adds beside the user's.
 
     A name that the user has, with any number of underscores behind it, gets one underscore more than the user's.
     """

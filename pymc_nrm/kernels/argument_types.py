@@ -31,7 +31,7 @@ def told_apart(value):
 
 
 def known_to_numba(cls):
-    """The class whose instances numba is given in place of those of a class of named tuples."""
+    """The class whose instances numba is given in place of instances of a class of named tuples."""
     found = _stand_ins.get(cls)
     # Classes of this package do not change while it runs.
     if found is not None and (found[1] is None or found[1] == _code_of(cls)[0]):

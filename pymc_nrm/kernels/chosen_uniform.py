@@ -12,7 +12,7 @@ _BITS = 53
 def generator_with_uniform(k):
     """A generator whose next uniform variable is ``k / 2^53``."""
     # A draw advances the state, then rotates the exclusive or of its halves by the upper six bits: if the upper half is
-    # 0, the output is the lower half, of which a uniform variable keeps the upper 53 bits.
+    # 0, the output is the lower half, and a uniform variable keeps its upper 53 bits.
     bits = np.random.PCG64(0)
     state = bits.state
     state["state"]["state"] = ((k << (64 - _BITS)) - state["state"]["inc"]) * pow(_MULTIPLIER, -1, _MODULUS) % _MODULUS

@@ -28,6 +28,8 @@ class LogDensity:
         with without_marginal_likelihood():
             graphs = expanded([graph.sum() for graph in model.logp(vars=terms, sum=False)])
         self._inputs = [value.name for value in model.value_vars]
+        # Whether anything is computed in single precision.
+        self.is_single = any(variable.type.dtype == "float32" for variable in (*model.value_vars, *graphs))
         self._function = compile_function(list(model.value_vars), graphs, mode=_INTERPRETED, on_unused_input="ignore")
         self._function.trust_input = True
 

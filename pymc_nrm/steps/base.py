@@ -28,7 +28,7 @@ from pymc_nrm.partitions.labels import canonical_labels
 from pymc_nrm.steps.comparison import OwnMove
 from pymc_nrm.steps.label_moves import (
     MOST_ITEMS,
-    IntegralsOverU,
+    PartitionRatios,
     data_ratios,
     equal_weights,
     gibbs_choice,
@@ -329,7 +329,7 @@ class PartitionStep(LabelStep):
         return None, None
 
     def moves_to_compare(self, rng, point):
-        """Moves of single items; their prior is the integral over u of what kernels read."""
+        """Moves of single items."""
         labels = self.partition.read(point)
         n = int(self._sizes(labels).sum())
         if n > MOST_ITEMS:
@@ -337,14 +337,14 @@ class PartitionStep(LabelStep):
         measure, family, data = self.target.at(point)
         family, table = self.partition.with_weights(family, equal_weights(n))
         log_target = partial(self._log_target, table=table, family=family, data=data)
-        integrals = IntegralsOverU(measure, n)
+        ratios = PartitionRatios(measure, n)
         free = np.setdiff1d(np.arange(len(labels)), self.partition.units_of_every_start())
         for before, after, item in item_moves(rng, labels, min(labels.max() + 2, len(labels)), free):
             what = f"item {item} of {self.partition.name!r} leaves cluster {before[item]} for cluster {after[item]}"
             states = [build_state(canonical_labels(chosen), family, data) for chosen in (before, after)]
             points = [self.partition.write(point, state) for state in states]
-            prior = integrals(self._sizes(states[1].labels)) - integrals(self._sizes(states[0].labels))
-            if not np.isfinite(prior):
+            prior = ratios(*(self._sizes(state.labels) for state in states))
+            if prior is None:
                 continue
             choice = gibbs_choice(*self.update_of_one(item), table, family, data, item)
             for how, ratio in data_ratios(family, data, (before, after), states, item, log_target, choice):

@@ -54,10 +54,10 @@ class IndexedData:
             return log_target(state, weights, family)
         return log_target_by_items(state, weights, family, data)
 
-    def moves(self, rng, point, partition, family, data, log_prior):
+    def moves(self, rng, point, partition, family, data, log_ratio):
         """Moves of items between labels, as :func:`indexed_moves` yields them."""
         log_target = partial(self._log_target, family=family, data=data) if self.target.has_mixtures else None
-        yield from indexed_moves(rng, point, partition, self.table, family, data, log_prior, log_target)
+        yield from indexed_moves(rng, point, partition, self.table, family, data, log_ratio, log_target)
 
     def impossible_items(self, point, labels):
         """Name, log density and item of data that have no finite density at the labels, one item of each variable."""

@@ -1,14 +1,15 @@
 """Moves of single labels, with the log ratios of densities that the kernels of a step give them.
 
 The data of mixtures change by a ratio that has up to three forms: marginal likelihoods of clusters, predictive
-densities of the item, and the probabilities with which a Gibbs update chooses.  The partition changes by a ratio of
-integrals over u, computed from the tables of weights that the step reads.
+densities of the item, and the probabilities with which a Gibbs update chooses.  The partition changes by a ratio from
+the tables of weights that the step reads, of integrals over u where the number of clusters changes.
 """
 
 import math
-from functools import partial
 
 import numpy as np
+from scipy.integrate import quad
+from scipy.optimize import minimize_scalar
 
 from pymc_nrm.families import fast
 from pymc_nrm.families.base import log_predictive
@@ -25,8 +26,8 @@ from pymc_nrm.steps.comparison import OwnMove
 MOST_ITEMS = 200_000
 # Choices that are less probable have too few digits.
 _LEAST_PROBABLE = 1e-8
-# Nodes of the integral over u, at first and at most, the accuracy of its logarithm, and the depth of its window.
-_FEWEST_NODES, _MOST_NODES, _ACCURACY, _DEPTH = 32, 4096, 1e-8, 40.0
+# Accuracy of integrals over u, the depth of their window, and the largest number of items, which a table has.
+_ACCURACY, _DEPTH, _MOST_FOR_INTEGRALS = 1e-9, 40.0, 20_000
 
 
 def item_moves(rng, labels, n_labels, items=None):
@@ -38,7 +39,8 @@ def item_moves(rng, labels, n_labels, items=None):
     opened = _one_move(rng, labels, n_labels, items, opens=True)
     if opened is not None:
         yield opened
-        labels = opened[1]
+        # A single label in use leaves no move between labels.
+        labels = opened[1] if (labels == labels[0]).all() else labels
     between = _one_move(rng, labels, n_labels, items, opens=False)
     if between is not None:
         yield between
@@ -64,74 +66,52 @@ def equal_weights(n):
     return Weights(np.zeros(n + 1), np.zeros(n + 1))
 
 
-class IntegralsOverU:
-    """Logs of integrals over u of the joint density of a partition of n items and u, from what kernels read.
-
-    They are computed by the trapezoid rule in t, with ``log u = mode + scale sinh(t)``: the integrand is log-concave in
-    log u, and its tails, exponential in log u, decay doubly exponentially in t.
-    """
+class PartitionRatios:
+    """Log ratios of the probabilities of partitions of n items, from what kernels read."""
 
     def __init__(self, measure, n):
-        self._measure, self._n, self._found, self._rng = measure, n, {}, np.random.default_rng(0)
+        self._measure, self._n, self._integrals, self._rng = measure, n, {}, np.random.default_rng(0)
 
-    def __call__(self, sizes):
-        """The integral for clusters of these sizes; NaN if it is not accurate."""
+    def __call__(self, before, after):
+        """Log ratio for sizes of clusters before and after a move; None if it would take long.
+
+        Given u, partitions into the same number of clusters have the same ratio for every u.
+        """
+        if len(before) == len(after):
+            moment = self._weights(len(before), math.nan)[0].moment
+            return moment[after].sum() - moment[before].sum()
+        if self._n > _MOST_FOR_INTEGRALS:
+            return None
+        return self.log_integral(after) - self.log_integral(before)
+
+    def log_integral(self, sizes):
+        """Log of the integral over log u of the joint density of a partition with clusters of these sizes and log u."""
         key = tuple(sorted(sizes.tolist()))
-        if key not in self._found:
-            self._found[key] = self._integral(np.array(key))
-        return self._found[key]
+        if key not in self._integrals:
+            self._integrals[key] = self._integrate(np.array(key))
+        return self._integrals[key]
 
-    def _integral(self, sizes):
-        log_density = partial(self._log_density, sizes)
-        mode, scale = _mode_and_scale(log_density, self._weights(len(sizes), math.nan)[1])
+    def _integrate(self, sizes):
+        def log_density(log_u):
+            table, _, term = self._weights(len(sizes), log_u)
+            # The density of log u has the Jacobian u.
+            value = term + table.moment[sizes].sum() + log_u
+            return value if value == value else -math.inf
 
-        def integrand(t):
-            return log_density(mode + scale * math.sinh(t)) + math.log(scale * math.cosh(t))
-
-        low, high = _end(integrand, -1.0), _end(integrand, 1.0)
-        n_nodes, last = _FEWEST_NODES, math.nan
-        while n_nodes <= _MOST_NODES:
-            t = np.linspace(low, high, n_nodes)
-            value = float(np.logaddexp.reduce([*map(integrand, t)]) + math.log(t[1] - t[0]))
-            if abs(value - last) < _ACCURACY * (1.0 + abs(value)):
-                return value
-            n_nodes, last = 2 * n_nodes, value
-        return math.nan
+        start = self._weights(len(sizes), math.nan)[1]
+        # The density is log-concave in log u.
+        mode = minimize_scalar(lambda x: -log_density(x), bracket=(start - 1.0, start + 1.0), tol=1e-4).x
+        top, total = log_density(mode), 0.0
+        for sign in (-1.0, 1.0):
+            width = 1e-3
+            while width < 1e12 and log_density(mode + sign * width) > top - _DEPTH:
+                width *= 1.5
+            integrand = lambda x, sign=sign: math.exp(log_density(mode + sign * x) - top)  # noqa: E731
+            total += quad(integrand, 0.0, width, epsabs=0.0, epsrel=_ACCURACY, limit=200)[0]
+        return top + math.log(total)
 
     def _weights(self, n_clusters, log_u):
-        return weights_given(self._rng, self._measure, self._n, n_clusters, log_u)
-
-    def _log_density(self, sizes, log_u):
-        """Log joint density of the partition and log u, with the Jacobian u."""
-        table, _, term = self._weights(len(sizes), log_u)
-        value = term + table.moment[sizes].sum() + log_u
-        return value if value == value else -math.inf
-
-
-def _mode_and_scale(log_density, start):
-    """The mode of a log-concave density on the line, roughly, and a distance at which it has fallen by about one."""
-    mode, height, width = start, log_density(start), 1.0
-    while width > 1e-6:
-        for candidate in (mode - width, mode + width):
-            value = log_density(candidate)
-            if value > height:
-                mode, height, moved = candidate, value, True
-                break
-        else:
-            moved = False
-        falls = height - max(log_density(mode - width), log_density(mode + width))
-        if not moved and falls < 1.0:
-            return mode, width
-        width *= 2.0 if moved else 0.5
-    return mode, width
-
-
-def _end(integrand, sign):
-    """A place beyond which an integrand with a mode near 0 is negligible."""
-    top, t = integrand(0.0), 0.5
-    while t < 700.0 and integrand(sign * t) > top - _DEPTH:
-        t *= 1.25
-    return sign * t
+        return weights_given(self._rng, self._measure, self._n, n_clusters, float(log_u))
 
 
 def data_ratios(family, data, labels, states, item, log_target, choice=None):
@@ -222,19 +202,22 @@ def empty_slot_move(point, partition, empty_slots, terms):
     yield OwnMove(f"entries of {names} for empty slots of {partition.name!r} are drawn anew", point, after, ratio)
 
 
-def indexed_moves(rng, point, partition, table, family, data, log_prior, log_target):
+def indexed_moves(rng, point, partition, table, family, data, log_ratio, log_target):
     """Moves of items between labels that index parameters, of all rows that depend on their label.
 
-    ``log_prior(labels)`` is the prior of labels by the step, and ``log_target`` as in :func:`data_ratios`, None without
-    mixtures.
+    ``log_ratio(before, after)`` is the ratio of the priors of labels by the step, None for a move to leave out, and
+    ``log_target`` as in :func:`data_ratios`, None without mixtures.
     """
     labels = partition.read(point)
     if len(labels) > MOST_ITEMS:
         return
     for before, after, item in item_moves(rng, labels, partition.max_clusters):
+        prior = log_ratio(before, after)
+        if prior is None:
+            continue
         rows, slots = np.zeros((len(labels), 2)), np.array([before[item], after[item]])
         table.fill(point, slots, np.arange(2), rows)
-        ratio = rows[item, 1] - rows[item, 0] + log_prior(after) - log_prior(before)
+        ratio = rows[item, 1] - rows[item, 0] + prior
         what = f"item {item} of {partition.name!r} moves from {partition.one_label} {slots[0]} to {slots[1]}"
         points = [partition.write(point, chosen) for chosen in (before, after)]
         of_data = [("by the table of its data", 0.0)]

@@ -226,7 +226,7 @@ class _Wishart(_Prior):
         """Log density of the values of the variables given the partition."""
         _, family, rows, scale, normals, logs, squares, below, _ = self.arguments(None, point, 1)
         d = len(scale)
-        # Squares of pivots have gamma distributions, of which the logarithm is the value.
+        # Squares of pivots have gamma distributions; their logarithms are the values.
         shapes = 0.5 * (d + 2.0 - np.arange(d))
         log_prior = _log_normal(logs, normals.T) + (shapes * np.log(squares) - 0.5 * squares).sum()
         with kernels_in_python():

@@ -155,9 +155,13 @@ class NestedStep(LabelStep):
         n = len(values)
         if n < 2 or n > MOST_ITEMS or self.target.has_tree_family:
             return
-        first, second = (int(item) for item in rng.choice(n, size=2, replace=False))
+        # Known paths stay; tables and components of an item may be new.
+        fixed = self.partition.depth if isinstance(prior[0], KnownPaths) else 0
+        first = int(rng.integers(n))
+        others = np.flatnonzero((values[:, :fixed] == values[first, :fixed]).all(axis=1))
+        second = int(rng.choice(others[others != first])) if len(others) > 1 else first
         apart = values.copy()
-        apart[first] = values.max(axis=0) + 1
+        apart[first, fixed:] = values[:, fixed:].max(axis=0) + 1
         joined = apart.copy()
         joined[second] = apart[first]
         chosen = [*map(_canonical_columns, (values, apart, joined))]

@@ -36,7 +36,7 @@ class NUTSStep(pm.NUTS):
         check_flag("check_moves", check_moves)
         super().__init__(vars, model=model, **kwargs)
         MODELS_WITH_OWN_NUTS.add(model)
-        self.comparison = comparison_of(self, model, self.vars, check_moves)
+        self.comparison, self._is_first = comparison_of(self, model, self.vars, check_moves), True
 
     def setup_chain(self, rng, tune, draws):
         super().setup_chain(rng, tune, draws)

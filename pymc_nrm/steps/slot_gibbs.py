@@ -34,7 +34,8 @@ from pymc_nrm.partitions.slots import Slots
 from pymc_nrm.steps.base import PartitionStep
 from pymc_nrm.steps.comparison import OwnMove
 from pymc_nrm.steps.label_moves import (
-    IntegralsOverU,
+    MOST_ITEMS,
+    PartitionRatios,
     empty_slot_move,
     equal_weights,
     indexed_moves,
@@ -176,13 +177,16 @@ class SlotGibbs(SlotStep, PartitionStep):
         """The draw for empty slots, and moves of items between slots."""
         yield from empty_slot_move(point, self.partition, self.empty_slots, self.comparison.terms)
         labels = self.partition.read(point)
+        if len(labels) > MOST_ITEMS:
+            return
         measure, family, data = self.target.at(point)
-        integrals, table = IntegralsOverU(measure, len(labels)), equal_weights(len(labels))
+        ratios, table = PartitionRatios(measure, len(labels)), equal_weights(len(labels))
 
-        def log_prior(labels):
-            sizes = label_counts(canonical_labels(labels))
-            # Each slot of a new cluster is one of the empty ones.
-            return integrals(sizes) + math.lgamma(self.max_clusters + 1.0 - len(sizes))
+        def log_ratio(before, after):
+            before, after = (label_counts(canonical_labels(chosen)) for chosen in (before, after))
+            ratio, n_empty = ratios(before, after), self.max_clusters - len(before)
+            # The slot of a new cluster is one of the empty ones.
+            return ratio if ratio is None or len(after) == len(before) else ratio - math.log(n_empty)
 
         log_target = partial(self._log_target, table=table, family=family, data=data)
         yield from indexed_moves(
@@ -192,14 +196,16 @@ class SlotGibbs(SlotStep, PartitionStep):
             self.table,
             family,
             data,
-            log_prior,
+            log_ratio,
             log_target if self.target.has_mixtures else None,
         )
-        yield from self._moves_of_sweep(rng, point, labels, family, data, log_prior)
+        yield from self._moves_of_sweep(rng, point, labels, family, data, log_ratio)
 
-    def _moves_of_sweep(self, rng, point, labels, family, data, log_prior):
+    def _moves_of_sweep(self, rng, point, labels, family, data, log_ratio):
         """Moves of items, read from the probabilities of a sweep."""
         for before, after, item in item_moves(rng, labels, self.max_clusters):
+            if (prior := log_ratio(before, after)) is None:
+                continue
             slots = np.union1d(before, after[item])
             columns, weights = np.searchsorted(slots, before), equal_weights(len(before))
             pool = build_pool(columns, len(slots), family, data)
@@ -219,7 +225,7 @@ class SlotGibbs(SlotStep, PartitionStep):
                     f"item {item} of {self.partition.name!r} moves from slot {before[item]} to slot {after[item]}, by "
                     "its Gibbs update",
                     *(self.partition.write(point, chosen) for chosen in (before, after)),
-                    ratio + log_prior(after) - log_prior(before),
+                    ratio + prior,
                 )
 
     def _fill(self, point, slots, n_occupied, kept, kept_table, n):

@@ -162,9 +162,12 @@ class StateGibbs(SlotStep, LabelStep):
         """The draw for empty slots, and moves of times between slots."""
         yield from empty_slot_move(point, self.partition, self.empty_slots, self.comparison.terms)
         _, prior, family, data = self.read_point(point)
-        yield from self.indexed.moves(
-            rng, point, self.partition, family, data, lambda labels: log_state_slots(labels, prior, self.max_states)
-        )
+
+        def log_ratio(before, after):
+            values = [log_state_slots(labels, prior, self.max_states) for labels in (before, after)]
+            return values[1] - values[0]
+
+        yield from self.indexed.moves(rng, point, self.partition, family, data, log_ratio)
 
     def _log_joint(self, inputs, labels, rows):
         log_prior = log_state_slots(labels, inputs.prior, self.max_states)

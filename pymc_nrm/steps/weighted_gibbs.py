@@ -95,7 +95,11 @@ class ComponentLabels(IndexedData):
         prior, family, data = self.target.at(point)
         shares = self.shares(prior)
         items = np.arange(len(shares))
-        yield from self.moves(rng, point, partition, family, data, lambda labels: shares[items, labels].sum())
+
+        def log_ratio(before, after):
+            return shares[items, after].sum() - shares[items, before].sum()
+
+        yield from self.moves(rng, point, partition, family, data, log_ratio)
 
     def log_probability_of_labels(self, point):
         """Log probability of the labels at a point given everything that they index, without mixtures."""

@@ -22,7 +22,7 @@ from pymc_nrm.partitions.nested import WeightedNested
 from pymc_nrm.steps import base as step_base
 from pymc_nrm.steps import component_swaps, missing_gibbs, slot_nuts, target
 from pymc_nrm.steps.comparison import ModelComparison
-from pymc_nrm.steps.label_moves import IntegralsOverU
+from pymc_nrm.steps.label_moves import PartitionRatios
 
 X = np.array([0.0, 1.0, 7.0, 9.0])
 K = 6
@@ -74,8 +74,8 @@ class Cautious(nrm.DirichletProcess):
         return symbolic_log_eppf(nrm.DirichletProcess(self.alpha), counts) - 0.7 * counts.shape[0]
 
 
-def partition_of_counts(measure=None, family=None, step=nrm.MarginalGibbs):
-    z = nrm.Partition("z", measure or nrm.DirichletProcess(1.0), n=4)
+def partition_of_counts(measure=None, family=None, step=nrm.MarginalGibbs, **kind):
+    z = nrm.Partition("z", measure or nrm.DirichletProcess(1.0), n=4, **kind)
     nrm.Mixture("x", z, family or nrm.PoissonGamma(1.0, 0.2), observed=X)
     return step and [step([z])]
 
@@ -175,9 +175,10 @@ def components(steps=lambda z, others: [nrm.WeightedGibbs([z]), pm.Slice(others)
     return steps(z, [share, rate])
 
 
-def nested():
+def nested(**tree):
     weights = nrm.HierarchicalDirichletProcess(gamma=[0.3, 2.0], gamma_0=5.0)
-    h = nrm.NestedPartition("h", nrm.DirichletProcess(1.0), depth=2, weights=weights, n=4)
+    tree = tree or {"measure": nrm.DirichletProcess(1.0), "depth": 2, "n": 4}
+    h = nrm.NestedPartition("h", weights=weights, **tree)
     nrm.Mixture("x", h, nrm.PoissonGamma(1.0, 0.2), observed=X)
     return [nrm.NestedGibbs([h])]
 
@@ -349,6 +350,39 @@ def test_a_sound_model_is_compared_and_drawn(name, monkeypatch):
     assert all(n_compared.values())
 
 
+KINDS = {
+    "small concentration": lambda: partition_of_counts(nrm.DirichletProcess(1e-6)),
+    "known": lambda: partition_of_counts(known=[0, -1, 1, -1]),
+    "only known": lambda: partition_of_counts(known=[0, -1, 1, -1], only_known=True),
+    "together": lambda: partition_of_counts(together=[0, 0, 1, 2]),
+    "known paths": lambda: nested(paths=[[0, 0], [0, 0], [0, 1], [1, 2]]),
+    "one slot": lambda: slots(lambda z, a, b: [nrm.SlotGibbs([z])]),
+}
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_every_kind_of_partition_is_compared(name, monkeypatch):
+    found, check = [], ModelComparison.check
+
+    def counted(self, *arguments):
+        check(self, *arguments)
+        found.append(self.n_compared)
+
+    monkeypatch.setattr(ModelComparison, "check", counted)
+    draw(Row(None, KINDS[name], None))
+    assert min(found) >= 2
+
+
+def test_a_random_log_probability_is_not_compared(caplog):
+    def model():
+        step = partition_of_counts()
+        pm.Potential("random", pm.Normal.dist(0.0, 1.0))
+        return [nrm.MarginalGibbs([pm.modelcontext(None)["z"]])] if step else None
+
+    draw(Row(None, model, None))
+    assert "MarginalGibbs is not compared with the model, whose log-probability is random" in caplog.text
+
+
 def test_the_comparison_is_left_out_on_request(monkeypatch):
     local_for_all_variables(monkeypatch)
     steps = lambda z, a, b: [pm.Slice([b]), nrm.SlotNUTS([a], check_moves=False)]  # noqa: E731
@@ -374,6 +408,8 @@ def test_probabilities_are_read_from_a_generator():
 
 MEASURES = [
     nrm.DirichletProcess(0.02),
+    nrm.DirichletProcess(1e-8),
+    nrm.PitmanYorProcess(0.0, 1e-4),
     nrm.DirichletProcess(300.0),
     nrm.NormalizedInverseGaussian(0.5),
     nrm.NormalizedGeneralizedGamma(2.0, 0.9),
@@ -385,7 +421,9 @@ MEASURES = [
 
 @pytest.mark.parametrize("measure", MEASURES, ids=str)
 @pytest.mark.parametrize("sizes", [[5], [3, 2], [1, 1, 1, 1, 1], [900, 80, 20]], ids=str)
-def test_integrals_over_u_are_partition_probabilities(measure, sizes):
+def test_ratios_from_tables_are_ratios_of_partition_probabilities(measure, sizes):
     sizes = np.array(sizes)
-    found = IntegralsOverU(measure, int(sizes.sum()))(sizes)
-    assert found == pytest.approx(log_eppf(measure, sizes), abs=1e-7)
+    ratios, together = PartitionRatios(measure, int(sizes.sum())), np.array([sizes.sum()])
+    assert ratios.log_integral(sizes) == pytest.approx(log_eppf(measure, sizes), abs=1e-7)
+    expected = log_eppf(measure, sizes) - log_eppf(measure, together)
+    assert ratios(together, sizes) == pytest.approx(expected, abs=1e-7)
