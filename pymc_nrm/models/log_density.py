@@ -34,13 +34,19 @@ class LogDensity:
         self._function.trust_input = True
 
     def __call__(self, point):
-        """Log-probability of each term, in the order of ``names``; all are -inf where parameters are not allowed."""
+        """Log-probability of each term, in the order of ``names``.
+
+        All are -inf where parameters are not allowed, and NaN where functions in Python raise errors for values at
+        which machine code has NaN.
+        """
         arguments = [np.asarray(point[name]) for name in self._inputs]
         try:
             with np.errstate(all="ignore"), kernels_in_python():
                 values = self._function(*arguments)
         except (ParameterValueError, np.linalg.LinAlgError):
             return np.full(len(self.names), -np.inf)
+        except (ArithmeticError, ValueError):
+            return np.full(len(self.names), np.nan)
         return np.array([float(value) for value in values])
 
     def places(self, names):
