@@ -266,7 +266,9 @@ class MarginalLikelihood(Op):
 
     def filled(self, rest):
         """The data matrix, from the inputs after the hyperparameters."""
-        return rest[0]
+        # Levels are whole numbers in kernels, with -1 for missing ones.
+        is_level = rest[0].type.dtype.startswith("int")
+        return pt.switch(pt.lt(rest[0], 0), np.nan, rest[0]) if is_level else rest[0]
 
 
 @kernel

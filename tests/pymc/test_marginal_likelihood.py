@@ -155,6 +155,16 @@ def test_second_derivatives(case):
         np.testing.assert_allclose(own, expected, rtol=1e-8, atol=1e-8)
 
 
+def test_second_derivatives_of_levels_with_gaps():
+    X, scale = np.array([[0.0, 1.0], [1.0, np.nan], [2.0, 0.0], [0.0, 0.0]]), pt.dscalar()
+    family = nrm.CategoricalDirichlet(scale * pt.ones((2, 3)), pt.constant(np.array([3, 3])))
+    labels = pt.constant([0, 0, 1, 1])
+    graphs = marginal_likelihood(family, X, labels), log_likelihood(family, pt.constant(X), labels)
+    seconds = [pt.grad(pt.grad(graph, scale), scale) for graph in graphs]
+    own, expected = pytensor.function([scale], seconds, mode="FAST_COMPILE")(1.3)
+    assert own == pytest.approx(expected, rel=1e-10)
+
+
 @pytest.mark.quick("FAST_COMPILE")
 @pytest.mark.parametrize("mode", ["FAST_COMPILE", "NUMBA"])
 def test_levels_that_features_do_not_have(mode):
