@@ -8,8 +8,6 @@ the tables of weights that the step reads, of integrals over u where the number 
 import math
 
 import numpy as np
-from scipy.integrate import quad
-from scipy.optimize import minimize_scalar
 
 from pymc_nrm.families import fast
 from pymc_nrm.families.base import log_predictive
@@ -92,6 +90,10 @@ class PartitionRatios:
         return self._integrals[key]
 
     def _integrate(self, sizes):
+        # Importing these takes longer than importing this package.
+        from scipy.integrate import quad
+        from scipy.optimize import minimize_scalar
+
         def log_density(log_u):
             table, _, term = self._weights(len(sizes), log_u)
             # The density of log u has the Jacobian u.
