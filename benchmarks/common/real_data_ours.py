@@ -6,6 +6,7 @@ import warnings
 from functools import partial
 
 import arviz_stats
+import numpy as np
 import pymc as pm
 import pytensor
 
@@ -24,7 +25,7 @@ DRAWS, TUNE, CHAINS = 300, 300, 2
 
 
 def short_path(data):
-    """Model that the package writes for a table, with learned hyperparameters and DP(alpha), alpha ~ Gamma(2, 1).
+    """Model that the package writes for a table, with learned hyperparameters and the default DP(alpha).
 
     Numbers of continuous data have full covariances.  Sets of one kind of discrete columns may have constant ones,
     which the recipes refuse, so that their family is given.
@@ -34,7 +35,8 @@ def short_path(data):
     if data.kind == "mixed":
         return nrm.mixture_model(data.X, kinds=dict.fromkeys(data.X.select_dtypes("number").columns, "numeric"))
     with pm.Model() as model:
-        z = nrm.Partition("z", nrm.DirichletProcess(pm.Gamma("alpha", 2, 1)), n=len(data.X))
+        alpha = pm.Exponential("alpha", np.log(len(data.X)))
+        z = nrm.Partition("z", nrm.DirichletProcess(alpha), n=len(data.X))
         nrm.Mixture("x", z, FAMILIES[data.kind].learned("x", data.values), observed=data.values)
     return model
 

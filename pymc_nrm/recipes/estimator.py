@@ -59,7 +59,7 @@ class MixtureEstimator(Parameters):
         Number of principal directions of the numeric features in which clusters differ, by default all: the
         ``n_components`` of :func:`~pymc_nrm.recipes.gaussian_mixture`, which in scikit-learn is a number of clusters.
     measure : measure or ElicitedPrior, optional
-        By default ``DirichletProcess(pm.Gamma.dist(2, 1))``.
+        By default ``DirichletProcess(pm.Exponential.dist(log(n)))`` for n rows.
     jitter_ties : bool
         Whether repeated numbers are spread over the width of their rounding, see :func:`~pymc_nrm.jitter_ties`.
     draws, tune : int, optional

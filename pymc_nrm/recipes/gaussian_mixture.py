@@ -2,6 +2,7 @@
 
 import copy
 import logging
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -33,11 +34,18 @@ _log = logging.getLogger("pymc.nrm_recipes")
 _FEW_KNOWN = 0.25
 
 
-def add_partition(measure, **options):
-    """Add the partition ``z`` of the items to the model at hand."""
-    if measure is None:
-        measure = DirichletProcess(pm.Gamma.dist(2.0, 1.0))
-    measure = with_fields_in_model(measure)
+def default_measure(n):
+    """Prior of a partition of n items: about a geometric number of clusters, one with probability 1/2, two in the mean.
+
+    Given the concentration of a Dirichlet process, the number of clusters less one is about Poisson with mean ``alpha
+    log n``, and an exponential mixture of Poisson distributions is geometric.
+    """
+    return DirichletProcess(pm.Exponential.dist(math.log(max(n, 2))))
+
+
+def add_partition(measure, n, **options):
+    """Add the partition ``z`` of n items to the model at hand."""
+    measure = with_fields_in_model(default_measure(n) if measure is None else measure)
     options = options if options.get("rows") is not None else {"dims": "item", **options}
     z = Partition("z", measure, **options)
     if text := few_known(z.owner.op.kind):
@@ -95,7 +103,8 @@ def gaussian_mixture(
 
         X = nrm.jitter_ties(X)
         with pm.Model(coords={"item": range(n)}) as model:
-            z = nrm.Partition("z", nrm.DirichletProcess(pm.Gamma("alpha", 2, 1)), dims="item")
+            alpha = pm.Exponential("alpha", np.log(n))
+            z = nrm.Partition("z", nrm.DirichletProcess(alpha), dims="item")
             family = nrm.NormalWishart.learned("x", X)
             nrm.Mixture("x", z, family, observed=X, dims=("item", "x_feature"))
 
@@ -125,8 +134,10 @@ def gaussian_mixture(
         share a single variance, and ``"auto"`` takes the directions with more variance than any in 10 tables of
         shuffled columns (Horn 1965), at most n / 5.  Needs complete rows.
     measure : measure or ElicitedPrior, optional
-        By default ``DirichletProcess(pm.Gamma.dist(2, 1))``.  Hyperparameters are numbers, or distributions such as
-        ``pm.Beta.dist(1, 4)``, which become variables of the model with the names of the hyperparameters.
+        By default ``DirichletProcess(pm.Exponential.dist(log(n)))`` for n items: a number of clusters that is about
+        geometric, one with probability 1/2 and two in the mean, for any n.  Hyperparameters are numbers, or
+        distributions such as ``pm.Beta.dist(1, 4)``, which become variables of the model with the names of the
+        hyperparameters.
     together : array_like of int or str, shape (n,), optional
         Groups of items that always share a cluster, as in :class:`~pymc_nrm.Partition`.
     known : array_like of int or str, shape (n,), optional
@@ -179,7 +190,7 @@ def gaussian_mixture(
         if n_components is not None:
             raise ValueError(f"n_components must be None for Chunks; got {n_components!r}")
         with pm.Model(model=None) as model:
-            add_rows("x", add_partition(measure, rows=X, **options), X, covariance)
+            add_rows("x", add_partition(measure, X.n, rows=X, **options), X, covariance)
         return model
     if isinstance(X, xr.DataArray) and X.ndim in (1, 2):
         X = X.to_pandas()
@@ -198,7 +209,7 @@ def gaussian_mixture(
     table = values if isinstance(values, pd.DataFrame) else pd.DataFrame(values, dtype="float64")
     warn_of_doubtful_numbers({name: table[name].to_numpy() for name in table}, table.shape[1])
     with pm.Model(coords={"item": items}, model=None) as model:
-        z = add_partition(measure, **options)
+        z = add_partition(measure, len(table), **options)
         add_numeric_block("x", z, values, covariance, jitter_ties, n_components, readings=readings)
     return model
 

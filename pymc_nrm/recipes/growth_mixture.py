@@ -12,14 +12,13 @@ from pymc_nrm.common.column_contents import read_content
 from pymc_nrm.common.tables import as_pandas
 from pymc_nrm.common.wrapping import first_few
 from pymc_nrm.families import NormalTrajectory
-from pymc_nrm.measures import DirichletProcess
 from pymc_nrm.models.growth import Growth
 from pymc_nrm.models.mixture import Mixture
 from pymc_nrm.models.origin import Origin, origin_of
 from pymc_nrm.models.partition import Partition
 from pymc_nrm.models.rvs import checked_model, find_mixture
 from pymc_nrm.recipes.columns import check_columns, check_table
-from pymc_nrm.recipes.gaussian_mixture import with_fields_in_model
+from pymc_nrm.recipes.gaussian_mixture import default_measure, with_fields_in_model
 from pymc_nrm.recipes.ties import jitter_ties as with_jitter
 from pymc_nrm.recipes.trajectory_table import (
     check_names,
@@ -55,7 +54,7 @@ def growth_mixture(
     row of ``times`` and ``heights`` for each subject, padded by NaN::
 
         with pm.Model(coords={"subject": ids, "visit": range(1, d + 1)}) as model:
-            alpha = pm.Gamma("alpha", 2, 1)
+            alpha = pm.Exponential("alpha", np.log(len(ids)))
             z = nrm.Partition("z", nrm.DirichletProcess(alpha), dims="subject")
             time = pm.Data("time", times, dims=("subject", "visit"))
             family = nrm.NormalTrajectory.learned("trajectory", heights, time)
@@ -85,7 +84,7 @@ def growth_mixture(
         mixture model.  Without it, all subjects of a group follow its curve but for independent errors: a latent class
         growth model, which needs more groups to describe subjects who differ in level.
     measure : measure or ElicitedPrior, optional
-        Prior of an unknown number of groups; by default ``DirichletProcess(pm.Gamma.dist(2, 1))``, see
+        Prior of an unknown number of groups; by default ``DirichletProcess(pm.Exponential.dist(log(n)))``, see
         :func:`~pymc_nrm.gaussian_mixture`.
     jitter_ties : bool
         Whether rows with the same value of the target are spread over the width of its rounding, see
@@ -196,7 +195,7 @@ def _checked_groups(n_groups, max_groups, membership, measure):
 def _add_groups(model, n_groups, max_groups, measure, terms, design):
     """Add the partition ``z`` of the subjects to the model at hand."""
     if n_groups is None and max_groups is None:
-        measure = DirichletProcess(pm.Gamma.dist(2.0, 1.0)) if measure is None else measure
+        measure = default_measure(len(model.coords["subject"])) if measure is None else measure
         return Partition("z", with_fields_in_model(measure), dims="subject")
     n = n_groups or max_groups
     model.add_coord("group", np.arange(n))

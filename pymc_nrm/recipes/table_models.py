@@ -87,7 +87,7 @@ def mixture_model(
         Number of principal directions of the numeric columns in which clusters differ, as in
         :func:`~pymc_nrm.recipes.gaussian_mixture`; by default all.
     measure : measure or ElicitedPrior, optional
-        By default ``DirichletProcess(pm.Gamma.dist(2, 1))``, see :func:`~pymc_nrm.recipes.gaussian_mixture`.
+        By default ``DirichletProcess(pm.Exponential.dist(log(n)))``, see :func:`~pymc_nrm.recipes.gaussian_mixture`.
     together : array_like of int or str, shape (n,), optional
         Groups of rows that always share a cluster, as in :class:`~pymc_nrm.Partition`.
     known : str or array_like of int or str, shape (n,), optional
@@ -184,7 +184,7 @@ def mixture_model(
         raise ValueError(f"n_components must be None without numeric columns; got {n_components!r}")
     with GatheredMessages() as told:
         with pm.Model(coords={"item": item_names(df, "df")}, model=None) as model:
-            z = add_partition(measure, together=together, known=known, only_known=only_known)
+            z = add_partition(measure, len(df), together=together, known=known, only_known=only_known)
             determining = warn_of_determined_columns(df, readings)
             if together is None and known is None:
                 tell_of_units(_log, readings, len(df), determining)
@@ -236,7 +236,7 @@ def regression_model(
     covariance : {None, "full", "diagonal"}
         Of the numeric covariates within a cluster, as in :func:`~pymc_nrm.gaussian_mixture`.
     measure : measure or ElicitedPrior, optional
-        By default ``DirichletProcess(pm.Gamma.dist(2, 1))``, see :func:`~pymc_nrm.gaussian_mixture`.
+        By default ``DirichletProcess(pm.Exponential.dist(log(n)))``, see :func:`~pymc_nrm.gaussian_mixture`.
     jitter_ties : bool
         Whether items with the same value are spread over the width of its rounding, see
         :func:`~pymc_nrm.jitter_ties`; this includes the target.
@@ -294,7 +294,7 @@ def regression_model(
     ):
         warn_of_lost_entries([of_target])
         y = with_jitter(y) if jitter_ties else y
-        z = add_partition(measure)
+        z = add_partition(measure, len(df))
         warn_of_determined_columns(table, readings)
         mixtures = add_columns(model, z, table, readings, Options(covariance, jitter_ties))
         _tell_of_reading([*readings, of_target], told)

@@ -41,7 +41,7 @@ def test_the_model_is_the_one_of_the_docstring():
     np.testing.assert_array_equal(data_of(model), values)
     np.testing.assert_array_equal(model["time"].get_value(), times)
     with pm.Model(coords={"subject": wide.index, "visit": range(d)}) as by_hand:
-        z = nrm.Partition("z", nrm.DirichletProcess(pm.Gamma("alpha", 2, 1)), dims="subject")
+        z = nrm.Partition("z", nrm.DirichletProcess(pm.Exponential("alpha", np.log(30))), dims="subject")
         family = nrm.NormalTrajectory.learned("trajectory", values, pm.Data("time", times))
         nrm.Mixture("trajectory", z, family, observed=values)
     point = by_hand.initial_point() | {"z": np.arange(30) % 7 % 2}

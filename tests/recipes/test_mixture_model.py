@@ -163,7 +163,7 @@ def test_it_is_the_model_that_one_would_write():
     df = table(sex=repeated("f", "m"), stripes=repeated(3, 4, 9)).set_index(pd.Index([f"c{k}" for k in range(N)]))
     model = nrm.mixture_model(df, kinds={"stripes": "count"})
     with pm.Model(coords={"item": df.index}) as written:
-        z = nrm.Partition("z", nrm.DirichletProcess(pm.Gamma("alpha", 2, 1)), dims="item")
+        z = nrm.Partition("z", nrm.DirichletProcess(pm.Exponential("alpha", np.log(N))), dims="item")
         X, codes, counts = df[["length"]], (df[["sex"]] == "m").astype(float), df[["stripes"]]
         family = nrm.NormalGamma.learned("numeric", X)
         nrm.Mixture("numeric", z, family, observed=X, dims=("item", "numeric_feature"))
