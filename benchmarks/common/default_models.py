@@ -66,19 +66,17 @@ COVARIANCE = {"by shape": None, "diagonal": "diagonal"}
 
 @contextmanager
 def hyperpriors_of(levels, kappa):
-    """Let ``learned`` of families take these hyperpriors; concentrations of counts stay as they are."""
-    own_concentrations, own_log_normal = Hyperpriors.concentrations, Hyperpriors.log_normal
+    """Let ``learned`` of families take these hyperpriors."""
+    own_log_normal = Hyperpriors.log_normal
 
-    def concentrations(prior):
-        if prior.name == "count":
-            return own_concentrations(prior)
+    def concentrations_of_levels(prior):
         return own_log_normal(prior, "concentration", *LEVELS[levels](prior), dims=prior.features())
 
     def log_normal(prior, label, mu, sigma, dims=None):
         mu, sigma = KAPPA[kappa] if label == "kappa" else (mu, sigma)
         return own_log_normal(prior, label, mu, sigma, dims)
 
-    with mock.patch.multiple(Hyperpriors, concentrations=concentrations, log_normal=log_normal):
+    with mock.patch.multiple(Hyperpriors, concentrations_of_levels=concentrations_of_levels, log_normal=log_normal):
         yield
 
 

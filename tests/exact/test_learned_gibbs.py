@@ -226,7 +226,8 @@ def moments(logs):
 @pytest.mark.parametrize("draws", [800, 6000])
 def test_partitions_and_concentrations_have_their_joint_law(draws, name):
     _, values, log_feature = COUNTS[name]
-    values, logs = np.array(values, dtype=float), np.random.default_rng(3).normal(size=(50_000, 2))
+    mean, width = (0.0, 1.0) if name == "counts" else (2.0, 2.0)
+    values, logs = np.array(values, dtype=float), np.random.default_rng(3).normal(mean, width, (50_000, 2))
 
     def log_marginal(block):
         return sum(log_feature(values[block, j], values[:, j], np.exp(logs[:, j])) for j in range(2))

@@ -64,7 +64,7 @@ class BernoulliBeta(NamedTuple):
 
         With p_j the frequency of ones in feature j, half a one and half a zero added::
 
-            alpha_j = concentration_j p_j,   beta_j = concentration_j (1 - p_j),   concentration_j ~ LogNormal(0, 1)
+            alpha_j = concentration_j p_j,   beta_j = concentration_j (1 - p_j),   concentration_j ~ LogNormal(2, 2)
 
         A feature in which clusters differ has a small concentration, one that says nothing about clusters a large one.
         Exchanging ones and zeros leaves the distribution of partitions unchanged.
@@ -82,7 +82,7 @@ class BernoulliBeta(NamedTuple):
         values = prior.prepared(cls()).values
         # Half an observation of each value keeps frequencies above 0 and below 1.
         ones, known = np.nansum(values, axis=0) + 0.5, (~np.isnan(values)).sum(axis=0) + 1.0
-        return cls(**cls.learned_fields(prior.concentrations(), ones=ones / known, zeros=1.0 - ones / known))
+        return cls(**cls.learned_fields(prior.concentrations_of_levels(), ones=ones / known, zeros=1.0 - ones / known))
 
     @staticmethod
     @as_operations

@@ -72,7 +72,7 @@ class CategoricalDirichlet(NamedTuple):
 
         With p_jl the frequency of level l of feature j, half an observation of each level added::
 
-            alpha_jl = concentration_j p_jl,   concentration_j ~ LogNormal(0, 1)
+            alpha_jl = concentration_j p_jl,   concentration_j ~ LogNormal(2, 2)
 
         A feature in which clusters differ has a small concentration, one that says nothing about clusters a large one.
         Renaming levels leaves the distribution of partitions unchanged.
@@ -94,7 +94,8 @@ class CategoricalDirichlet(NamedTuple):
         # Half an observation of each level keeps frequencies above 0.
         counts = np.stack([np.bincount(column[column >= 0], minlength=present.shape[1]) for column in levels.T]) + 0.5
         frequencies = counts * present / (counts * present).sum(axis=1, keepdims=True)
-        return cls(**cls.learned_fields(prior.concentrations(), frequencies=frequencies), n_levels=family.n_levels)
+        fields = cls.learned_fields(prior.concentrations_of_levels(), frequencies=frequencies)
+        return cls(**fields, n_levels=family.n_levels)
 
     @staticmethod
     @as_operations

@@ -144,6 +144,11 @@ class Hyperpriors:
         # Below 1 most clusters have one value nearly always, far above 1 all clusters are alike.
         return self.log_normal("concentration", 0.0, 1.0, dims=self.features())
 
+    def concentrations_of_levels(self):
+        # A feature that says nothing about clusters needs a concentration above the number of items.  Where it is
+        # improbable, items of their own explain noise better: they have the frequencies at any concentration.
+        return self.log_normal("concentration", 2.0, 2.0, dims=self.features())
+
     def normal_gamma(self, family_class, variances):
         """Add what ``NormalGamma.learned`` learns; return kappa, alpha and beta by name."""
         share = self.log_normal("share", -1.0, 1.0, dims=self.features())
