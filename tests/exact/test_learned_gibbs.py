@@ -40,7 +40,7 @@ def statistics(share, kappa, excess, squares, below):
 def exact(d, n_draws):
     """What :func:`weighted` returns for a normal-Wishart mixture."""
     rng, values = np.random.default_rng(3), X[:, :d]
-    share, kappa, excess = (np.exp(rng.normal(mean, 1.0, n_draws)) for mean in (-1.0, -3.0, 1.5))
+    share, kappa, excess = np.exp(rng.normal([-1.0, -2.0, 1.5], [1.0, 1.5, 1.0], (n_draws, 3))).T
     squares, below = rng.chisquare(d + 2 - np.arange(d), (n_draws, d)), rng.normal(size=(n_draws, d * (d - 1) // 2))
     T = np.zeros((n_draws, d, d))
     T[:, range(d), range(d)] = np.sqrt(squares)
@@ -157,7 +157,7 @@ def model_of_variances(values=GAPS):
 @pytest.mark.parametrize("draws", [1500, 12_000])
 def test_partitions_and_what_a_normal_gamma_prior_learns_have_their_joint_law(draws):
     rng, means, variances = np.random.default_rng(3), np.nanmean(GAPS, axis=0), np.nanvar(GAPS, axis=0, ddof=1)
-    logs = rng.normal([-1.0, -1.0, -3.0, 1.0], 1.0, (50_000, 4))
+    logs = rng.normal([-1.0, -1.0, -2.0, 1.0], [1.0, 1.0, 1.5, 1.0], (50_000, 4))
     *shares, kappa, excess = np.exp(logs.T)
 
     def log_marginal(block):
@@ -263,7 +263,7 @@ ZEROS = {
         nrm.HurdleLogNormal,
         [0.0, 1.2, 8.0, 1.5],
         log_hurdle_log_normal,
-        {"zero_concentration": 0.0, "share": -1.0, "kappa": -3.0, "excess": 1.0},
+        {"zero_concentration": 0.0, "share": -1.0, "kappa": -2.0, "excess": 1.0},
     ),
 }
 
@@ -274,7 +274,8 @@ ZEROS = {
 def test_partitions_and_what_families_of_zeros_learn_have_their_joint_law(draws, name):
     family, column, log_density, means = ZEROS[name]
     column, rng = np.array(column, dtype=float), np.random.default_rng(3)
-    logs = rng.normal([*means.values()], 1.0, (50_000, len(means)))
+    widths = [1.5 if key == "kappa" else 1.0 for key in means]
+    logs = rng.normal([*means.values()], widths, (50_000, len(means)))
 
     def log_marginal(block):
         return log_density(column[block], column, *np.exp(logs.T))

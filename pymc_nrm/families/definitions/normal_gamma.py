@@ -114,7 +114,7 @@ class NormalGamma(NamedTuple):
 
         With m_j and v_j the mean and variance of feature j::
 
-            share_j ~ LogNormal(-1, 1)               kappa ~ LogNormal(-3, 1)
+            share_j ~ LogNormal(-1, 1)               kappa ~ LogNormal(-2, 1.5)
             beta_j / (alpha - 1) = share_j v_j       alpha - 1 = excess ~ LogNormal(1, 1)
             mu_j = m_j
 

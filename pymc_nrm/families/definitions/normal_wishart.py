@@ -123,7 +123,7 @@ class NormalWishart(NamedTuple):
 
         With m and S the mean and covariance of the data and ``L L' = S``::
 
-            share ~ LogNormal(-1, 1)                 kappa ~ LogNormal(-3, 1)
+            share ~ LogNormal(-1, 1)                 kappa ~ LogNormal(-2, 1.5)
             W ~ Wishart(d + 2, I) / (d + 2)          nu - d - 1 = excess ~ LogNormal(1.5, 1)
             Psi / (nu - d - 1) = share L W L'        mu = m
 

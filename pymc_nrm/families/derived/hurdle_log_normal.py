@@ -136,7 +136,7 @@ class HurdleLogNormal(NamedTuple):
         dims = prior.features()
         concentration = prior.log_normal("zero_concentration", 0.0, 1.0, dims=dims)
         share = prior.log_normal("share", -1.0, 1.0, dims=dims)
-        kappa, excess = prior.log_normal("kappa", -3.0, 1.0), prior.log_normal("excess", 1.0, 1.0)
+        kappa, excess = prior.kappa(), prior.log_normal("excess", 1.0, 1.0)
         positive, zero = shares_of_positive(values)
         fields = cls.learned_fields(
             concentration, share, kappa, excess, positive=positive, zero=zero, variances=variances

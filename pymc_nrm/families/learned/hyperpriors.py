@@ -149,17 +149,22 @@ class Hyperpriors:
         # improbable, items of their own explain noise better: they have the frequencies at any concentration.
         return self.log_normal("concentration", 2.0, 2.0, dims=self.features())
 
+    def kappa(self):
+        # One cluster of n items pays d / 2 log(1 + n / kappa) nats for its mean, clusters of one item nearly nothing:
+        # where a large kappa is improbable, noise in many dimensions has many clusters.
+        return self.log_normal("kappa", -2.0, 1.5)
+
     def normal_gamma(self, family_class, variances):
         """Add what ``NormalGamma.learned`` learns; return kappa, alpha and beta by name."""
         share = self.log_normal("share", -1.0, 1.0, dims=self.features())
-        kappa = self.log_normal("kappa", -3.0, 1.0)
+        kappa = self.kappa()
         excess = self.log_normal("excess", 1.0, 1.0)
         return family_class.learned_fields(share, kappa, excess, variances=variances)
 
     def normal_wishart(self, family_class, features, covariance):
         """Add what ``NormalWishart.learned`` learns; return kappa, Psi and nu by name."""
         share = self.log_normal("share", -1.0, 1.0)
-        kappa = self.log_normal("kappa", -3.0, 1.0)
+        kappa = self.kappa()
         excess = self.log_normal("excess", 1.5, 1.0)
         squares, below, scale = self.pivots(features, covariance)
         return family_class.learned_fields(share, kappa, excess, squares, below, scale=scale)
