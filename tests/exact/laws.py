@@ -1,6 +1,7 @@
 """Exact laws of the cases, and what is prepared once for all tests of them."""
 
 import functools
+import math
 
 import numpy as np
 from cases import MEASURES, SMALL
@@ -9,7 +10,7 @@ from scipy.special import multigammaln
 
 from pymc_nrm.kernels.generic import kernel, lacking
 from pymc_nrm.measures.base import Weights, log_eppf, log_tilted_moment, weights
-from pymc_nrm.moves.gibbs import draw_weights
+from pymc_nrm.moves.gibbs import weights_given
 from pymc_nrm.testing import exact_posterior, kernel_inputs
 
 CHAINS = 4
@@ -22,7 +23,7 @@ def draw_tables(rng, measure, n, n_tables):
     moment = np.empty((n, n_tables, n + 1))
     for k in range(n):
         for t in range(n_tables):
-            table, _, _ = draw_weights(rng, measure, n, k + 1)
+            table, _, _ = weights_given(rng, measure, n, k + 1, math.nan)
             join[k, t] = table.join
             moment[k, t] = table.moment
     return Weights(join, moment)
