@@ -87,6 +87,9 @@ def test_a_wrong_function_is_named(generic, change, message):
 @pytest.mark.slow
 def test_whole_numbers_that_overflow_when_compiled_are_noticed():
     class Wrong(nrm.DirichletProcess):
+        # Not inherited, since it must agree with what is overridden.
+        weights = base.weights.dispatch(nrm.DirichletProcess)
+
         def log_joint_term(self, n, log_u):
             factorial = 1
             for i in range(30):
