@@ -16,9 +16,9 @@ from common.part import QUICK_RESULTS, RESULTS, SEVERAL_RUNS, Part, groups, mark
 from common.simulated_tables import ONE_GROUP, ROWS, SETS, cells, simulate
 
 # The priors of `mixture_model`.
-DEFAULT = ("Gamma(1, log n)", "LogNormal(2, 2)", "kappa (-2, 1.5)", "by shape")
+DEFAULT = ("Gamma(1, log n)", "LogNormal(2, 2)", "kappa (-2, 1.5)", "covariance by fit")
 # What names of methods leave out, whatever the default is: results keep their names.
-UNNAMED = ("LogNormal(0, 1)", "kappa (-3, 1)", "by shape")
+UNNAMED = ("LogNormal(0, 1)", "kappa (-3, 1)", "full")
 PRIORS = {"alpha": models.ALPHA, "levels": models.LEVELS, "kappa": models.KAPPA, "covariance": models.COVARIANCE}
 CELLS = cells()
 KINDS = tuple(dict.fromkeys(cell.kind for cell in CELLS.values()))

@@ -61,7 +61,7 @@ LEVELS = {
 }
 # The same of kappa, the variance within clusters of numbers over that of their means.
 KAPPA = {"kappa (-3, 1)": (-3.0, 1.0), "kappa (-2, 1.5)": (-2.0, 1.5), "kappa (-1, 1.5)": (-1.0, 1.5)}
-COVARIANCE = {"by shape": None, "diagonal": "diagonal"}
+COVARIANCE = {"covariance by fit": None, "full": "full", "diagonal": "diagonal"}
 
 
 @contextmanager

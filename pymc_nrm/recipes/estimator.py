@@ -54,7 +54,8 @@ class MixtureEstimator(Parameters):
     strict : bool
         Whether a column of a DataFrame whose kind is doubtful is an error unless ``kinds`` has it.
     covariance : {None, "full", "diagonal"}
-        Of numeric features within a cluster; by default full for up to 30 features, if the data allow it.
+        Of numeric features within a cluster; by default full for up to 30 features, if the data allow it, and diagonal
+        where rows are few and it describes them better, see :func:`~pymc_nrm.recipes.gaussian_mixture`.
     n_directions : int or "auto", optional
         Number of principal directions of the numeric features in which clusters differ, by default all: the
         ``n_components`` of :func:`~pymc_nrm.recipes.gaussian_mixture`, which in scikit-learn is a number of clusters.

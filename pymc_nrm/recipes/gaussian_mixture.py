@@ -119,7 +119,10 @@ def gaussian_mixture(
         ``"full"`` is :class:`~pymc_nrm.NormalWishart`, ``"diagonal"`` is :class:`~pymc_nrm.NormalGamma`.  None is full
         if there are 2 to 30 features, more items than features, and no column is a linear combination of others;
         otherwise diagonal, or ``n_components="auto"`` for complete data of more than 30 features and at most as many
-        items.  With d features, a full one has d (d + 1) / 2 hyperparameters to learn: for many features take
+        items.  It is diagonal, too, if items are few for covariances, fewer than ``5 d (d + 3) / 2``, and of mixtures
+        fitted by EM one with diagonal covariances and several components has the smallest BIC.
+
+        With d features, a full one has d (d + 1) / 2 hyperparameters to learn: for many features take
         ``n_components``.  A diagonal one takes each feature by itself, so that correlated features give many clusters,
         and costs time in proportion to d.
     n_components : int or "auto", optional

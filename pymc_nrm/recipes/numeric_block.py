@@ -20,6 +20,7 @@ from pymc_nrm.models.mixture import Mixture
 from pymc_nrm.models.origin import Origin
 from pymc_nrm.recipes.columns import name_of_column, warn_of_redundant_columns
 from pymc_nrm.recipes.messages import tell_user, warn_user
+from pymc_nrm.recipes.quick_mixtures import components_with_diagonal_covariances
 from pymc_nrm.recipes.ties import with_jittered_ties
 
 # A child of PyMC's logger, which shows messages of level INFO.
@@ -196,6 +197,14 @@ def _chosen_covariance(X, recorded, covariance):
         covariance = "diagonal" if obstacle or recorded.size == len(recorded) else "full"
         if obstacle:
             _warn_of_independence(obstacle)
+        elif covariance == "full" and (k := components_with_diagonal_covariances(recorded)):
+            covariance = "diagonal"
+            tell_user(
+                _log,
+                f"Numeric columns are independent within clusters: {len(recorded)} rows are few for covariances of "
+                f"{recorded.shape[1]} columns, and by BIC {k} components without covariances describe them better. "
+                "covariance='full' allows for correlations within clusters",
+            )
     elif covariance == "full" and recorded.ndim == 2 and not np.isinf(recorded).any():
         check_two_values(recorded)
         n, d = np.count_nonzero(~np.isnan(recorded).all(axis=1)), recorded.shape[1]

@@ -82,7 +82,8 @@ def mixture_model(
         The kind of some columns, or of all, by their names as they are: 2 and "2" are different names.  ``"skip"``
         leaves a column out.  Or the DataFrame of :func:`~pymc_nrm.column_kinds`, with changes.
     covariance : {None, "full", "diagonal"}
-        Of the numeric columns within a cluster, as in :func:`~pymc_nrm.recipes.gaussian_mixture`: full if possible.
+        Of the numeric columns within a cluster, as in :func:`~pymc_nrm.recipes.gaussian_mixture`: by default
+        full if the data allow it, and diagonal where rows are few and it describes them better.
     n_components : int or "auto", optional
         Number of principal directions of the numeric columns in which clusters differ, as in
         :func:`~pymc_nrm.recipes.gaussian_mixture`; by default all.

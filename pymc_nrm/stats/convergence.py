@@ -284,15 +284,20 @@ def clusters_overlap(name, n_clusters, pairs):
     """Warning and advice if draws barely agree about which items share a cluster; empty if they do. ``pairs`` is the
     result of :func:`~pymc_nrm.stats.partition_convergence`, ``n_clusters`` a mean over draws.
     """
-    agreement = float(pairs.draw_agreement)
-    if not agreement < _LEAST_AGREEMENT or pairs.probability.mean() > _ONE_CLUSTER:
+    if not barely_agree(pairs):
         return ""
+    agreement = float(pairs.draw_agreement)
     return (
         f"The clusters of {name} overlap almost completely: two draws of a chain agree about which items\nshare a "
         f"cluster with an adjusted Rand index of {agreement:.2f} (1 if equal, 0 by chance), so that their number,\n"
         f"{n_clusters:.3g} on average, mostly reflects the prior. Use densities and predictions, or restrict the "
         'clusters:\nsee "When the data do not tell clusters apart", docs/how-to/read-the-diagnostics.md.'
     )
+
+
+def barely_agree(pairs):
+    """Whether two draws of a chain barely agree about which items share a cluster, beyond that nearly all do."""
+    return bool(pairs.draw_agreement < _LEAST_AGREEMENT and pairs.probability.mean() <= _ONE_CLUSTER)
 
 
 def convergence_table(quantities):
