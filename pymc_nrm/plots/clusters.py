@@ -18,6 +18,7 @@ from pymc_nrm.plots.cluster_points import (
 )
 from pymc_nrm.plots.observed_numbers import observed_numbers
 from pymc_nrm.plots.visuals import grouped_lines, set_yticks
+from pymc_nrm.posterior.number_of_clusters import clusters_overlap_in
 from pymc_nrm.stats.uncertainty import assignment_uncertainty
 
 N_CORNERS = 73
@@ -157,6 +158,8 @@ def plot_clusters(
             text += f",\nfrom {least} items on"
         canvas.entries.append((text, {"color": "#595959", "width": 1.2}))
     title = "clusters" if opacity is None else "clusters\n(pale: uncertain)"
+    if draws is not None and clusters_overlap_in(draws):
+        title += "\n(overlap almost completely:\ntheir number mostly\nreflects the prior)"
     absent = {"differ less": [name for j, name in enumerate(names) if j not in shown]}
     absent |= {"no numbers": columns_of_text(X) if features is None else []}
     for reason, columns in absent.items():

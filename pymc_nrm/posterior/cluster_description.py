@@ -61,7 +61,7 @@ class ClusterDescription:
     >>> description.table["spots"]["yes"].tolist(), description.cells["wings"].tolist()
     ([1.0, 0.0], ['yes 50 %', 'yes 50 %'])
     >>> print("\n".join(str(description).splitlines()[:5]))
-    4 rows in 2 clusters
+    4 rows in 2 clusters (in all draws)
     <BLANKLINE>
     cluster  rows        certainty  what sets it apart (all other rows)
     0           2  50 %      100 %  spots yes: 100 % (0 %)

@@ -16,6 +16,7 @@ from pymc_nrm.posterior.describe_values import describe_column
 from pymc_nrm.posterior.described_columns import columns_of_model, columns_of_table, rules_of_model
 from pymc_nrm.posterior.described_parameters import described_parameters
 from pymc_nrm.posterior.draws import check_same_model
+from pymc_nrm.posterior.number_of_clusters import OVERLAP, clusters_overlap_in, number_of_clusters
 from pymc_nrm.stats.contingency import contingency_table
 from pymc_nrm.stats.draws import stack_draws
 from pymc_nrm.stats.result import posterior_of
@@ -169,33 +170,34 @@ def describe_clusters(
     return ClusterDescription(
         pd.DataFrame(table, index=index).iloc[order],
         pd.DataFrame(cells, index=index).iloc[order],
-        _title(clusters, partition, word, components),
-        _notes(word, kinds, parameters, counts, certainty, ci_prob),
+        _title(clusters, number_of_clusters(labels, draws, ci_prob), partition, word, components),
+        _notes(word, kinds, parameters, counts, certainty, ci_prob, clusters_overlap_in(draws)),
         clusters.estimate,
         word,
         _long_notes(word, kinds, missing, ci_prob, len(partitions)),
     )
 
 
-def _title(clusters, partition, word, components):
-    n, n_clusters, kind = len(clusters.labels), len(clusters.names), partition.owner.op.kind
-    text = f"{n:,} followed rows of {kind.rows.n:,}" if isinstance(kind, Chunked) else f"{n:,} {word}"
-    text += f" in {n_clusters:,} cluster{'s' * (n_clusters > 1)}"
+def _title(clusters, number, partition, word, components):
+    n, kind = len(clusters.labels), partition.owner.op.kind
+    items = f"{n:,} followed rows of {kind.rows.n:,}" if isinstance(kind, Chunked) else f"{n:,} {word}"
     if clusters.of_tree is not None:
-        return f"{text}, {clusters.of_tree}"
+        return f"{number.title(items)}, {clusters.of_tree}"
     if clusters.why_not_fused is not None:
-        return f"{text} of the point estimate (not joined: {clusters.why_not_fused})"
+        return f"{number.title(items)}, of the point estimate (not joined: {clusters.why_not_fused})"
     if components:
-        return f"{text}, the components of the point estimate"
-    if clusters.n_components is None or clusters.n_components == n_clusters:
-        return text
-    return f"{text} ({clusters.n_components:,} components, joined where they overlap)"
+        return f"{number.title(items)}, the components of the point estimate"
+    if clusters.n_components in (None, number.estimate):
+        return number.title(items)
+    return number.title(items, further=f"{clusters.n_components:,} components, joined where they overlap")
 
 
-def _notes(word, kinds, parameters, counts, certainty, ci_prob):
+def _notes(word, kinds, parameters, counts, certainty, ci_prob, overlap):
     """At most three sentences that a reader of the short text needs."""
     notes = [f"certainty: how probable it is that two {word} of the cluster belong together"]
-    if counts @ (certainty < _LEAST_CERTAINTY) > counts.sum() / 2:
+    if overlap:
+        notes.append(OVERLAP.format(word=word))
+    elif counts @ (certainty < _LEAST_CERTAINTY) > counts.sum() / 2:
         notes.append(
             f"most {word} are in clusters of certainty below {100 * _LEAST_CERTAINTY:.0f} %: the data do not settle "
             "where one cluster ends"

@@ -1,6 +1,7 @@
 """What the hidden states of an estimate are like, how long they last, and when."""
 
 import dataclasses
+import textwrap
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from pymc_nrm.posterior.describe_values import describe_column
 from pymc_nrm.posterior.described_columns import columns_of_model
 from pymc_nrm.posterior.described_parameters import described_parameters
 from pymc_nrm.posterior.draws import check_same_model
+from pymc_nrm.posterior.number_of_clusters import number_of_clusters
 from pymc_nrm.posterior.state_probabilities import find_states, state_probabilities
 from pymc_nrm.posterior.text_description import TextDescription
 from pymc_nrm.stats.draws import item_dimension, partition_draws
@@ -115,7 +117,7 @@ def describe_regimes(
     >>> model = nrm.regime_model(series)
     >>> posterior = xr.Dataset({"z": (("chain", "draw", "time"), [[[0, 0, 0, 1, 1], [0, 0, 1, 1, 1]]])})
     >>> print(nrm.describe_regimes(posterior, model, [0, 0, 0, 1, 1], ci_prob=0.9))
-    5 times in 2 regimes
+    5 times in 2 regimes (in all draws)
     <BLANKLINE>
     0: 50 % of times, certainty 83 %; 1 run of length 2.5 (2 to 3)
        rate 0.0 ± 0.2
@@ -166,15 +168,17 @@ def describe_regimes(
         runs.insert(1, "sequence", sequences[first])
     table = pd.DataFrame(table, index=pd.Index(names, name="regime")).iloc[order]
     cells = {name: [column.cells[k] for k in order] for name, column in described.items()}
-    return RegimeDescription(table, runs, estimate, _text(table, cells, runs, int(starts.sum()), ci_prob))
+    number = number_of_clusters(labels, draws, ci_prob)
+    return RegimeDescription(table, runs, estimate, _text(table, cells, runs, number, int(starts.sum()), ci_prob))
 
 
-def _text(table, cells, runs, n_sequences, ci_prob):
+def _text(table, cells, runs, number, n_sequences, ci_prob):
     n = runs["length"].sum()
-    title = f"{n:,} times in {len(table):,} regime{'s' * (len(table) > 1)}"
+    title = number.title(f"{n:,} times", "regime", "regime")
     others = 1.0 - table["share"].sum()
     title += f", {100 * others:.0f} % in others" if others >= _LEAST_SHARE else ""
-    lines = [title + (f", {n_sequences:,} sequences" if n_sequences > 1 else ""), ""]
+    title += f", {n_sequences:,} sequences" if n_sequences > 1 else ""
+    lines = [*textwrap.wrap(title, _WIDTH), ""]
     n_lines = min(_MOST_DATA_LINES, (_MOST_LINES - 6) // min(len(table), _MOST_REGIMES) - 2)
     for place, (name, row) in enumerate(table.iloc[:_MOST_REGIMES].iterrows()):
         shares = f"{percent(row['share'])} of times, certainty {whole_percent(row['certainty'])}"

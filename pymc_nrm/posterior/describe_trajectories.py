@@ -1,6 +1,7 @@
 """What groups of trajectories are like, and who belongs to them."""
 
 import dataclasses
+import textwrap
 from typing import Any
 
 import numpy as np
@@ -13,8 +14,11 @@ from pymc_nrm.common.wrapping import cut, percent, whole_percent
 from pymc_nrm.models.rvs import checked_model, partition_of
 from pymc_nrm.posterior.describe_values import number_writer
 from pymc_nrm.posterior.draws import check_same_model
+from pymc_nrm.posterior.number_of_clusters import number_of_clusters
 from pymc_nrm.posterior.text_description import TextDescription
 from pymc_nrm.posterior.trajectory_groups import find_trajectories, membership_effects, trajectory_groups
+from pymc_nrm.stats.draws import partition_draws
+from pymc_nrm.stats.result import posterior_of
 
 # Lines of the text have at most so many characters; at most so many groups have lines of their own.
 _WIDTH, _MOST_GROUPS = 80, 6
@@ -122,11 +126,12 @@ def describe_trajectories(
     >>> description.table[["size", "first"]].round(1).values.tolist()
     [[2.0, 5.1], [1.0, 7.9]]
     >>> print(description.text.splitlines()[0])
-    3 subjects in 2 groups; weight over day, degree 1
+    3 subjects in 2 groups (in all draws); weight over day, degree 1
     """
     ci_prob = interval_probability(ci_prob)
     model = checked_model(model)
-    check_same_model(idata, model, partition_of(find_trajectories(model, var_name)).name)
+    partition = partition_of(find_trajectories(model, var_name)).name
+    check_same_model(idata, model, partition)
     groups = trajectory_groups(idata, model, estimate, var_name)
     tails = [(1 - ci_prob) / 2, (1 + ci_prob) / 2]
     sizes = np.bincount(groups.labels)
@@ -156,7 +161,8 @@ def describe_trajectories(
     members = pd.DataFrame({"group": groups.names[groups.labels], "certainty": own}, index=items)
     members = members.join(pd.DataFrame(groups.probability, index=items, columns=groups.names))
     effects = _effects(membership_effects(idata, model, groups), groups.names, tails)
-    text = _text(groups, table, effects, ci_prob)
+    number = number_of_clusters(groups.labels, partition_draws(posterior_of(idata), partition), ci_prob)
+    text = _text(groups, table, effects, number, ci_prob)
     return TrajectoryDescription(table, curves, members, effects, groups.estimate, text)
 
 
@@ -177,14 +183,15 @@ def _effects(effects, names, tails):
     return pd.DataFrame(rows)
 
 
-def _text(groups, table, effects, ci_prob):
+def _text(groups, table, effects, number, ci_prob):
     growth, dim, n = groups.growth, groups.dim, len(groups.labels)
     target, time, curve, unit = groups.mixture.name, "time", "", " per unit of time"
     if growth is not None:
         target, time, curve = growth.target, growth.time_label, f", {growth.curve}"
         unit = f" a {growth.unit.removesuffix('s')}" if growth.unit else f" per unit of {growth.time}"
     counted = f"{dim}s" if n > 1 else dim
-    lines = [f"{n:,} {counted} in {len(table):,} group{'s' * (len(table) > 1)}; {target} over {time}{curve}", ""]
+    title = f"{number.title(f'{n:,} {counted}', 'group')}; {target} over {time}{curve}"
+    lines = [*textwrap.wrap(title, _WIDTH), ""]
     write = number_writer(np.nanstd(groups.values), False)
     spread = np.nanstd(groups.values) / max(np.ptp(groups.times), 1e-300)
     write_slope = number_writer(spread, False)

@@ -284,7 +284,7 @@ def clusters_overlap(name, n_clusters, pairs):
     """Warning and advice if draws barely agree about which items share a cluster; empty if they do. ``pairs`` is the
     result of :func:`~pymc_nrm.stats.partition_convergence`, ``n_clusters`` a mean over draws.
     """
-    if not barely_agree(pairs):
+    if not barely_agree(pairs.probability_by_part.values):
         return ""
     agreement = float(pairs.draw_agreement)
     return (
@@ -295,9 +295,11 @@ def clusters_overlap(name, n_clusters, pairs):
     )
 
 
-def barely_agree(pairs):
-    """Whether two draws of a chain barely agree about which items share a cluster, beyond that nearly all do."""
-    return bool(pairs.draw_agreement < _LEAST_AGREEMENT and pairs.probability.mean() <= _ONE_CLUSTER)
+def barely_agree(by_part):
+    """Whether two draws of a chain barely agree about which items share a cluster, beyond that nearly all do. Shapes:
+    ``by_part`` (n_parts, n_pairs), the frequencies with which pairs share one.
+    """
+    return draw_agreement(by_part) < _LEAST_AGREEMENT and by_part.mean() <= _ONE_CLUSTER
 
 
 def convergence_table(quantities):

@@ -87,7 +87,7 @@ def test_what_sets_clusters_apart(described):
 def test_text_and_html(described):
     df, description = described
     lines = str(description).splitlines()
-    assert lines[:2] == ["24 rows in 3 clusters", ""] and max(map(len, lines)) <= 80
+    assert lines[:2] == ["24 rows in 3 clusters (in 67 % of draws)", ""] and max(map(len, lines)) <= 80
     assert lines[2].split() == ["cluster", "rows", "certainty", "what", "sets", "it", "apart", "(all", "other", "rows)"]
     assert lines[3].startswith("1          12  50 %      100 %  colour blue: 100 % (0 %)")
     assert lines[-1] == "all columns: .to_text(full=True); data: .table; labels: .estimate"
@@ -305,14 +305,16 @@ def test_by_default_clusters_are_fused_and_compared_with_fused_draws():
     X, components, idata = skewed_group()
     model = line_model(X)
     description = nrm.describe_clusters(idata, model)
-    assert str(description).startswith("120 rows in 2 clusters (3 components, joined where they overlap)\n")
+    assert str(description).startswith(
+        "120 rows in 2 clusters (in all draws; 3 components, joined where they overlap)\n"
+    )
     own = description.table["cluster"]
     assert own["size"].tolist() == [80, 40]
     # Items change between components that are one cluster: in components, their certainty is below that.
     assert own["certainty"].tolist() == [1.0, 1.0]
     xr.testing.assert_identical(description.estimate, nrm.fused_estimate(idata, model, random_seed=0))
     of_components = nrm.describe_clusters(idata, model, components=True)
-    assert "in 3 clusters, the components of the point estimate" in str(of_components)
+    assert "in 3 clusters (in all draws), the components of the point estimate" in str(of_components)
     assert of_components.table["cluster"]["certainty"].max() == 1.0 > of_components.table["cluster"]["certainty"].min()
     again = nrm.describe_clusters(idata, model, description.estimate)
     assert again.table.equals(description.table) and again.title == description.title
@@ -471,11 +473,11 @@ def test_nodes_and_components_of_a_tree():
     X = np.array([0, 1, 10, 11, 100, 101, 110, 111.0])[:, None]
     model, draws = nested_model(X)
     description = nrm.describe_clusters(draws, model)
-    assert description.title == "8 rows in 4 clusters, the nodes of level 2 of 2"
+    assert description.title == "8 rows in 4 clusters (in all draws), the nodes of level 2 of 2"
     assert description.table["size"]["mean"].tolist() == [0.5, 10.5, 100.5, 110.5]
     assert description.table["cluster"]["certainty"].tolist() == [1.0] * 4
     above = nrm.describe_clusters(draws, model, level=1)
-    assert above.title == "8 rows in 2 clusters, the nodes of level 1 of 2"
+    assert above.title == "8 rows in 2 clusters (in all draws), the nodes of level 1 of 2"
     assert nrm.describe_clusters(draws, model, [0] * 4 + [1] * 4).table["cluster"][
         "certainty"
     ].tolist() == pytest.approx([1 / 3] * 2)
@@ -484,7 +486,10 @@ def test_nodes_and_components_of_a_tree():
     with pytest.raises(ValueError, match="components must be False for 't', a nested partition"):
         nrm.describe_clusters(draws, model, components=True)
     weighted, draws = nested_model(X, weights=nrm.HierarchicalDirichletProcess(1.0, 1.0))
-    assert nrm.describe_clusters(draws, weighted).title == "8 rows in 8 clusters, the components of the tree"
+    assert (
+        nrm.describe_clusters(draws, weighted).title
+        == "8 rows in 8 clusters (in all draws), the components of the tree"
+    )
     assert nrm.describe_clusters(draws, weighted, level=1).table["size"]["mean"].tolist() == [5.5, 105.5]
     with pytest.raises(ValueError, match="level must be None, since 'z' is not nested; got 1"):
         nrm.describe_clusters(draws_of([0, 0, 1, 1]), line_model(np.array([0.0, 1.0, 5.0, 6.0])), level=1)

@@ -65,7 +65,7 @@ def test_curves_are_those_of_the_members():
         assert row["slope"] == pytest.approx((curve["mean"].iloc[-1] - curve["mean"].iloc[0]) / 3.0)
         assert row["intercepts"] == pytest.approx(np.sqrt(2.0) * row["noise"])
     text = str(description)
-    assert text.startswith("12 subjects in 2 groups; y over t, degree 1")
+    assert text.startswith("12 subjects in 2 groups (in all draws); y over t, degree 1")
     assert max(map(len, text.splitlines())) <= 80
     assert description.to_text() in description.to_html()
 

@@ -122,7 +122,10 @@ def test_shares_are_mean_probabilities_as_in_the_legend():
     draws["posterior"]["z"].values[0, :2] = np.repeat([0, 1, 2], [20, 10, 10])
     description = nrm.describe_regimes(draws, model, estimate)
     assert description.table["share"].tolist() == [0.5, 0.375]
-    assert str(description).startswith("40 times in 2 regimes, 12 % in others\n\n0: 50 % of times, certainty 100 %")
+    text = str(description)
+    assert text.startswith(
+        "40 times in 2 regimes (2 to 3 in all draws), 12 % in others\n\n0: 50 % of times, certainty 100 %"
+    )
     draws["posterior"]["z"].attrs["sequence_starts"] = [0]
     drawn = nrm.plots.plot_state_sequence(draws, estimate, backend="none").viz["legend"]["entries"].item()
     assert drawn["labels"] == ["state 0: 50 % of times", "state 1: 38 % of times", "other states, white: 12 %"]
