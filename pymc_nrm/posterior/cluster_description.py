@@ -33,7 +33,8 @@ class ClusterDescription:
     table : DataFrame
         One row for each cluster, the largest first, with its label in the estimate as the index.  Columns have two
         levels.  Under ``cluster``: ``size``, ``together_low``, ``together_high``, ``others_low``, ``others_high``,
-        ``certainty`` and the text ``apart``.  Under the name of a column of the data: ``mean`` and ``sd`` in its own
+        ``certainty`` and the text ``apart``; with weights of your own also ``share``, ``share_low`` and
+        ``share_high``.  Under the name of a column of the data: ``mean`` and ``sd`` in its own
         units, or the share of each level (``yes`` for a binary column); and ``missing``, the number of items without a
         value, if the column has gaps.  Under the name of a parameter: ``mean``, ``low`` and ``high``.
     cells : DataFrame
@@ -133,6 +134,7 @@ class ClusterDescription:
             "cluster": list(map(str, shown.index)),
             self.word: [f"{size:,}" for size in shown["size"]],
             "": list(map(whole_percent, shown["size"] / n)),
+            **({"share": list(self.cells["share"].loc[shown.index])} if "share" in shown else {}),
             "certainty": list(map(whole_percent, shown["certainty"])),
             f"{_APART} (all other {self.word})": list(shown["apart"]),
         }

@@ -8,9 +8,11 @@ import xarray as xr
 from pymc.model import Model
 
 from pymc_nrm.common.checks import check_flag, interval_probability
+from pymc_nrm.common.wrapping import whole_percent
 from pymc_nrm.models.rvs import checked_model
 from pymc_nrm.partitions.chunked import Chunked
 from pymc_nrm.posterior.cluster_description import ClusterDescription
+from pymc_nrm.posterior.component_shares import component_shares
 from pymc_nrm.posterior.default_clusters import clusters_to_show, find_shown_partition
 from pymc_nrm.posterior.describe_values import describe_column
 from pymc_nrm.posterior.described_columns import columns_of_model, columns_of_table, rules_of_model
@@ -93,6 +95,10 @@ def describe_clusters(
     item, that it is alone.  This is one minus the mean of :func:`~pymc_nrm.assignment_uncertainty`.  Fused clusters are
     compared with draws whose components are fused in the same way, ``draw_fusion`` of the estimate.
 
+    *Share.* With weights of your own, ``log_weights`` of the partition, the posterior mean and interval of the weight
+    of the component, averaged over the items where these have weights of their own.  In each draw a cluster has the
+    mean weight of the components of its items, so that names of components may change between draws.
+
     *Data.* Columns are the features of all observed mixtures over the partition, with names from the coordinates of the
     model, or the name of the mixture with a number.  Mean and standard deviation are taken over the items, or over all
     rows of the items where these have several, in units of the data in the model, of values as they were recorded where
@@ -152,6 +158,10 @@ def describe_clusters(
     described |= parameters
     own = {"size": counts, "together_low": together[0], "together_high": together[1]}
     own |= {"others_low": others[0], "others_high": others[1], "certainty": certainty}
+    shares = component_shares(model, partition, posterior_of(idata), labels)
+    if shares is not None:
+        low, high = np.quantile(shares, tails, axis=0)
+        own |= {"share": shares.mean(axis=0), "share_low": low, "share_high": high}
     own["apart"] = [_most_apart(described, k) for k in range(len(counts))]
     table = {("cluster", name): values for name, values in own.items()}
     cells = {
@@ -160,6 +170,9 @@ def describe_clusters(
         "others": _ranges(others),
         "certainty": [f"{value:.2f}" for value in certainty],
     }
+    if shares is not None:
+        ends = zip(own["share"], 100 * low, 100 * high, strict=True)
+        cells["share"] = [f"{whole_percent(mean)} ({first:.0f} to {last:.0f})" for mean, first, last in ends]
     for name, of_column in described.items():
         table |= {(name, statistic): values for statistic, values in of_column.statistics.items()}
         cells[name] = of_column.cells
@@ -171,7 +184,7 @@ def describe_clusters(
         pd.DataFrame(table, index=index).iloc[order],
         pd.DataFrame(cells, index=index).iloc[order],
         _title(clusters, number_of_clusters(labels, draws, ci_prob), partition, word, components),
-        _notes(word, kinds, parameters, counts, certainty, ci_prob, clusters_overlap_in(draws)),
+        _notes(word, kinds, parameters, shares, counts, certainty, ci_prob, clusters_overlap_in(draws)),
         clusters.estimate,
         word,
         _long_notes(word, kinds, missing, ci_prob, len(partitions)),
@@ -192,7 +205,7 @@ def _title(clusters, number, partition, word, components):
     return number.title(items, further=f"{clusters.n_components:,} components, joined where they overlap")
 
 
-def _notes(word, kinds, parameters, counts, certainty, ci_prob, overlap):
+def _notes(word, kinds, parameters, shares, counts, certainty, ci_prob, overlap):
     """At most three sentences that a reader of the short text needs."""
     notes = [f"certainty: how probable it is that two {word} of the cluster belong together"]
     if overlap:
@@ -205,7 +218,8 @@ def _notes(word, kinds, parameters, counts, certainty, ci_prob, overlap):
     medians, shares = kinds & {"positive", "zero or positive"}, kinds & {"levels", "truth", "zero or positive"}
     told = ["numbers: means"] * ("number" in kinds) + ["medians where all are positive"] * bool(medians)
     told += [f"per cent: shares of {word}"] * bool(shares)
-    told += [f"ranges: {100 * ci_prob:.4g} % intervals"] * bool(parameters)
+    told += ["share: the weight of the component"] * (shares is not None)
+    told += [f"ranges: {100 * ci_prob:.4g} % intervals"] * bool(parameters or shares is not None)
     if len(notes) == 1 and told:
         notes.append("; ".join(told))
     return (*notes, "all columns: .to_text(full=True); data: .table; labels: .estimate")

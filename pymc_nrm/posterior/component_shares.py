@@ -1,0 +1,34 @@
+"""Weights of the components of a mixture with weights of the user's own, by clusters of an estimate."""
+
+import numpy as np
+
+from pymc_nrm.models.rvs import kind_of
+from pymc_nrm.partitions.weighted_components import WeightedComponents
+from pymc_nrm.posterior.new_weights import NewWeights
+from pymc_nrm.stats.contingency import contingency_table
+from pymc_nrm.stats.point_estimate import evenly_spaced
+
+# Weights are computed in so many draws.
+_MOST_DRAWS = 200
+
+
+def component_shares(model, rv, posterior, labels):
+    """Draws (S, n_clusters) of the weight of the component of a cluster, the mean over items, who may have weights of
+    their own; None if weights are not the user's, or the draws lack what they depend on.
+
+    In each draw a cluster has the mean weight of the components of its items.
+    """
+    if not isinstance(kind_of(rv), WeightedComponents):
+        return None
+    used = evenly_spaced(posterior, _MOST_DRAWS)
+    if not all(variable.name in used for variable in model.free_RVs):
+        return None
+    weights = NewWeights(model, rv, used)
+    rows, shares = weights.present_rows(), []
+    for s, components in enumerate(used[rv.name].values.reshape(-1, len(labels))):
+        log_weights = weights.at(s, rows)
+        own = np.exp(log_weights - np.logaddexp.reduce(log_weights, axis=-1, keepdims=True))
+        mean = np.atleast_2d(own).mean(axis=0)
+        members = contingency_table(labels, components, int(labels.max()) + 1, len(mean))
+        shares.append(members @ mean / members.sum(axis=1))
+    return np.stack(shares)
