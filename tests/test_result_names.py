@@ -82,6 +82,12 @@ def new_items(items, further=None):
     return xr.DataArray([1, 7], dims=items, coords=coords)
 
 
+def quantiles_given(items, further=None, **options):
+    given = {"w": new_items(items, further)}
+    options |= {"var_name": "y", "progressbar": False}
+    return nrm.conditional_quantiles(draws_of(NEUTRAL), flat(NEUTRAL), given, [0.2, 0.5], **options)
+
+
 def tree_of(items, further=None):
     paths = np.stack([LABELS, np.broadcast_to(np.arange(4), LABELS.shape)], axis=-1)
     draws = draws_of(items, further)["z"]
@@ -149,23 +155,8 @@ OF_NEW_ITEMS = {
         var_name="w",
         progressbar=False,
     ),
-    "conditional_quantiles": lambda *at: nrm.conditional_quantiles(
-        draws_of(NEUTRAL),
-        flat(NEUTRAL),
-        {"w": new_items(*at)},
-        [0.2, 0.5],
-        var_name="y",
-        progressbar=False,
-    ),
-    "conditional_quantiles, average": lambda *at: nrm.conditional_quantiles(
-        draws_of(NEUTRAL),
-        flat(NEUTRAL),
-        {"w": new_items(*at)},
-        [0.2, 0.5],
-        var_name="y",
-        average=True,
-        progressbar=False,
-    ),
+    "conditional_quantiles": lambda *at: quantiles_given(*at),
+    "conditional_quantiles, average": lambda *at: quantiles_given(*at, average=True),
     "log_predictive_density": lambda *at: nrm.log_predictive_density(
         draws_of(NEUTRAL), flat(NEUTRAL), {"w": new_items(*at)}, progressbar=False
     ).to_dataset(),

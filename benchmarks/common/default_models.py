@@ -59,7 +59,7 @@ LEVELS = {
     "common centre": _common_centre,
     "common centre and spread": _common_centre_and_spread,
 }
-# The same of kappa, the variance within clusters of numbers over that of their means.
+# The same of kappa, the variance of numbers within clusters over the variance of their means.
 KAPPA = {"kappa (-3, 1)": (-3.0, 1.0), "kappa (-2, 1.5)": (-2.0, 1.5), "kappa (-1, 1.5)": (-1.0, 1.5)}
 COVARIANCE = {"covariance by fit": None, "full": "full", "diagonal": "diagonal"}
 

@@ -8,9 +8,11 @@ from pytensor.compile.mode import Mode
 from pytensor.graph.rewriting.db import RewriteDatabaseQuery
 
 from pymc_nrm.common.pymc_internals import ParameterValueError
+from pymc_nrm.kernels.argument_types import known_to_numba
 from pymc_nrm.kernels.generic import kernels_in_python
 from pymc_nrm.models.itemwise.graphs import expanded
 from pymc_nrm.models.marginal_likelihood import without_marginal_likelihood
+from pymc_nrm.models.rvs import family_of, is_mixture
 
 # Functions of models, with the terms that they compute: models may grow.
 _functions = WeakKeyDictionary()
@@ -58,8 +60,9 @@ _INTERPRETED = Mode(linker="py", optimizer=RewriteDatabaseQuery(include=["minimu
 
 
 def log_density_of(model):
-    """The log density of a model, made once for all of its steps."""
+    """The log density of a model, made once for its steps, and again where the class of a family was edited."""
     terms = [*model.basic_RVs, *model.potentials, *model.value_vars]
+    terms += [known_to_numba(type(family_of(rv))) for rv in model.basic_RVs if is_mixture(rv)]
     known = _functions.get(model)
     if known is None or known[0] != terms:
         known = _functions[model] = terms, LogDensity(model)

@@ -76,7 +76,7 @@ class MixtureLayout:
         return (item_dim,) if self.univariate else (item_dim, self.feature_dim)
 
     def added(self, *names):
-        """Names of dimensions beside those of the mixture."""
+        """Names of further dimensions, beside the dimensions of the mixture."""
         return added_names(self._users, *names)
 
     def coords(self, sizes):

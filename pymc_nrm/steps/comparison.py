@@ -36,13 +36,8 @@ class OwnMove(NamedTuple):
     log_ratio: Any
 
 
-def comparison_of(step, model, values, is_wanted):
-    """The comparison of a step that samples these value variables with the model, None if it is not wanted."""
-    return ModelComparison(step, model, values) if is_wanted else None
-
-
 class ModelComparison:
-    """Compares moves of a step with the log-probability of its model."""
+    """Compares moves of a step, which samples these value variables, with the log-probability of its model."""
 
     def __init__(self, step, model, values):
         self._density, self.title = log_density_of(model), type(step).__name__

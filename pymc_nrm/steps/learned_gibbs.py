@@ -178,7 +178,7 @@ class _Prior:
     def __init__(self, model, learned, compile_kwargs):
         mixture = learned.mixture
         self._learned = learned
-        self.names = [model.rvs_to_values[one].name for one in learned.variables]
+        self.names = [model.rvs_to_values[variable].name for variable in learned.variables]
         # Kernels compute the learned hyperparameters themselves, and do not read the measure.
         self._given = GivenPartition(
             model, partition_of(mixture), [mixture], compile_kwargs, families=[learned.family], has_measure=False
@@ -288,7 +288,7 @@ class _States:
 
     def __init__(self, model, learned, compile_kwargs):
         self._places = [DRAWN.index(field) for field in learned.fields]
-        self._names = [model.rvs_to_values[one].name for one in learned.variables]
+        self._names = [model.rvs_to_values[variable].name for variable in learned.variables]
         self._gammas = np.zeros((len(DRAWN), 2))
         self._gammas[self._places] = learned.gammas
         self._given = GivenPartition(model, learned.partition, [], compile_kwargs)

@@ -9,7 +9,7 @@ from pymc.blocking import DictToArrayBijection
 
 from pymc_nrm.common.checks import check_flag
 from pymc_nrm.models.rvs import checked_model
-from pymc_nrm.steps.comparison import comparison_of
+from pymc_nrm.steps.comparison import ModelComparison
 
 _log = logging.getLogger(__name__)
 
@@ -36,7 +36,8 @@ class NUTSStep(pm.NUTS):
         check_flag("check_moves", check_moves)
         super().__init__(vars, model=model, **kwargs)
         MODELS_WITH_OWN_NUTS.add(model)
-        self.comparison, self._is_first = comparison_of(self, model, self.vars, check_moves), True
+        self.comparison = ModelComparison(self, model, self.vars) if check_moves else None
+        self._is_first = True
 
     def setup_chain(self, rng, tune, draws):
         super().setup_chain(rng, tune, draws)

@@ -13,7 +13,7 @@ from pymc_nrm.common.pymc_internals import StepMethodState, dataclass_state
 from pymc_nrm.kernels.compilation import announced_compilation
 from pymc_nrm.kernels.interrupts import Interrupted
 from pymc_nrm.models.rvs import checked_model
-from pymc_nrm.steps.comparison import comparison_of
+from pymc_nrm.steps.comparison import ModelComparison
 
 
 @dataclass_state
@@ -91,7 +91,7 @@ class Step(BlockedStep):
         with announced_compilation(type(self).__name__, family_classes, elapsed):
             point = model.initial_point() if initial_point is None else initial_point
             self.compile(model, point, compile_kwargs)
-        self.comparison = comparison_of(self, model, self.vars, check_moves)
+        self.comparison = ModelComparison(self, model, self.vars) if check_moves else None
 
     def setup_chain(self, rng, tune, draws):
         if Interrupted.came:

@@ -1,4 +1,4 @@
-"""Faults that are put back on purpose, each of which the comparison with the model stops before the first draw."""
+"""The comparison with the model stops faults that are put back on purpose, before the first draw."""
 
 import math
 from typing import Any, NamedTuple
@@ -427,3 +427,15 @@ def test_ratios_from_tables_are_ratios_of_partition_probabilities(measure, sizes
     assert ratios.log_integral(sizes) == pytest.approx(log_eppf(measure, sizes), abs=1e-7)
     expected = log_eppf(measure, sizes) - log_eppf(measure, together)
     assert ratios(together, sizes) == pytest.approx(expected, abs=1e-7)
+
+
+def test_a_model_that_is_drawn_before_and_after_an_edit_of_its_family_is_sound():
+    edited = type("EditedBetween", (nrm.PoissonGamma,), {"__slots__": ()})
+    edited.log_marginal, edited.log_likelihood = functions_to_the(1.0)
+    options = {"progressbar": False, "quiet": True, "compute_convergence_checks": False, "random_seed": 1}
+    with pm.Model() as model:
+        [step] = partition_of_counts(family=edited(1.0, 0.2))
+        nrm.sample(2, tune=0, chains=1, cores=1, step=[step], **options)
+    edited.log_marginal, edited.log_likelihood = functions_to_the(0.3)
+    with model:
+        nrm.sample(2, tune=0, chains=1, cores=1, step=[nrm.MarginalGibbs([model["z"]])], **options)
