@@ -11,8 +11,8 @@ from pymc_nrm.stats.draws import stack_draws
 # One group is likely if it is in this share of the draws.
 _LIKELY = 0.5
 OVERLAP = (
-    "clusters overlap almost completely: draws barely agree which {word} share one, and their number mostly reflects "
-    "the prior"
+    "draws barely agree which {word} share a cluster: clusters overlap almost completely, and their number mostly "
+    "reflects the prior"
 )
 
 
