@@ -6,6 +6,7 @@ import pytest
 import scipy.stats
 
 import pymc_nrm as nrm
+from pymc_nrm.posterior.default_clusters import default_clusters
 
 N_SETS, LARGEST_SIZE, LEAST_POWER = 20, 0.1, 0.8
 # So rarely does a default fail that has exactly this size or power.
@@ -15,7 +16,18 @@ CHANCE = 0.01
 def numbers(rng, distance):
     X = rng.normal(size=(40, 2))
     X[:20, 0] += distance
-    return pd.DataFrame(X, columns=["a", "b"])
+    return nrm.mixture_model(pd.DataFrame(X, columns=["a", "b"]))
+
+
+def few_rows_of_many_numbers(rng, distance):
+    X = rng.normal(size=(100, 8))
+    X[:50] += distance / np.sqrt(8)
+    return nrm.gaussian_mixture(X)
+
+
+def answers(rng, distance):
+    ones = np.where((np.arange(200) < 100)[:, None], 0.5 + 0.08 * distance, 0.5 - 0.08 * distance)
+    return nrm.mixture_model(pd.DataFrame(rng.random((200, 6)) < ones).add_prefix("q"))
 
 
 def mixed(rng, distance):
@@ -24,23 +36,34 @@ def mixed(rng, distance):
     df.loc[second, "a"] += distance
     df["answer"] = np.where(rng.random(60) < 0.5, "yes", "no")
     df["count"] = rng.poisson(np.where(second & (distance > 0), 12, 3))
-    return df
+    return nrm.mixture_model(df, kinds={"count": "count"})
 
 
-def number_of_groups(df, kinds):
-    model = nrm.mixture_model(df, kinds=kinds)
+def growth(rng, distance):
+    n, times = 60, np.arange(5.0)
+    slopes = np.where(np.arange(n) < n // 2, 0.2 * distance, 0.0)[:, None]
+    y = 1.0 + (0.5 + slopes) * times + 0.5 * rng.normal(size=(n, 1)) + 0.5 * rng.normal(size=(n, 5))
+    df = pd.DataFrame({"id": np.repeat(np.arange(n), 5), "week": np.tile(times, n), "weight": y.ravel()})
+    return nrm.growth_mixture(df, subject="id", time="week", target="weight")
+
+
+def regimes(rng, distance):
+    level = np.where(np.arange(120) // 40 == 1, distance, 0.0)
+    return nrm.regime_model(pd.Series(level + rng.normal(size=120), name="y"))
+
+
+def number_of_groups(model):
     options = {"chains": 2, "cores": 1, "random_seed": 1, "quiet": True, "progressbar": False}
     idata = nrm.sample(300, tune=300, model=model, compute_convergence_checks=False, **options)
-    fused = nrm.fused_estimate(idata, model, random_seed=0, progressbar=False)
-    counts = np.bincount(fused["labels"].values)
-    return (counts >= max(2, 0.02 * len(df))).sum()
+    labels = default_clusters(idata, model).labels
+    return (np.bincount(labels) >= max(2, 0.02 * len(labels))).sum()
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("table", "kinds"), [(numbers, {}), (mixed, {"count": "count"})])
-def test_size_and_power(table, kinds):
+@pytest.mark.parametrize("write", [numbers, few_rows_of_many_numbers, answers, mixed, growth, regimes])
+def test_size_and_power(write):
     rng = np.random.default_rng(1)
-    one = [number_of_groups(table(rng, 0.0), kinds) for _ in range(N_SETS)]
-    assert sum(k > 1 for k in one) <= scipy.stats.binom(N_SETS, LARGEST_SIZE).isf(CHANCE)
-    two = [number_of_groups(table(rng, 5.0), kinds) for _ in range(N_SETS)]
-    assert sum(k == 2 for k in two) >= scipy.stats.binom(N_SETS, LEAST_POWER).ppf(CHANCE)
+    one = [number_of_groups(write(rng, 0.0)) for _ in range(N_SETS)]
+    assert sum(k > 1 for k in one) <= scipy.stats.binom(N_SETS, LARGEST_SIZE).isf(CHANCE), one
+    two = [number_of_groups(write(rng, 5.0)) for _ in range(N_SETS)]
+    assert sum(k == 2 for k in two) >= scipy.stats.binom(N_SETS, LEAST_POWER).ppf(CHANCE), two
