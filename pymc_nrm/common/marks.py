@@ -6,6 +6,8 @@ import zlib
 NAME = "partition"
 # Attribute of partitions of rows in chunks, whose labels belong to followed rows: the number of all rows.
 ROWS = "n_rows"
+# Attribute of partitions with log_weights: their number of components.
+COMPONENTS = "n_components"
 # Attributes of hidden states: the items at which sequences start, and the labels of the sequences, if they have any.
 STARTS, SEQUENCES = "sequence_starts", "sequence_labels"
 # Attribute of posterior variables that are nested partitions: their depth, the number of levels below the root.

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytensor.tensor as pt
 
+from pymc_nrm.common.marks import COMPONENTS
 from pymc_nrm.kernels.generic import check_signals, kernel
 from pymc_nrm.kernels.special import index_at
 from pymc_nrm.partitions.flat import safe_indices
@@ -58,6 +59,9 @@ class WeightedComponents(IndexLabels):
     argument = "log_weights"
     draw = staticmethod(_draw_components)
     failed_draw = "log_weights must have a finite entry in every row; in a draw from the prior a row has none"
+
+    def marks(self):
+        return super().marks() | {COMPONENTS: self.max_clusters}
 
     def log_density(self, priors, labels, n):
         shares = log_shares(priors[0].log_weights)

@@ -11,7 +11,7 @@ from pymc_nrm.plots.canvas import HIST, LABELS, LEGEND, VLINE, Canvas, PlotColle
 from pymc_nrm.plots.cluster_points import distance_unit
 from pymc_nrm.plots.visuals import CLUSTER_COLORS, bins_dataset
 from pymc_nrm.stats.draws import partition_draws
-from pymc_nrm.stats.losses import check_loss, draw_losses
+from pymc_nrm.stats.losses import check_loss, default_loss, draw_losses
 from pymc_nrm.stats.point_estimate import chosen_estimate
 from pymc_nrm.stats.uncertainty import ball_radius
 
@@ -46,7 +46,7 @@ def plot_distance(
     loss : str, optional
         The distance: ``"variation_of_information"``, ``"normalized_variation_of_information"``, ``"binder_loss"`` or
         ``"one_minus_adjusted_rand"``, see :mod:`pymc_nrm.stats.losses`.  By default the loss and costs in the
-        attributes of the estimate, or else the variation of information.
+        attributes of the estimate, or else the default of :func:`~pymc_nrm.stats.point_estimate`.
     costs : mapping, optional
         Other arguments of the loss.
     probability : float
@@ -77,16 +77,15 @@ def plot_distance(
     """
     if costs is not None and not isinstance(costs, Mapping):
         raise TypeError(f"costs must be a mapping of arguments of the loss to numbers; got {costs!r}")
-    costs = dict(costs or {})
+    costs, draws = dict(costs or {}), partition_draws(idata, var_name)
     if loss is None:
         attrs = getattr(estimate, "attrs", {})
-        loss = attrs.get("loss", "variation_of_information")
+        loss = attrs.get("loss", default_loss(draws))
         _, known = check_loss(loss, {})
         costs = {name: value for name, value in attrs.items() if name in known} | costs
     loss, costs = check_loss(loss, costs)
     check_probability(probability)
     canvas = Canvas(plot_distance, options)
-    draws = partition_draws(idata, var_name)
     labels, _ = chosen_estimate(estimate, draws, loss=loss, random_seed=0, **costs)
     distance = draw_losses(labels, draws, loss, costs).values.ravel()
     mean, radius = float(distance.mean()), ball_radius(distance, probability)

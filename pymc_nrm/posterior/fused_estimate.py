@@ -24,7 +24,7 @@ from pymc_nrm.posterior.any_draws import draws_of
 from pymc_nrm.posterior.layout import padded
 from pymc_nrm.stats.contingency import contingency_table
 from pymc_nrm.stats.draws import item_coords, item_dimension, partition_draws
-from pymc_nrm.stats.losses import check_loss, draw_losses, read_estimate, summarise_losses
+from pymc_nrm.stats.losses import check_loss, chosen_loss, draw_losses, read_estimate, summarise_losses
 from pymc_nrm.stats.point_estimate import evenly_spaced, point_estimate
 
 # Parameters of components are means of so many draws: the noise of one draw makes components look further apart.
@@ -42,7 +42,7 @@ def fused_estimate(
     var_name: str | None = None,
     omega: float | None = None,
     n_clusters: int | None = None,
-    loss: str = "variation_of_information",
+    loss: str | None = None,
     max_draws: int = 200,
     random_seed: Any = None,
     progressbar: bool = True,
@@ -143,7 +143,8 @@ def fused_estimate(
     >>> fused.labels.values.tolist(), fused.component_cluster.values.tolist()
     ([0, 0, 0, 0, 1, 1], [0, 0, 1])
     """
-    loss, costs = check_loss(loss, costs)
+    if loss is not None:
+        check_loss(loss, costs)
     if omega is not None and n_clusters is not None:
         raise ValueError(f"give either omega or n_clusters, not both; got {omega!r} and {n_clusters!r}")
     if omega is not None:
@@ -155,6 +156,7 @@ def fused_estimate(
     draws = draws_of(idata, model, partition)
     _check_families(draws)
     labels = partition_draws(draws.posterior, partition)
+    loss, costs = chosen_loss(loss, costs, labels)
     options = {"loss": loss, "random_seed": random_seed, "progressbar": progressbar}
     if estimate is None:
         estimate = point_estimate(labels, **options, **costs)

@@ -8,6 +8,7 @@ import numpy as np
 import xarray as xr
 
 from pymc_nrm.common.checks import numeric_array
+from pymc_nrm.common.marks import COMPONENTS
 from pymc_nrm.stats.contingency import as_labels, cell_sums, entropy_table, pair_table
 from pymc_nrm.stats.convergence import sampling_diagnostic
 from pymc_nrm.stats.draws import item_dimension, partition_draws
@@ -209,13 +210,16 @@ SHORT_NAMES = {
     "omari": "one_minus_adjusted_rand",
 }
 
+# Loss of estimates by default, where a fixed number of components is in use.
+LOSS_OF_COMPONENTS = "normalized_variation_of_information"
+
 
 def expected_loss(
     estimate: Any,
     idata: xr.DataTree | xr.Dataset | xr.DataArray,
     *,
     var_name: str | None = None,
-    loss: str = "variation_of_information",
+    loss: str | None = None,
     **costs: Any,
 ) -> xr.Dataset:
     """Posterior expectation of the loss of a partition, with its Monte Carlo standard error.
@@ -226,9 +230,10 @@ def expected_loss(
         Labels, any integers, or the result of :func:`~pymc_nrm.stats.point_estimate.point_estimate`.
     %(draws)s
     %(var_name)s
-    loss : str
+    loss : str, optional
         Name of a function of this module: ``"variation_of_information"``, ``"normalized_variation_of_information"``,
         ``"binder_loss"`` or ``"one_minus_adjusted_rand"``; in short ``"VI"``, ``"NVI"``, ``"binder"``, ``"omARI"``.
+        The default is that of :func:`~pymc_nrm.stats.point_estimate.point_estimate`.
     **costs
         Further arguments of the loss: ``base``, or ``cost_false_join`` and ``cost_false_split``.
 
@@ -256,13 +261,13 @@ def expected_loss(
     >>> float(expected_loss([0, 0, 0], draws, loss="binder_loss").expected_loss)
     0.5
     """
-    loss, costs = check_loss(loss, costs)
     if isinstance(estimate, xr.DataTree) or "draw" in getattr(estimate, "dims", ()):
         raise TypeError(
             "estimate must be labels, shape (n,), or the result of point_estimate; got draws in a "
             f"{type(estimate).__name__}: these are the second argument, idata"
         )
     draws = partition_draws(idata, var_name)
+    loss, costs = chosen_loss(loss, costs, draws)
     losses = draw_losses(read_estimate(estimate, draws)[0], draws, loss, costs)
     return summarise_losses(losses, loss, costs)
 
@@ -288,6 +293,24 @@ def check_loss(loss, costs, allowed=VALUES):
         if not least < cost < math.inf:
             raise ValueError(f"{name} must be finite and greater than {least}; got {cost!r}")
     return loss, costs
+
+
+def default_loss(draws):
+    """Name of the loss of estimates by default, given :func:`~pymc_nrm.stats.draws.partition_draws`.
+
+    It is the variation of information, or LOSS_OF_COMPONENTS where the number of components is fixed and most draws use
+    all of them: the variation of information joins components whose items are uncertain, and loses some of this number.
+    """
+    n_components = draws.attrs.get(COMPONENTS)
+    if n_components is None:
+        return "variation_of_information"
+    uses_all = draws.max(item_dimension(draws)).values + 1 == n_components
+    return LOSS_OF_COMPONENTS if uses_all.mean() > 0.5 else "variation_of_information"
+
+
+def chosen_loss(loss, costs, draws):
+    """:func:`check_loss` of a loss, which may be None for the default given the draws."""
+    return check_loss(default_loss(draws) if loss is None else loss, costs)
 
 
 def read_estimate(estimate, draws=None, n=None):

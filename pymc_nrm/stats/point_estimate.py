@@ -11,7 +11,15 @@ from pymc_nrm.common.progress import progress
 from pymc_nrm.common.result_names import added_names, result_dataset
 from pymc_nrm.stats.contingency import as_labels, cell_sums
 from pymc_nrm.stats.draws import item_coords, item_dimension, partition_draws, stack_draws
-from pymc_nrm.stats.losses import check_loss, draw_losses, loss_table, pair_losses, read_estimate, summarise_losses
+from pymc_nrm.stats.losses import (
+    check_loss,
+    chosen_loss,
+    draw_losses,
+    loss_table,
+    pair_losses,
+    read_estimate,
+    summarise_losses,
+)
 from pymc_nrm.stats.search import ADJUSTED_RAND, LINEAR, NORMALIZED_INFORMATION, DrawTables, search
 
 # With more items than this, runs have fewer draws by default and say how long they take, and point estimates come from
@@ -41,7 +49,7 @@ def point_estimate(
     idata: xr.DataTree | xr.Dataset | xr.DataArray,
     *,
     var_name: str | None = None,
-    loss: str = "variation_of_information",
+    loss: str | None = None,
     max_clusters: int | str | None = "draws",
     n_restarts: int | None = None,
     max_sweeps: int = 100,
@@ -57,10 +65,11 @@ def point_estimate(
     ----------
     %(draws)s
     %(var_name)s
-    loss : str
+    loss : str, optional
         ``"variation_of_information"``, ``"normalized_variation_of_information"``, ``"binder_loss"`` or
         ``"one_minus_adjusted_rand"``, in short ``"VI"``, ``"NVI"``, ``"binder"`` or ``"omARI"``, see
-        :mod:`pymc_nrm.stats.losses`.
+        :mod:`pymc_nrm.stats.losses`.  The default is the variation of information; for a partition with ``log_weights``
+        it is the normalized variation of information if most draws use all components, see Notes.
     max_clusters : int or "draws", optional
         Largest number of clusters of the estimate.  By default as many as 95 % of the draws have at most; None sets no
         limit.
@@ -105,6 +114,13 @@ def point_estimate(
     variation of information, which rarely reaches the limit, the largest difference on five data sets was 0.0007 bits
     of 1.48.
 
+    *Fixed number of components.*  Where clusters overlap, the variation of information is often least if they are
+    joined, although every draw has all of them.  Where the number of clusters is unknown, this keeps uncertain clusters
+    out of the estimate; with ``log_weights`` it is fixed.  On 16 simulated data sets of three overlapping latent
+    classes (300 to 600 rows, 6 to 12 binary items), the estimate has three clusters in 10 under the variation of
+    information and in all 16 under its normalized form, as in the draws.  The mean adjusted Rand index with the true
+    classes is 0.50 and 0.61; it is 0.60 for the EM algorithm.
+
     *Search.*
     A search first allocates items one by one, in random order, each to the cluster that gives the least expected loss
     of the items allocated so far.  It then moves single items to their best cluster, or to a new one, until no move
@@ -135,13 +151,15 @@ def point_estimate(
     >>> estimate.labels.values.tolist(), int(estimate.n_clusters)
     ([0, 0, 1, 1], 2)
     """
-    loss, costs = check_loss(loss, costs)
+    if loss is not None:
+        check_loss(loss, costs)
     check_count("n_restarts", n_restarts, 1, optional=True)
     check_count("max_sweeps", max_sweeps, 1)
     check_count("max_zealous", max_zealous, 0)
     check_max_clusters(max_clusters)
     check_count("max_draws", max_draws, 1, optional=True)
     draws = partition_draws(idata, var_name)
+    loss, costs = chosen_loss(loss, costs, draws)
     partitions = stack_draws(evenly_spaced(draws, max_draws))
     rng = random_generator(random_seed)
     limit = limit_of_clusters(max_clusters, draws.max(item_dimension(draws)).values + 1, partitions.shape[1])

@@ -9,7 +9,7 @@ from pymc_nrm.common.checks import check_count, check_number, random_generator
 from pymc_nrm.common.progress import progress
 from pymc_nrm.common.result_names import added_names, result_dataset
 from pymc_nrm.stats.draws import item_coords, item_dimension, partition_draws, stack_draws
-from pymc_nrm.stats.losses import check_loss, draw_losses, mean_and_error, pair_losses
+from pymc_nrm.stats.losses import check_loss, chosen_loss, draw_losses, mean_and_error, pair_losses
 from pymc_nrm.stats.point_estimate import (
     check_max_clusters,
     evenly_spaced,
@@ -34,7 +34,7 @@ def point_estimates(
     *,
     var_name: str | None = None,
     min_share: float = 0.05,
-    loss: str = "variation_of_information",
+    loss: str | None = None,
     max_clusters: int | str | None = "draws",
     max_draws: int | None = 1000,
     random_seed: Any = None,
@@ -53,8 +53,8 @@ def point_estimates(
     %(var_name)s
     min_share : float
         Share of the draws that the search uses below which a partition does not stand for a mode, at least 0.
-    loss : str
-        Distance of partitions, as for :func:`~pymc_nrm.stats.point_estimate.point_estimate`.
+    loss : str, optional
+        Distance of partitions, as for :func:`~pymc_nrm.stats.point_estimate.point_estimate`, with the same default.
     max_clusters : int or "draws", optional
         Largest number of clusters of each partition: by default as many as 95 % of its draws have at most; None sets no
         limit.
@@ -115,12 +115,14 @@ def point_estimates(
     >>> modes.labels.values.tolist(), modes.share.values.tolist()
     ([[0, 0, 1, 1], [0, 1, 2, 3]], [0.75, 0.25])
     """
-    loss, costs = check_loss(loss, costs)
+    if loss is not None:
+        check_loss(loss, costs)
     check_count("n", n, 1)
     check_number("min_share", min_share, lambda share: 0 <= share < 1, "at least 0 and below 1")
     check_max_clusters(max_clusters)
     check_count("max_draws", max_draws, 1, optional=True)
     draws = partition_draws(idata, var_name)
+    loss, costs = chosen_loss(loss, costs, draws)
     rng = random_generator(random_seed)
     options = {"loss": loss, "max_clusters": max_clusters, "max_draws": max_draws}
     single = point_estimate(draws, random_seed=rng, progressbar=progressbar, **options, **costs)

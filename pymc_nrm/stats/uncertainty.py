@@ -9,7 +9,7 @@ import xarray as xr
 from pymc_nrm.common.checks import check_number
 from pymc_nrm.common.result_names import added_names, result_dataset
 from pymc_nrm.stats.draws import item_coords, item_dimension, partition_draws
-from pymc_nrm.stats.losses import check_loss, draw_losses
+from pymc_nrm.stats.losses import chosen_loss, draw_losses
 from pymc_nrm.stats.point_estimate import chosen_estimate
 
 # Distances that differ by less are equal up to rounding.
@@ -22,7 +22,7 @@ def credible_ball(
     *,
     var_name: str | None = None,
     probability: float = 0.95,
-    loss: str = "variation_of_information",
+    loss: str | None = None,
     random_seed: Any = None,
     progressbar: bool = True,
     **costs: Any,
@@ -38,8 +38,9 @@ def credible_ball(
     %(var_name)s
     probability : float
         Posterior probability of the ball, above 0 and at most 1.
-    loss : str
-        Loss that measures the distance from the centre, its first argument; see :mod:`pymc_nrm.stats.losses`.
+    loss : str, optional
+        Loss that measures the distance from the centre, its first argument; see :mod:`pymc_nrm.stats.losses`.  By
+        default the loss of :func:`~pymc_nrm.stats.point_estimate.point_estimate`.
     random_seed : int, Generator or None
         Seed of the search for the centre, unless ``estimate`` is given.
     progressbar : bool
@@ -83,9 +84,9 @@ def credible_ball(
     >>> float(ball.share), ball.lower_vertical.values.tolist(), ball.lower_vertical_n_clusters.values.tolist()
     (0.8, [[0, 1, 2, 3]], [4])
     """
-    loss, costs = check_loss(loss, costs)
     check_number("probability", probability, lambda p: 0 < p <= 1, "above 0 and at most 1")
     draws = partition_draws(idata, var_name)
+    loss, costs = chosen_loss(loss, costs, draws)
     options = {"loss": loss, "random_seed": random_seed, "progressbar": progressbar}
     center, _ = chosen_estimate(estimate, draws, **options, **costs)
     distances = draw_losses(center, draws, loss, costs).values.ravel()
@@ -142,7 +143,7 @@ def assignment_uncertainty(
     estimate: Any = None,
     *,
     var_name: str | None = None,
-    loss: str = "variation_of_information",
+    loss: str | None = None,
     random_seed: Any = None,
     progressbar: bool = True,
     **costs: Any,

@@ -83,6 +83,10 @@ def test_summaries_do_not_change_when_components_are_permuted():
         np.testing.assert_allclose(*[np.asarray(call(draws), dtype="float64") for draws in found], rtol=1e-9)
 
 
+def test_results_have_the_number_of_components():
+    assert kind_of(make_model(np.zeros(3))["z"]).marks() == {"partition": "z", "n_components": 3}
+
+
 def test_stock_nuts_gets_a_hint(caplog):
     with caplog.at_level(logging.WARNING, logger="pymc_nrm"):
         with make_model(np.zeros(3)):

@@ -146,6 +146,36 @@ def test_seed_and_result(rng):
     assert found.restart_expected_loss.shape == (16,)
 
 
+def overlapping_classes(rng, n_draws=200):
+    """Draws of three classes, 40 of 90 items of which are between two of them."""
+    sure, between = (
+        np.repeat(np.eye(3), [20, 15, 15], axis=0),
+        np.repeat([[0.55, 0.45, 0.0], [0.0, 0.45, 0.55]], 20, axis=0),
+    )
+    edges = np.concatenate([sure, between]).cumsum(axis=1)
+    return as_draws((rng.random((n_draws, 90, 1)) > edges).sum(axis=2))
+
+
+def test_default_loss_where_the_number_of_components_is_fixed(rng):
+    """Three components that every draw uses are three clusters; with an unknown number, the default is unchanged."""
+    draws = overlapping_classes(rng)
+    fixed = draws.assign_attrs(partition="z", n_components=3)
+    by_vi = nrm.point_estimate(draws, loss="VI", random_seed=1)
+    assert by_vi.n_clusters == 2
+    xr.testing.assert_identical(nrm.point_estimate(draws, random_seed=1), by_vi)
+    found = nrm.point_estimate(fixed, random_seed=1)
+    assert found.n_clusters == 3 and found.attrs["loss"] == "normalized_variation_of_information"
+    xr.testing.assert_identical(nrm.point_estimate(fixed, loss="VI", random_seed=1), by_vi)
+    # Draws that leave a component empty do not tell that there are so many clusters.
+    surplus = fixed.assign_attrs(n_components=4)
+    xr.testing.assert_identical(nrm.point_estimate(surplus, random_seed=1), by_vi)
+    # Functions that compare estimates with draws have the same default.
+    assert nrm.expected_loss(found, fixed).expected_loss == found.expected_loss
+    assert nrm.credible_ball(fixed, random_seed=1).attrs["loss"] == found.attrs["loss"]
+    assert nrm.point_estimates(fixed, 1, random_seed=1).n_clusters.item() == 3
+    assert nrm.assignment_uncertainty(fixed, random_seed=1).equals(nrm.assignment_uncertainty(fixed, found))
+
+
 test_errors = refused(
     lambda kwargs: nrm.point_estimate(as_draws([[0, 0, 1]]), **kwargs),
     ({"cost_false_join": 2}, TypeError, "variation_of_information has no argument cost_false_join"),
