@@ -8,6 +8,8 @@ NAME = "partition"
 ROWS = "n_rows"
 # Attribute of partitions with log_weights: their number of components.
 COMPONENTS = "n_components"
+# Attribute of the coordinate that tells items with values from those without any: the name of their partition.
+VALUES_OF = "values_of"
 # Attributes of hidden states: the items at which sequences start, and the labels of the sequences, if they have any.
 STARTS, SEQUENCES = "sequence_starts", "sequence_labels"
 # Attribute of posterior variables that are nested partitions: their depth, the number of levels below the root.

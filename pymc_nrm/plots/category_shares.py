@@ -97,12 +97,13 @@ def plot_category_shares(
     X = as_pandas("X", X)
     if not isinstance(X, pd.DataFrame):
         raise TypeError(f"X must be a DataFrame; got {type(X).__name__}")
-    draws, estimate = draws_and_estimate(idata, model, var_name, estimate)
+    draws, estimate, kept = draws_and_estimate(idata, model, var_name, estimate)
     if draws is None and estimate is None:
         raise ValueError("idata must be given unless estimate is given")
-    n = len(X) if draws is None else draws.shape[2]
+    n = len(X) if draws is None else len(kept)
     if len(X) != n:
         raise ValueError(f"X must have one row for each of the {n} items; got {len(X)}")
+    X, n = (X, n) if kept is None else (X[kept], np.count_nonzero(kept))
     columns = [str(name) for name in X.columns]
     binary = [name for j, name in enumerate(columns) if _is_binary(X.iloc[:, j])]
     if features is None:

@@ -15,7 +15,7 @@ from pymc_nrm.plots.visuals import CLUSTER_COLORS, MARKERS, backend_marker, back
 from pymc_nrm.posterior.cluster_description import ClusterDescription
 from pymc_nrm.posterior.default_clusters import default_clusters
 from pymc_nrm.stats.contingency import contingency_table, match_clusters
-from pymc_nrm.stats.draws import partition_draws
+from pymc_nrm.stats.draws import estimated_items, partition_draws
 from pymc_nrm.stats.losses import read_estimate
 from pymc_nrm.stats.point_estimate import chosen_estimate, draws_of_estimate
 
@@ -170,18 +170,19 @@ def group_clusters(labels, min_size, numbers):
 
 
 def draws_and_estimate(idata, model, var_name, estimate):
-    """Draws to compare an estimate with, or None, and the estimate: by default the clusters of
-    :func:`~pymc_nrm.describe_clusters` if there is a model.
+    """Draws to compare an estimate with, or None, the estimate, and whether it has each item, bool (n,), or None.
+
+    By default the estimate is that of :func:`~pymc_nrm.describe_clusters` if there is a model.
     """
     if isinstance(estimate, ClusterDescription):
         estimate = estimate.estimate
     if idata is None:
-        return None, estimate
+        return None, estimate, None
     if model is not None:
         clusters = default_clusters(idata, model, var_name, estimate)
-        return clusters.draws, clusters.estimate
+        return clusters.draws, clusters.estimate, clusters.kept
     draws = partition_draws(idata, var_name)
-    return draws_of_estimate(draws, estimate), estimate
+    return draws_of_estimate(draws, estimate), estimate, estimated_items(draws, estimate)
 
 
 def grouped_estimate(draws, estimate, n, min_size):

@@ -116,21 +116,22 @@ def plot_clusters(
     [3, 1]
     """
     canvas = Canvas(plot_clusters, options)
-    draws, estimate = draws_and_estimate(idata, model, var_name, estimate)
+    draws, estimate, kept = draws_and_estimate(idata, model, var_name, estimate)
     if draws is None and (estimate is None or uncertainty is True):
         raise ValueError("idata must be given unless estimate is given and uncertainty is False or numbers")
     if X is None:
-        X = observed_numbers(idata, model, var_name, draws)
-    n = len(X) if draws is None else draws.shape[2]
-    values, names = feature_matrix(X, n, features)
+        X = observed_numbers(idata, model, var_name, draws, 0 if kept is None else len(kept))
+    kept = np.ones(len(X), dtype=bool) if kept is None else kept
+    values, names = feature_matrix(X, len(kept), features)
+    values, n = values[kept], np.count_nonzero(kept)
     d = values.shape[1]
     if d > MAX_FEATURES and features is not None:
         raise ValueError(f"features must be at most {MAX_FEATURES} columns of X; got {d}")
     check_probability(probability)
     labels, groups = grouped_estimate(draws, estimate, n, min_size)
-    opacity = item_opacity(draws, labels, uncertainty, n)
+    opacity = item_opacity(draws, labels, uncertainty, kept)
     own = groups.n_groups - bool(groups.n_others)
-    known = None if components is None else component_moments(components, groups.labels, groups.n_groups, d)
+    known = None if components is None else component_moments(components, groups.labels, groups.n_groups, d, kept)
     shown = features_to_show(values, labels)
     least = (min(d, 2) if known is None else known[2]) + 2
 
@@ -193,13 +194,15 @@ def has_few_values(x):
     return len(seen) <= min(10, len(x) // 3) and bool((seen == np.rint(seen)).all())
 
 
-def item_opacity(draws, labels, uncertainty, n):
-    """Opacity of each item, or None if it is the same for all."""
+def item_opacity(draws, labels, uncertainty, kept):
+    """Opacity of each item that is kept, bool (n,); None if it is the same for all."""
     if uncertainty is False:
         return None
     if uncertainty is True:
         uncertainty = assignment_uncertainty(draws, labels)
-    uncertainty = numeric_array("uncertainty", uncertainty)
+    uncertainty, n = numeric_array("uncertainty", uncertainty), np.count_nonzero(kept)
+    if uncertainty.shape == kept.shape:
+        uncertainty = uncertainty[kept]
     if uncertainty.shape != (n,) or not ((uncertainty >= 0) & (uncertainty <= 1 + 1e-9)).all():
         raise ValueError(
             f"uncertainty must be True, False or one number from 0 to 1 for each of the {n} items; "
@@ -265,10 +268,10 @@ def empirical_moments(values, labels, n_clusters):
     return means, covariances
 
 
-def component_moments(components, labels, n_clusters, n_features):
+def component_moments(components, labels, n_clusters, n_features, kept=slice(None)):
     """Posterior means of the components' means and covariances, averaged over the items of each cluster. Shapes:
-    ``labels`` (n,); returns ``means`` (n_clusters, d), ``covariances`` (n_clusters, d, d), and the number of features
-    in one covariance.
+    ``labels`` (n,) of the items that are kept, an index; returns ``means`` (n_clusters, d), ``covariances``
+    (n_clusters, d, d), and the number of features in one covariance.
     """
     # Parameters of items, unlike parameters of clusters, can be averaged over draws with different partitions.
     if not isinstance(components, xr.Dataset):
@@ -280,8 +283,8 @@ def component_moments(components, labels, n_clusters, n_features):
             f"normal family; got {', '.join(map(str, components.data_vars))}"
         )
     n, d = len(labels), n_features
-    mean = components["item_mean"].mean(("chain", "draw")).values
-    spread = components[scale].mean(("chain", "draw")).values
+    mean = components["item_mean"].mean(("chain", "draw")).values[kept]
+    spread = components[scale].mean(("chain", "draw")).values[kept]
     full = scale == "item_covariance"
     if mean.shape[0] != n or mean.size != n * d or spread.size != n * d * (d if full else 1):
         raise ValueError(

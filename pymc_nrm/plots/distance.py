@@ -12,7 +12,7 @@ from pymc_nrm.plots.cluster_points import distance_unit
 from pymc_nrm.plots.visuals import CLUSTER_COLORS, bins_dataset
 from pymc_nrm.stats.draws import partition_draws
 from pymc_nrm.stats.losses import check_loss, default_loss, draw_losses
-from pymc_nrm.stats.point_estimate import chosen_estimate
+from pymc_nrm.stats.point_estimate import chosen_estimate, compared_draws
 from pymc_nrm.stats.uncertainty import ball_radius
 
 NAMES = {
@@ -77,7 +77,7 @@ def plot_distance(
     """
     if costs is not None and not isinstance(costs, Mapping):
         raise TypeError(f"costs must be a mapping of arguments of the loss to numbers; got {costs!r}")
-    costs, draws = dict(costs or {}), partition_draws(idata, var_name)
+    costs, draws = dict(costs or {}), compared_draws(partition_draws(idata, var_name), estimate)
     if loss is None:
         attrs = getattr(estimate, "attrs", {})
         loss = attrs.get("loss", default_loss(draws))

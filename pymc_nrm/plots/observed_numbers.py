@@ -11,13 +11,13 @@ from pymc_nrm.stats.draws import item_dimension
 _HINT = "give X, the data to plot, shape (n,) or (n, d)"
 
 
-def observed_numbers(idata, model, var_name, draws):
-    """Columns of numbers of the items as a DataFrame: from the model, as recorded, or else from the result."""
+def observed_numbers(idata, model, var_name, draws, n):
+    """Columns of numbers of the n items as a DataFrame: from the model, as recorded, or else from the result."""
     if draws is None:
         raise ValueError(f"X must be given without draws: {_HINT}")
     dim = item_dimension(draws)
     if model is not None:
-        columns = columns_of_model(model, find_shown_partition(model, var_name), draws.sizes[dim])
+        columns = columns_of_model(model, find_shown_partition(model, var_name), n)
         columns = {one.name: one.values for one in columns if one.kind not in ("levels", "truth") and one.items is None}
     else:
         columns = _stored_columns(idata, dim)

@@ -12,7 +12,7 @@ from pymc_nrm.plots.cluster_points import by_size
 from pymc_nrm.plots.visuals import IMAGE_BACKENDS, color_bar, image, set_yticks, with_gaps
 from pymc_nrm.stats.draws import partition_draws
 from pymc_nrm.stats.nested.levels import levels
-from pymc_nrm.stats.point_estimate import chosen_estimate
+from pymc_nrm.stats.point_estimate import chosen_estimate, compared_draws
 from pymc_nrm.stats.similarity import similarity
 
 MAX_NAMES = 50
@@ -93,6 +93,8 @@ def plot_similarity(
         raise ValueError(f"order must be estimate or dendrogram; got {order!r}")
     canvas = Canvas(plot_similarity, options)
     draws = partition_draws(idata, var_name) if level is None else draws_of_level(idata, var_name, level)
+    if estimate is not None or order == "estimate":
+        draws = compared_draws(draws, estimate)
     name, n = draws.name or "partition", draws.shape[2]
     if n > MAX_ITEMS:
         raise ValueError(f"idata must have at most {MAX_ITEMS} items to plot all pairs; got {n}. Select items")

@@ -12,11 +12,12 @@ from pymc_nrm.stats.point_estimate import evenly_spaced
 _MOST_DRAWS = 200
 
 
-def component_shares(model, rv, posterior, labels):
+def component_shares(model, rv, posterior, labels, kept=slice(None)):
     """Draws (S, n_clusters) of the weight of the component of a cluster, the mean over items, who may have weights of
     their own; None if weights are not the user's, or the draws lack what they depend on.
 
-    In each draw a cluster has the mean weight of the components of its items.
+    In each draw a cluster has the mean weight of the components of its items.  ``labels`` are of the items that are
+    kept, an index.
     """
     if not isinstance(kind_of(rv), WeightedComponents):
         return None
@@ -25,7 +26,8 @@ def component_shares(model, rv, posterior, labels):
         return None
     weights = NewWeights(model, rv, used)
     rows, shares = weights.present_rows(), []
-    for s, components in enumerate(used[rv.name].values.reshape(-1, len(labels))):
+    components_of_items = used[rv.name].values
+    for s, components in enumerate(components_of_items.reshape(-1, components_of_items.shape[-1])[:, kept]):
         log_weights = weights.at(s, rows)
         own = np.exp(log_weights - np.logaddexp.reduce(log_weights, axis=-1, keepdims=True))
         mean = np.atleast_2d(own).mean(axis=0)

@@ -2,13 +2,15 @@
 
 from typing import Any, NamedTuple
 
+import numpy as np
 import xarray as xr
 
 from pymc_nrm.common.checks import check_count
 from pymc_nrm.models.rvs import checked_model, find_partition, kind_of
 from pymc_nrm.partitions.nested import Nested, WeightedNested
 from pymc_nrm.posterior.fused_estimate import fused_estimate, why_not_fused
-from pymc_nrm.stats.draws import partition_draws
+from pymc_nrm.posterior.marked_items import mark_items
+from pymc_nrm.stats.draws import draws_of_items, estimated_items, partition_draws
 from pymc_nrm.stats.losses import read_estimate
 from pymc_nrm.stats.nested.levels import component_draws, levels
 from pymc_nrm.stats.nested.nested_point_estimate import nested_point_estimate
@@ -26,6 +28,9 @@ class ShownClusters(NamedTuple):
     names: Any
     # Draws with which the estimate is compared, fused as well if the estimate is.
     draws: xr.DataArray
+    # Draws of all items as they are, and whether the estimate has each of them, bool (n_all,).
+    all_draws: xr.DataArray
+    kept: Any
     # Number of components that were fused, or None.
     n_components: int | None
     # Why the default is not fused, or None.
@@ -44,7 +49,7 @@ def clusters_to_show(idata, model, rv, estimate=None, components=False, level=No
         return _clusters_of_tree(posterior_of(idata), rv, estimate, components, level)
     if level is not None:
         raise ValueError(f"level must be None, since {rv.name!r} is not nested; got {level!r}")
-    draws = partition_draws(posterior_of(idata), rv.name)
+    draws = partition_draws(mark_items(posterior_of(idata), model, rv), rv.name)
     reason = None
     if estimate is None:
         reason = None if components else why_not_fused(model, rv) or _why_not_compared(idata, model)
@@ -52,10 +57,11 @@ def clusters_to_show(idata, model, rv, estimate=None, components=False, level=No
             estimate = point_estimate(draws, random_seed=0)
         else:
             estimate = fused_estimate(idata, model, var_name=rv.name, random_seed=0)
-    labels, names = read_estimate(estimate, draws)
+    labels, names = read_estimate(estimate, draws_of_items(draws, estimate))
     fused = isinstance(estimate, xr.Dataset) and "component_size" in estimate
     n_components = estimate["component_size"].size if fused else None
-    return ShownClusters(estimate, labels, names, draws_of_estimate(draws, estimate), n_components, reason)
+    used = draws_of_estimate(draws, estimate)
+    return ShownClusters(estimate, labels, names, used, draws, estimated_items(draws, estimate), n_components, reason)
 
 
 def _clusters_of_tree(posterior, rv, estimate, components, level):
@@ -76,7 +82,8 @@ def _clusters_of_tree(posterior, rv, estimate, components, level):
             default = nested_point_estimate(posterior, var_name=rv.name, random_seed=0).labels(level)
     estimate = default if estimate is None else estimate
     labels, names = read_estimate(estimate, draws)
-    return ShownClusters(estimate, labels, names, draws, None, None, of_tree)
+    kept = np.ones(len(labels), dtype=bool)
+    return ShownClusters(estimate, labels, names, draws, draws, kept, None, None, of_tree)
 
 
 def _why_not_compared(idata, model):

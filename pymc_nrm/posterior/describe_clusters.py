@@ -15,12 +15,13 @@ from pymc_nrm.posterior.cluster_description import ClusterDescription
 from pymc_nrm.posterior.component_shares import component_shares
 from pymc_nrm.posterior.default_clusters import clusters_to_show, find_shown_partition
 from pymc_nrm.posterior.describe_values import describe_column
-from pymc_nrm.posterior.described_columns import columns_of_model, columns_of_table, rules_of_model
+from pymc_nrm.posterior.described_columns import columns_of_model, columns_of_table, of_items, rules_of_model
 from pymc_nrm.posterior.described_parameters import described_parameters
 from pymc_nrm.posterior.draws import check_same_model
 from pymc_nrm.posterior.number_of_clusters import OVERLAP, clusters_overlap_in, number_of_clusters
 from pymc_nrm.stats.contingency import contingency_table
 from pymc_nrm.stats.draws import stack_draws
+from pymc_nrm.stats.point_estimate import left_out_words
 from pymc_nrm.stats.result import posterior_of
 from pymc_nrm.stats.uncertainty import assignment_uncertainty
 
@@ -51,7 +52,8 @@ def describe_clusters(
         By default from :func:`~pymc_nrm.fused_estimate` with seed 0, whose clusters are components of the mixture
         that are joined where they overlap.  :func:`~pymc_nrm.plots.plot_clusters` shows the same clusters if it is
         given the model, with the same labels.  Where labels index parameters or are known, or a family has no affinity,
-        the default is :func:`~pymc_nrm.point_estimate`, and the title says so.  For a nested partition it is
+        the default is :func:`~pymc_nrm.point_estimate`, and the title says so.  Both leave out items without any known
+        value; the title says how many.  For a nested partition it is
         :func:`~pymc_nrm.nested_point_estimate`, or an estimate of the components if there are weights.
     components : bool
         Whether to describe the components of :func:`~pymc_nrm.point_estimate` with seed 0 instead; only without an
@@ -150,15 +152,16 @@ def describe_clusters(
     )
     certainty = 1.0 - np.bincount(labels, assignment_uncertainty(draws, labels)) / counts
 
-    columns = columns_of_model(model, partition, len(labels))
+    columns = columns_of_model(model, partition, len(clusters.kept))
     if data is not None:
-        columns = columns_of_table(data, columns, draws, rules_of_model(model, partition))
+        columns = columns_of_table(data, columns, clusters.all_draws, rules_of_model(model, partition))
+    columns = [of_items(column, clusters.kept) for column in columns]
     described = {column.name: describe_column(column, labels) for column in columns}
-    parameters = described_parameters(idata, model, partition, posterior_of(idata), labels, tails)
+    parameters = described_parameters(idata, model, partition, posterior_of(idata), labels, tails, clusters.kept)
     described |= parameters
     own = {"size": counts, "together_low": together[0], "together_high": together[1]}
     own |= {"others_low": others[0], "others_high": others[1], "certainty": certainty}
-    shares = component_shares(model, partition, posterior_of(idata), labels)
+    shares = component_shares(model, partition, posterior_of(idata), labels, clusters.kept)
     if shares is not None:
         low, high = np.quantile(shares, tails, axis=0)
         own |= {"share": shares.mean(axis=0), "share_low": low, "share_high": high}
@@ -192,6 +195,12 @@ def describe_clusters(
 
 
 def _title(clusters, number, partition, word, components):
+    n_left_out = np.count_nonzero(~clusters.kept)
+    text = _title_of_kept(clusters, number, partition, word, components)
+    return f"{text}; {left_out_words(n_left_out, word)}" if n_left_out else text
+
+
+def _title_of_kept(clusters, number, partition, word, components):
     n, kind = len(clusters.labels), partition.owner.op.kind
     items = f"{n:,} followed rows of {kind.rows.n:,}" if isinstance(kind, Chunked) else f"{n:,} {word}"
     if clusters.of_tree is not None:

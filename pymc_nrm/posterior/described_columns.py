@@ -70,6 +70,14 @@ def columns_of_model(model, partition, n):
     return [c._replace(name=f"{mixture} {c.name}") if names.count(c.name) > 1 else c for mixture, c in columns]
 
 
+def of_items(column, kept):
+    """A column of some of the items only, which are numbered again; ``kept`` is bool (n,)."""
+    if column.items is None:
+        return column._replace(values=column.values[kept])
+    rows = kept[column.items]
+    return column._replace(values=column.values[rows], items=(np.cumsum(kept) - 1)[column.items[rows]])
+
+
 def _features(model, mixture, values):
     """Names of the columns of a mixture."""
     if values.ndim == 1:

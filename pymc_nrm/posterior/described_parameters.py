@@ -26,10 +26,11 @@ from pymc_nrm.stats.point_estimate import evenly_spaced
 _MOST_DRAWS = 200
 
 
-def described_parameters(idata, model, rv, posterior, labels, tails):
+def described_parameters(idata, model, rv, posterior, labels, tails, kept=slice(None)):
     """:class:`Described` by name of the parameters of the clusters: means over draws and quantiles at two tails.
 
-    A value in a draw is the mean over the items of a cluster, as in :func:`~pymc_nrm.stats.cluster_parameters`.
+    A value in a draw is the mean over the items of a cluster, as in :func:`~pymc_nrm.stats.cluster_parameters`.  Labels
+    are of the items that are kept, an index.
     """
     found = {}
     if rv.name in slot_variables(posterior).values():
@@ -43,7 +44,7 @@ def described_parameters(idata, model, rv, posterior, labels, tails):
     if names and not isinstance(rv.owner.op.kind, Chunked | Nested):
         draws = draws_of(evenly_spaced(posterior, _MOST_DRAWS), model, rv.name)
         for name in names:
-            found |= _of_mixture(draws, model, name, labels)
+            found |= _of_mixture(draws, model, name, labels, kept)
     return {name: _described(values, labels, tails) for name, values in found.items()}
 
 
@@ -54,13 +55,13 @@ def _has_parameters(model, mixture):
     return is_opaque and not lacking(layout.family_class, PARAMETERS)
 
 
-def _of_mixture(draws, model, name, labels):
+def _of_mixture(draws, model, name, labels, kept):
     """Draws (S, n_clusters) of the parameters of a mixture by their names, without matrices."""
     layout, rng, tables = MixtureLayout(model, name, nested=True), random_generator(0), []
     for draw in draws:
         family, data = draws.mixture(draw, name)
         drawn = restore_parameters(family, data, draws.cluster_parameters(draw, name, rng))
-        members = contingency_table(labels, draw.labels)
+        members = contingency_table(labels, draw.labels[kept], labels.max() + 1, len(drawn))
         tables.append(members @ drawn / members.sum(axis=1, keepdims=True))
     found = {}
     for parameter, (dims, values) in layout.split(layout.parameters(family), np.stack(tables), "cluster").items():

@@ -20,6 +20,7 @@ from pymc_nrm.models.values import Values
 from pymc_nrm.partitions.labels import canonical_labels
 from pymc_nrm.partitions.next_item import draw_new_labels, log_join_without, log_prediction_rule
 from pymc_nrm.posterior.layout import NewItems
+from pymc_nrm.posterior.marked_items import mark_items
 from pymc_nrm.posterior.tables import (
     draw_cluster_rows,
     draw_data_of_clusters,
@@ -28,7 +29,7 @@ from pymc_nrm.posterior.tables import (
     log_sum_rows,
 )
 from pymc_nrm.stats.contingency import contingency_table
-from pymc_nrm.stats.draws import stacked
+from pymc_nrm.stats.draws import estimated_items, stacked
 from pymc_nrm.stats.losses import read_estimate
 from pymc_nrm.stats.point_estimate import point_estimate
 from pymc_nrm.stats.result import posterior_of
@@ -246,16 +247,25 @@ class Draws:
         """Point estimate of the clusters of the items, or these themselves if they are known."""
         if self.is_observed:
             return next(iter(self)).labels
-        return point_estimate(self.posterior[self.partition].isel(dict.fromkeys(self.dims[1:], -1)), random_seed=0)
+        marked = mark_items(self.posterior, self.model, self.rv)[self.partition]
+        return point_estimate(marked.isel(dict.fromkeys(self.dims[1:], -1)), random_seed=0)
+
+    def kept_items(self, estimate):
+        """Whether an estimate has each item, bool (n,): some estimates leave out items without values."""
+        if self.is_observed:
+            return np.ones(self.n_old_items, dtype=bool)
+        return estimated_items(mark_items(self.posterior, self.model, self.rv)[self.partition], estimate)
 
     def predict(self, X_new, estimate, progressbar):
         """Probabilities of the clusters of an estimate for new items, see :func:`~pymc_nrm.cluster_probabilities`."""
         items = self.new_items(X_new)
-        labels, names = estimate_labels(self.default_estimate() if estimate is None else estimate, self.n_old_items)
+        estimate = self.default_estimate() if estimate is None else estimate
+        kept = self.kept_items(estimate)
+        labels, names = estimate_labels(estimate, np.count_nonzero(kept))
         total = 0.0
         for draw, table in items.tables("Predicting clusters", progressbar):
             joined = np.exp(table - log_sum_rows(table)[:, None])
-            total += joined @ shares(items.places(draw), table.shape[1], labels, len(names))
+            total += joined @ shares(items.places(draw)[kept], table.shape[1], labels, len(names))
         total = total / len(self)
         [cluster] = added_names({items.dim, *items.coords}, "cluster")
         return result_dataset(

@@ -22,8 +22,9 @@ from pymc_nrm.partitions.slots import IndexLabels
 from pymc_nrm.partitions.weighted_components import WeightedComponents
 from pymc_nrm.posterior.any_draws import draws_of
 from pymc_nrm.posterior.layout import padded
+from pymc_nrm.posterior.marked_items import mark_items
 from pymc_nrm.stats.contingency import contingency_table
-from pymc_nrm.stats.draws import item_coords, item_dimension, partition_draws
+from pymc_nrm.stats.draws import draws_of_items, estimated_items, item_coords, item_dimension, partition_draws
 from pymc_nrm.stats.losses import check_loss, chosen_loss, draw_losses, read_estimate, summarise_losses
 from pymc_nrm.stats.point_estimate import evenly_spaced, point_estimate
 
@@ -42,6 +43,7 @@ def fused_estimate(
     var_name: str | None = None,
     omega: float | None = None,
     n_clusters: int | None = None,
+    keep_empty_items: bool = False,
     loss: str | None = None,
     max_draws: int = 200,
     random_seed: Any = None,
@@ -66,6 +68,9 @@ def fused_estimate(
         larger, the fewer clusters.  By default it is chosen from the draws, see Notes.
     n_clusters : int, optional
         Fuse until this number of clusters is left, in place of ``omega``.
+    keep_empty_items : bool
+        Whether items without any known value are in the estimate too, as for :func:`~pymc_nrm.point_estimate`; used
+        unless ``estimate`` is given.
     loss, **costs
         As for :func:`~pymc_nrm.point_estimate`: for the estimate if none is given, and for ``expected_loss``.
     max_draws : int
@@ -152,14 +157,16 @@ def fused_estimate(
     check_count("n_clusters", n_clusters, 1, optional=True)
     check_count("max_draws", max_draws, least=1)
     model = checked_model(model)
-    partition = find_partition(model, var_name, chunked=True).name
+    rv = find_partition(model, var_name, chunked=True)
+    partition = rv.name
     draws = draws_of(idata, model, partition)
     _check_families(draws)
-    labels = partition_draws(draws.posterior, partition)
+    labels = partition_draws(mark_items(draws.posterior, model, rv), partition)
     loss, costs = chosen_loss(loss, costs, labels)
     options = {"loss": loss, "random_seed": random_seed, "progressbar": progressbar}
     if estimate is None:
-        estimate = point_estimate(labels, **options, **costs)
+        estimate = point_estimate(labels, keep_empty_items=keep_empty_items, **options, **costs)
+    kept, labels = estimated_items(labels, estimate), draws_of_items(labels, estimate)
     components, _ = read_estimate(estimate, labels)
     m = int(components.max()) + 1
     if n_clusters is not None and n_clusters > m:
@@ -170,7 +177,7 @@ def fused_estimate(
         thinned = xr.DataTree.from_dict({"posterior": thinned, "clusters": clusters})
     used = draws_of(thinned, model, partition)
     rng = random_generator(random_seed)
-    sums, mean_distance, trees = _closeness(used, components, rng, progressbar)
+    sums, mean_distance, trees = _closeness(used, components, kept, rng, progressbar)
     sizes = np.bincount(components)
     fusions, closeness = fuse(sums, sizes)
     if omega is None:
@@ -246,22 +253,25 @@ def _check_families(draws):
             )
 
 
-def _closeness(draws, components, rng, progressbar):
+def _closeness(draws, components, kept, rng, progressbar):
     """Closeness summed over pairs of items of components (m, m), the mean distance of two different items, and the tree
-    of fusions of each draw.
+    of fusions of each draw. The components are of the items that are kept, bool (n,).
     """
     n, m = len(components), int(components.max()) + 1
     sums, total, trees = np.zeros((m, m)), 0.0, []
     for draw in tracked(draws, "Comparing components", progressbar):
-        # Clusters of rows in chunks in which no row is followed are left out.
-        counts = np.bincount(draw.labels)
+        # Clusters without these items, or in which no row of chunks is followed, are left out.
+        members = draw.labels[kept]
+        present = members[np.sort(np.unique(members, return_index=True)[1])]
+        members = canonical_labels(members)
+        counts = np.bincount(members)
         log_affinity = np.zeros((len(counts), len(counts)))
         for name, family in zip(draws.mixtures, draw.families, strict=True):
             rows = sum(draws.cluster_parameters(draw, name, rng) for _ in range(_PARAMETER_DRAWS)) / _PARAMETER_DRAWS
             family = family_of_rows(family)
-            log_affinity += log_affinities(family, named_parameters(family, rows[: len(counts)]))
+            log_affinity += log_affinities(family, named_parameters(family, rows[present]))
         close = np.exp(_POWER * log_affinity)
-        table = contingency_table(draw.labels, components)
+        table = contingency_table(members, components)
         sums += table.T @ close @ table
         total += counts @ (1.0 - close) @ counts
         trees.append(fuse(np.outer(counts, counts) * close, counts))

@@ -18,11 +18,12 @@ from pymc_nrm.partitions.chunked import Chunked
 from pymc_nrm.partitions.nested import Nested
 from pymc_nrm.partitions.weighted_components import WeightedComponents
 from pymc_nrm.posterior.fused_estimate import why_not_comparable
+from pymc_nrm.posterior.marked_items import mark_items
 
 
 def mark_variables(idata, model):
-    """Mark, in place, partitions and why their clusters cannot be compared, their slots, missing values, and
-    deterministics that may change when clusters are renamed.
+    """Mark, in place, partitions and why their clusters cannot be compared, their slots, items and data without values,
+    and deterministics that may change when clusters are renamed.
     """
     kinds, slots = partitions_of(model), slot_parameters(model, idata["posterior"])
     renamed = changed_by_renaming(model, slots)
@@ -37,6 +38,11 @@ def mark_variables(idata, model):
         for name in marks if group in idata.children else ():
             if name in idata[group].data_vars:
                 idata[group][name].attrs |= marks[name]
+    marked = posterior = idata["posterior"].to_dataset()
+    for partition in kinds:
+        marked = mark_items(marked, model, partition)
+    if marked is not posterior:
+        idata["posterior"].dataset = marked
 
 
 class Role(NamedTuple):

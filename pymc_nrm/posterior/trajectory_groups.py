@@ -77,7 +77,7 @@ def trajectory_groups(idata, model, estimate=None, var_name=None):
     times = np.linspace(time[present].min(), time[present].max(), N_TIMES)
     posterior, partition = posterior_of(idata), partition_of(mixture)
     labels_of_draws = partition_draws(posterior, partition.name)
-    estimate = point_estimate(labels_of_draws, random_seed=0) if estimate is None else estimate
+    estimate = point_estimate(labels_of_draws, keep_empty_items=True, random_seed=0) if estimate is None else estimate
     labels, names = read_estimate(estimate, labels_of_draws)
     n_groups, rng = int(labels.max()) + 1, random_generator(0)
     draws = draws_of(evenly_spaced(posterior, MOST_DRAWS), model, partition.name)

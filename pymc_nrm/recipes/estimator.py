@@ -12,6 +12,7 @@ import xarray as xr
 
 from pymc_nrm.common.checks import check_count, check_flag, check_probability, random_generator
 from pymc_nrm.common.tables import as_pandas
+from pymc_nrm.models.empty_items import items_with_values
 from pymc_nrm.models.rvs import find_partition
 from pymc_nrm.posterior.conditional_distributions import conditional_quantiles
 from pymc_nrm.posterior.fused_estimate import fused_estimate
@@ -34,7 +35,7 @@ from pymc_nrm.recipes.reading.kinds import NUMERIC
 from pymc_nrm.recipes.table_models import mixture_model, table_data
 from pymc_nrm.run.sampling import sample
 from pymc_nrm.stats.losses import check_loss
-from pymc_nrm.stats.point_estimate import evenly_spaced, point_estimate
+from pymc_nrm.stats.point_estimate import evenly_spaced, left_out_words, point_estimate
 
 __all__ = ["MixtureEstimator"]
 
@@ -101,6 +102,7 @@ class MixtureEstimator(Parameters):
         Clusters of the estimate, from 0, in order of appearance.  If labels are known, a cluster has the label of
         most of its known items; clusters without known items have the numbers after the largest, or the names
         ``"other 1"``, ``"other 2"`` and so on.  With ``only_known``, the most probable known label of each item.
+        Otherwise -1, or ``"none"`` among strings, for rows without any value, which the estimate leaves out.
     n_clusters_ : int
     classes_ : ndarray
         What columns of ``predict_proba`` stand for: the clusters, then -1 or ``"new"``, a new one.
@@ -238,10 +240,17 @@ class MixtureEstimator(Parameters):
         if self.fuse and known is None:
             estimate = fused_estimate(idata, model, estimate, loss=loss, random_seed=int(seeds[2]), progressbar=False)
         self.model_, self.idata_, self.estimate_ = model, idata, estimate
-        codes = estimate["labels"].to_numpy().astype("int64")
-        self._codes = codes if self.only_known else named_clusters(codes, known)
+        codes, kept = estimate["labels"].to_numpy().astype("int64"), np.ones(len(X), dtype=bool)
+        if len(codes) < len(X):
+            kept = items_with_values(model, find_partition(model, None))
+            if not self.verbose:
+                text = left_out_words(np.count_nonzero(~kept), "rows")
+                warn_user(f"{text}: labels_ has -1 for them, or 'none' among strings")
+        self._codes = codes if self.only_known else named_clusters(codes, known if known is None else known[kept])
         names, clusters = cluster_names(self._codes.max() + 1, names), pd.unique(self._codes)
-        self.labels_, self.classes_ = names[self._codes], names[[*clusters, -1]]
+        no_cluster = -1 if names.dtype.kind == "i" else "none"
+        self.labels_, self.classes_ = np.full(len(kept), no_cluster, dtype=names.dtype), names[[*clusters, -1]]
+        self.labels_[kept] = names[self._codes]
         self.n_clusters_ = len(clusters)
         self.n_features_in_ = X.shape[1]
         self.__dict__.pop("feature_names_in_", None)

@@ -8,8 +8,14 @@ import xarray as xr
 from pymc_nrm.common.checks import check_name
 from pymc_nrm.common.result_names import added_names, result_dataset
 from pymc_nrm.stats.contingency import counts_by_row
-from pymc_nrm.stats.draws import item_dimension, partition_draws, slot_variables, variable_names
-from pymc_nrm.stats.point_estimate import chosen_estimate
+from pymc_nrm.stats.draws import (
+    estimated_items,
+    item_dimension,
+    partition_draws,
+    slot_variables,
+    variable_names,
+)
+from pymc_nrm.stats.point_estimate import chosen_estimate, compared_draws
 from pymc_nrm.stats.result import Result, posterior_by_chain
 
 
@@ -73,10 +79,11 @@ def cluster_parameters(
     posterior = posterior_by_chain(result.posterior)
     names, partition = _names(result, posterior, var_names, var_name)
     draws = partition_draws(posterior, partition)
-    clusters, labels = chosen_estimate(estimate, draws, random_seed=0)
+    clusters, labels = chosen_estimate(estimate, compared_draws(draws, estimate), random_seed=0)
     sizes = np.bincount(clusters)
     order = np.argsort(-sizes, kind="stable")
     slots = posterior[partition].transpose("chain", "draw", item_dimension(draws)).values
+    slots = slots[:, :, estimated_items(draws, estimate)]
     slots = slots.reshape(-1, slots.shape[2])
     n_slots = int(slots.max()) + 1
     # Shares of the items of each cluster in each slot, shape (S, n_slots).

@@ -6,7 +6,7 @@ import numpy as np
 import xarray as xr
 
 from pymc_nrm.common.checks import check_name
-from pymc_nrm.common.marks import MISSING_OF, NESTED, RENAMED, SLOTS_OF
+from pymc_nrm.common.marks import MISSING_OF, NESTED, RENAMED, SLOTS_OF, VALUES_OF
 from pymc_nrm.kernels.generic import check_signals, kernel
 from pymc_nrm.stats.result import SAMPLE_DIMS, Result, is_canonical, result_of, with_chains
 
@@ -125,7 +125,40 @@ def item_dimension(draws):
 def item_coords(draws):
     """Coordinates of the items of :func:`partition_draws`, for results along their dimension."""
     dim = item_dimension(draws)
-    return {name: coord for name, coord in draws.coords.items() if coord.dims == (dim,)}
+    return {
+        name: coord for name, coord in draws.coords.items() if coord.dims == (dim,) and VALUES_OF not in coord.attrs
+    }
+
+
+def items_in_estimates(draws):
+    """Whether each item of :func:`partition_draws` has values, bool (n,); None if all have or none has, or if unknown.
+
+    ``nrm.sample`` writes it into a coordinate; items without any value belong to no cluster of an estimate.
+    """
+    for coord in draws.coords.values():
+        if coord.dims == (item_dimension(draws),) and coord.attrs.get(VALUES_OF, np.nan) == draws.name:
+            kept = coord.values.astype(bool)
+            return kept if kept.any() and not kept.all() else None
+    return None
+
+
+def estimated_items(draws, estimate=None):
+    """Whether an estimate has each item of the draws, bool (n,): by default, those with values."""
+    kept, n = items_in_estimates(draws), draws.sizes[item_dimension(draws)]
+    labels = estimate["labels"] if isinstance(estimate, xr.Dataset) and "labels" in estimate else estimate
+    if kept is None or (labels is not None and np.shape(labels) != (kept.sum(),)):
+        return np.ones(n, dtype=bool)
+    return kept
+
+
+def draws_of_items(draws, estimate=None):
+    """:func:`partition_draws` of the items that an estimate has, whose coordinates are positions if they have none."""
+    kept, dim = estimated_items(draws, estimate), item_dimension(draws)
+    if kept.all():
+        return draws
+    if dim not in draws.coords:
+        draws = draws.assign_coords({dim: np.arange(draws.sizes[dim])})
+    return partition_draws(draws.isel({dim: kept}))
 
 
 def title_of(array):

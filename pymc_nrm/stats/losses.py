@@ -11,7 +11,7 @@ from pymc_nrm.common.checks import numeric_array
 from pymc_nrm.common.marks import COMPONENTS
 from pymc_nrm.stats.contingency import as_labels, cell_sums, entropy_table, pair_table
 from pymc_nrm.stats.convergence import sampling_diagnostic
-from pymc_nrm.stats.draws import item_dimension, partition_draws
+from pymc_nrm.stats.draws import draws_of_items, item_dimension, partition_draws
 
 
 def variation_of_information(a: Any, b: Any, base: int = 2) -> Any:
@@ -266,7 +266,7 @@ def expected_loss(
             "estimate must be labels, shape (n,), or the result of point_estimate; got draws in a "
             f"{type(estimate).__name__}: these are the second argument, idata"
         )
-    draws = partition_draws(idata, var_name)
+    draws = draws_of_items(partition_draws(idata, var_name), estimate)
     loss, costs = chosen_loss(loss, costs, draws)
     losses = draw_losses(read_estimate(estimate, draws)[0], draws, loss, costs)
     return summarise_losses(losses, loss, costs)

@@ -1,16 +1,18 @@
 """The partition with the least posterior expected loss."""
 
+import logging
 import math
 from typing import Any
 
 import numpy as np
 import xarray as xr
 
-from pymc_nrm.common.checks import check_count, random_generator
+from pymc_nrm.common.checks import check_count, check_flag, random_generator
 from pymc_nrm.common.progress import progress
 from pymc_nrm.common.result_names import added_names, result_dataset
+from pymc_nrm.common.wrapping import wrapped
 from pymc_nrm.stats.contingency import as_labels, cell_sums
-from pymc_nrm.stats.draws import item_coords, item_dimension, partition_draws, stack_draws
+from pymc_nrm.stats.draws import draws_of_items, item_coords, item_dimension, partition_draws, stack_draws
 from pymc_nrm.stats.losses import (
     check_loss,
     chosen_loss,
@@ -21,6 +23,9 @@ from pymc_nrm.stats.losses import (
     summarise_losses,
 )
 from pymc_nrm.stats.search import ADJUSTED_RAND, LINEAR, NORMALIZED_INFORMATION, DrawTables, search
+
+# A child of PyMC's logger, which shows messages of level INFO.
+_log = logging.getLogger("pymc.nrm_estimates")
 
 # With more items than this, runs have fewer draws by default and say how long they take, and point estimates come from
 # fewer searches.
@@ -55,6 +60,7 @@ def point_estimate(
     max_sweeps: int = 100,
     max_zealous: int = 10,
     max_draws: int | None = 1000,
+    keep_empty_items: bool = False,
     random_seed: Any = None,
     progressbar: bool = True,
     **costs: Any,
@@ -82,6 +88,9 @@ def point_estimate(
         Largest number of rounds, in each search, that dissolve every cluster in turn and allocate its items again.
     max_draws : int, optional
         How many draws the search uses, evenly spaced in every chain; None for all.
+    keep_empty_items : bool
+        Whether items without any known value, such as people who were not asked, are in the estimate too.  By default
+        they are left out, and the log says how many, see Notes.
     random_seed : int, Generator or None
         Seed of the search.  The same seed gives the same estimate.
     progressbar : bool
@@ -92,8 +101,9 @@ def point_estimate(
     Returns
     -------
     Dataset
-        ``labels``, along the dimension of the items and with its coordinates; ``expected_loss`` over all draws and its
-        Monte Carlo standard error ``mcse``, see :func:`~pymc_nrm.stats.losses.expected_loss`; ``n_clusters``;
+        ``labels``, along the dimension of the items and with its coordinates, of the items in the estimate; where items
+        are left out and have no coordinates, these are positions.  ``expected_loss`` over all draws and its Monte Carlo
+        standard error ``mcse``, see :func:`~pymc_nrm.stats.losses.expected_loss`; ``n_clusters``;
         ``restart_expected_loss``, along ``restart``, the loss that each search reached over the draws it used: if few
         reach the smallest value, raise ``n_restarts``.  Attributes ``loss``, the costs, ``n_draws_searched``, and
         ``max_clusters``, the limit in use, which is the number of items if there is none.
@@ -120,6 +130,13 @@ def point_estimate(
     classes (300 to 600 rows, 6 to 12 binary items), the estimate has three clusters in 10 under the variation of
     information and in all 16 under its normalized form, as in the draws.  The mean adjusted Rand index with the true
     classes is 0.50 and 0.61; it is 0.60 for the EM algorithm.
+
+    *Items without values.*  Labels of items whose values are all missing reflect the prior alone: in every draw they
+    are spread over all clusters.  They would spoil the estimate, since losses count them like others: 320 of them among
+    920 items make two clusters of three that are plain without them.  :func:`~pymc_nrm.sample` therefore records which
+    items have values, as a coordinate of the partition; draws have all items.  An item also counts as one with values
+    if its label is known, if an item that stays together with it has values, or if its weights are its own.
+    :func:`~pymc_nrm.cluster_probabilities` of missing values gives the probabilities of clusters for items left out.
 
     *Search.*
     A search first allocates items one by one, in random order, each to the cluster that gives the least expected loss
@@ -158,7 +175,10 @@ def point_estimate(
     check_count("max_zealous", max_zealous, 0)
     check_max_clusters(max_clusters)
     check_count("max_draws", max_draws, 1, optional=True)
+    check_flag("keep_empty_items", keep_empty_items)
     draws = partition_draws(idata, var_name)
+    if not keep_empty_items:
+        draws = with_values_only(draws)
     loss, costs = chosen_loss(loss, costs, draws)
     partitions = stack_draws(evenly_spaced(draws, max_draws))
     rng = random_generator(random_seed)
@@ -184,6 +204,26 @@ def point_estimate(
     )
 
 
+def with_values_only(draws):
+    """Draws of the items that have values, and a line in the log of how many are left out."""
+    kept = draws_of_items(draws)
+    n, n_kept = (of.sizes[item_dimension(draws)] for of in (draws, kept))
+    if n_kept < n:
+        _log.info(wrapped(f"{left_out_words(n - n_kept)}; keep_empty_items=True keeps them"))
+    return kept
+
+
+def compared_draws(draws, estimate):
+    """Draws of the items that an estimate has, by default of those with values, which the log says."""
+    return with_values_only(draws) if estimate is None else draws_of_items(draws, estimate)
+
+
+def left_out_words(n, word="items"):
+    """How many items an estimate leaves out."""
+    subject = f"{n:,} {word} have" if n > 1 else f"1 {word[:-1]} has"
+    return f"{subject} no values and {'are' if n > 1 else 'is'} left out of the estimate"
+
+
 def check_max_clusters(max_clusters):
     """Raise an error unless this is a number of clusters, ``"draws"`` or None."""
     if isinstance(max_clusters, str) and max_clusters != "draws":
@@ -205,7 +245,8 @@ def chosen_estimate(estimate, draws, **options):
 
 
 def draws_of_estimate(draws, estimate):
-    """Draws with which an estimate is compared: of a fused estimate the draws that it has fused, of others all."""
+    """Draws of the items that an estimate has: of a fused estimate the draws that it has fused, of others all."""
+    draws = draws_of_items(draws, estimate)
     if not isinstance(estimate, xr.Dataset) or "draw_fusion" not in estimate:
         return draws
     fusion = estimate["draw_fusion"].values

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from pymc_nrm.common.checks import check_count, check_number, random_generator
+from pymc_nrm.common.checks import check_count, check_flag, check_number, random_generator
 from pymc_nrm.common.progress import progress
 from pymc_nrm.common.result_names import added_names, result_dataset
 from pymc_nrm.stats.draws import item_coords, item_dimension, partition_draws, stack_draws
@@ -17,6 +17,7 @@ from pymc_nrm.stats.point_estimate import (
     mean_losses,
     minimise,
     point_estimate,
+    with_values_only,
 )
 
 # The first partitions, some more than are wanted, are chosen among so many draws; searches have so many starts.
@@ -37,6 +38,7 @@ def point_estimates(
     loss: str | None = None,
     max_clusters: int | str | None = "draws",
     max_draws: int | None = 1000,
+    keep_empty_items: bool = False,
     random_seed: Any = None,
     progressbar: bool = True,
     **costs: Any,
@@ -60,6 +62,9 @@ def point_estimates(
         limit.
     max_draws : int, optional
         How many draws the search uses, evenly spaced in every chain; None for all.
+    keep_empty_items : bool
+        Whether items without any known value are in the estimates too, as for
+        :func:`~pymc_nrm.stats.point_estimate.point_estimate`.
     random_seed : int, Generator or None
         Seed of the search.  The same seed gives the same partitions.
     progressbar : bool
@@ -121,10 +126,13 @@ def point_estimates(
     check_number("min_share", min_share, lambda share: 0 <= share < 1, "at least 0 and below 1")
     check_max_clusters(max_clusters)
     check_count("max_draws", max_draws, 1, optional=True)
+    check_flag("keep_empty_items", keep_empty_items)
     draws = partition_draws(idata, var_name)
+    if not keep_empty_items:
+        draws = with_values_only(draws)
     loss, costs = chosen_loss(loss, costs, draws)
     rng = random_generator(random_seed)
-    options = {"loss": loss, "max_clusters": max_clusters, "max_draws": max_draws}
+    options = {"loss": loss, "max_clusters": max_clusters, "max_draws": max_draws, "keep_empty_items": True}
     single = point_estimate(draws, random_seed=rng, progressbar=progressbar, **options, **costs)
     chosen = single["labels"].values[None]
     if n > 1:

@@ -10,7 +10,7 @@ from pymc_nrm.common.checks import check_number
 from pymc_nrm.common.result_names import added_names, result_dataset
 from pymc_nrm.stats.draws import item_coords, item_dimension, partition_draws
 from pymc_nrm.stats.losses import chosen_loss, draw_losses
-from pymc_nrm.stats.point_estimate import chosen_estimate
+from pymc_nrm.stats.point_estimate import chosen_estimate, compared_draws
 
 # Distances that differ by less are equal up to rounding.
 TOLERANCE = 1e-9
@@ -85,7 +85,7 @@ def credible_ball(
     (0.8, [[0, 1, 2, 3]], [4])
     """
     check_number("probability", probability, lambda p: 0 < p <= 1, "above 0 and at most 1")
-    draws = partition_draws(idata, var_name)
+    draws = compared_draws(partition_draws(idata, var_name), estimate)
     loss, costs = chosen_loss(loss, costs, draws)
     options = {"loss": loss, "random_seed": random_seed, "progressbar": progressbar}
     center, _ = chosen_estimate(estimate, draws, **options, **costs)
@@ -163,7 +163,8 @@ def assignment_uncertainty(
     Returns
     -------
     DataArray
-        Values from 0, certain, to 1, along the dimension of the items, with its coordinates.
+        Values from 0, certain, to 1, along the dimension of the items, with its coordinates, of the items of the
+        estimate.
 
     Raises
     ------
@@ -183,7 +184,7 @@ def assignment_uncertainty(
     >>> assignment_uncertainty(draws, [0, 0, 1]).values.tolist()
     [0.25, 0.25, 0.5]
     """
-    draws = partition_draws(idata, var_name)
+    draws = compared_draws(partition_draws(idata, var_name), estimate)
     options = {"loss": loss, "random_seed": random_seed, "progressbar": progressbar}
     labels, _ = chosen_estimate(estimate, draws, **options, **costs)
     partitions = draws.values.reshape(-1, draws.shape[2])

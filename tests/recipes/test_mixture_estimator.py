@@ -8,10 +8,12 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
+import xarray as xr
 from helpers import refused
 from scipy import sparse
 
 import pymc_nrm as nrm
+from pymc_nrm.posterior.label_dependence import mark_variables
 from pymc_nrm.recipes.estimator_inputs import class_estimate, cluster_names, known_labels, named_clusters
 
 pytestmark = pytest.mark.usefixtures("unbroken")
@@ -293,3 +295,26 @@ test_bad_input = refused(
         r"all were left out: .*'b' \(numbers the rows",
     ),
 )
+
+
+def test_rows_without_values_have_no_cluster(monkeypatch):
+    """They get -1, a warning says how many, and ``predict`` gives them a cluster."""
+    known = np.ones(26, dtype=bool)
+    known[[3, 25]] = False
+    data = np.full((26, 1), np.nan)
+    data[known] = X
+
+    def draws(n_draws, model, **kwargs):
+        labels = np.tile(np.insert(np.repeat([0, 1], 12), [3, 24], 0), (1, 5, 1))
+        labels[:, ::2, [3, 25]] = 1
+        idata = xr.DataTree.from_dict({"posterior": xr.Dataset({"z": (("chain", "draw", "item"), labels)})})
+        mark_variables(idata, model)
+        return idata
+
+    monkeypatch.setattr("pymc_nrm.recipes.estimator.sample", draws)
+    estimator = nrm.MixtureEstimator(fuse=False, random_state=1)
+    with pytest.warns(UserWarning, match="2 rows have no values and are left out of the estimate: labels_ has -1"):
+        estimator.fit(data)
+    assert estimator.labels_[~known].tolist() == [-1, -1]
+    assert estimator.labels_[known].tolist() == [0] * 12 + [1] * 12 and estimator.n_clusters_ == 2
+    assert estimator.estimate_.sizes["item"] == 24

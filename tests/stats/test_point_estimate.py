@@ -1,5 +1,6 @@
 """Point estimates against brute force over all partitions and all draws, and one for each mode."""
 
+import logging
 import sys
 
 import numpy as np
@@ -176,6 +177,70 @@ def test_default_loss_where_the_number_of_components_is_fixed(rng):
     assert nrm.assignment_uncertainty(fixed, random_seed=1).equals(nrm.assignment_uncertainty(fixed, found))
 
 
+def with_empty_items(rng, places, **kwargs):
+    """Draws of two clusters of 10 items each that are certain, and of items in between whose label is random."""
+    n = 20 + len(places)
+    known = ~np.isin(np.arange(n), places)
+    rows = rng.integers(2, size=(50, n))
+    rows[:, known] = np.repeat([0, 1], 10)
+    values = ("obs", known, {"values_of": "z"})
+    return as_draws(rows, **kwargs).assign_coords(z_has_values=values), known
+
+
+def test_items_without_values_are_left_out(rng, caplog):
+    """The estimate is that of the draws of the other items, and the log says how many are left out."""
+    draws, known = with_empty_items(rng, [0, 5, 6, 7, 22, 23])
+    alone = as_draws(draws.values[0][:, known])
+    with caplog.at_level(logging.INFO, logger="pymc.nrm_estimates"):
+        found = nrm.point_estimate(draws, random_seed=1)
+    assert caplog.messages == [
+        "6 items have no values and are left out of the estimate; keep_empty_items=True keeps them"
+    ]
+    expected = nrm.point_estimate(alone, random_seed=1)
+    np.testing.assert_array_equal(found.labels, expected.labels)
+    assert found.expected_loss == expected.expected_loss == 0.0
+    # Positions, since items have no names; and no mark, since all of these have values.
+    assert found.obs.values.tolist() == np.flatnonzero(known).tolist() and list(found.coords) == ["obs"]
+    named = draws.assign_coords(obs=[f"g{k}" for k in range(26)])
+    assert nrm.point_estimate(named, random_seed=1).obs.values.tolist() == named.obs.values[known].tolist()
+    many = nrm.point_estimates(draws, random_seed=1)
+    np.testing.assert_array_equal(many.labels[0], found.labels)
+
+    # What compares it with draws reads the same items, whether they have coordinates or not.
+    for estimate in (found, found.labels, found.labels.values, None):
+        ball = nrm.credible_ball(draws, estimate, random_seed=1)
+        assert ball.radius == 0.0 and ball.center.sizes == {"obs": 20}
+        uncertainty = nrm.assignment_uncertainty(draws, estimate, random_seed=1)
+        assert uncertainty.shape == (20,) and not uncertainty.any()
+        # A default says it once more.
+        caplog.clear()
+        with caplog.at_level(logging.INFO, logger="pymc.nrm_estimates"):
+            nrm.credible_ball(draws, estimate, random_seed=1)
+        assert len(caplog.messages) == (estimate is None)
+    assert nrm.expected_loss(found, draws).expected_loss == 0.0
+    assert nrm.expected_loss(found.labels.values, draws).expected_loss == 0.0
+
+    # All items are there if asked for, by an argument or by an estimate that has them.
+    plain = draws.drop_vars("z_has_values")
+    for function in (nrm.point_estimate, nrm.point_estimates):
+        every = function(draws, keep_empty_items=True, random_seed=1)
+        xr.testing.assert_identical(every, function(plain, random_seed=1))
+    every = nrm.point_estimate(plain, random_seed=1)
+    for function in (nrm.expected_loss, lambda one, other: nrm.credible_ball(other, one)):
+        xr.testing.assert_identical(function(every, draws), function(every, plain))
+    with pytest.raises(ValueError, match=r"estimate must have shape \(20,\)"):
+        nrm.expected_loss([0] * 19, draws.isel(obs=known))
+
+
+@pytest.mark.parametrize("places", [[], range(20)])
+def test_all_or_no_items_with_values(places):
+    """Marks of all items, or of none, change nothing."""
+    rows = np.tile(np.repeat([0, 1], 10), (3, 1))
+    known = ("obs", ~np.isin(np.arange(20), places), {"values_of": "z"})
+    found = nrm.point_estimate(as_draws(rows).assign_coords(mark=known), random_seed=1)
+    xr.testing.assert_identical(found, nrm.point_estimate(as_draws(rows), random_seed=1))
+
+
 test_errors = refused(
     lambda kwargs: nrm.point_estimate(as_draws([[0, 0, 1]]), **kwargs),
     ({"cost_false_join": 2}, TypeError, "variation_of_information has no argument cost_false_join"),
@@ -184,6 +249,7 @@ test_errors = refused(
     ({"base": 1}, ValueError, "base must be finite and greater than 1; got 1"),
     ({"n_restarts": 0}, ValueError, "n_restarts must be a whole number of at least 1; got 0"),
     ({"max_clusters": "draw"}, ValueError, "max_clusters must be a whole number of at least 1, .*; got 'draw'"),
+    ({"keep_empty_items": 1}, TypeError, "keep_empty_items must be True or False; got 1"),
     ({"max_draws": 0}, ValueError, "max_draws must be a whole number of at least 1; got 0"),
     ({"max_zealous": -1}, ValueError, "max_zealous must be a whole number of at least 0; got -1"),
 )
