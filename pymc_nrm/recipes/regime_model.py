@@ -9,13 +9,12 @@ import pymc as pm
 from pymc_nrm.common.checks import check_count, check_number
 from pymc_nrm.common.wrapping import first_few
 from pymc_nrm.families import NormalRegression
-from pymc_nrm.measures import DirichletProcess
 from pymc_nrm.models.hidden_states import HiddenStates
 from pymc_nrm.models.mixture import Mixture
 from pymc_nrm.models.origin import Origin
 from pymc_nrm.partitions.state_prior import Transitions
 from pymc_nrm.recipes.columns import doubtful_columns, listed
-from pymc_nrm.recipes.gaussian_mixture import with_fields_in_model
+from pymc_nrm.recipes.gaussian_mixture import default_measure, with_fields_in_model
 from pymc_nrm.recipes.messages import warn_user
 from pymc_nrm.recipes.numeric_block import add_numeric_block, check_options
 from pymc_nrm.recipes.reading.time_series import read_time_series
@@ -40,7 +39,7 @@ def regime_model(
     ``regime_model(series)`` is short for the following model, with a DataFrame in place of the series::
 
         with pm.Model(coords={"time": series.index}) as model:
-            gamma, alpha = pm.Gamma("gamma", 2, 1), pm.Gamma("alpha", 2, 1)
+            gamma, alpha = pm.Exponential("gamma", np.log(len(series))), pm.Gamma("alpha", 2, 1)
             kappa = pm.Gamma("kappa", 2, 1 / duration)
             transitions = nrm.Transitions(alpha, kappa)
             z = nrm.HiddenStates("z", nrm.DirichletProcess(gamma), transitions, dims="time")
@@ -69,8 +68,8 @@ def regime_model(
     covariance : {None, "full", "diagonal"}
         Of several columns within a regime, as in :func:`~pymc_nrm.gaussian_mixture`.
     measure : DirichletProcess or PitmanYorProcess, optional
-        Prior of the weights of regimes; by default ``DirichletProcess(pm.Gamma.dist(2, 1))``, whose concentration is
-        ``gamma``.  Hyperparameters are as in :func:`~pymc_nrm.gaussian_mixture`.
+        Prior of the weights of regimes; by default ``DirichletProcess(pm.Exponential.dist(log(n)))`` for n times, whose
+        concentration is ``gamma``.  Hyperparameters are as in :func:`~pymc_nrm.gaussian_mixture`.
     jitter_ties : bool
         Whether times with the same value are spread over the width of its rounding, see :func:`~pymc_nrm.jitter_ties`.
 
@@ -99,7 +98,8 @@ def regime_model(
     Notes
     -----
     A run of a regime of weight b lasts ``(alpha + kappa) / (alpha (1 - b))`` times on average.  The prior means of
-    ``alpha`` and ``kappa`` are 2 and twice ``duration``, and both are learned.
+    ``alpha`` and ``kappa`` are 2 and twice ``duration``, and both are learned.  A priori there is one regime with
+    probability 0.77 and 1.3 regimes in the mean, for 100 to 2,000 times and the default ``duration``.
 
     Examples
     --------
@@ -126,7 +126,7 @@ def regime_model(
     sequences = None if sequences is None else sequences[kept].tolist()
     coords = {"time": read.times[kept].tolist()}
     with pm.Model(coords=coords, model=None) as model:
-        measure = DirichletProcess(pm.Gamma.dist(2.0, 1.0)) if measure is None else measure
+        measure = default_measure(len(values)) if measure is None else measure
         # Rows of transitions have a concentration, alpha, as well.
         measure = with_fields_in_model(measure, alpha="gamma")
         alpha = pm.Gamma("alpha", 2.0, 1.0)
