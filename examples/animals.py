@@ -73,7 +73,7 @@ FEATURES = {
 
 def build_model(X):
     with pm.Model(coords={"animal": ANIMALS, "feature": list(FEATURES)}) as model:
-        alpha = pm.Gamma("alpha", 2, 1)
+        alpha = pm.Exponential("alpha", np.log(len(ANIMALS)))
         z = nrm.Partition("z", nrm.DirichletProcess(alpha), dims="animal")
         nrm.Mixture("x", z, nrm.BernoulliBeta(0.5, 0.5), observed=X, dims=("animal", "feature"))
     return model
