@@ -110,10 +110,12 @@ class HiddenStates(pm.Discrete):
 
     Examples
     --------
+    >>> import numpy as np
     >>> import pymc as pm
     >>> import pymc_nrm as nrm
     >>> with pm.Model(coords={"day": range(6)}) as model:
-    ...     gamma, alpha, kappa = pm.Gamma("gamma", 2, 1), pm.Gamma("alpha", 2, 1), pm.Gamma("kappa", 2, 0.04)
+    ...     gamma = pm.Exponential("gamma", np.log(6))
+    ...     alpha, kappa = pm.Gamma("alpha", 2, 1), pm.Gamma("kappa", 2, 0.04)
     ...     z = nrm.HiddenStates("z", nrm.DirichletProcess(gamma), nrm.Transitions(alpha, kappa), dims="day")
     ...     x = nrm.Mixture("x", z, nrm.PoissonGamma(1.0, 0.5), observed=[0, 1, 0, 7, 9, 8])
     >>> pm.draw(z, random_seed=1).shape

@@ -193,12 +193,13 @@ class Partition(pm.Discrete):
 
     Examples
     --------
+    >>> import numpy as np
     >>> import pymc as pm
     >>> import pymc_nrm as nrm
     >>> with pm.Model(coords={"obs": range(5)}) as model:
-    ...     z = nrm.Partition("z", nrm.DirichletProcess(pm.Gamma("alpha", 2, 1)), dims="obs")
+    ...     z = nrm.Partition("z", nrm.DirichletProcess(pm.Exponential("alpha", np.log(5))), dims="obs")
     >>> print(model.str_repr())
-    alpha ~ Gamma(2, <constant>)
+    alpha ~ Exponential(<constant>)
     z ~ Partition[DirichletProcess](5, alpha)
     z_n_clusters = Deterministic(f(z))
     """

@@ -54,8 +54,8 @@ def plot_prior_partition(
     Parameters
     ----------
     measures : Measure or ElicitedPrior, or mapping of {str : Measure or ElicitedPrior}
-        One column each, under its name.  Fields of measures are numbers, distributions such as ``pm.Gamma.dist(2, 1)``,
-        or random variables of a model.
+        One column each, under its name.  Fields of measures are numbers, distributions such as
+        ``pm.Exponential.dist(3)``, or random variables of a model.
     n : int
         Number of items.
     n_draws : int
