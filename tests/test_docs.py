@@ -48,7 +48,7 @@ def test_outputs_are_written_below_cells_and_left_out_by_sphinx(written_outputs)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("page", ["cluster-a-table", "coming-from"])
+@pytest.mark.parametrize("page", ["cluster-a-table", "are-there-clusters", "coming-from"])
 def test_written_outputs_are_true(page, written_outputs, monkeypatch):
     """If not, write them again: python docs/_extensions/written_outputs.py."""
     monkeypatch.setenv("MPLBACKEND", "agg")

@@ -15,7 +15,7 @@ import warnings
 from pathlib import Path
 
 DOCS = Path(__file__).parents[1]
-PAGES = ("how-to/cluster-a-table", "how-to/coming-from")
+PAGES = ("how-to/cluster-a-table", "how-to/are-there-clusters", "how-to/coming-from")
 BEGIN, END = "<!-- output -->", "<!-- end of output -->"
 _WRITTEN = re.compile(rf"\n{BEGIN}\n.*?\n{END}\n", re.DOTALL)
 _CELL = re.compile(r"^```\{code-cell\} ipython3\n((?::[^\n]*\n)*)(.*?)^```\n", re.DOTALL | re.MULTILINE)
