@@ -41,7 +41,7 @@ def fit(path):
     """The model, its draws, the estimate and the labels of all rows."""
     rows = nrm.Chunks(np.load(path, mmap_mode="r"))
     with pm.Model() as model:
-        alpha = pm.Gamma("alpha", 2, 1)
+        alpha = pm.Exponential("alpha", np.log(N_ROWS))
         z = nrm.Partition("z", nrm.DirichletProcess(alpha), rows=rows)
         nrm.Mixture("x", z, nrm.NormalWishart.from_data(rows), observed=rows)
         idata = nrm.sample(20, tune=20, chains=2, random_seed=1, compute_convergence_checks=False)
