@@ -187,7 +187,7 @@ def describe_clusters(
         pd.DataFrame(table, index=index).iloc[order],
         pd.DataFrame(cells, index=index).iloc[order],
         _title(clusters, number_of_clusters(labels, draws, ci_prob), partition, word, components),
-        _notes(word, kinds, parameters, shares, counts, certainty, ci_prob, clusters_overlap_in(draws)),
+        _notes(word, kinds, parameters, shares is not None, counts, certainty, ci_prob, clusters_overlap_in(draws)),
         clusters.estimate,
         word,
         _long_notes(word, kinds, missing, ci_prob, len(partitions)),
@@ -214,7 +214,7 @@ def _title_of_kept(clusters, number, partition, word, components):
     return number.title(items, further=f"{clusters.n_components:,} components, joined where they overlap")
 
 
-def _notes(word, kinds, parameters, shares, counts, certainty, ci_prob, overlap):
+def _notes(word, kinds, parameters, own_weights, counts, certainty, ci_prob, overlap):
     """At most three sentences that a reader of the short text needs."""
     notes = [f"certainty: how probable it is that two {word} of the cluster belong together"]
     if overlap:
@@ -224,11 +224,11 @@ def _notes(word, kinds, parameters, shares, counts, certainty, ci_prob, overlap)
             f"most {word} are in clusters of certainty below {100 * _LEAST_CERTAINTY:.0f} %: the data do not settle "
             "where one cluster ends"
         )
-    medians, shares = kinds & {"positive", "zero or positive"}, kinds & {"levels", "truth", "zero or positive"}
-    told = ["numbers: means"] * ("number" in kinds) + ["medians where all are positive"] * bool(medians)
-    told += [f"per cent: shares of {word}"] * bool(shares)
-    told += ["share: the weight of the component"] * (shares is not None)
-    told += [f"ranges: {100 * ci_prob:.4g} % intervals"] * bool(parameters or shares is not None)
+    has_medians, has_shares = kinds & {"positive", "zero or positive"}, kinds & {"levels", "truth", "zero or positive"}
+    told = ["numbers: means"] * ("number" in kinds) + ["medians where all are positive"] * bool(has_medians)
+    told += [f"per cent: shares of {word}"] * bool(has_shares)
+    told += ["share: the weight of the component"] * own_weights
+    told += [f"ranges: {100 * ci_prob:.4g} % intervals"] * bool(parameters or own_weights)
     if len(notes) == 1 and told:
         notes.append("; ".join(told))
     return (*notes, "all columns: .to_text(full=True); data: .table; labels: .estimate")
