@@ -6,8 +6,10 @@ from scipy.linalg import solve_triangular
 # Full covariances are kept where each of their parameters has so many rows: they cost little, and predict better.
 _ENOUGH_ROWS = 5
 # Mixtures are fitted to at most so many rows, from so many starts; they have at most so many components, and one for
-# so many rows: components of a few rows are noise.
+# so many rows, or for twice as many as columns: components of a few rows are noise.
 _MOST_ROWS, _N_STARTS, _MOST_COMPONENTS, _ROWS_PER_COMPONENT = 1000, 2, 6, 8
+# Several components must have a BIC this much smaller than one has: very strong evidence (Kass & Raftery 1995).
+_EVIDENCE = 10.0
 # EM ends after so many sweeps, or when a sweep adds less than this to the mean log density.
 _MOST_SWEEPS, _TOLERANCE = 60, 1e-4
 # Added to the variances of standardised columns within components.
@@ -15,7 +17,7 @@ _RIDGE = 1e-3
 
 
 def components_with_diagonal_covariances(X):
-    """Number of components, if a mixture with diagonal covariances and several components has the least BIC; else 0.
+    """Number of components, if a mixture with diagonal covariances and several components has the least BIC by far; else 0.
 
     With a single component both kinds describe one group, and full covariances are right if columns are correlated.
     Where rows are many, the answer is 0 too.  Rows with missing values are left out.  Shapes: ``X`` (n, d).
@@ -28,14 +30,15 @@ def components_with_diagonal_covariances(X):
     if n > _MOST_ROWS:
         X = X[np.sort(rng.choice(n, _MOST_ROWS, replace=False))]
     X = (X - X.mean(axis=0)) / X.std(axis=0)
-    n_most = min(_MOST_COMPONENTS, max(1, n // _ROWS_PER_COMPONENT))
+    n_most = min(_MOST_COMPONENTS, max(1, n // max(_ROWS_PER_COMPONENT, 2 * d)))
     responsibilities = [_starts(X, k, rng) for k in range(1, n_most + 1)]
     diagonal = [_least_bic(X, starts, _diagonal_log_densities, 2 * d) for starts in responsibilities]
     best = int(np.argmin(diagonal))
-    if best == 0:
+    if diagonal[0] < diagonal[best] + _EVIDENCE:
         return 0
-    for starts in responsibilities:
-        if _least_bic(X, starts, _full_log_densities, _n_parameters(d)) <= diagonal[best]:
+    for k, starts in enumerate(responsibilities):
+        bic = _least_bic(X, starts, _full_log_densities, _n_parameters(d))
+        if bic < diagonal[best] + (0.0 if k else _EVIDENCE):
             return 0
     return best + 1
 
