@@ -17,7 +17,7 @@ _RIDGE = 1e-3
 
 
 def components_with_diagonal_covariances(X):
-    """Number of components, if a mixture with diagonal covariances and several components has the least BIC by far; else 0.
+    """Number of components, if a mixture of several with diagonal covariances has the least BIC by far; else 0.
 
     With a single component both kinds describe one group, and full covariances are right if columns are correlated.
     Where rows are many, the answer is 0 too.  Rows with missing values are left out.  Shapes: ``X`` (n, d).
