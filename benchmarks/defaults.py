@@ -193,9 +193,9 @@ OPTIONS = {
     **PRIORS,
 }
 MEANING = (
-    "`Gamma(2, 1)` reports several groups in most small tables of one group. A prior that follows the number of rows "
-    "does so mainly where rows are few for the columns, and with a wider kappa in no normal table so far; both find "
-    "groups more often than BIC. Diagonal covariances find groups in 8 columns that full ones do not, but cut a normal "
-    "table with correlations. A share of 20 sets is known to .1; so far cells have at most 5, and shares to .2."
+    "The default reports one group wherever there is one component: `Gamma(2, 1)`, the default before, reported several "
+    "in most small tables. It finds groups far more often than BIC, above all in 8 and 30 columns, where quick fits "
+    "choose diagonal covariances. t and uniform data have several groups about as often as by BIC: they are no normal "
+    "distributions. Cells have at most ten sets so far, of the twenty that are planned, and none of 300 and 1000 rows."
 )
 PART = Part("defaults", measure, table, headline=headline, options=OPTIONS, meaning=MEANING)
