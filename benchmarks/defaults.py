@@ -193,9 +193,9 @@ OPTIONS = {
     **PRIORS,
 }
 MEANING = (
-    "The default reports one group wherever there is one component: `Gamma(2, 1)`, the default before, reported several "
-    "in most small tables. It finds groups far more often than BIC, above all in 8 and 30 columns, where quick fits "
-    "choose diagonal covariances. t and uniform data have several groups about as often as by BIC: they are no normal "
+    "The default reports one group wherever there is one component; `Gamma(2, 1)`, the former one, reported several in "
+    "most small tables. It finds groups far more often than BIC, above all in 8 and 30 columns, where fits choose "
+    "diagonal covariances. t and uniform data have several groups about as often as by BIC: they are no normal "
     "distributions. Cells have at most ten sets so far, of the twenty that are planned, and none of 300 and 1000 rows."
 )
 PART = Part("defaults", measure, table, headline=headline, options=OPTIONS, meaning=MEANING)
