@@ -113,6 +113,10 @@ def _methods(rows):
     return sorted(found, key=lambda method: (method == models.BIC, method != DEFAULT_NAME, method))
 
 
+def _shown(method):
+    return "default" if method == DEFAULT_NAME else method
+
+
 def _size_table(rows):
     """Sets of one group where several are reported, by method and rows (lines) and kind (columns)."""
     one = [row for row in rows if not row["power"]]
@@ -124,7 +128,7 @@ def _size_table(rows):
                 kind: "/".join(str(sum(row[key] for row in here)) for key in ("reported", "sets"))
                 for kind, here in own.items()
             }
-            lines.append([method, n, *(shown.get(kind, "-") for kind in ONE_GROUP)])
+            lines.append([_shown(method), n, *(shown.get(kind, "-") for kind in ONE_GROUP)])
     return markdown(["One group", "rows", *ONE_GROUP], lines)
 
 
@@ -135,7 +139,7 @@ def _power_table(rows):
     for name, own in groups(several, "cell").items():
         at = {row["method"]: f"{row['reported']}/{row['sets']}, {row['index']:.2f}" for row in own}
         lines.append([name, *(at.get(method, "-") for method in methods)])
-    return markdown(["Several groups", *methods], lines)
+    return markdown(["Several groups", *map(_shown, methods)], lines)
 
 
 def _run_table(rows):
@@ -149,7 +153,7 @@ def _run_table(rows):
                 [float(np.median([at[one, name][key] for name in shared])) for one in (DEFAULT_NAME, method)]
                 for key in ("components", "clusters", "rhat", "seconds")
             ]
-            lines.append([method, len(shared), *("{:.3g}, {:.3g}".format(*pair) for pair in medians)])
+            lines.append([_shown(method), len(shared), *("{:.3g}, {:.3g}".format(*pair) for pair in medians)])
     titles = ["components", "clusters in draws", "R-hat", "CPU s"]
     return markdown(["Default, and", "cells", *titles], lines)
 
@@ -160,7 +164,8 @@ def table(rows):
         "many sets the fused estimate has more than one cluster of at least two rows and 2 % of the rows. *Several "
         "groups*: in how many their number is right and the adjusted Rand index at least "
         f"{LEAST_INDEX}; the mean index. BIC: `GaussianMixture`, or latent classes by EM. Last: medians of cells "
-        f"that both have, each the median of its sets.\n\n{_size_table(rows)}\n{_power_table(rows)}\n{_run_table(rows)}"
+        f"that both have, each the median of its sets. Default: {DEFAULT_NAME}.\n\n"
+        f"{_size_table(rows)}\n{_power_table(rows)}\n{_run_table(rows)}"
     )
 
 

@@ -1,7 +1,6 @@
 """Full or diagonal covariances of clusters, by the BIC of mixtures of normal distributions that EM fits."""
 
 import numpy as np
-from scipy.linalg import solve_triangular
 
 # Full covariances are kept where each of their parameters has so many rows: they cost little, and predict better.
 _ENOUGH_ROWS = 5
@@ -99,6 +98,6 @@ def _full_log_densities(X, weights, means):
     for j, mean in enumerate(means):
         centred = X - mean
         L = np.linalg.cholesky((centred * weights[:, j, None]).T @ centred + _RIDGE * np.eye(d))
-        squares = (solve_triangular(L, centred.T, lower=True, check_finite=False) ** 2).sum(axis=0)
+        squares = (np.linalg.solve(L, centred.T) ** 2).sum(axis=0)
         log_densities[:, j] = -0.5 * (squares + d * np.log(2.0 * np.pi)) - np.log(np.diag(L)).sum()
     return log_densities

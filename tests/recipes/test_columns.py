@@ -107,7 +107,7 @@ def test_recipes_model_the_jittered_values(recipe, caplog):
         for line, width in zip(text.splitlines()[2:], ("0.05", "0.35", "0.0005"), strict=True):
             assert line.endswith(f"measurements; jittered by up to {width}")
     with pm.Model() as explicit:
-        z = nrm.Partition("z", nrm.DirichletProcess(pm.Gamma("alpha", 2.0, 1.0)), n=len(ROUNDED))
+        z = nrm.Partition("z", nrm.DirichletProcess(pm.Exponential("alpha", np.log(len(ROUNDED)))), n=len(ROUNDED))
         jittered = nrm.jitter_ties(ROUNDED)
         name = model.observed_RVs[0].name
         nrm.Mixture(name, z, nrm.NormalWishart.learned(name, jittered), observed=jittered)
