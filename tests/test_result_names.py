@@ -225,7 +225,7 @@ def check_function(function, dim):
             check_names(found, expected, name, dim, apart)
 
 
-@pytest.mark.quick(
+QUICK_OF_ITEMS = pytest.mark.quick(
     "point_estimates",
     "credible_ball",
     "similarity",
@@ -234,6 +234,9 @@ def check_function(function, dim):
     "levels",
     "common_depth",
 )
+
+
+@QUICK_OF_ITEMS
 @pytest.mark.parametrize("function", OF_ITEMS)
 def test_dimension_of_the_items(function):
     check_function(OF_ITEMS[function], NEUTRAL)
@@ -251,15 +254,7 @@ def test_dimension_of_the_features(function):
     check_function(OF_FEATURES[function], "feature")
 
 
-@pytest.mark.quick(
-    "point_estimates",
-    "credible_ball",
-    "similarity",
-    "state_probabilities",
-    "transition_matrix",
-    "levels",
-    "common_depth",
-)
+@QUICK_OF_ITEMS
 @pytest.mark.parametrize("function", OF_ITEMS)
 def test_coordinate_of_the_items(function):
     """A further coordinate stays, and gets an underscore where a variable has its name."""

@@ -172,7 +172,7 @@ def group_clusters(labels, min_size, numbers):
 def draws_and_estimate(idata, model, var_name, estimate):
     """Draws to compare an estimate with, or None, the estimate, and whether it has each item, bool (n,), or None.
 
-    By default the estimate is that of :func:`~pymc_nrm.describe_clusters` if there is a model.
+    By default the estimate is the one that :func:`~pymc_nrm.describe_clusters` shows, if there is a model.
     """
     if isinstance(estimate, ClusterDescription):
         estimate = estimate.estimate

@@ -233,7 +233,7 @@ def expected_loss(
     loss : str, optional
         Name of a function of this module: ``"variation_of_information"``, ``"normalized_variation_of_information"``,
         ``"binder_loss"`` or ``"one_minus_adjusted_rand"``; in short ``"VI"``, ``"NVI"``, ``"binder"``, ``"omARI"``.
-        The default is that of :func:`~pymc_nrm.stats.point_estimate.point_estimate`.
+        The default is chosen as in :func:`~pymc_nrm.stats.point_estimate.point_estimate`.
     **costs
         Further arguments of the loss: ``base``, or ``cost_false_join`` and ``cost_false_split``.
 

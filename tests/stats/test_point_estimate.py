@@ -148,7 +148,7 @@ def test_seed_and_result(rng):
 
 
 def overlapping_classes(rng, n_draws=200):
-    """Draws of three classes, 40 of 90 items of which are between two of them."""
+    """Draws of three classes; 40 of the 90 items are between two of them."""
     sure, between = (
         np.repeat(np.eye(3), [20, 15, 15], axis=0),
         np.repeat([[0.55, 0.45, 0.0], [0.0, 0.45, 0.55]], 20, axis=0),
@@ -188,7 +188,7 @@ def with_empty_items(rng, places, **kwargs):
 
 
 def test_items_without_values_are_left_out(rng, caplog):
-    """The estimate is that of the draws of the other items, and the log says how many are left out."""
+    """Draws of the other items alone have the same estimate, and the log says how many are left out."""
     draws, known = with_empty_items(rng, [0, 5, 6, 7, 22, 23])
     alone = as_draws(draws.values[0][:, known])
     with caplog.at_level(logging.INFO, logger="pymc.nrm_estimates"):
