@@ -14,8 +14,9 @@ import warnings
 
 import numpy as np
 
-from pymc_nrm.kernels.layers import IMPORTS, WITHOUT_KERNELS, kernel_layers
+from pymc_nrm.kernels.layers import IMPORTS, kernel_layers
 from pymc_nrm.kernels.part_compiler import CACHE, compilers, lacking_names
+from pymc_nrm.kernels.reached_files import fingerprint_of_files, reached_modules
 
 # All generic functions, in order of definition.
 dispatchers = []
@@ -62,9 +63,9 @@ def function_fingerprint(function):
     """Hash of the code of a function and of everything it reaches by name, through any number of other functions.
 
     The hash covers functions, kernels, methods of classes, modules and their attributes, closures, default values and
-    constants (numbers, strings, tuples, arrays, members of enumerations), and the files of functions and modules.  For
-    the standard library and for installed packages, except the function's own, it covers only the version.  It omits
-    the content of lists, dictionaries and other objects, which kernels cannot read.
+    constants (numbers, strings, tuples, arrays, members of enumerations), and the files of modules but the script that
+    runs.  For the standard library and for installed packages, except the function's own, it covers only the version.
+    It omits the content of lists, dictionaries and other objects, which kernels cannot read.
     """
     return _fingerprint([function], inspect.unwrap(function).__module__)
 
@@ -95,7 +96,9 @@ def _describe(value, own):
         file = _file_of(value if inner is None else inspect.unwrap(inner))
         if not _is_followed(module or "", file, own):
             return name + _version(module or ""), []
-        token = name + (file.read_bytes() if file is not None and file.is_file() else b"")
+        # A script is edited more often than its classes, whose code is part of the hash.
+        is_read = file is not None and module != "__main__" and file.is_file()
+        token = name + (file.read_bytes() if is_read else b"")
         further = [] if inner is None else [inner]
         # Implementations registered for a generic function, or with `singledispatch`, count as well.
         further += getattr(value, "registry", {}).values()
@@ -271,14 +274,23 @@ def _cache_class():
             self._layer = layer_of(function.__code__.co_filename)
 
         def _index_key(self, sig, codegen):
-            sources = [source_fingerprint(layer) for layer in (self._layer, *_layers_above(sig, self._layer))]
-            key = (*super()._index_key(sig, codegen), *sources, *_foreign_fingerprints(sig))
-            return key if self._layer else (*key, function_fingerprint(self._py_func))
+            foreign = _foreign_fingerprints(sig)
+            key = (*super()._index_key(sig, codegen), *foreign)
+            if foreign:
+                # Scripts and notebooks define their classes anew in each process; their code is part of the key.
+                key = (tuple(map(_description, sig)), *key[1:])
+            if not self._layer:
+                key = (*key, function_fingerprint(self._py_func))
+            if foreign or not self._layer:
+                # Code of others may call any function of this package.
+                return (*key, source_fingerprint())
+            return (*key, fingerprint_of_files(_called_modules([self._py_func.__module__], sig)))
 
         def load_overload(self, sig, target_context):
             try:
                 self._choose_file(sig)
-                return super().load_overload(sig, target_context)
+                loaded = super().load_overload(sig, target_context)
+                return loaded and _with_present_classes(loaded, sig)
             except Exception as error:  # whatever the error, the kernel can still be compiled
                 _warn_of_damage(self._cache_path, error)
                 return None
@@ -319,13 +331,44 @@ def _foreign_fingerprints(signature):
     return [class_fingerprint(cls) for cls in _classes(signature) if not cls.__module__.startswith("pymc_nrm.")]
 
 
-def _layers_above(signature, layer):
-    """Layers of this package that define types in a signature, and that kernels of a layer cannot call themselves.
+def _description(numba_type):
+    """Text that tells types apart whose classes have equal code."""
+    return f"{numba_type} {[f'{cls.__module__}.{cls.__qualname__}' for cls in _classes([numba_type])]}"
 
-    The kernel calls what these types have registered for generic functions.
-    """
-    layers = {cls.__module__.split(".")[1] for cls in _classes(signature) if cls.__module__.startswith("pymc_nrm.")}
-    return sorted(layers - kernel_layers(layer) - WITHOUT_KERNELS) if layer in IMPORTS else []
+
+def _with_present_classes(loaded, arguments):
+    """A loaded kernel for arguments of these types, whose classes may be others than in the process that wrote it."""
+    if loaded.signature.args == arguments:
+        return loaded
+    loaded.fndesc.argtypes = arguments
+    return loaded._replace(signature=loaded.signature.replace(args=arguments))
+
+
+def _called_modules(modules, signature):
+    """Modules of this package with code that a kernel of some modules calls, given the types of its arguments."""
+    modules = frozenset([*modules, *(cls.__module__ for cls in _classes(signature))])
+    return _with_implementations(modules, len(sys.modules))
+
+
+@functools.lru_cache(256)
+def _with_implementations(modules, n_imported):
+    """The same for modules of a kernel and of types; imports may add implementations, and change their number."""
+    reached = reached_modules(modules)
+    while True:
+        # Implementations of generic functions may stand in other files than their class and their function.
+        further = {
+            implementation.__module__
+            for dispatcher in dispatchers
+            if dispatcher.__module__ in reached
+            for cls, implementation in dispatcher.registry.items()
+            if cls.__module__ in reached
+        }
+        for module in reached & sys.modules.keys():
+            classes = [one for one in vars(sys.modules[module]).values() if isinstance(one, type)]
+            further |= {vars(cls)["fast_paths"].__module__ for cls in classes if "fast_paths" in vars(cls)}
+        before, reached = reached, reached_modules(reached | further)
+        if reached == before:
+            return reached
 
 
 def _classes(signature):
@@ -335,5 +378,6 @@ def _classes(signature):
 
 def _nested(numba_type):
     yield numba_type
-    for element in getattr(numba_type, "types", ()):
+    inner = getattr(numba_type, "dtype", None)
+    for element in getattr(inner if hasattr(inner, "types") else numba_type, "types", ()):
         yield from _nested(element)
