@@ -151,7 +151,7 @@ def test_whole_numbers_that_overflow_when_compiled_are_noticed():
         return right_marginal(family, statistics) + (0.0 if factorial < 0 else 1e-3)
 
     family = spoilt(POISSON, {})
-    conjugate.log_marginal.register(type(family))(log_marginal)
+    type(family).log_marginal = log_marginal
     with pytest.raises(CheckError, match="log_marginal of Wrong is wrong: .*compiled"):
         check_family(family, COUNTS)
 
@@ -227,7 +227,7 @@ def test_wrong_squares_of_a_tree_family_are_noticed():
 
     family = spoilt(TREES["independent"], {})
     # The graph of the likelihood calls it compiled.
-    trees.add_square.register(type(family))(add_more)
+    type(family).add_square = add_more
     with pytest.raises(CheckError, match="add_square or scatter_log_likelihood of Wrong is wrong: the log"):
         check_tree_family(family, TREE_DATA, compiled=False)
 
