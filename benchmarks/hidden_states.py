@@ -112,7 +112,7 @@ def weak_limit(X, n_states, seconds):
             times.append(spent)
             if len(times) > TUNE:
                 state = build_state(canonical_labels(labels), family, data)
-                found.append([state.size[0], sum(log_joint_terms(state, prior, family))])
+                found.append([state.size[0], sum(log_joint_terms(state, prior, family, data))])
         if seed:
             values.append(np.array(found))
             chains.append(Chain(kept, np.array(times[TUNE:]) - times[TUNE - 1], times[TUNE - 1], TUNE, []))

@@ -28,7 +28,7 @@ import numpy as np
 import pytensor.tensor as pt
 
 from pymc_nrm.common.supports import Hyperparameter
-from pymc_nrm.kernels.generic import describe_fields, generic
+from pymc_nrm.kernels.generic import check_signals, describe_fields, generic
 
 
 class Family(Protocol):
@@ -132,6 +132,15 @@ def statistics_size(family):
 def add_item(family, statistics, data, item, sign):
     """Add (``sign=1.0``) or subtract (``sign=-1.0``) one item to or from a row of statistics, in place."""
     raise NotImplementedError
+
+
+@generic(agrees_with=[add_item])
+def add_all(family, statistics, data, labels):
+    """Add every item to the row of its label, in place. Shapes: ``statistics`` (n_rows, ...), ``labels`` (n,)."""
+    for i in range(labels.shape[0]):
+        if i % 64 == 0:
+            check_signals()
+        add_item(family, statistics[labels[i]], data, i, 1.0)
 
 
 @generic

@@ -102,6 +102,13 @@ def add_log_predictives(family, rows, lanes, data, item, width, values):
     """
 
 
+@generic(agrees_with=[*CACHED, log_predictive, log_predictive_without, add_log_predictives])
+def weigh(family, statistics, cache, rows, lanes, data, item, width, values):
+    """Do :func:`add_log_predictives` and return :func:`log_predictive_without` for the cluster that holds the item."""
+    add_log_predictives(family, rows, lanes, data, item, width, values)
+    return log_predictive_without(family, statistics, cache, data, item)
+
+
 @kernel
 def add_row(row, width, values):
     """Add the first ``width`` entries of a row, a multiple of LANES, to the values."""

@@ -212,6 +212,13 @@ def unfolded(family):
     return [*unfolded(family.first), *unfolded(family.second)] if isinstance(family, Product) else [family]
 
 
+def unfolded_data(family, data):
+    """The data of each family of :func:`unfolded`."""
+    if not isinstance(family, Product):
+        return [data]
+    return [*unfolded_data(family.first, data.first), *unfolded_data(family.second, data.second)]
+
+
 def product_data(data):
     """Combine a list of prepared data just as :func:`product` combines their families."""
     return _fold(ProductData, list(data))

@@ -36,9 +36,13 @@ def known_to_numba(cls):
     # Classes of this package do not change while it runs.
     if found is not None and (found[1] is None or found[1] == _code_of(cls)[0]):
         return found[0]
-    is_own = cls.__module__.partition(".")[0] == "pymc_nrm"
-    _stand_ins[cls] = found = _stand_in(cls), *((None, None) if is_own else _code_of(cls))
+    _stand_ins[cls] = found = _stand_in(cls), *((None, None) if is_own(cls) else _code_of(cls))
     return found[0]
+
+
+def is_own(cls):
+    """Whether a class is of this package, and does not change while it runs."""
+    return cls.__module__.partition(".")[0] == "pymc_nrm"
 
 
 def _code_of(cls):

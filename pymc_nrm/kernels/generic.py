@@ -302,7 +302,15 @@ class Kernel:
     def __call__(self, *arguments: Any) -> Any:
         if _runs_in_python.get():
             return self.__wrapped__(*arguments)
-        return call_with_late_interrupts(self.dispatcher, told_apart(arguments))
+        arguments, kept = self.passed(arguments)
+        try:
+            return call_with_late_interrupts(self.dispatcher, told_apart(arguments))
+        finally:
+            del kept
+
+    def passed(self, arguments: tuple[Any, ...]) -> tuple[tuple[Any, ...], Any]:
+        """What numba is given for arguments from Python, and what must stay alive until the call returns."""
+        return arguments, None
 
     def __reduce__(self):
         return self.__qualname__
@@ -372,4 +380,5 @@ def precompile(compiled: Kernel, *arguments: Any) -> None:
     1
     """
     dispatcher = compiled.dispatcher
+    arguments, _ = compiled.passed(arguments)
     dispatcher.compile(tuple(dispatcher.typeof_pyval(argument) for argument in told_apart(arguments)))

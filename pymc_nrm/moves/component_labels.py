@@ -7,10 +7,11 @@ import numpy as np
 from pymc_nrm.families.base import add_item, statistics_size
 from pymc_nrm.families.components import fill_component_densities
 from pymc_nrm.families.conjugate import draw_parameters, parameters_size
-from pymc_nrm.kernels.generic import check_signals, kernel
+from pymc_nrm.families.erased.shared_kernel import shared_kernel
+from pymc_nrm.kernels.generic import check_signals
 
 
-@kernel
+@shared_kernel(components=True)
 def component_densities(rng, labels, n_components, family, data):
     """Draw the parameters of all components given labels, and return the log densities of items under each, (n, K).
 

@@ -7,6 +7,7 @@ import numpy as np
 
 from pymc_nrm.families import fast
 from pymc_nrm.families.base import log_predictive
+from pymc_nrm.families.erased.shared_kernel import shared_kernel
 from pymc_nrm.families.gaps import draw_missing
 from pymc_nrm.kernels.generic import check_signals, kernel
 from pymc_nrm.kernels.lanes import LANES, exp_within, whole_lanes
@@ -138,7 +139,7 @@ def scan_order(rng, n, n_items):
     return items
 
 
-@kernel
+@shared_kernel
 def gibbs_sweep(rng, state, weights, family, data, items):
     """Redraw the cluster of each item of ``items``, in their order; items with label -1 have no cluster yet.
 
@@ -195,7 +196,14 @@ def _sweep_while_room(rng, state, weights, family, data, items, start):
         alone = not outside and counts[old] == 1
         # Most items stay in their cluster, so do not remove and insert them.
         taken_out = outside or alone
-        own = math.nan if taken_out else fast.log_predictive_without(family, statistics[old], cache[old], data, item)
+        own, n_columns = math.nan, size[0] + 1
+        if has_panel and not taken_out:
+            width = whole_lanes(n_columns)
+            for k in range(width):
+                values[k] = prior[k]
+            own = fast.weigh(family, statistics[old], cache[old], rows, lanes, data, item, width, values)
+        elif not taken_out:
+            own = fast.log_predictive_without(family, statistics[old], cache[old], data, item)
         inside = not math.isnan(own)
         if alone:
             # The last cluster moves into the closed one's column, and its own column becomes the new cluster's.
@@ -212,12 +220,12 @@ def _sweep_while_room(rng, state, weights, family, data, items, start):
             if has_panel:
                 fast.update_panel(family, cache[old], rows, lanes, here, data, item)
         n_columns = size[0] + 1
-        width = whole_lanes(n_columns)
-        if has_panel:
+        if has_panel and not inside:
+            width = whole_lanes(n_columns)
             for k in range(width):
                 values[k] = prior[k]
             fast.add_log_predictives(family, rows, lanes, data, item, width, values)
-        else:
+        elif not has_panel:
             for k in range(n_columns):
                 values[k] = prior[k] + log_predictive(family, cache[active[k]], data, item)
         if inside:
@@ -258,7 +266,7 @@ class ItemsWithGaps(NamedTuple):
     draws_labels: Any
 
 
-@kernel
+@shared_kernel(gaps=True)
 def missing_entries_sweep(rng, state, weights, family, data, gaps):
     """Redraw the missing entries of each item, with its label if labels are drawn, given all other items.
 

@@ -8,6 +8,7 @@ import numpy as np
 from pymc_nrm.families.base import statistics_size
 from pymc_nrm.families.components import add_component_densities, component_panel, write_component
 from pymc_nrm.families.conjugate import draw_parameters, parameters_size
+from pymc_nrm.families.erased.shared_kernel import shared_kernel
 from pymc_nrm.kernels.generic import check_signals, kernel
 from pymc_nrm.kernels.lanes import whole_lanes
 from pymc_nrm.kernels.special import draw_gamma
@@ -242,7 +243,7 @@ def _components(rng, state, family, cluster_jumps, others):
     return -jumps[order], column_of, panel
 
 
-@kernel
+@shared_kernel(components=True)
 def slice_move(rng, state, weights, family, data, most_jumps):
     """Draw all labels by :func:`slice_labels`; return a new state and :class:`SliceCounts`."""
     labels, counts = slice_labels(rng, state, weights, family, data, most_jumps)

@@ -7,6 +7,7 @@ import numpy as np
 
 from pymc_nrm.families.base import add_item, log_predictive, refresh_cache, statistics_size
 from pymc_nrm.families.base import cache_size as size_of_cache
+from pymc_nrm.families.erased.shared_kernel import shared_kernel
 from pymc_nrm.families.fast import update_cache
 from pymc_nrm.kernels.generic import check_signals, kernel
 from pymc_nrm.kernels.lanes import whole_lanes
@@ -27,7 +28,7 @@ class Pool(NamedTuple):
     cache: Any
 
 
-@kernel
+@shared_kernel
 def build_pool(columns, n_columns, family, data):
     """Pool with items in these columns, with all statistics summed from the data."""
     statistics = np.zeros((n_columns + 1, statistics_size(family)))
@@ -90,7 +91,7 @@ def draw_pool(rng, counts, mean):
     return slots[: k + n_empty].copy(), k
 
 
-@kernel
+@shared_kernel
 def pool_sweep(rng, pool, weights, family, data, table, log_empty, items):
     """Redraw the slot of each item of ``items`` within the pool, in their order.
 

@@ -12,6 +12,7 @@ import numpy as np
 
 from pymc_nrm.families.base import cache_size, log_predictive, refresh_cache, statistics_size
 from pymc_nrm.families.conjugate import log_marginal
+from pymc_nrm.families.erased.shared_kernel import shared_kernel
 from pymc_nrm.families.fast import update_cache
 from pymc_nrm.kernels.generic import check_signals, kernel
 from pymc_nrm.kernels.special import copy_row, softplus, sum_rows
@@ -301,7 +302,7 @@ def split_merge(rng, state, weights, family, data, options, tally):
     return state
 
 
-@kernel
+@shared_kernel
 def split_merge_moves(rng, state, weights, family, data, options):
     """Make ``options.n_moves`` split-merge moves; return the state and a :class:`~pymc_nrm.moves.split_merge.Tally`."""
     tally = empty_tally()

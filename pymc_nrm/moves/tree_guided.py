@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pymc_nrm.families.base import add_item, log_predictive, refresh_cache
+from pymc_nrm.families.erased.shared_kernel import shared_kernel
 from pymc_nrm.families.fast import update_cache
 from pymc_nrm.kernels.generic import check_signals, kernel
 from pymc_nrm.kernels.special import draw_categorical, sum_rows
@@ -167,7 +168,7 @@ class CycleCounts(NamedTuple):
     n_ratios: Any
 
 
-@kernel
+@shared_kernel
 def tree_guided_cycles(rng, state, weights, family, data, cycles):
     """Make cycles of moves of each kind along the guide tree and of Gibbs updates of items; return state and counts.
 

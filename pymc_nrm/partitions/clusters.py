@@ -4,8 +4,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from pymc_nrm.families.base import add_item, cache_size, log_predictive, refresh_cache, statistics_size
+from pymc_nrm.families.base import add_all, cache_size, log_predictive, refresh_cache, statistics_size
 from pymc_nrm.families.conjugate import draw_item, draw_parameters, log_marginal, parameters_size
+from pymc_nrm.families.erased.shared_kernel import shared_kernel
 from pymc_nrm.families.fast import update_cache
 from pymc_nrm.kernels.generic import check_signals, generic, kernel
 from pymc_nrm.kernels.special import copy_row
@@ -37,17 +38,15 @@ class State(NamedTuple):
     size: Any
 
 
-@kernel
+@shared_kernel
 def build_state(labels, family, data):
     """State for canonical labels, with all statistics summed from the data."""
     n_clusters = labels.max() + 1 if labels.shape[0] else 0
     capacity = n_clusters + 8 + n_clusters // 4
     state = empty_state(labels.copy(), capacity, family)
     for i in range(labels.shape[0]):
-        if i % 64 == 0:
-            check_signals()
         state.counts[labels[i]] += 1
-        add_item(family, state.statistics[labels[i]], data, i, 1.0)
+    add_all(family, state.statistics, data, state.labels)
     for slot in range(n_clusters):
         refresh_cache(family, state.statistics[slot], state.cache[slot])
     state.size[0] = n_clusters
@@ -153,8 +152,8 @@ def opens_clusters(family):
     return True
 
 
-@kernel
-def log_target(state, weights, family):
+@shared_kernel
+def log_target(state, weights, family, data):
     """Log target given u, up to terms in n and u: the sum over clusters of log kappa(size, u) + log marginal."""
     total = 0.0
     for k in range(state.size[0]):
@@ -163,7 +162,7 @@ def log_target(state, weights, family):
     return total
 
 
-@kernel
+@shared_kernel
 def log_target_by_items(state, weights, family, data):
     """Compute :func:`log_target` item by item from predictives, for families without log marginals."""
     capacity = state.counts.shape[0]

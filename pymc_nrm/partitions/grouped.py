@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pymc_nrm.families import base, components, conjugate, fast, features
+from pymc_nrm.families.erased.shared_kernel import erase
 from pymc_nrm.kernels.special import copy_row
 
 
@@ -52,6 +53,10 @@ class Grouped(NamedTuple):
     """A family whose items are groups of rows, in kernels; a cache ends with the statistics."""
 
     family: Any
+
+    def erase(self, data, form, kept):
+        family, rows = erase(self.family, data.rows, form, kept)
+        return Grouped(family), data._replace(rows=rows)
 
     def prepare_alike(self, X, data):
         # Each row is its own item.

@@ -25,6 +25,7 @@ import pytensor.tensor as pt
 from pytensor.graph.basic import Variable
 
 from pymc_nrm.families import base, components, conjugate, fast, features
+from pymc_nrm.families.erased.shared_kernel import erase
 from pymc_nrm.families.fast import add_row
 from pymc_nrm.kernels.generic import kernel
 from pymc_nrm.measures.base import Weights, log_eppf
@@ -222,6 +223,10 @@ class KnownGrouped(NamedTuple):
     moment: Any
     # Whether every cluster has a known unit.
     only_known: Any
+
+    def erase(self, data, form, kept):
+        family, groups = erase(self.family, data.groups, form, kept)
+        return self._replace(family=family), data._replace(groups=groups)
 
     def statistics_size(self):
         return base.statistics_size(self.family) + 3

@@ -11,7 +11,7 @@ from pymc_nrm.common.checks import check_count, new_folder, random_generator
 from pymc_nrm.common.progress import progress
 from pymc_nrm.families.components import add_component_densities, component_panel, write_component
 from pymc_nrm.families.conjugate import draw_parameters, parameters_size
-from pymc_nrm.kernels.generic import kernel
+from pymc_nrm.families.erased.shared_kernel import shared_kernel
 from pymc_nrm.kernels.lanes import whole_lanes
 from pymc_nrm.kernels.special import exponentiate
 from pymc_nrm.measures.jumps import draw_jumps
@@ -146,7 +146,7 @@ def _atoms(draw, labels, n_labels, rng):
     return family, parameters, log_jumps, shares(draw.labels, len(counts), labels, n_labels)
 
 
-@kernel(inner_loop=True, threaded=True)
+@shared_kernel(components=True, inner_loop=True, threaded=True)
 def add_probabilities(family, data, parameters, log_jumps, shares, table):
     """Add the probabilities of the clusters of an estimate for each row (n, n_labels + 1)."""
     n_clusters = log_jumps.shape[0]

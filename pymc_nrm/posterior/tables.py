@@ -6,6 +6,7 @@ import numpy as np
 
 from pymc_nrm.families.base import add_item, log_predictive, refresh_cache
 from pymc_nrm.families.conjugate import draw_item, draw_parameters, parameters_size, restore_parameters
+from pymc_nrm.families.erased.shared_kernel import shared_kernel
 from pymc_nrm.kernels.generic import check_signals, kernel
 from pymc_nrm.kernels.special import copy_row
 from pymc_nrm.partitions.clusters import build_state
@@ -28,7 +29,7 @@ def log_leave_one_out_table(labels, family, data, points):
     return table
 
 
-@kernel
+@shared_kernel
 def _fill_predictive(labels, family, data, points, table):
     state = build_state(labels, family, data)
     for k in range(table.shape[1]):
@@ -39,7 +40,7 @@ def _fill_predictive(labels, family, data, points, table):
             table[j, k] = log_predictive(family, cache, points, j)
 
 
-@kernel
+@shared_kernel
 def _fill_leave_one_out(labels, family, data, points, table):
     state = build_state(labels, family, data)
     n, n_clusters = labels.shape[0], state.size[0]
@@ -84,7 +85,7 @@ def covariances_held(what):
         ) from None
 
 
-@kernel
+@shared_kernel(draws=True)
 def draw_cluster_rows(rng, labels, family, data, n_new):
     """Draw the parameters of every cluster given its items, and the parameters of ``n_new`` clusters without items."""
     state = build_state(labels, family, data)

@@ -8,6 +8,7 @@ import numpy as np
 from pymc_nrm.families.base import add_item, log_predictive, statistics_size
 from pymc_nrm.families.components import add_component_densities, component_panel, write_component
 from pymc_nrm.families.conjugate import draw_dirichlet, draw_parameters, parameters_size
+from pymc_nrm.families.erased.shared_kernel import shared_kernel
 from pymc_nrm.kernels.generic import check_signals, kernel
 from pymc_nrm.kernels.lanes import whole_lanes
 from pymc_nrm.kernels.special import copy_row, draw_categorical, log_sum_exp
@@ -274,7 +275,7 @@ def move_item(rng, franchise, state, measures, levels, gammas, family, data, lea
     return state, measures, is_accepted
 
 
-@kernel
+@shared_kernel(components=True)
 def published_sweep(rng, values, levels, gammas, family, data, repairs, truncation):
     """Algorithm 2 of Huang et al. (2020), as published or with some of its errors corrected.
 

@@ -9,6 +9,7 @@ import numpy as np
 from pymc_nrm.common.checks import check_count
 from pymc_nrm.common.pymc_internals import dataclass_state
 from pymc_nrm.families.conjugate import log_marginal
+from pymc_nrm.families.erased.shared_kernel import shared_kernel
 from pymc_nrm.kernels.generic import check_signals, kernel, precompile
 from pymc_nrm.moves.gibbs import gibbs_sweep, weights_of_two
 from pymc_nrm.moves.guide_trees.guide_tree import guide_tree
@@ -352,7 +353,7 @@ def canonical_split_merge(rng, forest, tree, moment, family, data, tally):
         plant_restricted(forest, tree, side >= 0, moment, family, data)
 
 
-@kernel
+@shared_kernel
 def canonical_moves(rng, labels, weights, family, data, tree, n_moves):
     """Make moves of :func:`canonical_split_merge`; return labels in any order and the outcomes of the moves."""
     tally = empty_tally()

@@ -9,6 +9,7 @@ import numpy as np
 
 from pymc_nrm.families.base import add_item
 from pymc_nrm.families.conjugate import log_marginal
+from pymc_nrm.families.erased.shared_kernel import shared_kernel
 from pymc_nrm.kernels.generic import check_signals, kernel
 from pymc_nrm.kernels.special import copy_row, draw_categorical, draw_index, log_sum_exp, softplus
 from pymc_nrm.moves.gibbs import random_items
@@ -156,7 +157,7 @@ def detach(forest, x, moment, family, data):
         v = forest.parent[v]
 
 
-@kernel
+@shared_kernel
 def plant_forest(rng, labels, weights, family, data):
     """Grow the forest of the clusters of canonical labels by inserting the items in random order."""
     n = labels.shape[0]
@@ -173,7 +174,7 @@ def plant_forest(rng, labels, weights, family, data):
     return forest
 
 
-@kernel
+@shared_kernel
 def refresh_forest(forest, weights, family, data):
     """Recompute sums and potentials for another u, other hyperparameters or other data; trees keep their shape."""
     for v in post_order(forest):
@@ -439,7 +440,7 @@ def move_item(rng, forest, item, weights, family, data):
     return True
 
 
-@kernel
+@shared_kernel
 def published_cycle(rng, forest, weights, family, data, n_global, n_levels):
     """Make global moves, then local moves, on a forest whose sums and potentials are up to date. Returns the outcomes
     of the global moves, and the number of items that changed their cluster in local moves.

@@ -287,7 +287,7 @@ class PartitionStep(LabelStep):
 
     def _log_target(self, state, table, family, data):
         if self._has_marginals:
-            return log_target(state, table, family)
+            return log_target(state, table, family, data)
         # Item by item, free items may come before those that open their cluster.
         return log_target_by_items(state, table, self.partition.with_new_clusters(family), data)
 

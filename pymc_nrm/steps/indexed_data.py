@@ -51,7 +51,7 @@ class IndexedData:
     def _log_target(self, state, family, data):
         weights = equal_weights(len(state.labels))
         if self._has_marginals:
-            return log_target(state, weights, family)
+            return log_target(state, weights, family, data)
         return log_target_by_items(state, weights, family, data)
 
     def moves(self, rng, point, partition, family, data, log_ratio):

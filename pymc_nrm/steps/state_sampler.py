@@ -196,7 +196,7 @@ class StateSampler(LabelStep):
         if self.options["n_blocked"]:
             precompile(blocked_updates, self.rng, *inputs, self._blocked(), np.empty(0))
         precompile(direct_updates, self.rng, *inputs, self._direct(np.random.default_rng(0), 1))
-        precompile(log_joint_terms, state, prior, family)
+        precompile(log_joint_terms, state, prior, family, data)
 
     def _blocked(self):
         return BlockedUpdates(self.options["n_blocked"], float(self.options["level"]))
@@ -218,7 +218,7 @@ class StateSampler(LabelStep):
             state, n_moved = build_state(self.start(inputs), inputs.family, inputs.data), 0
         else:
             state, n_moved = self.moves(inputs)
-        log_joint = sum(log_joint_terms(state, inputs.prior, inputs.family))
+        log_joint = sum(log_joint_terms(state, inputs.prior, inputs.family, inputs.data))
         point = self.partition.write(point, state)
         counts = np.bincount(point[self.partition.name])
         stats = common_statistics(counts, log_joint, self._number) | {"n_moved": n_moved}
@@ -269,7 +269,7 @@ class StateSampler(LabelStep):
         for _ in range(_MOST_STARTS):
             state, _ = self.moves(inputs)
             inputs = inputs._replace(labels=ordered_labels(state))
-            value = sum(log_joint_terms(state, inputs.prior, inputs.family))
+            value = sum(log_joint_terms(state, inputs.prior, inputs.family, inputs.data))
             since = 0 if value > best else since + 1
             best = max(best, value)
             if since == _PATIENCE:
@@ -281,11 +281,11 @@ class StateSampler(LabelStep):
         state, fixed = build_state(inputs.labels, inputs.family, inputs.data), inputs.prior._asdict()
         values = [_TRIED[name] if name in self._random else (fixed[name],) for name in _TRIED]
         priors = [inputs.prior._replace(**dict(zip(_TRIED, one, strict=True))) for one in itertools.product(*values)]
-        return max(sum(log_joint_terms(state, prior, inputs.family)) for prior in priors)
+        return max(sum(log_joint_terms(state, prior, inputs.family, inputs.data)) for prior in priors)
 
     def check_start(self, point, inputs):
         labels, prior, family, data = inputs
-        log_prior, log_likelihood = log_joint_terms(build_state(labels, family, data), prior, family)
+        log_prior, log_likelihood = log_joint_terms(build_state(labels, family, data), prior, family, data)
         if not np.isfinite(log_prior + log_likelihood):
             raise self.not_finite_error(point, log_prior + log_likelihood)
         _, mixtures = self.target.parts(point)
@@ -298,17 +298,17 @@ class StateSampler(LabelStep):
             return
         for before, after, item in item_moves(rng, labels, min(labels.max() + 2, len(labels))):
             states = [build_state(canonical_labels(chosen), family, data) for chosen in (before, after)]
-            priors = [log_joint_terms(state, prior, family)[0] for state in states]
+            priors = [log_joint_terms(state, prior, family, data)[0] for state in states]
             points = [self.partition.write(point, state) for state in states]
             what = f"time {item} of {self.partition.name!r} leaves state {before[item]} for state {after[item]}"
-            log_target = lambda state, family=family: log_joint_terms(state, prior, family)[1]  # noqa: E731
+            log_target = lambda state, family=family, data=data: log_joint_terms(state, prior, family, data)[1]  # noqa: E731
             for how, ratio in data_ratios(family, data, (before, after), states, item, log_target):
                 yield OwnMove(f"{what}, {how}", *points, ratio + priors[1] - priors[0])
 
     def not_finite_error(self, point, value):
         labels, prior, family, data = self.read_point(point)
         _, mixtures = self.target.parts(point)
-        log_prior, _ = log_joint_terms(build_state(labels, family, data), prior, family)
+        log_prior, _ = log_joint_terms(build_state(labels, family, data), prior, family, data)
         parts = graph_log_likelihoods(mixtures, labels)
         words = f"with gamma {prior.gamma}, discount {prior.discount}, alpha {prior.alpha} and kappa {prior.kappa}"
         title = f"hidden states {self.partition.name!r}"

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from pymc_nrm.families.conjugate import log_marginal
+from pymc_nrm.families.erased.shared_kernel import shared_kernel
 from pymc_nrm.kernels.generic import check_signals, kernel
 from pymc_nrm.kernels.special import softplus
 from pymc_nrm.measures.base import log_joint_term, weights
@@ -228,7 +229,7 @@ def _relatives(tree, v, j):
     return (tree.left[a], b, tree.right[a]) if j % 2 == 0 else (tree.right[a], b, tree.left[a])
 
 
-@kernel
+@shared_kernel
 def _moved_log_marginals(tree, family, data):
     """Log marginals of a moved branch and its new sibling as one cluster, shape (2n - 1, 4); -inf if none moves."""
     n = tree.order.shape[0]

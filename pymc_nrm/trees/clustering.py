@@ -6,8 +6,9 @@ import numpy as np
 
 from pymc_nrm.common.checks import check_count, check_number, random_generator
 from pymc_nrm.families.base import cache_size, log_predictive, refresh_cache, statistics_size
+from pymc_nrm.families.erased.shared_kernel import shared_kernel
 from pymc_nrm.families.fast import update_cache
-from pymc_nrm.kernels.generic import check_signals, kernel
+from pymc_nrm.kernels.generic import check_signals
 from pymc_nrm.measures.base import draw_log_auxiliary, weights
 from pymc_nrm.moves.guide_trees.greedy import Units, item_units, join_forest, join_groups, join_units
 from pymc_nrm.moves.guide_trees.incremental import BALANCE_DEPTH, extend_forest, grow_forest
@@ -69,7 +70,7 @@ def bhc(X: Any, family: Any, measure: Any, *, u: float | None = None, random_see
     log_u = pilot_log_u(rng, measure, family, X, grow) if u is None else checked_log_u(u)
     table = weights(measure, n, log_u)
     units = item_units(table, kernel_family, data, np.arange(n))
-    merges, log_d, _ = join_units(units, table, kernel_family, np.empty((n, n)))
+    merges, log_d, _ = join_units(units, table, kernel_family, data, np.empty((n, n)))
     return make_dendrogram(build_tree(merges, log_d), measure, log_u, kernel_family, data, fixed_u=u is not None)
 
 
@@ -249,7 +250,7 @@ class IncrementalClustering:
         if self._forest is None:
             raise ValueError("partial_fit must be called before dendrogram; there are no data yet")
         log_u, table, family, data = self._inputs
-        tree = join_forest(self._rng, self._forest, table, family)
+        tree = join_forest(self._rng, self._forest, table, family, data)
         return make_dendrogram(tree, self.measure, log_u, family, data, fixed_u=self._fixed_log_u is not None)
 
 
@@ -273,7 +274,7 @@ def grow(rng, measure, log_u, family, data, n, balance_depth=BALANCE_DEPTH, *, f
     """Make one pass of incremental clustering."""
     table = weights(measure, n, log_u)
     forest = grow_forest(rng, table, family, data, n, balance_depth)
-    tree = join_forest(rng, forest, table, family)
+    tree = join_forest(rng, forest, table, family, data)
     return make_dendrogram(tree, measure, log_u, family, data, fixed_u=fixed_u)
 
 
@@ -362,13 +363,13 @@ def _grow(rng, measure, log_u, family, data, n, n_clusters=None, *, fixed_u):
     members = _assign(family, data, rng.permutation(n), n_clusters or round(n**0.5))
     groups = np.split(np.argsort(members, kind="stable"), np.cumsum(np.bincount(members))[:-1])
     merges, log_d, tops, units = _group_units(table, family, data, [group for group in groups if len(group)])
-    upper, upper_log_d, _ = join_units(units, table, family, np.empty((len(tops), len(tops))))
+    upper, upper_log_d, _ = join_units(units, table, family, data, np.empty((len(tops), len(tops))))
     numbers = np.concatenate([tops, n + len(merges) + np.arange(len(upper))])
     tree = build_tree(np.concatenate([merges, numbers[upper]]), np.concatenate([log_d, upper_log_d]))
     return make_dendrogram(tree, measure, log_u, family, data, fixed_u=fixed_u)
 
 
-@kernel
+@shared_kernel
 def _assign(family, data, order, n_seeds):
     """Group of every item, shape (n,); some groups may be empty."""
     n = order.shape[0]
@@ -406,7 +407,7 @@ def _group_units(table, family, data, groups):
     # is replaced by its children. Merges below the units are numbered from n; `tops` has the nodes of units.
     n = sum(len(group) for group in groups)
     items = item_units(table, family, data, np.arange(n))
-    merges, merge_log_d, _, roots = join_groups(items, groups, np.arange(n), n, table, family)
+    merges, merge_log_d, _, roots = join_groups(items, groups, np.arange(n), n, table, family, data)
     log_d, kept = np.concatenate([np.zeros(n), merge_log_d]), np.ones(len(merges), dtype="bool")
     tops, n_units = np.resize(roots, _UNITS_PER_GROUP * len(groups)), len(groups)
     while n_units < len(tops):

@@ -9,6 +9,7 @@ import numpy as np
 import scipy
 
 from pymc_nrm.families.base import add_item, cache_size, log_predictive, refresh_cache, statistics_size
+from pymc_nrm.families.erased.shared_kernel import shared_kernel
 from pymc_nrm.kernels.generic import check_signals, kernel
 from pymc_nrm.kernels.special import softplus, sum_rows
 from pymc_nrm.measures.base import log_joint_increment, weights
@@ -167,7 +168,7 @@ def node_log_probabilities(tree, log_d):
     return log_apart, log_cluster
 
 
-@kernel
+@shared_kernel
 def inner_statistics(tree, family, data):
     """Rows of statistics of the internal nodes n, ..., 2n - 2, shape (n - 1, statistics_size)."""
     n = tree.order.shape[0]
@@ -289,7 +290,7 @@ def _log_weights(tree, measure, log_marginal, log_u):
     return log_omega - scipy.special.logsumexp(log_omega)
 
 
-@kernel
+@shared_kernel
 def _mixture(tree, log_omega, family, data, n_new):
     """Log densities of the items n, n + 1, ... under the mixture of all nodes and a new cluster."""
     n = tree.order.shape[0]

@@ -145,7 +145,7 @@ def test_log_target_by_items_is_that_of_log_marginals():
         state = build_state(np.array(labels), family, data)
         table = weights(nrm.NormalizedInverseGaussian(0.6), 4, 0.3)
         by_items = log_target_by_items(state, table, family, data)
-        assert by_items == pytest.approx(log_target(state, table, family), rel=1e-13)
+        assert by_items == pytest.approx(log_target(state, table, family, data), rel=1e-13)
 
 
 POSTERIOR = xr.Dataset({"z": (("chain", "draw", "item"), [[[0, 0, 0, 0]]])})

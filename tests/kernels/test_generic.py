@@ -15,13 +15,18 @@ import pytest
 from numba.core.registry import cpu_target
 
 import pymc_nrm
+from pymc_nrm.families import PoissonGamma
+from pymc_nrm.families.erased.entry import entry
 from pymc_nrm.families.learned.draws import slice_sample
 from pymc_nrm.kernels import kernel_cache
 from pymc_nrm.kernels.generic import generic, kernel, precompile
 from pymc_nrm.kernels.kernel_cache import class_fingerprint, function_fingerprint
+from pymc_nrm.moves.slice_labels import slice_move
 from pymc_nrm.moves.states.hyperparameters import ConcentrationsTarget
+from pymc_nrm.moves.tree_guided import tree_guided_cycles
 from pymc_nrm.partitions.state_prior import StatePrior
 from pymc_nrm.partitions.state_totals import Totals
+from pymc_nrm.testing import kernel_inputs
 
 
 @generic
@@ -309,13 +314,14 @@ SCRIPT = """
     package.__path__ = [str(pathlib.Path("pymc_nrm").resolve())]
     sys.modules["pymc_nrm"] = package
 
+    from pymc_nrm.families.erased.entry import describe
     from pymc_nrm.partitions.clusters import build_state, log_target
     from pymc_nrm.measures.base import Weights
     {family}
     labels = np.array([0, 0, 1])
     state = build_state(labels, family, data)
-    value = log_target(state, Weights(np.zeros(4), np.zeros(4)), family)
-    hits = sum(log_target.dispatcher.stats.cache_hits.values())
+    value = log_target(state, Weights(np.zeros(4), np.zeros(4)), family, data)
+    hits = sum(describe.dispatcher.stats.cache_hits.values())
     print(value, hits)
 """
 
@@ -359,7 +365,7 @@ def copied_package(tmp_path):
 
 
 def run(folder, family, monkeypatch):
-    """Value of a kernel, and how many times its machine code came from the disk, in a new process."""
+    """Value of a kernel, and how often the machine code of its family came from the disk, in a new process."""
     for name in ("NUMBA_CACHE_DIR", "PYTHONPATH"):
         monkeypatch.delenv(name, raising=False)
     script = folder / "script.py"
@@ -374,7 +380,7 @@ def run(folder, family, monkeypatch):
 def test_machine_code_follows_edits_of_files_of_the_package_that_a_kernel_can_call(copied_package, monkeypatch):
     value, hits = run(copied_package, BUILT_IN, monkeypatch)
     assert hits == 0
-    for name in ("moves/gibbs.py", "stats/convergence.py"):
+    for name in ("moves/gibbs.py", "stats/convergence.py", "families/definitions/bernoulli_beta.py"):
         with (copied_package / "pymc_nrm" / name).open("a") as file:
             file.write("\n# edited\n")
     assert run(copied_package, BUILT_IN, monkeypatch) == (value, 1)
@@ -390,10 +396,45 @@ def test_machine_code_follows_edits_of_parts_that_define_its_types(monkeypatch):
     target = numba.typeof(ConcentrationsTarget(transitions, prior, totals, 0, 1.0, 1.0))
     signature = (numba.typeof(np.random.default_rng(1)), target, numba.float64, numba.float64)
     keys = []
-    for edited in (None, "moves", "partitions", "steps", "models"):
-        monkeypatch.setattr(kernel_cache, "source_fingerprint", lambda layer, edited=edited: layer == edited)
+    for edited in (
+        None,
+        "moves.states.hyperparameters",
+        "partitions.state_prior",
+        "moves.tree_guided",
+        "models.mixture",
+    ):
+        monkeypatch.setattr(
+            kernel_cache, "fingerprint_of_files", lambda reached, name=edited: f"pymc_nrm.{name}" in reached
+        )
         keys.append(slice_sample.dispatcher._cache._index_key(signature, cpu_target.target_context.codegen()))
     assert keys[0] == keys[3] == keys[4] and keys[1] != keys[0] != keys[2]
+
+
+def test_machine_code_of_moves_depends_on_no_family():
+    """An edit of a family compiles its entry again, an edit of a move the kernels that call it, and nothing else."""
+    reached = {
+        kernel: kernel_cache._called_modules([kernel.__module__], ()) for kernel in (tree_guided_cycles, slice_move)
+    }
+    for files in reached.values():
+        assert "pymc_nrm.moves.gibbs" in files
+        assert not any(name.startswith(("pymc_nrm.families.definitions", "pymc_nrm.measures.p")) for name in files)
+    assert "pymc_nrm.moves.slice_labels" not in reached[tree_guided_cycles]
+    family, data = (numba.typeof(one) for one in kernel_inputs(PoissonGamma(1.0, 1.0), [0, 1, 8]))
+    files = kernel_cache._called_modules([entry.__module__], (family, data))
+    assert {f"pymc_nrm.families.{folder}.poisson_gamma" for folder in ("definitions", "fast_paths")} <= files
+    assert not any(name.startswith("pymc_nrm.moves") or "bernoulli" in name for name in files)
+
+
+@pytest.mark.slow
+def test_machine_code_of_a_family_in_a_script_follows_its_code(copied_package, monkeypatch):
+    """Each run defines the class anew; edits of other lines of the script compile nothing."""
+    family = FOREIGN_MODULE.replace("from helper import log_constant", "CONSTANT = 1.0")
+    family = f"{BUILT_IN}{family.replace('log_constant()', 'CONSTANT')}    family = Constant(*family)\n"
+    assert run(copied_package, family, monkeypatch) == (20.0, 0)
+    assert run(copied_package, f"{family}    unused = 1\n", monkeypatch) == (20.0, 1)
+    assert run(copied_package, family.replace("9.0", "10.0"), monkeypatch) == (22.0, 0)
+    assert run(copied_package, family.replace("CONSTANT = 1.0", "CONSTANT = 2.0"), monkeypatch) == (22.0, 0)
+    assert run(copied_package, family, monkeypatch) == (20.0, 1)
 
 
 @pytest.mark.slow

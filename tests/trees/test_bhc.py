@@ -165,7 +165,7 @@ def assert_sound(forest, n_items, table, family, data):
     assert (forest.log_dissimilarity[internal] <= 0.0).all()
     if n_items == n:
         assert len(nodes[nodes < n]) == n
-        tree = join_forest(np.random.default_rng(0), forest, table, family)
+        tree = join_forest(np.random.default_rng(0), forest, table, family, data)
         check_tree(tree)
         exact = potentials_from_marginals(tree, table.moment, tree_log_marginals(tree, family, data))
         scale = 1e-9 * (1.0 + np.abs(exact.log_marginal).max())
@@ -199,7 +199,7 @@ def test_forest_is_sound(case):
     for forest in forests:
         assert_sound(forest, n, table, family, data)
     if case in EXTREMES:
-        assert EXTREMES[case](forests, join_forest(np.random.default_rng(0), forests[0], table, family))
+        assert EXTREMES[case](forests, join_forest(np.random.default_rng(0), forests[0], table, family, data))
 
 
 def test_insertion_in_parts():

@@ -6,6 +6,7 @@ import numpy as np
 
 from pymc_nrm.families.base import Centred, add_item, prepare_data, statistics_size
 from pymc_nrm.families.components import add_densities_of_items, component_panel, write_component
+from pymc_nrm.families.erased.shared_kernel import shared_kernel
 from pymc_nrm.families.features import features
 from pymc_nrm.families.gaps import check_filled
 from pymc_nrm.families.product import product_data
@@ -145,7 +146,7 @@ class Atoms(NamedTuple):
     log_jumps: Any
 
 
-@kernel(inner_loop=True, threaded=True)
+@shared_kernel(components=True, inner_loop=True, threaded=True)
 def relabel_rows(labels, before, first, family, data, atoms, seed, call):
     """Draw the labels (n,) of the rows whose atoms are above the level, and write their previous atoms, -1 for none,
     into ``before`` (n,), or the new label of other rows.
@@ -243,7 +244,7 @@ def largest_statistics(block, preparation):
     return largest
 
 
-@kernel(threaded=True)
+@shared_kernel(threaded=True)
 def find_largest(n, family, data, largest):
     """Write the largest absolute statistics of n rows."""
     memory = np.zeros(largest.shape[0])

@@ -12,7 +12,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pymc_nrm.families.base import add_item
-from pymc_nrm.kernels.generic import exact_kernel, kernel
+from pymc_nrm.families.erased.shared_kernel import shared_kernel
+from pymc_nrm.kernels.generic import exact_kernel
 from pymc_nrm.kernels.lanes import LANES
 
 # Sums of integers stay below 2^62.
@@ -45,7 +46,7 @@ def logarithm_digits(n):
     return float(2.0 ** (_BITS - _row_bits(n)))
 
 
-@kernel(threaded=True)
+@shared_kernel(threaded=True)
 def move_rows(before, after, family, data, quanta, counts, sums):
     """Move rows from the sums of ``before`` to the sums of ``after``, both (n,), -1 for none, where they differ; return
     False if a statistic is too large.  Shapes: ``counts`` (m,), ``sums`` (m, size), int64.

@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pymc_nrm.families.components import add_densities_of_items, component_panel, write_component
+from pymc_nrm.families.erased.shared_kernel import shared_kernel
 from pymc_nrm.kernels.generic import kernel
 from pymc_nrm.kernels.lanes import LANES
 from pymc_nrm.moves.chunks.chain import Changes, Clusters, moved
@@ -30,7 +31,7 @@ class Parts(NamedTuple):
     log_weights: Any
 
 
-@kernel(inner_loop=True, threaded=True)
+@shared_kernel(components=True, inner_loop=True, threaded=True)
 def scan_rows(labels, sides, targets, first, family, data, parts, n_clusters, draw, digits, words):
     """Draw the parts of the rows of disjoint sets of clusters, or weight them.
 

@@ -7,6 +7,7 @@ import numpy as np
 from pymc_nrm.families.base import add_item, statistics_size
 from pymc_nrm.families.components import add_densities_of_items, component_panel, write_component
 from pymc_nrm.families.conjugate import draw_parameters, log_marginal, log_parameter_density, parameters_size
+from pymc_nrm.families.erased.shared_kernel import shared_kernel
 from pymc_nrm.families.needs import MOMENT_SPLIT
 from pymc_nrm.families.product import unfolded
 from pymc_nrm.families.shared.two_components import join_parameters, split_parameters
@@ -39,7 +40,7 @@ def draw_halves(rng, intensity, family, counts, statistics, parameters, log_weig
         log_weights[half] = math.log(counts[half] - intensity.sigma)
 
 
-@kernel
+@shared_kernel(components=True)
 def launch(rng, intensity, family, data, labels, stride, first, second, anchors, n_steps, parameters, log_weights):
     """Find two halves of two clusters: draw parameters given halves of every stride-th sampled row, and repeat."""
     counts, statistics = np.empty(2, dtype=np.int64), np.empty((2, statistics_size(family)))

@@ -6,6 +6,7 @@ import numpy as np
 
 from pymc_nrm.families.base import add_item, statistics_size
 from pymc_nrm.families.conjugate import log_marginal
+from pymc_nrm.families.erased.shared_kernel import shared_kernel
 from pymc_nrm.kernels.generic import check_signals, kernel
 from pymc_nrm.kernels.special import sum_rows
 from pymc_nrm.moves.guide_trees.incremental import inner_merges
@@ -23,7 +24,7 @@ class Units(NamedTuple):
     statistics: Any
 
 
-@kernel
+@shared_kernel
 def item_units(weights, family, data, items):
     """Make each item of ``items`` a tree."""
     k = items.shape[0]
@@ -55,8 +56,8 @@ def _nearest(log_d, active, n_active, a):
     return best
 
 
-@kernel
-def join_units(units, weights, family, log_d):
+@shared_kernel
+def join_units(units, weights, family, data, log_d):
     """Join the pair with the smallest d until one tree is left; ``units`` is overwritten.
 
     The dissimilarity of two trees depends on nothing else, so its matrix is filled once, and after each merge only one
@@ -115,41 +116,41 @@ def join_units(units, weights, family, log_d):
 MOST_UNITS = 1000
 
 
-def join_forest(rng, forest, weights, family):
+def join_forest(rng, forest, weights, family, data):
     """Join the trees of a forest, which is not changed, into one tree over all items, by greedy clustering."""
-    return build_tree(*forest_merges(rng, forest, weights, family))
+    return build_tree(*forest_merges(rng, forest, weights, family, data))
 
 
-def forest_merges(rng, forest, weights, family):
+def forest_merges(rng, forest, weights, family, data):
     """Merges of the tree of :func:`join_forest`, numbered from the number of items that may be in the forest, and their
     log d.
     """
     merges, log_d, tops = inner_merges(forest, len(forest.roots))
     roots = forest.roots[: forest.n_roots[0]]
     units = Units(forest.size[roots], forest.log_potential[roots], forest.statistics[forest.row[roots]])
-    upper, upper_log_d = _join_all(rng, units, tops, len(forest.roots) + len(merges), weights, family)
+    upper, upper_log_d = _join_all(rng, units, tops, len(forest.roots) + len(merges), weights, family, data)
     return np.concatenate([merges, upper]), np.concatenate([log_d, upper_log_d])
 
 
-def _join_all(rng, units, tops, next_node, weights, family):
+def _join_all(rng, units, tops, next_node, weights, family, data):
     """Merges that join units into one tree, and their log d; ``tops`` are the numbers of the units in the tree."""
     merges, log_d = [], []
     # A single unit takes the same path without a merge, so that a step compiles everything on few items.
     while not merges or len(tops) > 1:
-        groups = _groups(rng, units, weights, family)
-        rows, values, units, tops = join_groups(units, groups, tops, next_node, weights, family)
+        groups = _groups(rng, units, weights, family, data)
+        rows, values, units, tops = join_groups(units, groups, tops, next_node, weights, family, data)
         next_node += len(rows)
         merges.append(rows)
         log_d.append(values)
     return np.concatenate(merges), np.concatenate(log_d)
 
 
-def join_groups(units, groups, tops, next_node, weights, family):
+def join_groups(units, groups, tops, next_node, weights, family, data):
     """Join each group of units into one tree; return merges, their log d, the trees as units, and their roots."""
     merges, log_d, joined = [], [], []
     for group in groups:
         part = Units(*(field[group] for field in units))
-        rows, values, last = join_units(part, weights, family, np.empty((len(group), len(group))))
+        rows, values, last = join_units(part, weights, family, data, np.empty((len(group), len(group))))
         numbers = np.concatenate([tops[group], next_node + np.arange(len(rows))])
         next_node += len(rows)
         merges.append(numbers[rows])
@@ -159,20 +160,20 @@ def join_groups(units, groups, tops, next_node, weights, family):
     return np.concatenate(merges), np.concatenate(log_d), Units(*fields), tops
 
 
-def _groups(rng, units, weights, family):
+def _groups(rng, units, weights, family, data):
     """Lists of at most ``MOST_UNITS`` units; a single list if all units fit into it."""
     k = len(units.size)
     if k <= MOST_UNITS:
         return [np.arange(k)]
     seeds = rng.choice(k, size=min(MOST_UNITS, -(-4 * k // MOST_UNITS)), replace=False)
-    nearest = _nearest_seeds(units, seeds, weights.moment, family)
+    nearest = _nearest_seeds(units, seeds, weights.moment, family, data)
     order = np.argsort(nearest, kind="stable")
     groups = np.split(order, np.flatnonzero(np.diff(nearest[order])) + 1)
     return [group[i : i + MOST_UNITS] for group in groups for i in range(0, len(group), MOST_UNITS)]
 
 
-@kernel
-def _nearest_seeds(units, seeds, moment, family):
+@shared_kernel
+def _nearest_seeds(units, seeds, moment, family, data):
     """Seed with the smallest d to each unit; a seed belongs to itself."""
     k = units.size.shape[0]
     nearest, work = np.zeros(k, dtype=np.int64), np.empty(units.statistics.shape[1])

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pymc_nrm.families.base import add_item, statistics_size
+from pymc_nrm.families.erased.shared_kernel import shared_kernel
 from pymc_nrm.families.features import features
 from pymc_nrm.families.product import NoRows
 from pymc_nrm.kernels.generic import check_signals, kernel
@@ -145,7 +146,7 @@ def guide_tree(rng: Any, weights: Any, family: Any, data: Any) -> Tree:
     n = len(weights.moment) - 1
     sample = rng.permutation(n)[: n if n <= MOST_GUIDE_ITEMS else GUIDE_SAMPLE]
     forest = grow_forest(rng, weights, family, data, n, GUIDE_BALANCE_DEPTH, sample)
-    merges, log_d = forest_merges(rng, forest, weights, family)
+    merges, log_d = forest_merges(rng, forest, weights, family, data)
     if len(sample) == n:
         return build_tree(merges, log_d)
     return attach_items(points_of(data, n, rng), sample, merges, log_d)
@@ -173,7 +174,7 @@ class Guide(NamedTuple):
     statistics: Any
 
 
-@kernel
+@shared_kernel
 def block_statistics(guide, family, data):
     """Sum the statistics of blocks, shape (n_rows, s), level by level from the sums of the next finer level."""
     tree, block, row = guide.tree, guide.block, guide.row

@@ -7,6 +7,7 @@ import numpy as np
 
 from pymc_nrm.families.base import add_item, cache_size, log_predictive, refresh_cache, statistics_size
 from pymc_nrm.families.conjugate import log_marginal
+from pymc_nrm.families.erased.shared_kernel import shared_kernel
 from pymc_nrm.families.fast import update_cache
 from pymc_nrm.kernels.generic import check_signals, kernel
 from pymc_nrm.kernels.special import sum_rows
@@ -356,7 +357,7 @@ def _settle(forest, v, moment, family, data):
         v = forest.parent[v]
 
 
-@kernel
+@shared_kernel
 def insert_items(forest, weights, family, data, items, balance_depth):
     """Insert the trees that wait in the forest, then the new items in order.
 
@@ -389,7 +390,7 @@ def insert_items(forest, weights, family, data, items, balance_depth):
             fill_row(forest, forest.row[v], v, -1, family, data)
 
 
-@kernel
+@shared_kernel
 def regrow_forest(forest, larger, weights, family, data):
     """Copy a forest into an empty one with room for more items, and recompute everything for new data and a new u.
 

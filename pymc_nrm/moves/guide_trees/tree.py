@@ -7,6 +7,7 @@ import numpy as np
 
 from pymc_nrm.families.base import add_item, statistics_size
 from pymc_nrm.families.conjugate import log_marginal
+from pymc_nrm.families.erased.shared_kernel import shared_kernel
 from pymc_nrm.kernels.generic import check_signals, kernel
 from pymc_nrm.kernels.special import softplus, sum_rows
 from pymc_nrm.partitions.labels import canonical_labels
@@ -195,7 +196,7 @@ def log_potential(log_apart, log_d):
     return log_apart + softplus(-log_d)
 
 
-@kernel
+@shared_kernel
 def tree_log_marginals(tree, family, data):
     """Log marginals of the leaves below every node, shape (2n - 1,)."""
     n = tree.order.shape[0]

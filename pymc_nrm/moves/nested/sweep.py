@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from pymc_nrm.families.base import log_predictive
+from pymc_nrm.families.erased.shared_kernel import shared_kernel
 from pymc_nrm.families.fast import update_cache
 from pymc_nrm.kernels.generic import check_signals, generic, kernel
 from pymc_nrm.kernels.special import copy_row, draw_categorical, log_rising_factorial
@@ -175,13 +176,13 @@ class Sweep(NamedTuple):
     arrangement: bool = True
 
 
-@kernel
+@shared_kernel
 def log_density(components, family, data):
     """Log density of the data given the components of the items."""
     return log_marginals(build_state(components, family, data), family).sum()
 
 
-@kernel
+@shared_kernel
 def sequential_start(rng, n, levels, gammas, family, data):
     """Initial value of a chain (n, 2 depth + 1): items in random order, each drawn given the preceding items."""
     state = empty_state(np.zeros(n, dtype=np.int64), 8, family)
@@ -216,7 +217,7 @@ def _update_arrangement_of_known_paths(levels, rng, values, gammas):
     redraw_tables(rng, values, gammas)
 
 
-@kernel
+@shared_kernel
 def sweep(rng, values, levels, gammas, family, data, kernels):
     """Run each kernel once over the whole state, and leave the posterior invariant; known paths do not change. Returns
     the log density of the data given the components. Shapes: ``values`` (n, 2 depth + 1), ``gammas`` (depth + 1,);

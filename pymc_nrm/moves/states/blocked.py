@@ -19,6 +19,7 @@ import numpy as np
 from pymc_nrm.families.base import add_item, statistics_size
 from pymc_nrm.families.components import add_densities_of_items, component_panel, write_component
 from pymc_nrm.families.conjugate import draw_parameters, parameters_size
+from pymc_nrm.families.erased.shared_kernel import shared_kernel
 from pymc_nrm.kernels.generic import check_signals, kernel
 from pymc_nrm.kernels.lanes import LANES, exp_within, whole_lanes
 from pymc_nrm.kernels.special import draw_log_gamma, index_at
@@ -49,7 +50,7 @@ class Candidates(NamedTuple):
     n_free: Any
 
 
-@kernel
+@shared_kernel(components=True)
 def blocked_updates(rng, labels, prior, family, data, options, memory):
     """Redraw the labels of all times in states above a level, in place, ``n_updates`` times; return how many moved.
 

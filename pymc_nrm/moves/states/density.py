@@ -3,14 +3,14 @@
 import numpy as np
 
 from pymc_nrm.families.conjugate import log_marginal
-from pymc_nrm.kernels.generic import kernel
+from pymc_nrm.families.erased.shared_kernel import shared_kernel
 from pymc_nrm.partitions.clusters import ordered_labels
 from pymc_nrm.partitions.state_columns import count_transitions
 from pymc_nrm.partitions.state_tables import log_states
 
 
-@kernel
-def log_joint_terms(state, prior, family):
+@shared_kernel
+def log_joint_terms(state, prior, family, data):
     """Log probability of the labels of a state of kernels, and log density of the data given them."""
     n_states = state.size[0]
     counts = np.zeros((n_states + 1, n_states), dtype=np.int64)

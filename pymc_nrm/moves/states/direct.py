@@ -24,7 +24,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pymc_nrm.families.base import refresh_cache
-from pymc_nrm.kernels.generic import kernel
+from pymc_nrm.families.erased.shared_kernel import shared_kernel
 from pymc_nrm.moves.states.block_gibbs import move_blocks
 from pymc_nrm.moves.states.slots import draw_slot_transitions, grow_slots
 from pymc_nrm.moves.states.time_gibbs import move_times
@@ -41,7 +41,7 @@ class DirectUpdates(NamedTuple):
     times: Any
 
 
-@kernel
+@shared_kernel
 def direct_updates(rng, labels, prior, family, data, options):
     """Redraw the common state of each block whose times share one, and then the state of each single time.
 

@@ -19,6 +19,7 @@ import numpy as np
 import pytensor
 from pytensor.compile.mode import Mode
 
+from pymc_nrm.families.erased.shared_kernel import SharedKernel
 from pymc_nrm.kernels.generic import Kernel
 from tests.tools.same_draws.cases import CASES
 
@@ -42,6 +43,7 @@ def without_compilation():
     math.exp = exp  # as in compiled kernels
     Kernel.__call__ = lambda self, *arguments: self.__wrapped__(*arguments)
     Kernel.dispatcher = property(interpreted)
+    SharedKernel.passed = Kernel.passed
     pytensor.config.mode = Mode(linker="py", optimizer="fast_compile")
 
 

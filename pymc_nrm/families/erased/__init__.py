@@ -1,0 +1,1 @@
+"""Families behind addresses, so that the machine code of a move serves all of them."""

@@ -1,0 +1,136 @@
+"""Kernels compiled once for all families: calls from Python pass the family and its data behind addresses."""
+
+import inspect
+import threading
+import weakref
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from pymc_nrm.families.erased.entry import N_COLUMNS, N_LANE_ROWS, N_ROWS, N_STATISTICS, describe
+from pymc_nrm.families.erased.erased import Erased, ErasedData
+from pymc_nrm.families.erased.with_components import ErasedWithComponents, ErasedWithDraws, ErasedWithGaps
+from pymc_nrm.families.product import unfolded, unfolded_data
+from pymc_nrm.kernels.argument_types import is_own, known_to_numba
+from pymc_nrm.kernels.generic import Kernel, generic
+
+
+@generic
+def erase(family, data, form, kept):
+    """Family and data behind addresses, valid as long as the list ``kept``, which gets all that they lead to, lives.
+
+    The form is the class of the result.  A partition that wraps a family keeps its own form around it.
+    """
+    families, parts = unfolded(family), unfolded_data(family, data)
+    table = np.zeros((len(families), N_COLUMNS), dtype=np.int64)
+    for row, one, rows in zip(table, families, parts, strict=True):
+        kept.append((describe(one, rows, row), one, rows))
+        for describe_further in form.describers:
+            describe_further(one, rows, row)
+    return form(table, _totals(table)), ErasedData(table)
+
+
+def _totals(table):
+    """Sizes of rows, and the shape of the panel, of all families together."""
+    totals = table[0, N_STATISTICS:]
+    if len(table) > 1:
+        totals = table[:, N_STATISTICS:].sum(axis=0)
+        # Columns from that of rows of a panel on; the last is the depth of its lanes.
+        totals[-1] = table[:, N_LANE_ROWS].max()
+        if not table[:, N_ROWS].all():
+            # A family without a panel is weighed cluster by cluster, and so are the others beside it.
+            totals[N_ROWS - N_STATISTICS :] = 0
+    return totals
+
+
+class _Last(threading.local):
+    """What the last calls of a thread have passed: the calls of a draw pass the same values."""
+
+    def __init__(self):
+        self.records = []
+
+
+# Values of more bytes are not kept from one call to the next, which they outlast by far.
+_MOST_BYTES = 2**24
+_last = _Last()
+
+
+def erased(family, data, form):
+    """The result of :func:`erase`, and what must live as long as it is used; the same again for the same values.
+
+    Entries of arrays are read when a kernel runs.  Classes that a notebook edits in place become others.
+    """
+    for record in _last.records:
+        is_same = record[0] is family and record[1] is data and record[2] is form
+        if is_same and all(known_to_numba(cls) is known for cls, known in record[3]):
+            return record
+    values = list(_nested((family, data)))
+    arrays = [value for value in values if isinstance(value, np.ndarray)]
+    # NumPy gives no other memory to an array with weak references.
+    kept = [weakref.ref(array) for array in arrays]
+    result = erase(family, data, form, kept)
+    classes = {type(value) for value in values if isinstance(value, tuple)} - {tuple}
+    record = family, data, form, [(cls, known_to_numba(cls)) for cls in classes if not is_own(cls)], *result, kept
+    are_few = sum(array.nbytes for array in arrays) <= _MOST_BYTES
+    _last.records = [record, *_last.records[:2]] if are_few else []
+    return record
+
+
+def _nested(value):
+    yield value
+    if isinstance(value, tuple):
+        for element in value:
+            yield from _nested(element)
+
+
+class SharedKernel(Kernel):
+    """A kernel that sees every family behind an address, see :func:`shared_kernel`."""
+
+    def __init__(self, function: Callable[..., Any], form: type[Erased], **options: Any) -> None:
+        super().__init__(function, **options)
+        self._form = form
+        names = list(inspect.signature(function).parameters)
+        self._family, self._data = names.index("family"), names.index("data")
+        # Further data of the family.
+        self._points = names.index("points") if "points" in names else None
+
+    def passed(self, arguments: tuple[Any, ...]) -> tuple[tuple[Any, ...], Any]:
+        passed = list(arguments)
+        family = arguments[self._family]
+        kept = [erased(family, arguments[self._data], self._form)]
+        passed[self._family], passed[self._data] = kept[0][4:6]
+        if self._points is not None:
+            kept.append(erased(family, arguments[self._points], self._form))
+            passed[self._points] = kept[1][5]
+        return tuple(passed), kept
+
+
+def shared_kernel(
+    function: Callable[..., Any] | None = None,
+    *,
+    draws: bool = False,
+    components: bool = False,
+    gaps: bool = False,
+    inner_loop: bool = False,
+    threaded: bool = False,
+) -> Any:
+    """Make a :func:`~pymc_nrm.kernels.generic.kernel` of arguments ``family`` and ``data`` that serves all families.
+
+    Calls from Python pass these behind addresses, so that its machine code depends on no family and on no combination
+    of families; what the addresses lead to is kept alive until the call returns.  Further data of the family may be its
+    argument ``points``.  Other kernels call it with families of any form.
+
+    Parameters
+    ----------
+    function : callable
+        Function in the subset of Python that numba compiles.
+    draws, components, gaps : bool
+        Whether it draws parameters, draws them and weighs items given them, or draws missing entries; at most one.
+    inner_loop, threaded : bool
+        As for :func:`~pymc_nrm.kernels.generic.kernel`.
+    """
+    forms = ((components, ErasedWithComponents), (draws, ErasedWithDraws), (gaps, ErasedWithGaps), (True, Erased))
+    form = next(form for is_needed, form in forms if is_needed)
+    make = lambda function: SharedKernel(function, form, inner_loop=inner_loop, threaded=threaded)  # noqa: E731
+    return make if function is None else make(function)
