@@ -21,6 +21,7 @@ IMPORTS = {
     "run": (*_LAWS, "partitions", "models", "steps", "stats", "posterior"),
     "recipes": (*_LAWS, "partitions", "models", "stats", "posterior", "run"),
     "plots": ("common", "stats", "posterior", "recipes"),
+    "warm_up": (),
 }
 
 # Kernels call nothing in these parts, so editing a message there recompiles nothing.
