@@ -7,9 +7,11 @@ Then the first model of a user starts in seconds.  Set ``NUMBA_CACHE_DIR`` to a 
 import contextlib
 import io
 import logging
+import sys
 import time
 import warnings
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -18,6 +20,7 @@ import pymc as pm
 import pymc_nrm as nrm
 
 _N = 24
+_SHORT = {"draws": 4, "tune": 4, "chains": 1, "cores": 1, "random_seed": 1, "progressbar": False, "quiet": True}
 
 
 def _tables():
@@ -41,15 +44,29 @@ def _flat(family, observed, step):
 
 
 def _recipe(make, describe=None):
-    options = {"draws": 4, "tune": 4, "chains": 1, "cores": 1, "random_seed": 1, "progressbar": False, "quiet": True}
-
     def run():
         with make() as model:
-            idata = nrm.sample(**options)
+            idata = nrm.sample(**_SHORT)
         if describe is not None:
             describe(idata, model)
 
     return run
+
+
+def moves() -> Iterator[tuple[str, Callable[[], None]]]:
+    """Titles of what depends on no family: the default step and point estimates, with functions that compile them."""
+
+    def step():
+        with pm.Model():
+            nrm.TreeGuided([nrm.Partition("z", nrm.DirichletProcess(1.0), n=_N)])
+
+    def point_estimate():
+        with pm.Model():
+            nrm.Partition("z", nrm.DirichletProcess(1.0), n=_N)
+            nrm.point_estimate(nrm.sample(**_SHORT), progressbar=False)
+
+    yield "TreeGuided", step
+    yield "point estimates", point_estimate
 
 
 def parts() -> Iterator[tuple[str, Callable[[], None]]]:
@@ -77,6 +94,7 @@ def parts() -> Iterator[tuple[str, Callable[[], None]]]:
     table = pd.DataFrame(numbers, columns=["height", "width"]).assign(
         visits=counts[:, 0], smokes=np.where(groups, "yes", "no"), city=np.array(["a", "b", "c"])[counts[:, 1] % 3]
     )
+    yield from moves()
     yield "gaussian_mixture", _recipe(lambda: nrm.gaussian_mixture(numbers), nrm.describe_clusters)
     yield "mixture_model", _recipe(lambda: nrm.mixture_model(table), nrm.describe_clusters)
     yield "regression_model", _recipe(lambda: nrm.regression_model(table[["height", "width"]], "height"))
@@ -104,11 +122,13 @@ def _print(line):
     print(line, flush=True)
 
 
-def warm_up(show: Callable[[str], None] = _print) -> float:
+def warm_up(what: Callable[[], Iterator[Any]] = parts, show: Callable[[str], None] = _print) -> float:
     """Compile kernels for all families and recipes, and keep them on disk; what is there already only loads.
 
     Parameters
     ----------
+    what : callable
+        ``parts``, or ``moves`` for what depends on no family.
     show : callable
         Gets one line of text for each part, when it is done.
 
@@ -123,7 +143,7 @@ def warm_up(show: Callable[[str], None] = _print) -> float:
     >>> next(iter(parts()))[0]
     'TreeGuided for NormalWishart'
     """
-    began, all_parts = time.monotonic(), list(parts())
+    began, all_parts = time.monotonic(), list(what())
     for number, (title, compile_part) in enumerate(all_parts, 1):
         before = time.monotonic()
         with _silence():
@@ -135,4 +155,4 @@ def warm_up(show: Callable[[str], None] = _print) -> float:
 
 
 if __name__ == "__main__":
-    warm_up()
+    warm_up(moves if sys.argv[1:] == ["moves"] else parts)

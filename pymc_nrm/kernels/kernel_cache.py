@@ -15,6 +15,7 @@ import warnings
 import numpy as np
 
 from pymc_nrm.kernels.layers import IMPORTS, kernel_layers
+from pymc_nrm.kernels.one_compiler import compile_in_one_process
 from pymc_nrm.kernels.part_compiler import CACHE, compilers, lacking_names
 from pymc_nrm.kernels.reached_files import fingerprint_of_files, reached_modules
 
@@ -182,6 +183,7 @@ def attach_cache(dispatcher, suffix):
         return
     try:
         dispatcher._cache = _cache_class()(dispatcher.py_func, suffix)
+        compile_in_one_process(dispatcher, suffix)
     except (OSError, RuntimeError) as error:
         _warn_once(
             "cannot be written",

@@ -28,12 +28,15 @@ _SECONDS_AT_MOST = 600.0
 
 
 def with_gradient_beside(model, kwargs, taken=()):
-    """Context in which a step that compiles for long has another process compile the gradient for NUTS, if any."""
+    """Context in which a step that compiles for long has another process compile the gradient for NUTS.
+
+    It is None if there is no gradient, or no core for it.
+    """
     # It takes a second core. Variables that are taken get a step later.
     rest = continuous_without_step(model, given_steps(kwargs))
     names = [variable.name for variable in rest if variable not in taken]
     if not names or kwargs.get("cores") == 1 or usable_cores() < 2:
-        return contextlib.nullcontext()
+        return None
     options = resolve_backend_compile_kwargs(kwargs.get("backend"), kwargs.get("compile_kwargs"))
     return with_work_beside_compilation("the gradient for NUTS", lambda: _other_process(model, names, options))
 

@@ -21,6 +21,7 @@ from pymc_nrm.run.chains.trace import Storage
 from pymc_nrm.run.checkpoints.step import checkpoints_of
 from pymc_nrm.run.choose_steps import learned_variables, with_learned_gibbs, with_own_nuts
 from pymc_nrm.run.compile_gradient import with_gradient_beside
+from pymc_nrm.run.compile_moves import with_moves_beside
 from pymc_nrm.run.convergence_report import convergence, nuts_messages
 from pymc_nrm.run.kept_draws import kept_draws
 from pymc_nrm.run.result.to_datatree import add_densities, add_flat_columns, to_datatree
@@ -90,13 +91,15 @@ def one_run(model, arguments, report, *, client=None, folder=None, seconds=None)
         # This takes a second, which somebody who interrupts a run should not wait for.
         import arviz_stats  # noqa: F401
 
-    compiles_gradient = seconds_shown = nullcontext()
+    compiles_beside = seconds_shown = nullcontext()
     if client is None and not in_chunks:
-        compiles_gradient, kwargs = with_gradient_beside(model, kwargs, learned), on_usable_cores(kwargs)
+        # One process beside this one: chains wait for the gradient, and for nothing else.
+        compiles_beside = with_gradient_beside(model, kwargs, learned) or with_moves_beside(kwargs)
+        kwargs = on_usable_cores(kwargs)
     if client is None and partitions and has_bar and kwargs.get("step") is None:
         # The first step of a partition that is made ends the line.
         seconds_shown = elapsed("Preparing")
-    with without_announcements(quiet, has_bar), interrupts_before_draws(folder), compiles_gradient, seconds_shown:
+    with without_announcements(quiet, has_bar), interrupts_before_draws(folder), compiles_beside, seconds_shown:
         kwargs = with_learned_gibbs(model, kwargs, learned)
         if is_kept_by_pymc:
             idata = local.run_as_pymc(model, kept.draws, quiet=quiet, **kwargs)
