@@ -16,7 +16,10 @@ from pymc_nrm.kernels.lanes import LANES, whole_lanes
 # By default a panel has the parameters of each component in a row.
 @generic(derived_from=log_density, agrees_with=[log_marginal])
 def component_panel(family, n_columns):
-    """Memory for ``n_columns`` components, a multiple of LANES, in a form that only the family itself reads."""
+    """Memory for ``n_columns`` components, a multiple of LANES, in a form that only the family itself reads.
+
+    It is an array, or a tuple of arrays, that are contiguous and share no memory.
+    """
     return np.full((n_columns, parameters_size(family)), math.nan)
 
 

@@ -40,7 +40,7 @@ def store(values, words):
 
 
 def load(place):
-    """The tuple that :func:`store` has written at a place, whose arrays nobody counts references to."""
+    """The tuple that :func:`store` has written at a place; it owns no references to its arrays."""
 
 
 def room_for(values):
@@ -72,7 +72,7 @@ def lane_blocks(address, a, b, c):
 
 
 def as_double(value):
-    """A value as a double; functions that always raise an error have none."""
+    """A value as a double; functions that always raise an error return no value, which becomes 0."""
 
 
 @numba_extension
@@ -163,8 +163,8 @@ def _compile_addresses():
 
     @intrinsic
     def compiled_address(typing_context, array):
-        if array.layout != "C":
-            raise TypeError(f"only a contiguous array has an address; got {array}")
+        if array.layout != "C" or array.dtype not in (double, whole):
+            raise TypeError(f"arrays behind addresses must be contiguous float64 or int64; got {array}")
         return whole(array), emit_address
 
     @overload(address_of)
@@ -243,7 +243,7 @@ def _compile_addresses():
                 yield from arrays_of(context, builder, element, builder.extract_value(value, place))
         elif isinstance(kind, types.Array):
             if kind.layout != "C":
-                raise TypeError(f"arrays of a panel must be contiguous; got {kind}")
+                raise TypeError(f"arrays of component_panel must be contiguous; got {kind}")
             yield context.make_array(kind)(context, builder, value)
 
     @intrinsic

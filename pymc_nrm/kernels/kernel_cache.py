@@ -15,7 +15,7 @@ import warnings
 import numpy as np
 
 from pymc_nrm.kernels.layers import IMPORTS, kernel_layers
-from pymc_nrm.kernels.one_compiler import compile_in_one_process
+from pymc_nrm.kernels.one_compiler import alone, compile_in_one_process, lock_of
 from pymc_nrm.kernels.part_compiler import CACHE, compilers, lacking_names
 from pymc_nrm.kernels.reached_files import fingerprint_of_files, reached_modules
 
@@ -183,7 +183,7 @@ def attach_cache(dispatcher, suffix):
         return
     try:
         dispatcher._cache = _cache_class()(dispatcher.py_func, suffix)
-        compile_in_one_process(dispatcher, suffix)
+        compile_in_one_process(dispatcher)
     except (OSError, RuntimeError) as error:
         _warn_once(
             "cannot be written",
@@ -272,11 +272,11 @@ def _cache_class():
                 # Numba's constructor makes one of these.
                 self._impl_class = compilers().PartCacheImplementation
             super().__init__(function)
-            self._suffix = suffix
+            self._suffix, self.locks = suffix, None
             self._layer = layer_of(function.__code__.co_filename)
 
         def _index_key(self, sig, codegen):
-            foreign = _foreign_fingerprints(sig)
+            foreign = [*_foreign_fingerprints(sig), *_implementations_from_outside()]
             key = (*super()._index_key(sig, codegen), *foreign)
             if foreign:
                 # Scripts and notebooks define their classes anew in each process; their code is part of the key.
@@ -289,6 +289,14 @@ def _cache_class():
             return (*key, fingerprint_of_files(_called_modules([self._py_func.__module__], sig)))
 
         def load_overload(self, sig, target_context):
+            loaded = self._load_now(sig, target_context)
+            if loaded is None and self.locks is not None:
+                # Another process may be compiling it, or have done so meanwhile.
+                self.locks.enter_context(alone(lock_of(self, self._suffix, sig)))
+                loaded = self._load_now(sig, target_context)
+            return loaded
+
+        def _load_now(self, sig, target_context):
             try:
                 self._choose_file(sig)
                 loaded = super().load_overload(sig, target_context)
@@ -333,6 +341,16 @@ def _foreign_fingerprints(signature):
     return [class_fingerprint(cls) for cls in _classes(signature) if not cls.__module__.startswith("pymc_nrm.")]
 
 
+def _implementations_from_outside():
+    """Hashes of implementations of generic functions that other code has registered for classes of this package."""
+    return [
+        function_fingerprint(implementation)
+        for dispatcher in dispatchers
+        for cls, implementation in dispatcher.registry.items()
+        if (cls.__module__ or "").startswith("pymc_nrm.") and not implementation.__module__.startswith("pymc_nrm.")
+    ]
+
+
 def _description(numba_type):
     """Text that tells types apart whose classes have equal code."""
     return f"{numba_type} {[f'{cls.__module__}.{cls.__qualname__}' for cls in _classes([numba_type])]}"
@@ -354,7 +372,7 @@ def _called_modules(modules, signature):
 
 @functools.lru_cache(256)
 def _with_implementations(modules, n_imported):
-    """The same for modules of a kernel and of types; imports may add implementations, and change their number."""
+    """Modules with code that kernels of these modules call; imports may add some, and change the number of modules."""
     reached = reached_modules(modules)
     while True:
         # Implementations of generic functions may stand in other files than their class and their function.
@@ -380,6 +398,7 @@ def _classes(signature):
 
 def _nested(numba_type):
     yield numba_type
-    inner = getattr(numba_type, "dtype", None)
-    for element in getattr(inner if hasattr(inner, "types") else numba_type, "types", ()):
+    # Tuples have types; pointers and arrays have one.
+    inner = getattr(numba_type, "types", None) or filter(None, [getattr(numba_type, "dtype", None)])
+    for element in inner:
         yield from _nested(element)

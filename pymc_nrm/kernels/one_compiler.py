@@ -11,39 +11,39 @@ _SECONDS_AT_MOST = 120.0
 _SECONDS_BETWEEN = 0.02
 
 
-def compile_in_one_process(dispatcher, suffix):
-    """Let a numba dispatcher with a cache on disk compile only what no other process is compiling."""
+def compile_in_one_process(dispatcher):
+    """Let a numba dispatcher compile what is not on disk under locks of its cache, which end with the compilation."""
     compile_here = dispatcher.compile
 
     @functools.wraps(compile_here)
-    def compile_or_wait(signature):
+    def compile_under_locks(signature):
         from numba.core.compiler_lock import global_compiler_lock
 
+        cache = dispatcher._cache
         # Threads of a process take the lock of numba first, so that they cannot wait for each other.
-        with global_compiler_lock, _alone(_lock_of(dispatcher, suffix, signature)):
-            # It looks on disk first, where another process may have left it.
-            return compile_here(signature)
+        with global_compiler_lock, contextlib.ExitStack() as locks:
+            before, cache.locks = cache.locks, locks
+            try:
+                return compile_here(signature)
+            finally:
+                cache.locks = before
 
-    dispatcher.compile = compile_or_wait
+    dispatcher.compile = compile_under_locks
 
 
-def _lock_of(dispatcher, suffix, signature):
-    """Path of a file that the process holds which compiles for these types; None where nothing is to be compiled."""
-    arguments = getattr(signature, "args", signature)
-    if not isinstance(arguments, tuple) or arguments in dispatcher.overloads:
-        return None
-    folder, function = dispatcher._cache.cache_path, dispatcher.py_func
-    name = repr((function.__module__, function.__qualname__, suffix, arguments))
-    return os.path.join(folder, f"{hashlib.sha256(name.encode()).hexdigest()[:24]}.lock")
+def lock_of(cache, suffix, signature):
+    """Path of a file that the process holds which compiles a function for these types."""
+    function = cache._py_func
+    name = repr((function.__module__, function.__qualname__, suffix, getattr(signature, "args", signature)))
+    return os.path.join(cache.cache_path, f"{hashlib.sha256(name.encode()).hexdigest()[:24]}.lock")
 
 
 @contextlib.contextmanager
-def _alone(path):
+def alone(path):
     """Hold a lock that ends with the process, or go on without one where the system or the disk has none."""
     held = None
-    if path is not None:
-        with contextlib.suppress(ImportError, OSError):
-            held = _taken(path)
+    with contextlib.suppress(ImportError, OSError):
+        held = _taken(path)
     try:
         yield
     finally:

@@ -16,7 +16,10 @@ _IMPORT = re.compile(rf"^[ \t]*(?:from {_OWN} import (\([^)]*\)|[^\n]*)|import {
 @functools.cache
 def _path_of(module):
     """File of a module of this package; None if there is none."""
-    base = ROOT.joinpath(*module.split(".")[1:])
+    package, *inner = module.split(".")
+    if package != _PACKAGE:
+        return None
+    base = ROOT.joinpath(*inner)
     return next((path for path in (base / "__init__.py", base.with_suffix(".py")) if path.is_file()), None)
 
 

@@ -11,6 +11,7 @@ import atexit
 import contextlib
 import os
 import sys
+import threading
 from importlib.metadata import version
 from subprocess import DEVNULL, Popen
 
@@ -42,7 +43,7 @@ def _other_process():
     paths = os.pathsep.join(place or os.getcwd() for place in sys.path)
     try:
         process = Popen(
-            [sys.executable, "-m", "pymc_nrm.warm_up", "moves"],
+            [sys.executable, "-P", "-m", "pymc_nrm.warm_up", "moves"],
             env=os.environ | {"PYTHONPATH": paths},
             stdin=DEVNULL,
             stdout=DEVNULL,
@@ -52,6 +53,8 @@ def _other_process():
         yield False
         return
     _running.append(process)
+    # Nobody else waits for it.
+    threading.Thread(target=process.wait, daemon=True).start()
     yield True
 
 

@@ -21,6 +21,8 @@ KNOWN = np.where(np.arange(30) % 10 == 0, np.arange(30) // 15, -1)
 def family_model(name):
     case = FAMILIES[name].large or FAMILIES[name].small
     X = case.X(np.random.default_rng(5)) if callable(case.X) else case.X
+    if not isinstance(X, list) and X.shape[1] == 1:
+        X = X[:, 0]
     if isinstance(case.family, list):
         case = dict(zip("ab", case.family, strict=True)), dict(zip("ab", X, strict=True))
         return mixture_of(*case)

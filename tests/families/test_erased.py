@@ -94,6 +94,23 @@ def test_arrays_behind_addresses_keep_their_memory():
             data.values.resize((100 * N, 2), refcheck=refcheck)
 
 
+def test_arrays_may_change_their_shape_and_type():
+    X = np.arange(24.0).reshape(12, 2)
+    family, data = inputs(3)[0], inputs(3)[1]._replace(values=X)
+    expected = log_density_in_python(family, data)
+    assert log_density(family, data) == pytest.approx(expected, rel=1e-12)
+    X.shape = (2, 12)
+    refusing, values = Refusing(99.0), Values(X)
+    assert log_density(refusing, values, np.zeros(2, dtype=np.int64)) == -12.0
+    X.shape = (24, 1)
+    assert log_density(refusing, values, np.zeros(24, dtype=np.int64)) == -X.sum()
+
+
+def test_labels_of_other_types_are_refused():
+    with pytest.raises(Exception, match="contiguous float64 or int64; got array\\(int32"):
+        build_state(np.zeros(N, dtype=np.int32), *inputs(1))
+
+
 def test_threads_do_not_share_what_they_passed():
     cases = [inputs(seed) for seed in range(8)]
     expected = [log_density_in_python(*case) for case in cases]

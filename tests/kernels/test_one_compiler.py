@@ -27,7 +27,7 @@ def some_sum(values):
 
 
 def hold(path, ready, seconds):
-    with one_compiler._alone(path):
+    with one_compiler.alone(path):
         ready.set()
         time.sleep(seconds)
 
@@ -39,7 +39,7 @@ def test_a_process_waits_for_another(tmp_path):
     other.start()
     assert ready.wait(60)
     began = time.monotonic()
-    with one_compiler._alone(path):
+    with one_compiler.alone(path):
         assert time.monotonic() - began > 0.3
     other.join()
     assert not os.path.exists(path)
@@ -54,14 +54,14 @@ def test_nobody_waits_for_a_process_that_was_killed(tmp_path):
     other.kill()
     other.join()
     began = time.monotonic()
-    with one_compiler._alone(path):
+    with one_compiler.alone(path):
         assert time.monotonic() - began < 10
 
 
 def test_a_process_compiles_by_itself_after_a_long_time(tmp_path, monkeypatch):
     path = str(tmp_path / "one.lock")
     monkeypatch.setattr(one_compiler, "_SECONDS_AT_MOST", 0.2)
-    with one_compiler._alone(path), one_compiler._alone(path):
+    with one_compiler.alone(path), one_compiler.alone(path):
         pass
 
 
@@ -70,7 +70,7 @@ def test_only_one_of_many_is_inside(tmp_path):
 
     def work():
         for _ in range(20):
-            with one_compiler._alone(path):
+            with one_compiler.alone(path):
                 inside.append(1)
                 largest.append(len(inside))
                 time.sleep(0.0005)
@@ -85,7 +85,7 @@ def test_only_one_of_many_is_inside(tmp_path):
 
 
 def test_a_folder_that_cannot_be_written_has_no_locks(tmp_path):
-    with one_compiler._alone(str(tmp_path / "none" / "one.lock")):
+    with one_compiler.alone(str(tmp_path / "none" / "one.lock")):
         pass
 
 
@@ -93,8 +93,6 @@ def test_locks_are_gone_after_compilation(tmp_path):
     precompile(some_sum, np.zeros(3))
     folder = some_sum.dispatcher._cache.cache_path
     assert not [name for name in os.listdir(folder) if name.endswith(".lock")]
-    # Where machine code is known, there is nothing to wait for.
-    assert one_compiler._lock_of(some_sum.dispatcher, "", some_sum.dispatcher.signatures[0]) is None
 
 
 COMPILE_ONE = """

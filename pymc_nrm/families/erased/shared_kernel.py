@@ -59,11 +59,13 @@ _last = _Last()
 def erased(family, data, form):
     """The result of :func:`erase`, and what must live as long as it is used; the same again for the same values.
 
-    Entries of arrays are read when a kernel runs.  Classes that a notebook edits in place become others.
+    Entries of arrays are read when a kernel runs.  If a notebook edits a class in place, or an array gets another shape
+    or type, a new record is made.
     """
     for record in _last.records:
         is_same = record[0] is family and record[1] is data and record[2] is form
-        if is_same and all(known_to_numba(cls) is known for cls, known in record[3]):
+        is_same = is_same and all(known_to_numba(cls) is known for cls, known in record[3])
+        if is_same and all(_header(array) == header for array, header in record[7]):
             return record
     values = list(_nested((family, data)))
     arrays = [value for value in values if isinstance(value, np.ndarray)]
@@ -71,10 +73,15 @@ def erased(family, data, form):
     kept = [weakref.ref(array) for array in arrays]
     result = erase(family, data, form, kept)
     classes = {type(value) for value in values if isinstance(value, tuple)} - {tuple}
-    record = family, data, form, [(cls, known_to_numba(cls)) for cls in classes if not is_own(cls)], *result, kept
+    others = [(cls, known_to_numba(cls)) for cls in classes if not is_own(cls)]
+    record = family, data, form, others, *result, kept, [(array, _header(array)) for array in arrays]
     are_few = sum(array.nbytes for array in arrays) <= _MOST_BYTES
     _last.records = [record, *_last.records[:2]] if are_few else []
     return record
+
+
+def _header(array):
+    return array.shape, array.strides, array.dtype, array.flags.writeable
 
 
 def _nested(value):
