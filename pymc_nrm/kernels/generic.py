@@ -302,11 +302,8 @@ class Kernel:
     def __call__(self, *arguments: Any) -> Any:
         if _runs_in_python.get():
             return self.__wrapped__(*arguments)
-        arguments, kept = self.passed(arguments)
-        try:
-            return call_with_late_interrupts(self.dispatcher, told_apart(arguments))
-        finally:
-            del kept
+        arguments, _alive = self.passed(arguments)
+        return call_with_late_interrupts(self.dispatcher, told_apart(arguments))
 
     def passed(self, arguments: tuple[Any, ...]) -> tuple[tuple[Any, ...], Any]:
         """What numba is given for arguments from Python, and what must stay alive until the call returns."""

@@ -40,7 +40,7 @@ def lock_of(cache, suffix, signature):
 
 @contextlib.contextmanager
 def alone(path):
-    """Hold a lock that ends with the process, or go on without one where the system or the disk has none."""
+    """Hold a lock that ends with the process, or continue without one where the system or the disk has none."""
     held = None
     with contextlib.suppress(ImportError, OSError):
         held = _taken(path)

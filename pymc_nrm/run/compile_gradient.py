@@ -12,7 +12,6 @@ import gc
 import os
 import pickle
 import subprocess
-import sys
 import tempfile
 
 import cloudpickle
@@ -22,6 +21,7 @@ from pymc.blocking import DictToArrayBijection
 from pymc_nrm.common.pymc_internals import resolve_backend_compile_kwargs
 from pymc_nrm.kernels.compilation import usable_cores, with_work_beside_compilation
 from pymc_nrm.run.choose_steps import continuous_without_step, given_steps
+from pymc_nrm.run.start_python import start_python
 
 # Longer than any gradient takes; chains then compile it themselves.
 _SECONDS_AT_MOST = 600.0
@@ -53,18 +53,8 @@ def _other_process(model, names, options):
         path = os.path.join(folder, "model.pickle")
         with open(path, "wb") as file:
             file.write(content)
-        # Modules that lie beside a script are found there too.
-        paths = os.pathsep.join(place or os.getcwd() for place in sys.path)
-        code = f"from {__name__} import compile_gradient; compile_gradient({path!r})"
-        try:
-            process = subprocess.Popen(
-                [sys.executable, "-c", code],
-                env=os.environ | {"PYTHONPATH": paths},
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,
-            )
-        except OSError:
+        process = start_python("-c", f"from {__name__} import compile_gradient; compile_gradient({path!r})")
+        if process is None:
             yield False
             return
         try:

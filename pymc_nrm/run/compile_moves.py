@@ -9,23 +9,21 @@ them, and this one loads what it finds there when its turn comes (``kernels/one_
 
 import atexit
 import contextlib
-import os
 import sys
 import threading
 from importlib.metadata import version
-from subprocess import DEVNULL, Popen
 
 from pymc_nrm.kernels.compilation import usable_cores, with_work_beside_compilation
 from pymc_nrm.kernels.compile_times import keep_seconds, last_seconds
 from pymc_nrm.kernels.reached_files import fingerprint_of_files, reached_modules
+from pymc_nrm.run.start_python import start_python
 
 _running = []
 
 
 def with_moves_beside(kwargs):
     """Context in which a step that compiles for long has another process compile the moves, unless it has been done."""
-    is_wanted = kwargs.get("cores") != 1 and kwargs.get("step") is None and usable_cores() > 1
-    if not is_wanted or last_seconds(_title()) is not None:
+    if kwargs.get("cores") == 1 or kwargs.get("step") is not None or usable_cores() < 2:
         return contextlib.nullcontext()
     return with_work_beside_compilation("the moves of all families", _other_process)
 
@@ -38,18 +36,12 @@ def _title():
 
 @contextlib.contextmanager
 def _other_process():
-    """Start the process, which runs on by itself, and yield whether this was possible."""
-    keep_seconds(_title(), 0.0)
-    paths = os.pathsep.join(place or os.getcwd() for place in sys.path)
-    try:
-        process = Popen(
-            [sys.executable, "-P", "-m", "pymc_nrm.warm_up", "moves"],
-            env=os.environ | {"PYTHONPATH": paths},
-            stdin=DEVNULL,
-            stdout=DEVNULL,
-            stderr=DEVNULL,
-        )
-    except OSError:
+    """Start the process once, and yield whether this was possible; it does not end with the context."""
+    process, title = None, _title()
+    if last_seconds(title) is None:
+        keep_seconds(title, 0.0)
+        process = start_python("-m", "pymc_nrm.warm_up", "moves")
+    if process is None:
         yield False
         return
     _running.append(process)

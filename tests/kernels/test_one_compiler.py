@@ -32,12 +32,19 @@ def hold(path, ready, seconds):
         time.sleep(seconds)
 
 
-def test_a_process_waits_for_another(tmp_path):
-    path, context = str(tmp_path / "one.lock"), multiprocessing.get_context("spawn")
+def start_holding(path, seconds):
+    """A process that holds a lock by now."""
+    context = multiprocessing.get_context("spawn")
     ready = context.Event()
-    other = context.Process(target=hold, args=(path, ready, 1.0))
-    other.start()
+    process = context.Process(target=hold, args=(path, ready, seconds))
+    process.start()
     assert ready.wait(60)
+    return process
+
+
+def test_a_process_waits_for_another(tmp_path):
+    path = str(tmp_path / "one.lock")
+    other = start_holding(path, 1.0)
     began = time.monotonic()
     with one_compiler.alone(path):
         assert time.monotonic() - began > 0.3
@@ -46,11 +53,8 @@ def test_a_process_waits_for_another(tmp_path):
 
 
 def test_nobody_waits_for_a_process_that_was_killed(tmp_path):
-    path, context = str(tmp_path / "one.lock"), multiprocessing.get_context("spawn")
-    ready = context.Event()
-    other = context.Process(target=hold, args=(path, ready, 600.0))
-    other.start()
-    assert ready.wait(60)
+    path = str(tmp_path / "one.lock")
+    other = start_holding(path, 600.0)
     other.kill()
     other.join()
     began = time.monotonic()

@@ -8,7 +8,7 @@ from helpers import learned_dirichlet_process, mixture_of
 import pymc_nrm as nrm
 from pymc_nrm import warm_up
 from pymc_nrm.kernels import compilation, compile_times
-from pymc_nrm.run import compile_moves, one_run
+from pymc_nrm.run import compile_moves, one_run, start_python
 from pymc_nrm.run.compile_moves import with_moves_beside
 
 COUNTS = [0, 1, 8, 9]
@@ -20,7 +20,7 @@ def started(monkeypatch, tmp_path):
     found = []
 
     class Process:
-        def __init__(self, command, **options):
+        def __init__(self, *command):
             found.append(command)
 
         def kill(self):
@@ -28,7 +28,7 @@ def started(monkeypatch, tmp_path):
 
         wait = kill
 
-    monkeypatch.setattr(compile_moves, "Popen", Process)
+    monkeypatch.setattr(compile_moves, "start_python", Process)
     monkeypatch.setattr(compile_moves, "usable_cores", lambda: 2)
     monkeypatch.setattr(compile_times, "cache_folder", lambda: tmp_path)
     return found
@@ -44,7 +44,7 @@ def begin(context):
 def test_it_starts_once(started):
     for _ in range(3):
         begin(with_moves_beside({}))
-    assert [command[-2:] for command in started] == [["pymc_nrm.warm_up", "moves"]]
+    assert [command[-2:] for command in started] == [("pymc_nrm.warm_up", "moves")]
 
 
 def test_it_starts_again_after_an_edit_of_a_move(started, monkeypatch):
@@ -70,7 +70,8 @@ def test_a_system_that_starts_no_process(started, monkeypatch):
     def fail(*arguments, **options):
         raise OSError
 
-    monkeypatch.setattr(compile_moves, "Popen", fail)
+    monkeypatch.setattr(start_python.subprocess, "Popen", fail)
+    monkeypatch.setattr(compile_moves, "start_python", start_python.start_python)
     with compile_moves._other_process() as has_started:
         assert not has_started
 

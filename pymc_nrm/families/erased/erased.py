@@ -22,6 +22,7 @@ from pymc_nrm.families.erased.entry import (
     WRITE_PANEL,
 )
 from pymc_nrm.kernels.addresses import address_of, call_at
+from pymc_nrm.kernels.generic import kernel
 
 # Bytes of a double.
 DOUBLE = 8
@@ -115,24 +116,10 @@ class Erased(NamedTuple):
         return total
 
     def write_panel(self, cache, rows, lanes, column):
-        p, q, r, parts = address_of(cache), address_of(rows), address_of(lanes), self.parts
-        width, depth = rows.shape[1], lanes.shape[2]
-        for part in range(parts.shape[0]):
-            call_at(parts[part, ENTRY], WRITE_PANEL, parts[part, VALUES], p, q, r, 0, 0, column, 0, width, depth, 0.0)
-            p += DOUBLE * parts[part, N_CACHE]
-            q += DOUBLE * width * parts[part, N_ROWS]
-            r += DOUBLE * width * depth * parts[part, N_SETS]
+        _change_panel(WRITE_PANEL, self.parts, cache, rows, lanes, column, 0)
 
     def update_panel(self, cache, rows, lanes, column, data, item):
-        p, q, r, parts = address_of(cache), address_of(rows), address_of(lanes), data.parts
-        width, depth = rows.shape[1], lanes.shape[2]
-        for part in range(parts.shape[0]):
-            call_at(
-                parts[part, ENTRY], UPDATE_PANEL, parts[part, VALUES], p, q, r, 0, 0, column, item, width, depth, 0.0
-            )
-            p += DOUBLE * parts[part, N_CACHE]
-            q += DOUBLE * width * parts[part, N_ROWS]
-            r += DOUBLE * width * depth * parts[part, N_SETS]
+        _change_panel(UPDATE_PANEL, data.parts, cache, rows, lanes, column, item)
 
     def add_log_predictives(self, rows, lanes, data, item, width, values):
         p, q, r, parts = address_of(rows), address_of(lanes), address_of(values), data.parts
@@ -163,3 +150,15 @@ class Erased(NamedTuple):
             s += DOUBLE * parts[part, N_STATISTICS]
             t += DOUBLE * parts[part, N_CACHE]
         return own
+
+
+@kernel
+def _change_panel(method, parts, cache, rows, lanes, column, item):
+    """Write or update a column of the panels of all families."""
+    p, q, r = address_of(cache), address_of(rows), address_of(lanes)
+    width, depth = rows.shape[1], lanes.shape[2]
+    for part in range(parts.shape[0]):
+        call_at(parts[part, ENTRY], method, parts[part, VALUES], p, q, r, 0, 0, column, item, width, depth, 0.0)
+        p += DOUBLE * parts[part, N_CACHE]
+        q += DOUBLE * width * parts[part, N_ROWS]
+        r += DOUBLE * width * depth * parts[part, N_SETS]

@@ -4,7 +4,7 @@ import inspect
 import threading
 import weakref
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -36,12 +36,37 @@ def _totals(table):
     totals = table[0, N_STATISTICS:]
     if len(table) > 1:
         totals = table[:, N_STATISTICS:].sum(axis=0)
-        # Columns from that of rows of a panel on; the last is the depth of its lanes.
+        # Panels stand below each other, each as deep as the deepest.
         totals[-1] = table[:, N_LANE_ROWS].max()
         if not table[:, N_ROWS].all():
             # A family without a panel is weighed cluster by cluster, and so are the others beside it.
             totals[N_ROWS - N_STATISTICS :] = 0
     return totals
+
+
+class _Record(NamedTuple):
+    """What a call passed, and whether the same values may be passed again."""
+
+    family: Any
+    data: Any
+    form: type[Erased]
+    # Classes from outside of this package, with those that numba knew in their place.
+    classes: list
+    erased_family: Any
+    erased_data: Any
+    # What the addresses lead to.
+    kept: list
+    # Arrays, with their shapes and types.
+    headers: list
+
+    def serves(self, family, data, form):
+        return (
+            self.family is family
+            and self.data is data
+            and self.form is form
+            and all(known_to_numba(cls) is known for cls, known in self.classes)
+            and all(_header(array) == header for array, header in self.headers)
+        )
 
 
 class _Last(threading.local):
@@ -57,15 +82,13 @@ _last = _Last()
 
 
 def erased(family, data, form):
-    """The result of :func:`erase`, and what must live as long as it is used; the same again for the same values.
+    """A record of :func:`erase`, which must live as long as its addresses are used; the same again for the same values.
 
     Entries of arrays are read when a kernel runs.  If a notebook edits a class in place, or an array gets another shape
     or type, a new record is made.
     """
     for record in _last.records:
-        is_same = record[0] is family and record[1] is data and record[2] is form
-        is_same = is_same and all(known_to_numba(cls) is known for cls, known in record[3])
-        if is_same and all(_header(array) == header for array, header in record[7]):
+        if record.serves(family, data, form):
             return record
     values = list(_nested((family, data)))
     arrays = [value for value in values if isinstance(value, np.ndarray)]
@@ -74,7 +97,7 @@ def erased(family, data, form):
     result = erase(family, data, form, kept)
     classes = {type(value) for value in values if isinstance(value, tuple)} - {tuple}
     others = [(cls, known_to_numba(cls)) for cls in classes if not is_own(cls)]
-    record = family, data, form, others, *result, kept, [(array, _header(array)) for array in arrays]
+    record = _Record(family, data, form, others, *result, kept, [(array, _header(array)) for array in arrays])
     are_few = sum(array.nbytes for array in arrays) <= _MOST_BYTES
     _last.records = [record, *_last.records[:2]] if are_few else []
     return record
@@ -105,12 +128,12 @@ class SharedKernel(Kernel):
     def passed(self, arguments: tuple[Any, ...]) -> tuple[tuple[Any, ...], Any]:
         passed = list(arguments)
         family = arguments[self._family]
-        kept = [erased(family, arguments[self._data], self._form)]
-        passed[self._family], passed[self._data] = kept[0][4:6]
+        records = [erased(family, arguments[self._data], self._form)]
+        passed[self._family], passed[self._data] = records[0].erased_family, records[0].erased_data
         if self._points is not None:
-            kept.append(erased(family, arguments[self._points], self._form))
-            passed[self._points] = kept[1][5]
-        return tuple(passed), kept
+            records.append(erased(family, arguments[self._points], self._form))
+            passed[self._points] = records[1].erased_data
+        return tuple(passed), records
 
 
 def shared_kernel(
