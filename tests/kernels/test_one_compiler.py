@@ -1,6 +1,7 @@
 """Processes that need the same machine code: one compiles, others wait, and none waits for a process that ended."""
 
 import contextlib
+import importlib
 import multiprocessing
 import os
 import subprocess
@@ -12,18 +13,19 @@ import time
 import numpy as np
 import pytest
 
-from pymc_nrm.kernels import one_compiler
-from pymc_nrm.kernels.generic import kernel, precompile
+from pymc_nrm.kernels import kernel_cache, one_compiler
+from pymc_nrm.kernels.generic import precompile
 
 fcntl = pytest.importorskip("fcntl")
 
 
+NEW_KERNEL = """
+from pymc_nrm.kernels.generic import kernel
+
 @kernel
-def some_sum(values):
-    total = 0.0
-    for k in range(values.shape[0]):
-        total += values[k]
-    return total
+def new(x):
+    return x[0]
+"""
 
 
 def hold(path, ready, seconds):
@@ -93,10 +95,22 @@ def test_a_folder_that_cannot_be_written_has_no_locks(tmp_path):
         pass
 
 
-def test_locks_are_gone_after_compilation(tmp_path):
-    precompile(some_sum, np.zeros(3))
-    folder = some_sum.dispatcher._cache.cache_path
-    assert not [name for name in os.listdir(folder) if name.endswith(".lock")]
+def test_locks_are_gone_after_compilation(tmp_path, monkeypatch):
+    locks, held = [], []
+
+    @contextlib.contextmanager
+    def look(path):
+        with one_compiler.alone(path):
+            locks.append(path)
+            held.append(os.path.exists(path))
+            yield
+
+    monkeypatch.setattr(kernel_cache, "alone", look)
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "new_kernel.py").write_text(NEW_KERNEL)
+    precompile(importlib.import_module("new_kernel").new, np.zeros(3))
+    assert held == [True]
+    assert not os.path.exists(locks[0])
 
 
 COMPILE_ONE = """
