@@ -96,7 +96,7 @@ def _describe(value, own):
         name = f"{module}.{getattr(value, '__qualname__', '')}".encode()
         file = _file_of(value if inner is None else inspect.unwrap(inner))
         if not _is_followed(module or "", file, own):
-            return name + _version(module or ""), []
+            return name + _version(sys.modules.get((module or "").partition(".")[0])), []
         # A script is edited more often than its classes, whose code is part of the hash.
         is_read = file is not None and module != "__main__" and file.is_file()
         token = name + (file.read_bytes() if is_read else b"")
@@ -162,8 +162,10 @@ def _is_followed(module, file, own):
     return top == own or file is None or not any(file.is_relative_to(folder) for folder in _INSTALLED)
 
 
+@functools.cache
 def _version(module):
-    return str(getattr(sys.modules.get(module.partition(".")[0]), "__version__", "")).encode()
+    # Some packages read theirs from their files each time.
+    return str(getattr(module, "__version__", "")).encode()
 
 
 def _code_bytes(code):
