@@ -4,6 +4,8 @@ A kernel that calls :func:`call_at` is compiled once, whatever the *entry* at th
 kernel, compiled for the type of a value, which it reads by :func:`load` where :func:`store` has put it.
 """
 
+import inspect
+
 from pymc_nrm.kernels.generic import numba_extension
 from pymc_nrm.kernels.lanes import LANES
 
@@ -80,10 +82,32 @@ def _compile_addresses():
     from llvmlite import ir
     from numba import carray
     from numba.core import cgutils, types
-    from numba.extending import intrinsic, overload
+    from numba.core.errors import TypingError
+    from numba.extending import intrinsic, lower_builtin, overload, type_callable
 
     word = ir.IntType(64)
     whole, double = types.int64, types.float64
+
+    def emitted(function):
+        """Decorator for the signature of a function for given types, and what emits its machine code.
+
+        An overload that calls an intrinsic would be compiled for each combination of types.
+        """
+
+        def register(define):
+            @type_callable(function)
+            def _(typing_context):
+                def typer(*kinds):
+                    return define(typing_context, *kinds)[0]
+
+                typer.pysig = inspect.signature(function)
+                return typer
+
+            @lower_builtin(function, types.VarArg(types.Any))
+            def _(context, builder, signature, arguments):
+                return define(context.typing_context, *signature.args)[1](context, builder, signature, arguments)
+
+        return register
 
     # Whatever the type of the values, their place is passed alike.
     def entry_types(values):
@@ -108,25 +132,13 @@ def _compile_addresses():
 
     call, random_call = emitted_call(entry_types(types.int8)), emitted_call(random_entry_types(types.int8))
 
-    @intrinsic
-    def compiled_call(typing_context, address, method, place, p, q, r, s, t, i, j, k, m, x):
+    @emitted(call_at)
+    def _(typing_context, address, method, place, p, q, r, s, t, i, j, k, m, x):
         return call
 
-    @overload(call_at)
-    def _(address, method, place, p, q, r, s, t, i, j, k, m, x):
-        return lambda address, method, place, p, q, r, s, t, i, j, k, m, x: compiled_call(
-            address, method, place, p, q, r, s, t, i, j, k, m, x
-        )
-
-    @intrinsic
-    def compiled_random_call(typing_context, address, method, place, rng, p, q, r, i, k, x, y):
+    @emitted(call_with_rng_at)
+    def _(typing_context, address, method, place, rng, p, q, r, i, k, x, y):
         return random_call
-
-    @overload(call_with_rng_at)
-    def _(address, method, place, rng, p, q, r, i, k, x, y):
-        return lambda address, method, place, rng, p, q, r, i, k, x, y: compiled_random_call(
-            address, method, place, rng, p, q, r, i, k, x, y
-        )
 
     def address_of_compiled(kernel, values, kinds):
         dispatcher = kernel.dispatcher
@@ -141,47 +153,33 @@ def _compile_addresses():
 
         return whole(kernel, values), emit
 
-    @intrinsic
-    def compiled_entry_address(typing_context, kernel, values):
+    @emitted(entry_address)
+    def _(typing_context, kernel, values):
         return address_of_compiled(kernel, values, entry_types(values))
 
-    @intrinsic
-    def compiled_random_entry_address(typing_context, kernel, values):
+    @emitted(random_entry_address)
+    def _(typing_context, kernel, values):
         return address_of_compiled(kernel, values, random_entry_types(values))
-
-    @overload(random_entry_address)
-    def _(kernel, values):
-        return lambda kernel, values: compiled_random_entry_address(kernel, values)
-
-    @overload(entry_address)
-    def _(kernel, values):
-        return lambda kernel, values: compiled_entry_address(kernel, values)
 
     def emit_address(context, builder, signature, arguments):
         array = context.make_array(signature.args[0])(context, builder, arguments[0])
         return builder.ptrtoint(array.data, word)
 
-    @intrinsic
-    def compiled_address(typing_context, array):
+    @emitted(address_of)
+    def _(typing_context, array):
         if array.layout != "C" or array.dtype not in (double, whole):
             raise TypeError(f"arrays behind addresses must be contiguous float64 or int64; got {array}")
         return whole(array), emit_address
 
-    @overload(address_of)
-    def _(array):
-        return lambda array: compiled_address(array)
+    @emitted(n_words)
+    def _(typing_context, values):
+        check_kinds(values, "a tuple")
 
-    @intrinsic
-    def compiled_n_words(typing_context, values):
         def emit(context, builder, signature, arguments):
             size = context.get_abi_sizeof(context.get_value_type(values))
             return ir.Constant(word, -(-size // 8))
 
         return whole(values), emit
-
-    @overload(n_words)
-    def _(values):
-        return lambda values: compiled_n_words(values)
 
     def without_owners(context, builder, kind, value):
         """The same value, whose arrays do not say who owns their memory."""
@@ -195,12 +193,20 @@ def _compile_addresses():
             array.meminfo = ir.Constant(array.meminfo.type, None)
             array.parent = ir.Constant(array.parent.type, None)
             return array._getvalue()
-        if not isinstance(kind, types.Number | types.Boolean | types.NoneType):
-            raise TypeError(f"families and their data may hold numbers, arrays and tuples in kernels; got {kind}")
         return value
 
-    @intrinsic
-    def compiled_store(typing_context, values, words):
+    def check_kinds(kind, name):
+        """Raise an error that names a field of another type than numbers, arrays and tuples of them."""
+        if isinstance(kind, types.BaseTuple):
+            owner = getattr(kind, "instance_class", None)
+            names = [f"{owner.__name__}.{field}" for field in owner._fields] if owner else [name] * len(kind.types)
+            for element, name in zip(kind.types, names, strict=True):
+                check_kinds(element, name)
+        elif not isinstance(kind, types.Array | types.Number | types.Boolean | types.NoneType):
+            raise TypingError(f"in kernels, {name} may hold numbers, arrays and tuples of them; got {kind}")
+
+    @emitted(store)
+    def _(typing_context, values, words):
         def emit(context, builder, signature, arguments):
             array = context.make_array(words)(context, builder, arguments[1])
             place = builder.bitcast(array.data, context.get_value_type(values).as_pointer())
@@ -209,12 +215,8 @@ def _compile_addresses():
 
         return types.void(values, words), emit
 
-    @overload(store)
-    def _(values, words):
-        return lambda values, words: compiled_store(values, words)
-
-    @intrinsic
-    def compiled_load(typing_context, place):
+    @emitted(load)
+    def _(typing_context, place):
         values = place.dtype
 
         def emit(context, builder, signature, arguments):
@@ -223,10 +225,6 @@ def _compile_addresses():
             return without_owners(context, builder, values, builder.load(at))
 
         return values(place), emit
-
-    @overload(load)
-    def _(place):
-        return lambda place: compiled_load(place)
 
     def bytes_of(builder, array):
         """Bytes of the entries of an array, a multiple of a word."""
@@ -246,8 +244,8 @@ def _compile_addresses():
                 raise TypeError(f"arrays of component_panel must be contiguous; got {kind}")
             yield context.make_array(kind)(context, builder, value)
 
-    @intrinsic
-    def compiled_room_for(typing_context, values):
+    @emitted(room_for)
+    def _(typing_context, values):
         def emit(context, builder, signature, arguments):
             total = size_of(context, values)
             for array in arrays_of(context, builder, values, arguments[0]):
@@ -255,10 +253,6 @@ def _compile_addresses():
             return builder.sdiv(total, ir.Constant(word, 8))
 
         return whole(values), emit
-
-    @overload(room_for)
-    def _(values):
-        return lambda values: compiled_room_for(values)
 
     def moved(context, builder, kind, value, at):
         """The value, whose arrays lie one after the other from an address on, and the address behind them."""
@@ -276,8 +270,8 @@ def _compile_addresses():
         array.data = data
         return array._getvalue(), at
 
-    @intrinsic
-    def compiled_place_all(typing_context, values, address):
+    @emitted(place_all)
+    def _(typing_context, values, address):
         def emit(context, builder, signature, arguments):
             value, address = arguments
             behind = builder.add(address, size_of(context, values))
@@ -288,12 +282,8 @@ def _compile_addresses():
 
         return types.void(values, whole), emit
 
-    @overload(place_all)
-    def _(values, address):
-        return lambda values, address: compiled_place_all(values, address)
-
-    @intrinsic
-    def compiled_load_result(typing_context, function, first, number, address):
+    @emitted(load_result)
+    def _(typing_context, function, first, number, address):
         kind = typing_context.resolve_function_type(function, (first, number), {}).return_type
 
         def emit(context, builder, signature, arguments):
@@ -301,10 +291,6 @@ def _compile_addresses():
             return without_owners(context, builder, kind, builder.load(place))
 
         return kind(function, first, number, whole), emit
-
-    @overload(load_result)
-    def _(function, first, number, address):
-        return lambda function, first, number, address: compiled_load_result(function, first, number, address)
 
     def pointer_of(kind):
         def emit(context, builder, signature, arguments):

@@ -207,7 +207,9 @@ def test_errors_of_methods_come_out():
 
 
 def test_text_cannot_lie_behind_an_address():
-    with pytest.raises(Exception, match="may hold numbers, arrays and tuples in kernels; got unicode_type"):
+    with pytest.raises(
+        Exception, match=r"in kernels, Named.name may hold numbers, arrays and tuples of them; got unicode_type"
+    ):
         build_state(np.zeros(2, dtype=np.int64), Named("a"), Values(np.zeros((2, 1))))
 
 
