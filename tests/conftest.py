@@ -91,10 +91,18 @@ COMPILED = pytensor.config.mode
 
 
 # Examples of docstrings whose kernels few quick tests need.
-OF_SLOW_EXAMPLES = ("published", "steps", "models.nested_partition", "posterior.conditional_quantiles")
+OF_SLOW_EXAMPLES = (
+    "published",
+    "steps",
+    "models.nested_partition",
+    "posterior.conditional_quantiles",
+    "testing.tree_family_checks",
+)
 
 
 def pytest_configure(config):
+    # PyTensor otherwise looks up the lines of code that made each variable, a quarter of the time of building models.
+    pytensor.config.traceback__limit = 0
     if config.option.markexpr == "not slow":
         pytensor.config.mode = INTERPRETED
 
@@ -111,9 +119,13 @@ def pytest_collection_modifyitems(config, items):
 
 
 def mark_slow_rows(config, items):
-    """Make all rows of a test slow but those that its mark ``quick`` names, and examples that compile much."""
-    missing = {}
+    """Make rows slow that the marks ``quick`` and ``every`` of a test leave out, and examples that compile much."""
+    missing, places = {}, {}
     for item in items:
+        if mark := item.get_closest_marker("every"):
+            place = places[item.path, item.originalname] = places.get((item.path, item.originalname), -1) + 1
+            if place % mark.args[0]:
+                item.add_marker(pytest.mark.slow)
         if item.name.startswith(tuple(f"pymc_nrm.{name}." for name in OF_SLOW_EXAMPLES)):
             item.add_marker(pytest.mark.slow)
         if mark := item.get_closest_marker("quick"):

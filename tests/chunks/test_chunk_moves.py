@@ -57,7 +57,7 @@ MOVES = {"births": some_births, "splits": some_splits, "all": all_moves}
 N_SWEEPS = {"births": 4000, "splits": 6000, "all": 4000}
 
 
-@pytest.mark.quick("all-ngg-gamma")
+@pytest.mark.slow
 @pytest.mark.parametrize("family", FAMILIES)
 @pytest.mark.parametrize("measure", MEASURES)
 @pytest.mark.parametrize("move", MOVES)
@@ -260,7 +260,7 @@ def densities(family, statistics, data, items, rng, one_by_one, together):
     add_densities_of_items(family, panel, data, items, n, together)
 
 
-@pytest.mark.quick("wishart", "principal")
+@pytest.mark.quick("wishart")
 @pytest.mark.parametrize("family", [*FAMILIES, "principal"])
 def test_densities_of_rows_in_lanes_are_those_of_each(family):
     chain, rng = make_chain(*(FAMILIES | MORE)[family]), np.random.default_rng(1)

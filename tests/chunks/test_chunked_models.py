@@ -39,7 +39,7 @@ LEARNED["MultinomialDirichlet"] = nrm.MultinomialDirichlet.learned
 LEARNED["PrincipalNormalWishart"] = functools.partial(PrincipalNormalWishart.learned, n_components=1)
 
 
-@pytest.mark.quick("NormalGamma", "MultinomialDirichlet")
+@pytest.mark.quick("NormalGamma")
 @pytest.mark.parametrize("name", LEARNED)
 def test_density_and_gradient_are_those_of_items(name):
     X = np.random.default_rng(1).poisson(5.0, size=(12, 2)) + 1000.0
@@ -92,7 +92,9 @@ def test_law_of_two_mixtures():
     assert idata["clusters"]["x"].shape[:2] == idata["clusters"]["y"].shape[:2] == (2, 3000)
 
 
-@pytest.mark.parametrize(("block_rows", "n_threads", "many_rows"), [(100, 1, 200_000), (37, 2, 140)])
+@pytest.mark.parametrize(
+    ("block_rows", "n_threads", "many_rows"), [pytest.param(100, 1, 200_000, marks=pytest.mark.slow), (37, 2, 140)]
+)
 def test_draws_do_not_depend_on_blocks_or_threads(block_rows, n_threads, many_rows, monkeypatch):
     monkeypatch.setattr(sweep, "_MANY_ROWS", many_rows)
     X = in_four_places()
@@ -416,7 +418,7 @@ def test_labels_of_all_rows_on_disk(tmp_path, monkeypatch, caplog):
         nrm.sample(labels=tmp_path / "other", model=model)
 
 
-@pytest.mark.parametrize("block_rows", [2, 5])
+@pytest.mark.parametrize("block_rows", [pytest.param(2, marks=pytest.mark.slow), 5])
 def test_blocks_share_the_grid_of_scores(block_rows):
     """Each block alone would take another grid, and the statistics of its rows would depend on its neighbours."""
     X = np.array([[1.0, 2.0], [1e6, -2e6], [3.0, 0.5], [-2.0, 1.0], [0.1, 4.0]])

@@ -118,7 +118,7 @@ SHORT = [(1, 1, 0, 20_000), *((3, *row, 20_000) for row in [(1, 2), (2, 0), (3, 
 LONG = [(4, *row, 400_000) for row in [(2, 0), (2, 2), (3, 3)]]
 
 
-@pytest.mark.quick("3-2-0-20000-full-PY", "4-2-2-20000-full-DP", "3-3-3-20000-full-PY")
+@pytest.mark.slow
 @pytest.mark.parametrize("rule", LEVELS)
 @pytest.mark.parametrize("kind", FAMILIES)
 @pytest.mark.parametrize(("n", "depth", "n_moves", "n_draws"), SHORT + LONG)
@@ -132,7 +132,7 @@ def test_sweeps_have_the_posterior_law(kind, rule, n, depth, n_moves, n_draws):
 MOVES = {"items": (1, 0, 0), "regraft": (0, 1, 0), "split or merge": (0, 0, 1), "two splits or merges": (0, 0, 2)}
 
 
-@pytest.mark.quick("4-2-40000-full-DP-items", "3-3-40000-full-DP-items")
+@pytest.mark.quick("4-2-40000-full-DP-items")
 @pytest.mark.parametrize("move", MOVES)
 @pytest.mark.parametrize("rule", LEVELS)
 @pytest.mark.parametrize("kind", FAMILIES)

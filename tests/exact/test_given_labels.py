@@ -77,7 +77,7 @@ def test_log_probability_of_the_model_is_the_enumerated_one(kind, measure, famil
     assert kind == "together" or logp({"z": np.zeros(7, dtype=int)}) == -np.inf
 
 
-@pytest.mark.quick("known-gibbs-NGG-normal", "only_known-tree-NGG-normal", "together-gibbs-NGG-normal")
+@pytest.mark.quick("known-gibbs-NGG-normal", "together-gibbs-NGG-normal")
 @pytest.mark.parametrize("family", FAMILIES)
 @pytest.mark.parametrize("measure", MEASURES)
 @pytest.mark.parametrize("step", STEPS)

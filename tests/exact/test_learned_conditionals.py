@@ -414,6 +414,7 @@ ZEROS = ("zeros and counts", "zeros and amounts")
 SLICED = ("mu whose bounds are a concentration", "counts", "binary", "categories", *ZEROS)
 
 
+@pytest.mark.quick("counts", "categories")
 @pytest.mark.parametrize("name", SLICED)
 def test_slices_are_of_the_conditional(name):
     model = TAKEN[name][0]()
@@ -425,7 +426,7 @@ def test_slices_are_of_the_conditional(name):
             np.testing.assert_allclose(high - low, expected, rtol=1e-8, atol=1e-8)
 
 
-QUICK = ("mu whose bounds are a concentration", "a second mixture reads mu", "counts", "zeros and amounts")
+QUICK = ("mu whose bounds are a concentration", "a second mixture reads mu", "counts")
 
 
 @pytest.mark.quick(*QUICK)

@@ -112,7 +112,7 @@ TOLD = {
 }
 
 
-@pytest.mark.quick("-2.0-4000")
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("told", "shape", "draws"),
     [
@@ -153,7 +153,7 @@ def model_of_variances(values=GAPS):
     return mixture_of(lambda: nrm.NormalGamma.learned("x", values), values, MEASURE)
 
 
-@pytest.mark.quick("1500")
+@pytest.mark.slow
 @pytest.mark.parametrize("draws", [1500, 12_000])
 def test_partitions_and_what_a_normal_gamma_prior_learns_have_their_joint_law(draws):
     rng, means, variances = np.random.default_rng(3), np.nanmean(GAPS, axis=0), np.nanvar(GAPS, axis=0, ddof=1)
@@ -221,7 +221,7 @@ def moments(logs):
     return np.concatenate([logs, logs**2, logs[..., :1] * logs[..., 1:]], axis=-1)
 
 
-@pytest.mark.quick("800-binary")
+@pytest.mark.slow
 @pytest.mark.parametrize("name", COUNTS)
 @pytest.mark.parametrize("draws", [800, 6000])
 def test_partitions_and_concentrations_have_their_joint_law(draws, name):
@@ -268,7 +268,7 @@ ZEROS = {
 }
 
 
-@pytest.mark.quick("600-counts")
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ZEROS)
 @pytest.mark.parametrize("draws", [600, 8000])
 def test_partitions_and_what_families_of_zeros_learn_have_their_joint_law(draws, name):

@@ -71,7 +71,7 @@ def move_once(rng, start, table, family, data, guide, move):
     return ordered_labels(state)
 
 
-QUICK = ("gibbs", "tree_split_merge", "subtree_gibbs", "sequential", "1 scans")
+QUICK = ("gibbs", "tree_split_merge")
 
 
 @pytest.mark.quick(*(f"NormalGamma, missing-{move}" for move in QUICK))

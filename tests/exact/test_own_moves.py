@@ -139,6 +139,7 @@ def test_gibbs_without_log_marginals_makes_the_same_draws():
     np.testing.assert_allclose(*chains, rtol=1e-12)
 
 
+@pytest.mark.slow
 def test_log_target_by_items_is_that_of_log_marginals():
     family, data = kernel_inputs(*SMALL["PoissonGamma"])
     for labels in ([0, 0, 0, 0], [0, 1, 0, 2], [0, 1, 2, 3]):

@@ -76,6 +76,7 @@ def test_items_with_low_slices_are_kept_and_the_law_is_invariant():
     assert 0.2 < share < 0.8
 
 
+@pytest.mark.every(3)
 @pytest.mark.parametrize("sigma", [-2.5, -1.0, -0.3, 0.0, 1e-9, 0.4, 0.9])
 @pytest.mark.parametrize("level", [0.01, 0.7, 3.0])
 def test_jumps_have_their_intensity(sigma, level):

@@ -15,7 +15,7 @@ from pymc_nrm.moves.guide_trees import guide_tree
 from pymc_nrm.testing import all_partitions, exact_posterior
 
 
-@pytest.mark.quick("tree-NGG", "gibbs-NGG", "slice-NGG", "3 scans-NGG")
+@pytest.mark.quick("tree-NGG", "gibbs-NGG")
 @pytest.mark.parametrize("measure", MEASURES)
 @pytest.mark.parametrize("sampler", SAMPLERS)
 def test_step_has_the_posterior_law(sampler, measure):

@@ -149,7 +149,7 @@ def given_labels(model):
     ("has_means", "has_mixture", "make_steps", "draws"),
     [
         (True, False, summed_out, 2000),
-        (False, True, summed_out, 2000),
+        pytest.param(False, True, summed_out, 2000, marks=pytest.mark.slow),
         pytest.param(True, False, summed_out, 20_000, marks=pytest.mark.slow),
         pytest.param(False, True, summed_out, 20_000, marks=pytest.mark.slow),
         pytest.param(True, True, summed_out, 20_000, marks=pytest.mark.slow),
@@ -207,7 +207,7 @@ def labels_of_gibbs(model, draws):
     return labels
 
 
-@pytest.mark.parametrize("has_densities", [True, False])
+@pytest.mark.parametrize("has_densities", [pytest.param(True, marks=pytest.mark.slow), False])
 def test_labels_with_unequal_weights_have_the_posterior_distribution(has_densities, monkeypatch):
     monkeypatch.setattr(weighted_gibbs, "has_densities", lambda *_: has_densities)
     model, labelings, probabilities = far_apart()

@@ -232,7 +232,7 @@ def test_wrong_squares_of_a_tree_family_are_noticed():
         check_tree_family(family, TREE_DATA, compiled=False)
 
 
-@pytest.mark.quick("independent-False")
+@pytest.mark.slow
 @pytest.mark.parametrize("compiled", [False, True])
 @pytest.mark.parametrize("kind", TREES)
 def test_tree_families_of_the_package_pass(kind, compiled):

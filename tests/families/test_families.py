@@ -23,6 +23,7 @@ def test_the_functions_of_a_family_agree(compiled_case):
     check_family(compiled_case.family, compiled_case.X)
 
 
+@pytest.mark.every(2)
 @pytest.mark.parametrize("n", [1, 3, 12])
 def test_marginals_are_those_of_exact_arithmetic(case, n):
     exact = LOG_MARGINALS[type(case.full).__name__](case.full, case.dense[:n])

@@ -41,6 +41,7 @@ def test_a_definition_alone_is_enough_for_samplers(plain):
     assert set(methods_of(type(plain).fast_paths)) <= set(FUNCTIONS)
 
 
+@pytest.mark.every(2)
 def test_predictive_densities_are_those_of_the_fast_paths(case, plain):
     n = len(case.dense)
     for size in (0, 1, n):
@@ -49,6 +50,7 @@ def test_predictive_densities_are_those_of_the_fast_paths(case, plain):
         np.testing.assert_allclose(*values, rtol=1e-9, atol=1e-9)
 
 
+@pytest.mark.every(2)
 def test_densities_given_parameters_are_those_of_the_fast_paths(case, plain):
     rng, rows = np.random.default_rng(1), np.zeros((LANES, parameters_size(case.local)))
     for k in range(LANES):

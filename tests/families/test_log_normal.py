@@ -52,7 +52,7 @@ def test_draws_are_those_of_logarithms(kind):
         np.testing.assert_allclose(entries, expected["x_missing"], rtol=1e-6)
 
 
-@pytest.mark.quick("diagonal")
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", LEARNED)
 def test_results_are_those_of_logarithms(kind):
     """Densities have the Jacobian, quantiles and replicated data are exponentials, parameters are the same."""

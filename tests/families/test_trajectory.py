@@ -59,6 +59,7 @@ def test_far_responses_keep_their_digits():
         assert log_marginal(moved, far, items) == pytest.approx(log_marginal(near, Y, items), abs=1e-4)
 
 
+@pytest.mark.slow
 def test_without_intercepts_rows_are_those_of_a_regression():
     rows = np.repeat(np.arange(9), 4)
     point = {"z": np.arange(9) % 3 % 2}
@@ -71,6 +72,7 @@ def test_without_intercepts_rows_are_those_of_a_regression():
     assert values[0] == pytest.approx(values[1], abs=1e-9)
 
 
+@pytest.mark.slow
 def test_learned_is_equivariant():
     """Other units and origins of responses and of time change the density by the volume alone."""
     values = []

@@ -107,6 +107,7 @@ def test_the_functions_of_the_family_agree(family):
     check_family(family, X)
 
 
+@pytest.mark.slow
 def test_the_functions_of_the_spherical_family_agree():
     check_family(SPHERICAL, WIDE, compiled=False)
 

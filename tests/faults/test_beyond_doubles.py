@@ -64,6 +64,7 @@ def chain(family, data, n):
     return log_marginal(family, statistics), total, log_predictive_without(family, statistics, cache, data, n - 1)
 
 
+@pytest.mark.every(3)
 @pytest.mark.parametrize(("family", "X"), CASES, ids=lambda value: str(value)[:60] if isinstance(value, tuple) else "")
 def test_log_densities(family, X):
     full = broadcast_hyperparameters(base.complete(family, X), *X.shape)

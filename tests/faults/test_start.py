@@ -69,7 +69,9 @@ FEW_MOVES = {
 
 
 # All steps start in the same lines; kernels of the published one compile for this family only here.
-ROWS = [pytest.param(step, marks=pytest.mark.slow if step is PUBLISHED else ()) for step in FEW_MOVES]
+ROWS = [
+    pytest.param(step, marks=pytest.mark.slow if step in (PUBLISHED, nrm.SliceSampler) else ()) for step in FEW_MOVES
+]
 
 
 @pytest.mark.parametrize("step", ROWS, ids=lambda step: step.__name__)

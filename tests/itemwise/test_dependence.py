@@ -89,6 +89,7 @@ def add_tied(z, tie, term):
     pm.Normal("y", mu[z] + free[z] + (tie(mu).sum() if term == "likelihood" else 0.0), 1, observed=Y)
 
 
+@pytest.mark.every(2)
 @pytest.mark.parametrize("term", ["potential", "likelihood", "variable"])
 @pytest.mark.parametrize("name", TIES)
 def test_slots_that_are_tied(name, term):

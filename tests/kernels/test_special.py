@@ -104,6 +104,7 @@ def test_draws_return_for_every_shape():
         assert special.draw_gamma(rng, shape) >= 0.0
 
 
+@pytest.mark.every(3)
 @pytest.mark.usefixtures("returns")
 @pytest.mark.parametrize("a", [2.3e-308, 1e-300, 1e-5, 4e-4, 0.3, 2.0])
 def test_frequencies_of_beta_variables(a):

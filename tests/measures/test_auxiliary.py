@@ -103,6 +103,7 @@ OF_LOG_U = [
 ]
 
 
+@pytest.mark.every(3)
 @pytest.mark.parametrize(("measure", "n", "k"), OF_LOG_U)
 def test_log_u_has_the_conditional_law(measure, n, k):
     f, rng, n_draws = log_density_of_log_u(measure, n, k), np.random.default_rng(41), 4000
@@ -195,6 +196,7 @@ TARGETS = [
 ]
 
 
+@pytest.mark.quick(*(repr(TARGETS[k][0]) for k in (1, 6, 9)))
 @pytest.mark.parametrize("target, cdf", TARGETS, ids=[repr(target) for target, _ in TARGETS])
 def test_log_concave_draws_have_the_law(target, cdf):
     rng = np.random.default_rng(17)

@@ -76,6 +76,7 @@ WRONG += [
 ]
 
 
+@pytest.mark.every(3)
 @pytest.mark.parametrize("generic, change, message", WRONG, ids=[row[2] for row in WRONG])
 def test_a_wrong_function_is_named(generic, change, message):
     wrong = functions_of(nrm.DirichletProcess)

@@ -92,6 +92,7 @@ def test_law_of_the_number_of_clusters(measure):
     assert n_clusters_mean(measure, 300) == pytest.approx(law @ np.arange(1, 301), rel=1e-8)
 
 
+@pytest.mark.every(3)
 @pytest.mark.parametrize("measure", ROWS)
 def test_forward_draws(measure):
     rng, n_draws = np.random.default_rng(3), 1000

@@ -46,6 +46,7 @@ def symbolic():
     return lambda measure, counts: compiled(type(measure))(*measure, counts)
 
 
+@pytest.mark.every(3)
 @pytest.mark.parametrize("measure", ROWS)
 def test_probabilities_and_gradients_in_many_digits(measure, symbolic):
     """Slopes of the exact function are central differences in 60 digits."""

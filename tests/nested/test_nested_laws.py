@@ -110,6 +110,7 @@ def test_other_values_are_impossible():
         assert function(wrong)[0] == -np.inf
 
 
+@pytest.mark.slow
 def test_forward_draws_of_few_and_of_too_many_items():
     assert (draw_paths(np.random.default_rng(1), levels(2), 1) == 0).all()
     with pytest.raises(ValueError, match="known for fewer"):
@@ -139,7 +140,7 @@ LONG = [("4 items, depth 2", name, 250_000) for name in OF_TREES]
 LONG += [("groups of groups", name, 250_000) for name in OF_PATHS]
 
 
-@pytest.mark.quick(*(f"{case}-all-10000-BernoulliBeta" for case in ("3 items, depth 2, discounts", "groups of groups")))
+@pytest.mark.quick("3 items, depth 2, discounts-all-10000-BernoulliBeta")
 @pytest.mark.parametrize("family", FAMILIES)
 @pytest.mark.parametrize(("case", "name", "n_draws"), SHORT + LONG)
 def test_chain_has_the_posterior_law(case, name, n_draws, family):
@@ -147,7 +148,7 @@ def test_chain_has_the_posterior_law(case, name, n_draws, family):
     check_chain(case, family, KERNELS[name]._replace(items=True), n_draws)
 
 
-@pytest.mark.quick("3 items, depth 2, discounts-tables", "3 items, depth 2, discounts-levels")
+@pytest.mark.quick("3 items, depth 2, discounts-tables")
 @pytest.mark.parametrize(
     ("case", "name"),
     [

@@ -66,7 +66,7 @@ def test_forward_draws():
 KINDS = ["random paths", "known paths", "tree family"]
 
 
-@pytest.mark.quick("known paths")
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_log_joint_is_that_of_the_model(kind):
     model = make_model(kind, is_learned=False)

@@ -135,6 +135,7 @@ def test_arguments_of_the_caller_come_first():
     assert canvas.wants("prior") and canvas.arguments("prior", width=1) == {"width": 1}
 
 
+@pytest.mark.every(2)
 @pytest.mark.parametrize(
     "backend", ["matplotlib", *(pytest.param(name, marks=pytest.mark.slow) for name in ("plotly", "bokeh"))]
 )

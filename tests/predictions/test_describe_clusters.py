@@ -336,6 +336,7 @@ def test_draws_are_fused_as_the_estimate_is():
     assert (fused.draw_fusion.values[1] >= 0).sum(axis=1).min() == 4
 
 
+@pytest.mark.slow
 def test_parameters_of_slots_and_regressions():
     rng, labels = np.random.default_rng(6), np.repeat([0, 1], [10, 20])
     rows = np.repeat(np.arange(30), 4)

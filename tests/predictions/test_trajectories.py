@@ -9,6 +9,9 @@ import xarray as xr
 import pymc_nrm as nrm
 from pymc_nrm.posterior.trajectory_groups import membership_effects, trajectory_groups
 
+# Kernels of trajectories take 8 s to compile.
+pytestmark = pytest.mark.slow
+
 RNG = np.random.default_rng(3)
 N, TIMES = 12, np.array([1.0, 2.0, 4.0])
 GROUP = np.arange(N) % 2

@@ -59,7 +59,7 @@ FUNCTIONALS = {
 }
 
 
-@pytest.mark.quick("NGG-None-600")
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("measure", "known", "n_draws"),
     [*((measure, None, 600) for measure in TWO_PARAMETERS), ("PY", [3, -1, 3, 8, -1], 6000)],

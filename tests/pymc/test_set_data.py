@@ -79,6 +79,7 @@ def test_forward_draws_have_the_new_size(make):
         assert pm.sample_prior_predictive(3, random_seed=1).prior["z"].shape == (1, 3, 6)
 
 
+@pytest.mark.every(3)
 @pytest.mark.parametrize("step_is_old", [False, True])
 @FOLLOWING
 @pytest.mark.parametrize("counts", [LONGER, SHORTER], ids=["longer", "shorter"])

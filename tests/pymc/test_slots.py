@@ -221,6 +221,7 @@ def test_shares_of_draws_with_all_slots(result):
     assert not partition_quantities(idata, "v")["all_slots_used"].any()
 
 
+@pytest.mark.slow
 def test_summary_leaves_out_what_switches_labels(result):
     _, idata = result
     rows = {row.split("[")[0] for row in nrm.summary(idata).index}

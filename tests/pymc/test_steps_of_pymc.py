@@ -119,6 +119,7 @@ def test_several_partitions_each_get_a_step():
     assert posterior["z0"].shape == posterior["z1"].shape == (1, 30, 6)
 
 
+@pytest.mark.slow
 def test_variables_whose_draws_are_not_finite_are_named():
     X = np.array([[0.1, 0.4], [1.1, np.nan], [np.nan, 0.6], [2.3, 2.9]])
     with pm.Model() as model:

@@ -339,6 +339,7 @@ def test_new_rows_are_given_by_table_data():
     assert list(nrm.table_data(model, TABLE.drop(columns="height"))) == ["numeric", "binary", "categorical"]
 
 
+@pytest.mark.every(3)
 @pytest.mark.parametrize("name", ["count", "alpha", "item"])
 def test_a_target_may_have_the_name_of_a_variable(name):
     renamed = TABLE.rename(columns={"height": name}).assign(visits=np.arange(12) % 4)

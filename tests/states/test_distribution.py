@@ -255,7 +255,9 @@ def test_weights_given_labels_have_the_moments_of_all_tables(top, kappa, rng):
     assert_means({name: draws.reshape(4, -1) for name, draws in values.items()}, expected)
 
 
-@pytest.mark.parametrize("discount", [0.0, 0.3, 0.6, 0.8, 0.95])
+@pytest.mark.parametrize(
+    "discount", [0.0, 0.6, *(pytest.param(discount, marks=pytest.mark.slow) for discount in (0.3, 0.8, 0.95))]
+)
 def test_weights_above_a_level_have_their_moments(discount, rng):
     """Sums over all states of a measure are means over the next state: E[sum f(w)] = E[f(X) / X]."""
     gamma, n_states, remainder, level = 2.0, 3, 0.7, 0.01

@@ -55,8 +55,9 @@ def normalised(log_p):
 LOG_DENSITIES = np.log([[0.9, 0.3, 0.5], [0.2, 0.7, 0.1], [0.4, 0.3, 0.8], [1.0, 0.4, 0.6], [0.5, 0.5, 0.7]])
 
 
+@pytest.mark.quick("few-no kappa", "few-two sequences")
 @pytest.mark.parametrize("case", CASES)
-@pytest.mark.parametrize("n_draws", [4000, pytest.param(50_000, marks=pytest.mark.slow)], ids=["few", "many"])
+@pytest.mark.parametrize("n_draws", [4000, 50_000], ids=["few", "many"])
 def test_updates_of_paths_have_the_posterior(case, n_draws):
     n = len(LOG_DENSITIES)
     values, of_states = labelings(n), prior(case, n)

@@ -14,7 +14,14 @@ def check(case, family, move, n_draws):
     assert_law(draws, *posterior(case, family))
 
 
-@pytest.mark.parametrize(("case", "move"), [("no kappa", "single"), ("sticky", "default"), ("discount", "default")])
+@pytest.mark.parametrize(
+    ("case", "move"),
+    [
+        pytest.param("no kappa", "single", marks=pytest.mark.slow),
+        ("sticky", "default"),
+        pytest.param("discount", "default", marks=pytest.mark.slow),
+    ],
+)
 def test_moves_have_the_posterior_in_short(case, move):
     check(case, FAMILY, move, 5000 if move == "single" else 3000)
 
