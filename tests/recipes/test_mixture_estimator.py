@@ -137,8 +137,9 @@ def test_known_labels_are_strings_and_only_these_classes():
     assert free.predict(np.vstack([NEW, [[38.0]]])).tolist() == ["low", "high", "new", "other 1"]
     only = nrm.MixtureEstimator(**options, only_known=True)
     y[[6, 14, 23]] = "low", "high", "high"
+    beside = X + np.where(np.arange(24) < 18, 0.0, 3.0)[:, None]
     with pytest.warns(UserWarning, match="chains|draws"):
-        only.fit(apart, pd.Series(y).fillna(np.nan))
+        only.fit(beside, pd.Series(y).fillna(np.nan))
     assert only.labels_.tolist() == ["low"] * 12 + ["high"] * 12
     assert only.classes_.tolist() == ["low", "high", "new"] and only.n_clusters_ == 2
     assert only.predict(NEW).tolist() == ["low", "high", "high"]
