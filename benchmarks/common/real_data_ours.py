@@ -61,10 +61,8 @@ def fit(data, seed, write_model=short_path):
     sampling = time.process_time() - start
     estimate = nrm.point_estimate(idata, random_seed=seed, progressbar=False)
     seconds = time.process_time() - start
-    scalars = nrm.without_labels(idata).posterior
-    counts = scalars["z_n_clusters"]
-    log_joint = float(scalars["z_log_joint"].mean())
-    about = {"rhat": rhat(counts), "mean_clusters": float(counts.mean()), "log_joint": log_joint}
+    counts = nrm.without_labels(idata).posterior["z_n_clusters"]
+    about = {"rhat": rhat(counts), "mean_clusters": float(counts.mean())}
     similarity = nrm.similarity(idata, progressbar=False).values
     with quick_compilation():
         fused = nrm.fused_estimate(idata, model, estimate, random_seed=seed, progressbar=False)
