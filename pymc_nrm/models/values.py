@@ -4,7 +4,6 @@ import numpy as np
 import pytensor
 import pytensor.tensor as pt
 import scipy
-from pymc.pytensorf import compile as compile_function
 from pymc.pytensorf import replace_vars_in_graphs
 from pytensor.compile.builders import infer_shape
 from pytensor.compile.mode import Mode
@@ -14,6 +13,8 @@ from pytensor.graph.traversal import ancestors, graph_inputs
 from pytensor.scalar import Cast
 from pytensor.tensor.elemwise import Elemwise
 from pytensor.tensor.random.type import RandomType
+
+from pymc_nrm.models.interpreted import function_of
 
 
 def as_observed(observed, values):
@@ -113,8 +114,7 @@ class Values:
         arguments = [variable for variable in self.inputs if variable in used]
         self._arguments, self._function = [variable.name for variable in arguments], None
         if graphs:
-            self._function = compile_function(arguments, graphs, **(compile_kwargs or {}))
-            self._function.trust_input = True
+            self._function = function_of(arguments, graphs, compile_kwargs)
 
     @classmethod
     def at_points(cls, model, variables, compile_kwargs=None):
