@@ -11,6 +11,7 @@ import sys
 import time
 import warnings
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -95,8 +96,11 @@ def parts() -> Iterator[tuple[str, Callable[[], None]]]:
         visits=counts[:, 0], smokes=np.where(groups, "yes", "no"), city=np.array(["a", "b", "c"])[counts[:, 1] % 3]
     )
     yield from moves()
-    yield "gaussian_mixture", _recipe(lambda: nrm.gaussian_mixture(numbers), nrm.describe_clusters)
-    yield "mixture_model", _recipe(lambda: nrm.mixture_model(table), nrm.describe_clusters)
+    for covariance in ("full", "diagonal"):
+        options = {"covariance": covariance}
+        yield f"gaussian_mixture, {covariance}", _recipe(partial(nrm.gaussian_mixture, numbers, **options))
+        mixture = partial(nrm.mixture_model, table, **options)
+        yield f"mixture_model, {covariance}", _recipe(mixture, nrm.describe_clusters)
     yield "regression_model", _recipe(lambda: nrm.regression_model(table[["height", "width"]], "height"))
     yield "regime_model", _recipe(lambda: nrm.regime_model(table[["height"]]), nrm.describe_regimes)
     visits = table[["height"]].assign(person=np.repeat(np.arange(6), 4), year=np.tile(np.arange(4), 6))

@@ -18,6 +18,7 @@ from pymc_nrm.kernels.layers import IMPORTS, kernel_layers
 from pymc_nrm.kernels.one_compiler import alone, compile_in_one_process, lock_of
 from pymc_nrm.kernels.part_compiler import CACHE, compilers, lacking_names
 from pymc_nrm.kernels.reached_files import fingerprint_of_files, reached_modules
+from pymc_nrm.kernels.shipped import shipped_folder_of, shipped_key
 
 # All generic functions, in order of definition.
 dispatchers = []
@@ -257,16 +258,18 @@ def _cache_class():
 
         def _load_data(self, name):
             with open(self._data_path(name), "rb") as file:
-                digest, content = file.read(32), file.read()
-            if hashlib.sha256(content).digest() != digest:
-                raise ValueError(f"{name} is damaged")
-            return pickle.loads(content)
+                return pickle.loads(without_hash(file.read()))
 
         def _save_data(self, name, data):
-            content = self._dump(data)
+            content = with_hash(self._dump(data))
             with self._open_for_write(self._data_path(name)) as file:
-                file.write(hashlib.sha256(content).digest())
                 file.write(content)
+
+    class ShippedFiles(Files):
+        """Files of an installed package, which are only read."""
+
+        def load(self, key):
+            return super().load(shipped_key(key))
 
     class KernelCache(FunctionCache):
         def __init__(self, function, suffix):
@@ -276,6 +279,7 @@ def _cache_class():
             super().__init__(function)
             self._suffix, self.locks = suffix, None
             self._layer = layer_of(function.__code__.co_filename)
+            self._shipped = shipped_folder_of(function.__code__.co_filename)
 
         def _index_key(self, sig, codegen):
             foreign = [*_foreign_fingerprints(sig), *_implementations_from_outside()]
@@ -302,6 +306,10 @@ def _cache_class():
             try:
                 self._choose_file(sig)
                 loaded = super().load_overload(sig, target_context)
+                if loaded is None and self._shipped is not None:
+                    # Their times of change differ from machine to machine, so they have none.
+                    self._cache_file = ShippedFiles(self._shipped, self._impl.filename_base + self._suffix, None)
+                    loaded = super().load_overload(sig, target_context)
                 return loaded and _with_present_classes(loaded, sig)
             except Exception as error:  # whatever the error, the kernel can still be compiled
                 _warn_of_damage(self._cache_path, error)
@@ -328,6 +336,18 @@ def _cache_class():
             self._cache_file = Files(self._cache_path, self._impl.filename_base + self._suffix + digest, stamp)
 
     return KernelCache
+
+
+def with_hash(content):
+    """Content of a file that is checked when it is read."""
+    return hashlib.sha256(content).digest() + content
+
+
+def without_hash(content):
+    """What ``with_hash`` got, or an error if the file is damaged."""
+    if hashlib.sha256(content[32:]).digest() != content[:32]:
+        raise ValueError("the file is not as it was written")
+    return content[32:]
 
 
 def _warn_of_damage(path, error):
