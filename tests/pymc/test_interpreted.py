@@ -69,7 +69,8 @@ def test_large_arrays_and_many_nodes_are_compiled():
     many = y
     for i in range(60):
         many = pt.tanh(many) * pt.gammaln(many + i)
-    looped = pytensor.scan(lambda a, b: a + b, y, outputs_info=[pt.constant(0.0, dtype="float64")], return_updates=False)
+    start = pt.constant(0.0, dtype="float64")
+    looped = pytensor.scan(lambda a, b: a + b, y, outputs_info=[start], return_updates=False)
     for graph in (many, looped, pt.random.normal(y)):
         assert isinstance(function_of([y], [graph]), Function)
     assert isinstance(function_of([x], [pt.exp(x)], {"mode": "NUMBA"}), Function)
