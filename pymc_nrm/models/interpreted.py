@@ -54,27 +54,20 @@ class Interpreted:
         # Shared variables follow the arguments.
         self._stored = [container.storage for container in function.input_storage[len(arguments) :]]
         order = fgraph.toposort()
-        names, values = {variable: f"x{k}" for k, variable in enumerate(fgraph.inputs)}, {"asarray": np.asarray}
-        for node in order:
-            for variable in node.inputs:
-                if isinstance(variable, Constant):
-                    values[names.setdefault(variable, f"x{len(names)}")] = variable.data
-            names |= {variable: f"x{len(names) + k}" for k, variable in enumerate(node.outputs)}
+        names, values = {variable: f"x{k}" for k, variable in enumerate(fgraph.inputs)}, {}
+        for variable in [one for node in order for one in node.inputs] + fgraph.outputs:
+            if isinstance(variable, Constant):
+                values[names.setdefault(variable, f"x{len(names)}")] = variable.data
         lines = [f"def call({', '.join(names[one] for one in fgraph.inputs)}):"]
         for k, node in enumerate(order):
             values[f"f{k}"] = _evaluation(node)
+            names |= {variable: f"x{len(names) + k}" for k, variable in enumerate(node.outputs)}
             results, given = (", ".join(names[one] for one in ones) for ones in (node.outputs, node.inputs))
             lines.append(f"    {results} = f{k}({given})")
-        for variable in fgraph.outputs:
-            if isinstance(variable, Constant):
-                values[names.setdefault(variable, f"x{len(names)}")] = variable.data
-        self._outputs = [names[one] for one in fgraph.outputs]
-        computed = [names[one] for node in order for one in node.outputs]
-        lines.append(f"    return [{', '.join(self._outputs)}], ({''.join(f'{name}, ' for name in computed)})")
+        computed = "".join(f"{names[one]}, " for node in order for one in node.outputs)
+        lines.append(f"    return [{', '.join(names[one] for one in fgraph.outputs)}], ({computed})")
         exec("\n".join(lines), values)
         self._call = values["call"]
-        # Callers may write to results, but not to arguments, constants and views of them.
-        self._views = [k for k, one in enumerate(fgraph.outputs) if one.owner is None or one.owner.op.view_map]
 
     def __reduce__(self):
         return function_of, self._made_from
@@ -89,8 +82,7 @@ class Interpreted:
             if any(np.size(value) > _MOST_ENTRIES for value in computed):
                 self._compiled = _compiled(*self._made_from)
                 return self._compiled(*arguments)
-        for k in self._views:
-            results[k] = results[k].copy()
+        # PyTensor has copied those that are arguments, constants or views of them.
         return results
 
 
