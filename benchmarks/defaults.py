@@ -35,6 +35,8 @@ def name_of(names):
 
 
 DEFAULT_NAME = name_of(DEFAULT)
+# The tables of cells have these, the last table all others as well.
+SHOWN = (DEFAULT_NAME, "Gamma(2, 1)", "Gamma(2, 4)", models.BIC)
 
 
 def stored(path):
@@ -119,7 +121,7 @@ def _shown(method):
 
 def _size_table(rows):
     """Sets of one group where several are reported, by method and rows (lines) and kind (columns)."""
-    one = [row for row in rows if not row["power"]]
+    one = [row for row in rows if not row["power"] and row["method"] in SHOWN]
     lines = []
     for method, n in product(_methods(one), ROWS):
         own = groups([row for row in one if row["method"] == method and row["n"] == n], "kind")
@@ -134,7 +136,7 @@ def _size_table(rows):
 
 def _power_table(rows):
     lines = []
-    several = [row for row in rows if row["power"]]
+    several = [row for row in rows if row["power"] and row["method"] in SHOWN]
     methods = _methods(several)
     for name, own in groups(several, "cell").items():
         at = {row["method"]: f"{row['reported']}/{row['sets']}, {row['index']:.2f}" for row in own}
@@ -198,9 +200,11 @@ OPTIONS = {
     **PRIORS,
 }
 MEANING = (
-    "The default reports one group wherever there is one component; `Gamma(2, 1)`, the former one, reported several in "
-    "most small tables. It finds groups far more often than BIC, above all in 8 and 30 columns, where fits choose "
-    "diagonal covariances. t and uniform data have several groups about as often as by BIC: they are no normal "
-    "distributions. Cells have at most ten sets so far, of the twenty that are planned, and none of 300 and 1000 rows."
+    "Where there is one component the default reports one group in 809 of 812 sets, BIC in 625 of 666; `Gamma(2, 1)` "
+    "with kappa (-3, 1), the former default, reported several in most small tables. It finds several groups far more "
+    "often than BIC, above all in 8 and 30 columns, where fits choose diagonal covariances; two latent classes of "
+    "binary items a little less often, 17 times of 40 for 20. t and uniform data are not normal: several groups in "
+    "156 of 443 sets, by BIC in 288, but more often than by BIC in t 100 x 10 and in uniform 100 x 1, 100 x 3, 300 x "
+    "3 and 300 x 10. Cells of 300 and 1000 rows have twenty sets, smaller ones ten to twelve."
 )
 PART = Part("defaults", measure, table, headline=headline, options=OPTIONS, meaning=MEANING)
