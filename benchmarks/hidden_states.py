@@ -55,7 +55,7 @@ def model_of(X, learned):
         gamma, alpha, kappa = GAMMA, ALPHA, KAPPA
         if learned:
             gamma, alpha, kappa = pm.Gamma("gamma", 1, 1), pm.Gamma("alpha", 1, 1), pm.Gamma("kappa", 1, 0.02)
-        z = nrm.HiddenStates("z", nrm.DirichletProcess(gamma), nrm.Transitions(alpha, kappa), n=len(X))
+        z = nrm.states.HiddenStates("z", nrm.DirichletProcess(gamma), nrm.states.Transitions(alpha, kappa), n=len(X))
         nrm.Mixture("x", z, FAMILY, observed=X)
     return model
 
@@ -65,7 +65,7 @@ def seconds_until_found(n, seed):
     labels, X = persistent_states(n, N_STATES, n)
     model = model_of(X, learned=False)
     truth = float(model.compile_logp()({"z": labels}))
-    step = nrm.StateSampler([model["z"]], model=model)
+    step = nrm.states.StateSampler([model["z"]], model=model)
     step.setup_chain(np.random.default_rng(seed), 0, 1)
     point = {"z": np.zeros(n, dtype=np.int64)}
     # The first draw of a chain checks the density, which a run does once.
@@ -83,7 +83,7 @@ def sampled(X, seconds, learned=True):
     def make():
         model = model_of(X, learned)
         with model:
-            steps = [nrm.StateSampler([model["z"]])]
+            steps = [nrm.states.StateSampler([model["z"]])]
             step = CompoundStep([nrm.LearnedGibbs(), *steps] if learned else steps)
         return model, step, [model.initial_point()] * N_CHAINS
 
@@ -139,7 +139,7 @@ def measure(quick, note):
     n = LONG // 10 if quick else LONG
     labels, X = persistent_states(n, LONG_STATES, n)
     model = model_of(X, learned=False)
-    step = nrm.StateSampler([model["z"]], model=model)
+    step = nrm.states.StateSampler([model["z"]], model=model)
     step.setup_chain(np.random.default_rng(1), 0, 1)
     point, _ = step.step({"z": labels})
     rows.append({"kind": DRAW, "n": n} | spread(time_draws(step, point, 1.0)[0]))

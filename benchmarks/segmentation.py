@@ -27,7 +27,7 @@ SCORES, PUBLISHED, N_PUBLISHED = {"f1": "F1", "cover": "cover"}, {"f1": 0.662, "
 
 def change_points(values, quick, **options):
     """Times at which the point estimate of the hidden states changes, its number of states, and R-hat of the number."""
-    model = nrm.regime_model(values, **options)
+    model = nrm.states.regime_model(values, **options)
     size = {key: number // 5 for key, number in SIZE.items()} if quick else SIZE
     idata = nrm.sample(**size, chains=CHAINS, cores=1, model=model, random_seed=1, progressbar=False)
     labels = nrm.point_estimate(idata, random_seed=1, progressbar=False)["labels"].to_numpy()

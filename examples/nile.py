@@ -46,24 +46,24 @@ def main():
     path = Path(sys.argv[1] if len(sys.argv) > 1 else "nile.png")
     years = pd.date_range("1871", periods=len(FLOW), freq="YS")
     flow = pd.Series(FLOW, years, name="flow", dtype="float64")
-    model = nrm.regime_model(flow)
+    model = nrm.states.regime_model(flow)
     idata = nrm.sample(2000, chains=2, model=model, random_seed=1)
     print(nrm.summary(idata).to_string())
 
     estimate = nrm.point_estimate(idata, random_seed=1)
-    print(nrm.describe_regimes(idata, model, estimate))
-    smoothed = nrm.state_probabilities(idata, model, estimate, random_seed=1)
+    print(nrm.states.describe_regimes(idata, model, estimate))
+    smoothed = nrm.states.state_probabilities(idata, model, estimate, random_seed=1)
     labels = nrm.stats.stack_draws(nrm.stats.partition_draws(idata))
     begins = (labels[:, 1:] != labels[:, :-1]).mean(axis=0)
     grid = np.linspace(300, 1600, 131)
-    ahead = nrm.forecast_density(idata.sel(draw=slice(None, None, 10)), model, grid, [1, 20], random_seed=1)
+    ahead = nrm.states.forecast_density(idata.sel(draw=slice(None, None, 10)), model, grid, [1, 20], random_seed=1)
 
     plt.rcParams.update({"axes.spines.top": False, "axes.spines.right": False})
     figure = plt.figure(figsize=(12, 7), layout="constrained")
     places = figure.add_gridspec(2, 3)
     top = figure.add_subplot(places[0, :])
     visuals = {"xlabel": {"text": "year"}, "ylabel": {"text": "flow (10⁸ m³)"}}
-    nrm.plots.plot_state_sequence(
+    nrm.states.plots.plot_state_sequence(
         idata, smoothed, data=flow, plot_collection=panel(top, column=["flow"]), visuals=visuals
     )
     left = figure.add_subplot(places[1, 0])

@@ -4,7 +4,7 @@ import importlib
 import importlib.metadata
 from typing import TYPE_CHECKING
 
-from pymc_nrm import datasets, recipes, stats, steps
+from pymc_nrm import datasets, recipes, states, stats, steps
 from pymc_nrm.common.pymc_internals import register_steps
 from pymc_nrm.families import (
     BernoulliBeta,
@@ -28,7 +28,6 @@ from pymc_nrm.measures import (
     NormalizedInverseGaussian,
     PitmanYorProcess,
 )
-from pymc_nrm.models.hidden_states import HiddenStates
 from pymc_nrm.models.mixture import Mixture
 from pymc_nrm.models.nested_partition import NestedPartition
 from pymc_nrm.models.partition import Partition
@@ -36,16 +35,13 @@ from pymc_nrm.models.stick_breaking import log_stick_breaking
 from pymc_nrm.models.summed_model import summed_out
 from pymc_nrm.moves.chunks.source import Chunks
 from pymc_nrm.partitions.nested_levels import HierarchicalDirichletProcess
-from pymc_nrm.partitions.state_prior import Transitions
 from pymc_nrm.posterior import (
     cluster_probabilities,
     compute_log_likelihood,
     conditional_quantiles,
     describe_clusters,
-    describe_regimes,
     describe_trajectories,
     draw_labels,
-    forecast_density,
     fused_estimate,
     label_rows,
     log_predictive_density,
@@ -57,8 +53,6 @@ from pymc_nrm.posterior import (
     sample_new_labels,
     sample_posterior_predictive,
     sample_random_measure,
-    state_probabilities,
-    transition_matrix,
 )
 from pymc_nrm.recipes import (
     MixtureEstimator,
@@ -68,7 +62,6 @@ from pymc_nrm.recipes import (
     growth_mixture,
     jitter_ties,
     mixture_model,
-    regime_model,
     regression_model,
     suggest_max_clusters,
     table_data,
@@ -89,7 +82,6 @@ from pymc_nrm.stats import (
     point_estimate,
     point_estimates,
     similarity,
-    state_durations,
     summary,
     without_labels,
 )
@@ -103,8 +95,6 @@ from pymc_nrm.steps import (
     SlotGibbs,
     SlotNUTS,
     SplitMerge,
-    StateGibbs,
-    StateSampler,
     TreeGuided,
     WeightedGibbs,
     WeightedNUTS,
@@ -116,7 +106,6 @@ __all__ = [
     "ChunkedSampler",
     "Chunks",
     "DirichletProcess",
-    "HiddenStates",
     "HierarchicalDirichletProcess",
     "HurdleLogNormal",
     "HurdlePoisson",
@@ -146,9 +135,6 @@ __all__ = [
     "SlotGibbs",
     "SlotNUTS",
     "SplitMerge",
-    "StateGibbs",
-    "StateSampler",
-    "Transitions",
     "TreeGuided",
     "WeightedGibbs",
     "WeightedNUTS",
@@ -165,12 +151,10 @@ __all__ = [
     "credible_ball",
     "datasets",
     "describe_clusters",
-    "describe_regimes",
     "describe_trajectories",
     "draw_labels",
     "elicit",
     "expected_loss",
-    "forecast_density",
     "fused_estimate",
     "gaussian_mixture",
     "growth_mixture",
@@ -192,7 +176,6 @@ __all__ = [
     "predictive_density",
     "published",
     "recipes",
-    "regime_model",
     "regression_model",
     "resume",
     "sample",
@@ -202,8 +185,7 @@ __all__ = [
     "sample_random_measure",
     "save",
     "similarity",
-    "state_durations",
-    "state_probabilities",
+    "states",
     "stats",
     "steps",
     "suggest_max_clusters",
@@ -211,7 +193,6 @@ __all__ = [
     "summed_out",
     "table_data",
     "trajectory_data",
-    "transition_matrix",
     "trees",
     "without_labels",
 ]
@@ -233,6 +214,16 @@ _RENAMED = {
     "predict_labels": "cluster_probabilities",
     "sample_components": "sample_cluster_parameters",
     "WishartGibbs": "LearnedGibbs",
+    "HiddenStates": "states.HiddenStates",
+    "StateGibbs": "states.StateGibbs",
+    "StateSampler": "states.StateSampler",
+    "Transitions": "states.Transitions",
+    "describe_regimes": "states.describe_regimes",
+    "forecast_density": "states.forecast_density",
+    "regime_model": "states.regime_model",
+    "state_durations": "states.state_durations",
+    "state_probabilities": "states.state_probabilities",
+    "transition_matrix": "states.transition_matrix",
 }
 
 if TYPE_CHECKING:
@@ -256,5 +247,5 @@ else:  # to type checkers, a module with this function has every attribute
 
 register_steps(
     *(TreeGuided, SplitMerge, MarginalGibbs, SliceSampler, SlotGibbs, WeightedGibbs),
-    *(NestedGibbs, ChunkedSampler, StateSampler, StateGibbs, MissingGibbs),
+    *(NestedGibbs, ChunkedSampler, MissingGibbs),
 )

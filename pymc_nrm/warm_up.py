@@ -5,6 +5,7 @@ Then the first model of a user starts in seconds.  Set ``NUMBA_CACHE_DIR`` to a 
 """
 
 import contextlib
+import importlib.util
 import io
 import logging
 import sys
@@ -19,6 +20,7 @@ import pandas as pd
 import pymc as pm
 
 import pymc_nrm as nrm
+from pymc_nrm.kernels.layers import WINGS
 
 _N = 24
 _SHORT = {"draws": 4, "tune": 4, "chains": 1, "cores": 1, "random_seed": 1, "progressbar": False, "quiet": True}
@@ -102,10 +104,12 @@ def parts() -> Iterator[tuple[str, Callable[[], None]]]:
         mixture = partial(nrm.mixture_model, table, **options)
         yield f"mixture_model, {covariance}", _recipe(mixture, nrm.describe_clusters)
     yield "regression_model", _recipe(lambda: nrm.regression_model(table[["height", "width"]], "height"))
-    yield "regime_model", _recipe(lambda: nrm.regime_model(table[["height"]]), nrm.describe_regimes)
     visits = table[["height"]].assign(person=np.repeat(np.arange(6), 4), year=np.tile(np.arange(4), 6))
     growth = {"subject": "person", "time": "year", "target": "height", "degree": 1}
     yield "growth_mixture", _recipe(lambda: nrm.growth_mixture(visits, **growth), nrm.describe_trajectories)
+    for wing in WINGS:
+        if importlib.util.find_spec(f"pymc_nrm.{wing}.warm_up") is not None:
+            yield from importlib.import_module(f"pymc_nrm.{wing}.warm_up").parts(table, _recipe)
 
 
 @contextlib.contextmanager

@@ -18,7 +18,7 @@ TESTS = pathlib.Path(__file__).resolve().parent
 collect_ignore = ["typing"]
 
 # What tests of other folders use, too.
-sys.path += [str(TESTS / "tools"), str(TESTS / "families")]
+sys.path += [str(TESTS / name) for name in ("tools", "families", "plots")]
 
 # Where bytecode may not be written, each of the many processes that tests start would compile PyMC's modules again.
 sys.dont_write_bytecode = False

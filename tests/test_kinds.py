@@ -7,6 +7,7 @@ import numpy as np
 import pymc as pm
 import pytensor
 import pytest
+from wings import rows_of_wings
 
 import pymc_nrm as nrm
 from pymc_nrm.measures.base import log_eppf
@@ -14,8 +15,6 @@ from pymc_nrm.models.rvs import kind_of
 from pymc_nrm.testing import all_partitions, largest_z
 
 MEASURE = nrm.PitmanYorProcess(0.3, 1.2)
-DIRICHLET = nrm.DirichletProcess(1.2)
-TRANSITIONS = nrm.Transitions(1.5, 2.0)
 WEIGHTS = nrm.HierarchicalDirichletProcess(0.8, 1.5)
 
 
@@ -43,14 +42,7 @@ KINDS = {
     "nested": (lambda: nrm.NestedPartition.dist(MEASURE, 2, n=3), columns(2)),
     "weighted": (lambda: nrm.NestedPartition.dist(MEASURE, 1, WEIGHTS, n=3), columns(3)),
     "known": (lambda: nrm.NestedPartition.dist(weights=WEIGHTS, paths=[7, 2, 7]), columns(3)),
-    "states": (lambda: nrm.HiddenStates.dist(MEASURE, TRANSITIONS, n=4), ANY_LABELS),
-    "sequences": (lambda: nrm.HiddenStates.dist(MEASURE, TRANSITIONS, sequences=["b", "b", "a", "a"]), ANY_LABELS),
-    "state slots": (lambda: nrm.HiddenStates.dist(DIRICHLET, TRANSITIONS, n=4, max_states=3), ANY_LABELS),
-    "slots of sequences": (
-        lambda: nrm.HiddenStates.dist(DIRICHLET, TRANSITIONS, sequences=["b", "b", "a", "a"], max_states=3),
-        ANY_LABELS,
-    ),
-}
+} | rows_of_wings("KINDS")
 
 
 # Known labels are data, whose probability the density includes; fewer slots than items leave partitions out.
@@ -136,7 +128,4 @@ def test_kinds_with_other_options_differ():
     assert kind_of(nrm.Partition.dist(MEASURE, 5, known=[7, -1, 8, 7, 9])) != kind_of(KINDS["partly known"][0]())
     assert kind_of(KINDS["only known"][0]()) != kind_of(KINDS["partly known"][0]())
     assert kind_of(nrm.NestedPartition.dist(weights=WEIGHTS, paths=[7, 3, 7])) != kind_of(KINDS["known"][0]())
-    assert kind_of(nrm.HiddenStates.dist(MEASURE, TRANSITIONS, sequences=[1, 2, 2, 2])) != kind_of(
-        KINDS["sequences"][0]()
-    )
     assert kind_of(pm.Normal.dist()) is None

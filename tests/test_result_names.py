@@ -6,15 +6,14 @@ import numpy as np
 import pymc as pm
 import pytest
 import xarray as xr
+from four_items import COUNTS, ESTIMATE, LABELS, QUIET, THINGS, draws_of
+from wings import rows_of_wings
 
 import pymc_nrm as nrm
 from pymc_nrm import plots, stats
 from pymc_nrm.common.result_names import added_dim, added_names, result_dataset
 
-LABELS = np.array([[[0, 0, 1, 1], [0, 1, 1, 1], [0, 0, 1, 1], [0, 0, 1, 2]], [[0, 0, 1, 1]] * 4])
-ESTIMATE, COUNTS = np.array([0, 0, 1, 1]), np.array([[0, 1], [1, 0], [7, 2], [6, 9]])
-THINGS, NEUTRAL = ["p", "q", "r", "s"], "thing"
-QUIET = {"random_seed": 1, "progressbar": False}
+NEUTRAL = "thing"
 
 # Names that every function is tried with, besides all that its own result has.
 NAMES = ["state", "next_state", "component", "fusion", "restart", "cluster", "point", "step", "level", "item", "column"]
@@ -44,14 +43,6 @@ def flat(items, features="feature"):
 
 
 @functools.cache
-def hidden(items):
-    with pm.Model(coords={items: THINGS}) as model:
-        z = nrm.HiddenStates("z", nrm.DirichletProcess(1.0), nrm.Transitions(1.0, 2.0), dims=items)
-        nrm.Mixture("x", z, nrm.PoissonGamma(1.0, 0.5), observed=COUNTS[:, 0], dims=items)
-    return model
-
-
-@functools.cache
 def categories(items, features="feature"):
     with pm.Model(coords={items: THINGS, features: ["a", "b"]}) as model:
         z = nrm.Partition("z", nrm.DirichletProcess(1.0), dims=items)
@@ -68,12 +59,6 @@ def nested(items):
             "x", h, nrm.NormalDiffusion(0.0, [1.0, 0.5, 0.3], [[1.0]], 4.0), observed=COUNTS[:, :1].astype(float)
         )
     return model
-
-
-def draws_of(items, further=None):
-    """Draws of four items, with a further coordinate along them."""
-    coords = {items: THINGS} | ({} if further is None else {further: (items, list("ABCD"))})
-    return xr.Dataset({"z": (("chain", "draw", items), LABELS, {"sequence_starts": [0]})}, coords)
 
 
 def new_items(items, further=None):
@@ -115,11 +100,6 @@ OF_ITEMS = {
     "similarity": lambda *at: nrm.similarity(draws_of(*at)).to_dataset(),
     "expected_loss": lambda *at: nrm.expected_loss(ESTIMATE, draws_of(*at)),
     "partition_quantities": lambda *at: stats.partition_quantities(draws_of(*at)),
-    "state_probabilities, draws": lambda *at: nrm.state_probabilities(draws_of(*at), None, ESTIMATE),
-    "state_probabilities": lambda *at: nrm.state_probabilities(draws_of(*at), hidden(at[0]), ESTIMATE, **QUIET),
-    "transition_matrix": lambda *at: nrm.transition_matrix(draws_of(*at), hidden(at[0]), ESTIMATE, **QUIET),
-    "forecast_density": lambda *at: nrm.forecast_density(draws_of(*at), hidden(at[0]), [0, 1], [1, 2], **QUIET),
-    "state_durations": lambda *at: nrm.state_durations(draws_of(*at), ESTIMATE),
     "fused_estimate": lambda *at: nrm.fused_estimate(draws_of(*at), flat(at[0]), ESTIMATE, **QUIET),
     "sample_cluster_parameters": lambda *at: nrm.sample_cluster_parameters(
         draws_of(*at), flat(at[0]), var_name="x", to_items=True, **QUIET
@@ -135,7 +115,7 @@ OF_ITEMS = {
     "compute_log_likelihood": lambda *at: nrm.compute_log_likelihood(
         draws_of(*at), flat(at[0]), extend_inferencedata=False, progressbar=False
     ),
-}
+} | rows_of_wings("OF_ITEMS", "result_names")
 # Results by the dimension of new items and a further coordinate of these.
 OF_NEW_ITEMS = {
     "cluster_probabilities": lambda *at: nrm.cluster_probabilities(
@@ -229,8 +209,7 @@ QUICK_OF_ITEMS = pytest.mark.quick(
     "point_estimates",
     "credible_ball",
     "similarity",
-    "state_probabilities",
-    "transition_matrix",
+    *rows_of_wings("QUICK", "result_names"),
     "levels",
     "common_depth",
 )
@@ -288,8 +267,8 @@ def test_models_with_a_coordinate_of_this_name():
 @pytest.mark.parametrize("name", ["state", "cluster", "level", "clustering", "point", "row", "column", "item"])
 def test_plots(name):
     draws, options = draws_of(name), {"backend": "none"}
-    plots.plot_state_sequence(draws, ESTIMATE, **options)
-    plots.plot_state_sequence(draws, nrm.state_probabilities(draws, None, ESTIMATE), **options)
+    for plot in rows_of_wings("PLOTS", "result_names").values():
+        plot(draws, options)
     plots.plot_similarity(draws, **options)
     plots.plot_point_estimates(nrm.point_estimates(draws, 2, **QUIET), COUNTS, **options)
     plots.plot_credible_ball(nrm.credible_ball(draws, ESTIMATE, **QUIET), COUNTS, **options)

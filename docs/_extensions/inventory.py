@@ -72,6 +72,11 @@ GROUPS = {
         ("pymc_nrm.plots",),
         "Pictures with arviz-plots, which comes with the extra `plots`. Every function returns a `PlotCollection`.",
     ),
+    "states": Group(
+        "Hidden states",
+        ("pymc_nrm.states", "pymc_nrm.states.plots"),
+        "Time series whose regimes are unknown, and how many there are.",
+    ),
     "trees": Group(
         "Trees", ("pymc_nrm.trees", "pymc_nrm.trees.bound_gradient"), "Bayesian hierarchical clustering, alone."
     ),

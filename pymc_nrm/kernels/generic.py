@@ -18,7 +18,7 @@ from pymc_nrm.kernels.argument_types import told_apart
 from pymc_nrm.kernels.interrupts import call_with_late_interrupts, compile_check_signals
 from pymc_nrm.kernels.interrupts import check_signals as check_signals
 from pymc_nrm.kernels.kernel_cache import attach_cache, dispatchers
-from pymc_nrm.kernels.layers import COMPOSED
+from pymc_nrm.kernels.layers import is_composed
 from pymc_nrm.kernels.part_compiler import are_known, compilers
 
 _extensions = [compile_check_signals]
@@ -257,7 +257,7 @@ class Kernel:
         # Numba passes the options of a caller on to functions that set none.
         self._options = {**_jit_options, "fastmath": False} if exact else _jit_options
         self._whole_options = {"no_cfunc_wrapper": True} | ({"nogil": True} if threaded else {})
-        self._is_composed = not inner_loop and (function.__module__ or "").startswith(COMPOSED)
+        self._is_composed = not inner_loop and is_composed(function.__module__ or "")
 
     @functools.cached_property
     def dispatcher(self):
@@ -271,7 +271,7 @@ class Kernel:
 
         Numba optimises and translates every function together with everything it calls, so a function counts again for
         each kernel up to the one that Python calls.  Parts need neither machine code nor wrappers for calls from
-        Python; parts in ``layers.COMPOSED`` are optimised only within their callers.
+        Python; parts in rooms of ``layers.is_composed`` are optimised only within their callers.
         """
         if are_known():
             classes = compilers()
@@ -326,7 +326,7 @@ def kernel(function: Callable[..., Any] | None = None, *, inner_loop: bool = Fal
     function : callable
         Function in the subset of Python that numba compiles.
     inner_loop : bool
-        Whether the function spends most of its time in its own loops.  Other kernels of the parts ``layers.COMPOSED``
+        Whether the function spends most of its time in its own loops.  Other kernels of rooms of ``layers.is_composed``
         that only become part of other kernels are not optimised by themselves, which halves the time of compilation.
     threaded : bool
         Whether a call from Python releases its lock, so that threads run side by side; Ctrl-C waits for its end.

@@ -14,7 +14,7 @@ import warnings
 
 import numpy as np
 
-from pymc_nrm.kernels.layers import IMPORTS, kernel_layers
+from pymc_nrm.kernels.layers import place
 from pymc_nrm.kernels.one_compiler import alone, compile_in_one_process, lock_of
 from pymc_nrm.kernels.part_compiler import CACHE, compilers, lacking_names
 from pymc_nrm.kernels.reached_files import fingerprint_of_files, reached_modules
@@ -25,34 +25,40 @@ dispatchers = []
 
 _CONSTANTS = (types.NoneType, int, float, complex, str, bytes, enum.Enum, np.generic, np.dtype)
 
+_ROOT = pathlib.Path(__file__).parents[1]
 _INSTALLED = [pathlib.Path(sysconfig.get_path(name)) for name in ("stdlib", "platstdlib", "purelib", "platlib")]
 
 
-def layer_of(path):
-    """Name of the folder or module directly below the package that contains a file; None for files elsewhere."""
-    root = pathlib.Path(__file__).parents[1]
-    path = pathlib.Path(path)
-    return path.relative_to(root).with_suffix("").parts[0] if path.is_relative_to(root) else None
+def _is_own(path):
+    """Whether a file belongs to this package."""
+    return pathlib.Path(path).is_relative_to(_ROOT)
 
 
 @functools.cache
 def _sources():
-    """Layer and hash of each source file of this package, in order of their names, which hashes cover."""
-    root = pathlib.Path(__file__).parents[1]
+    """Room and hash of each source file of this package, in order of their names, which hashes cover."""
     found = []
-    for folder, _, names in os.walk(root):
+    for folder, _, names in os.walk(_ROOT):
         for path in (os.path.join(folder, name) for name in names if name.endswith(".py")):
-            name = os.path.relpath(path, root)
+            name = os.path.relpath(path, _ROOT)
             with open(path, "rb") as file:
-                found.append((name, layer_of(path), hashlib.sha256(name.encode() + file.read()).digest()))
+                digest = hashlib.sha256(name.encode() + file.read()).digest()
+            found.append((name, place(pathlib.Path(name).parts)[1], digest))
     return [source[1:] for source in sorted(found)]
 
 
 @functools.cache
-def source_fingerprint(layer=None):
-    """Hash of the source files that kernels of one layer may call."""
-    below = kernel_layers(layer) if layer in IMPORTS else None
-    return hashlib.sha256(b"".join(one for own, one in _sources() if below is None or own in below)).hexdigest()
+def package_fingerprint(rooms=None):
+    """Hash of all source files of this package, or of those in some of its rooms and in these rooms of its wings."""
+    return hashlib.sha256(b"".join(one for room, one in _sources() if rooms is None or room in rooms)).hexdigest()
+
+
+def code_fingerprint(modules, cls=None):
+    """Hash of the code that kernels of some modules of this package call, also with values of a class."""
+    if cls is None or cls.__module__.startswith("pymc_nrm."):
+        return fingerprint_of_files(_called_modules([*modules, *([] if cls is None else [cls.__module__])], ()))
+    # Code of others may call any function of this package.
+    return package_fingerprint() + class_fingerprint(cls)
 
 
 def class_fingerprint(cls):
@@ -278,7 +284,7 @@ def _cache_class():
                 self._impl_class = compilers().PartCacheImplementation
             super().__init__(function)
             self._suffix, self.locks = suffix, None
-            self._layer = layer_of(function.__code__.co_filename)
+            self._is_own = _is_own(function.__code__.co_filename)
             self._shipped = shipped_folder_of(function.__code__.co_filename)
 
         def _index_key(self, sig, codegen):
@@ -287,11 +293,11 @@ def _cache_class():
             if foreign:
                 # Scripts and notebooks define their classes anew in each process; their code is part of the key.
                 key = (tuple(map(_description, sig)), *key[1:])
-            if not self._layer:
+            if not self._is_own:
                 key = (*key, function_fingerprint(self._py_func))
-            if foreign or not self._layer:
+            if foreign or not self._is_own:
                 # Code of others may call any function of this package.
-                return (*key, source_fingerprint())
+                return (*key, package_fingerprint())
             return (*key, fingerprint_of_files(_called_modules([self._py_func.__module__], sig)))
 
         def load_overload(self, sig, target_context):

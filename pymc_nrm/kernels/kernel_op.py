@@ -9,7 +9,7 @@ from pytensor.gradient import DisconnectedType, disconnected_type
 from pytensor.graph.op import Op
 from pytensor.graph.replace import graph_replace
 
-from pymc_nrm.kernels.kernel_cache import function_fingerprint, layer_of, source_fingerprint
+from pymc_nrm.kernels.kernel_cache import code_fingerprint, function_fingerprint, package_fingerprint
 
 
 class KernelOp(Op):
@@ -45,8 +45,9 @@ class KernelOp(Op):
     def fingerprint(self):
         """Text that changes with the code that this function calls."""
         function = type(self).kernel.dispatcher.py_func
-        layer = layer_of(function.__code__.co_filename)
-        return source_fingerprint(layer) if layer else source_fingerprint() + function_fingerprint(function)
+        if function.__module__.startswith("pymc_nrm."):
+            return code_fingerprint([function.__module__])
+        return package_fingerprint() + function_fingerprint(function)
 
     def connection_pattern(self, node):
         return [[place not in self.constant] * len(node.outputs) for place in range(len(node.inputs))]

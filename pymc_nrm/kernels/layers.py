@@ -1,4 +1,4 @@
-"""The parts of the package in import order, and what each may import."""
+"""The rooms of the package in import order, what each may import, and the wings, which have the same rooms."""
 
 _LAWS = ("common", "kernels", "measures", "families")
 
@@ -21,21 +21,38 @@ IMPORTS = {
     "run": (*_LAWS, "partitions", "models", "steps", "stats", "posterior"),
     "recipes": (*_LAWS, "partitions", "models", "stats", "posterior", "run"),
     "plots": ("common", "stats", "posterior", "recipes"),
-    "warm_up": (),
+    "warm_up": ("kernels",),
+}
+
+# Capabilities that can be taken away.  A wing has rooms of its own, files or folders with names of the table, and may
+# import what these rooms may, in the core, in itself and in the wings that it names here, all of them earlier in this
+# table.  The core imports no wing: the one line for a wing elsewhere is its import in ``pymc_nrm/__init__.py``.
+WINGS = {
+    "states": (),
 }
 
 # Kernels call nothing in these parts, so editing a message there recompiles nothing.
 WITHOUT_KERNELS = frozenset({"common", "steps"})
 
-# Kernels of these modules are optimised only within their callers: kernels that Python calls, inner loops, and
+# Kernels of these rooms are optimised only within their callers: kernels that Python calls, inner loops, and
 # implementations of generic functions.
-COMPOSED = tuple(f"pymc_nrm.{name}." for name in ("measures", "families", "partitions", "moves", "published"))
+_COMPOSED = frozenset({"measures", "families", "partitions", "moves", "published"})
 
 
-def kernel_layers(layer):
-    """The part, and all parts with kernels that it imports, directly or indirectly: code that may enter its kernels."""
-    found = {layer}
-    for name in reversed(IMPORTS):
-        if name in found:
-            found.update(IMPORTS[name])
-    return frozenset(found - WITHOUT_KERNELS | {layer})
+def place(parts):
+    """The wing, ``""`` for the core, and the room of a file or module, from the parts of its name in the package."""
+    first, second = [part.removesuffix(".py") for part in (*parts, "__init__")[:2]]
+    return (first, second) if first in WINGS else ("", first)
+
+
+def is_composed(module):
+    """Whether kernels of a module are optimised only within their callers."""
+    package, *parts = module.split(".")
+    return package == "pymc_nrm" and bool(parts) and place(parts)[1] in _COMPOSED
+
+
+def may_import(own, other):
+    """Whether a place may import another, where ``pymc_nrm/__init__.py`` and those of wings may import everything."""
+    (wing, room), (other_wing, other_room) = own, other
+    reaches = other_wing in ("", wing, *WINGS.get(wing, ()))
+    return reaches and (room == "__init__" or other_room in (room, *IMPORTS[room]))

@@ -5,7 +5,7 @@ import hashlib
 import pathlib
 import re
 
-from pymc_nrm.kernels.layers import WITHOUT_KERNELS
+from pymc_nrm.kernels.layers import WITHOUT_KERNELS, place
 
 ROOT = pathlib.Path(__file__).parents[1]
 _PACKAGE = ROOT.name
@@ -38,7 +38,7 @@ def _imported(module):
             found.add(inner if _path_of(inner) else package)
         if alone:
             found.add(alone)
-    return {name for name in found if name.split(".")[1:2] and name.split(".")[1] not in WITHOUT_KERNELS}
+    return {name for name in found if "." in name and place(name.split(".")[1:])[1] not in WITHOUT_KERNELS}
 
 
 def reached_modules(modules):

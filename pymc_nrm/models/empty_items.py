@@ -8,7 +8,6 @@ from pymc_nrm.models.missing_entries import gaps_of
 from pymc_nrm.models.rvs import kind_of, mixtures_of, n_items, other_uses, rows_of
 from pymc_nrm.models.values import computed_by
 from pymc_nrm.partitions.flat import Flat
-from pymc_nrm.partitions.hidden_states import Chain
 from pymc_nrm.partitions.known_labels import KnownLabels
 from pymc_nrm.partitions.together import Together
 from pymc_nrm.partitions.weighted_components import WeightedComponents
@@ -21,7 +20,7 @@ def items_with_values(model, partition):
     states, weights of its own, parameters that labels index, or data of a mixture that is latent.
     """
     kind = kind_of(partition)
-    is_flat = isinstance(kind, Flat) and not isinstance(kind, Chain)
+    is_flat = isinstance(kind, Flat) and not kind.has_neighbours
     if not is_flat or partition not in model.free_RVs or _has_own_weights(partition) or other_uses(model, partition):
         return None
     mixtures, observed = mixtures_of(model, partition), find_observations(model)

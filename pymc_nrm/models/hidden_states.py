@@ -116,7 +116,8 @@ class HiddenStates(pm.Discrete):
     >>> with pm.Model(coords={"day": range(6)}) as model:
     ...     gamma = pm.Exponential("gamma", np.log(6))
     ...     alpha, kappa = pm.Gamma("alpha", 2, 1), pm.Gamma("kappa", 2, 0.04)
-    ...     z = nrm.HiddenStates("z", nrm.DirichletProcess(gamma), nrm.Transitions(alpha, kappa), dims="day")
+    ...     transitions = nrm.states.Transitions(alpha, kappa)
+    ...     z = nrm.states.HiddenStates("z", nrm.DirichletProcess(gamma), transitions, dims="day")
     ...     x = nrm.Mixture("x", z, nrm.PoissonGamma(1.0, 0.5), observed=[0, 1, 0, 7, 9, 8])
     >>> pm.draw(z, random_seed=1).shape
     (6,)
@@ -124,8 +125,8 @@ class HiddenStates(pm.Discrete):
     Student t errors whose scale depends on the state:
 
     >>> with pm.Model(coords={"day": range(6), "state": range(4)}) as model:
-    ...     measure, transitions = nrm.DirichletProcess(1.0), nrm.Transitions(1.0, kappa=10.0)
-    ...     z = nrm.HiddenStates("z", measure, transitions, dims="day", max_states="state")
+    ...     measure, transitions = nrm.DirichletProcess(1.0), nrm.states.Transitions(1.0, kappa=10.0)
+    ...     z = nrm.states.HiddenStates("z", measure, transitions, dims="day", max_states="state")
     ...     scale = pm.LogNormal("scale", 0.0, 1.0, dims="state")
     ...     x = pm.StudentT("x", nu=4, sigma=scale[z], observed=[0.1, -0.2, 0.1, 3.0, -5.0, 2.0], dims="day")
     >>> bool(pm.draw(z, random_seed=1).max() < 4)
@@ -133,8 +134,9 @@ class HiddenStates(pm.Discrete):
 
     Two patients, whose first item starts a sequence:
 
-    >>> transitions = nrm.Transitions(alpha=1.0, kappa=5.0)
-    >>> patients = nrm.HiddenStates.dist(nrm.DirichletProcess(1.0), transitions, sequences=["a", "a", "a", "b", "b"])
+    >>> transitions = nrm.states.Transitions(alpha=1.0, kappa=5.0)
+    >>> sequences = ["a", "a", "a", "b", "b"]
+    >>> patients = nrm.states.HiddenStates.dist(nrm.DirichletProcess(1.0), transitions, sequences=sequences)
     >>> pm.draw(patients, random_seed=1)[0]
     np.int64(0)
     """

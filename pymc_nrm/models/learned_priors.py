@@ -5,6 +5,7 @@ made.  What may differ around them is read from the graph: their arguments, the 
 reads them.
 """
 
+import functools
 from itertools import islice
 from typing import Any, NamedTuple
 
@@ -36,8 +37,6 @@ from pymc_nrm.models.mixture import MixtureRV
 from pymc_nrm.models.rvs import family_of, partitions_of
 from pymc_nrm.models.values import computed_by, constant_value
 from pymc_nrm.partitions.flat import Ordered
-from pymc_nrm.partitions.hidden_states import States
-from pymc_nrm.partitions.state_slots import StateSlots
 
 
 class LearnedWishart(NamedTuple):
@@ -92,51 +91,33 @@ class LearnedProcess(NamedTuple):
     rate: float
 
 
-class LearnedStates(NamedTuple):
-    """Hidden states and free variables that are their concentrations, with gamma priors."""
-
-    partition: Any
-    variables: Any
-    # For each variable: the field of ``StatePrior``, shape and rate.
-    fields: Any
-    gammas: Any
-
-
 def learned_priors(model):
-    """Mixtures of a model whose hyperparameters ``learned_fields`` makes, and partitions and hidden states whose
-    concentrations have gamma distributions, provided that nothing else depends on their variables.
+    """Mixtures of a model whose hyperparameters ``learned_fields`` makes, and partitions whose concentrations have
+    gamma distributions, provided that nothing else depends on their variables.
     """
     readers = _Readers(model)
     mixtures = [rv for rv in model.basic_RVs if computed_by(rv, MixtureRV)]
     priors = [prior for rv in mixtures for prior in _learned_mixture(model, rv, readers)]
-    partitions = [rv for rv, kind in partitions_of(model).items() if isinstance(kind, Ordered)]
-    priors += [_learned_process(model, rv, readers) for rv in partitions]
-    states = [rv for rv, kind in partitions_of(model).items() if type(kind) in (States, StateSlots)]
-    priors += [_learned_states(model, rv, readers) for rv in states]
+    priors += [learned_partition(kind, model, rv, readers) for rv, kind in partitions_of(model).items()]
     return [prior for prior in priors if prior is not None]
 
 
-def _learned_process(model, partition, readers):
+@functools.singledispatch
+def learned_partition(kind, model, partition, readers):
+    """Prior of a partition, or None; wings register what it is for their kinds."""
+    return None
+
+
+@learned_partition.register
+def _learned_process(kind: Ordered, model, partition, readers):
     """Prior of a partition, or None unless it is a Dirichlet process whose concentration has a gamma distribution."""
     measure = partition.owner.op.priors(partition.owner.op.prior_inputs(partition.owner))[0]
     # A subclass may have another density.
-    gamma = _free_gamma(model, partition, measure.alpha, readers) if type(measure) is DirichletProcess else None
+    gamma = free_gamma(model, partition, measure.alpha, readers) if type(measure) is DirichletProcess else None
     return None if gamma is None else LearnedProcess(partition, [measure.alpha], *gamma)
 
 
-def _learned_states(model, partition, readers):
-    """Prior of hidden states, or None unless one of their concentrations has a gamma distribution."""
-    measure, transitions, _ = partition.owner.op.priors(partition.owner.op.prior_inputs(partition.owner))
-    fields = {"alpha": transitions.alpha, "kappa": transitions.kappa}
-    if type(measure) is DirichletProcess:
-        fields = {"gamma": measure.alpha} | fields
-    gammas = {name: _free_gamma(model, partition, field, readers) for name, field in fields.items()}
-    gammas = {name: gamma for name, gamma in gammas.items() if gamma is not None}
-    variables = [fields[name] for name in gammas]
-    return LearnedStates(partition, variables, list(gammas), list(gammas.values())) if gammas else None
-
-
-def _free_gamma(model, partition, field, readers):
+def free_gamma(model, partition, field, readers):
     """Shape and rate of a hyperparameter of a partition; None if it is no free variable that has a gamma distribution
     and that nothing else reads.
     """

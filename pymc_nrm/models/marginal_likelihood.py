@@ -18,7 +18,7 @@ from pymc_nrm.families.fast import log_marginals_with_gradient
 from pymc_nrm.families.shared.scale import log_likelihood_on_scale, to_scale
 from pymc_nrm.kernels.argument_types import known_to_numba
 from pymc_nrm.kernels.generic import kernel, lacking
-from pymc_nrm.kernels.kernel_cache import class_fingerprint, source_fingerprint
+from pymc_nrm.kernels.kernel_cache import code_fingerprint
 from pymc_nrm.kernels.kernel_op import register_numba, symbolic_pullback
 from pymc_nrm.kernels.special import copy_row
 from pymc_nrm.models.prepared import fixed_fields, prepared_data
@@ -245,7 +245,7 @@ class MarginalLikelihood(Op):
         return source, environment | {"kernel": type(self).kernel.dispatcher, "write_entries": write_entries.dispatcher}
 
     def fingerprint(self):
-        return f"{self.family_class} {source_fingerprint('models')}{class_fingerprint(self.family_class)}"
+        return f"{self.family_class} {code_fingerprint([__name__], self.family_class)}"
 
     def pullback(self, inputs, outputs, cotangents):
         of_value, *of_gradient = cotangents

@@ -5,7 +5,7 @@ from pytensor.graph.op import Op
 from pytensor.graph.traversal import ancestors
 
 from pymc_nrm.common.pymc_internals import JOINED_INPUTS
-from pymc_nrm.kernels.kernel_cache import source_fingerprint
+from pymc_nrm.kernels.kernel_cache import code_fingerprint
 from pymc_nrm.kernels.kernel_op import register_numba as register_op
 
 
@@ -37,7 +37,7 @@ class OfOwnStep(Op):
         return "def call(labels):\n    return labels\n", {}
 
     def fingerprint(self):
-        return source_fingerprint("models")
+        return code_fingerprint([__name__])
 
     def refuse_generic_steps(self, node):
         """Raise an error if the labels are part of the vector that PyMC's generic steps propose."""

@@ -5,7 +5,7 @@ import hashlib
 
 from pymc_nrm.common.pymc_internals import check_parameters
 from pymc_nrm.kernels.generic import prepare_numba
-from pymc_nrm.kernels.kernel_cache import class_fingerprint, source_fingerprint
+from pymc_nrm.kernels.kernel_cache import code_fingerprint
 
 
 def printed_names(name, kind):
@@ -45,5 +45,6 @@ def register_numba(op_class, describe):
         source, environment, hyperparameter_class = describe(op)
         draw = numba_njit(compile_function_src(source, "draw", environment))
         # PyTensor's disk cache stores the draw under this key, which changes with the code that the draw calls.
-        key = f"{source_fingerprint('models')}{class_fingerprint(hyperparameter_class)}{source}"
+        modules = [value.__module__ for value in environment.values() if hasattr(value, "__module__")]
+        key = f"{code_fingerprint([__name__, *modules], hyperparameter_class)} {source}"
         return draw, int(hashlib.sha256(key.encode()).hexdigest()[:15], 16)

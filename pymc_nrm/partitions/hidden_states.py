@@ -87,6 +87,7 @@ class Chain(Flat):
     """
 
     title, rv_name = "HiddenStates", "hidden_states"
+    has_neighbours = True
     further_priors = {Transitions: ("()", "()"), Starts: ("(n)",)}
     argument = "sequences"
 
@@ -119,6 +120,7 @@ class States(Chain, InOrder):
         "hidden states {name!r}, which have no slots: give them max_states to index parameters with their labels, or "
         "use a Mixture"
     )
+    why_not_fused = "hidden states differ in what follows them as well"
     draw = staticmethod(_draw_labels)
 
     def __init__(self, sequences=None, title="sequences of HiddenStates"):

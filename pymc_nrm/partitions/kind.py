@@ -46,6 +46,12 @@ class Kind:
     takes_trees: ClassVar[bool] = False
     # Why only mixtures may use the labels; None if other variables may use them.
     only_mixtures: ClassVar[str | None] = None
+    # Whether neighbours of an item determine its label as well as its data do.
+    has_neighbours: ClassVar[bool] = False
+    # Why components are not fused unless a user asks for it, in a few words; None if they may be.
+    why_not_fused: ClassVar[str | None] = None
+    # Whether a LearnedGibbs takes the hyperparameters that it can draw before a NUTS of this package takes the others.
+    learned_before_nuts: ClassVar[bool] = False
     # Column of a progress bar: a statistic of every step, and its title.
     progress: ClassVar[tuple[str, str]] = ("n_clusters", "Clusters")
     # Columns of the value that are flat partitions themselves: the end of their name, and their position.

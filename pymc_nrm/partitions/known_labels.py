@@ -91,6 +91,7 @@ class KnownLabels(Together):
     ``labels`` are whole numbers or strings, one for each item; -1, NaN and None represent unknown labels.
     """
 
+    why_not_fused = "some labels are known"
     further_priors = {KnownItems: ("(n)",)}
     only_mixtures = "partition {name!r}, some of whose labels are known: use a Mixture"
     draw = staticmethod(_draw_others)

@@ -45,6 +45,7 @@ class IndexLabels(Flat):
 
     # The argument of users that determines the number of labels, and what one label stands for.
     argument_of_slots, one_label = "max_clusters", "cluster"
+    why_not_fused = "labels index parameters"
 
     def __init__(self, max_clusters, title):
         check_count(title, max_clusters, 1, _MOST_SLOTS)
@@ -84,7 +85,13 @@ class IndexLabels(Flat):
         return pt.zeros(self.max_clusters, dtype="int64")[slots].inc(1)
 
 
-class Slots(IndexLabels):
+class SlotLabels(IndexLabels):
+    """Labels of exchangeable slots, whose parameters :class:`~pymc_nrm.SlotNUTS` samples."""
+
+    places = "slots"
+
+
+class Slots(SlotLabels):
     """One slot from 0 to ``max_clusters - 1`` for each item, so that ``slope[labels]`` is the slope of every item.
 
     All assignments of different slots to the clusters of a partition have the same probability::
@@ -93,7 +100,6 @@ class Slots(IndexLabels):
     """
 
     description, sampled_by = "with max_clusters", "for SlotGibbs, which nrm.sample chooses"
-    places = "slots"
     draw = staticmethod(_draw_slots)
 
     def __init__(self, max_clusters, title="max_clusters of a Partition"):

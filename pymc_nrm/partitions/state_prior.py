@@ -28,7 +28,7 @@ class Transitions(NamedTuple):
     Examples
     --------
     >>> import pymc_nrm as nrm
-    >>> nrm.Transitions(alpha=2.0, kappa=40.0)
+    >>> nrm.states.Transitions(alpha=2.0, kappa=40.0)
     Transitions(alpha=2.0, kappa=40.0)
     """
 

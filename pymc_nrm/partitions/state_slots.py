@@ -18,7 +18,7 @@ from pymc_nrm.kernels.special import draw_index, draw_log_gamma, exponentiate
 from pymc_nrm.partitions.hidden_states import Chain, LogStates
 from pymc_nrm.partitions.labels import rename_in_order
 from pymc_nrm.partitions.nested_levels import levels_of, symbolic_levels_of
-from pymc_nrm.partitions.slots import IndexLabels, log_share_of_slots
+from pymc_nrm.partitions.slots import SlotLabels, log_share_of_slots
 from pymc_nrm.partitions.state_columns import count_transitions
 from pymc_nrm.partitions.state_prior import StatePrior
 from pymc_nrm.partitions.state_tables import log_states
@@ -98,11 +98,12 @@ def log_state_slots(labels, prior, n_slots):
     return value
 
 
-class StateSlots(Chain, IndexLabels):
+class StateSlots(Chain, SlotLabels):
     """One of K states for each item, from 0 to K - 1, so that ``scale[labels]`` is the scale of every item."""
 
     description, sampled_by = "with max_states", "for StateGibbs, which nrm.sample chooses"
-    places, argument_of_slots, one_label = "slots", "max_states", "state"
+    argument_of_slots, one_label = "max_states", "state"
+    learned_before_nuts = True
     draw = staticmethod(_draw_slots)
 
     def __init__(self, max_states, sequences=None, titles=("max_states", "sequences of HiddenStates")):

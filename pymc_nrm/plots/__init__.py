@@ -13,9 +13,7 @@ from pymc_nrm.plots.partition_trace import plot_partition_trace
 from pymc_nrm.plots.prior_partition import plot_prior_partition
 from pymc_nrm.plots.side_by_side import plot_credible_ball, plot_point_estimates
 from pymc_nrm.plots.similarity import plot_similarity
-from pymc_nrm.plots.state_sequence import plot_state_sequence
 from pymc_nrm.plots.trajectories import plot_trajectories
-from pymc_nrm.plots.transitions import plot_transitions
 from pymc_nrm.plots.tree import plot_tree
 
 __all__ = [
@@ -35,8 +33,6 @@ __all__ = [
     "plot_point_estimates",
     "plot_prior_partition",
     "plot_similarity",
-    "plot_state_sequence",
     "plot_trajectories",
-    "plot_transitions",
     "plot_tree",
 ]

@@ -38,7 +38,7 @@ def plot_density(
     ----------
     density : Dataset
         Result of :func:`~pymc_nrm.predictive_density` on a grid in one dimension or a rectangular grid in two, or of
-        :func:`~pymc_nrm.forecast_density` with one step.
+        :func:`~pymc_nrm.states.forecast_density` with one step.
     data : array_like, DataFrame or DataArray, shape (n,) or (n, d), optional
         Data, shown as a histogram and lines below it, or as points.
     ci_prob : float, optional

@@ -53,7 +53,7 @@ def plot_state_sequence(
     idata : DataTree, Dataset or DataArray
         Draws of hidden states, or of any partition whose items are in order of time.
     estimate : array_like of int, shape (n,), DataArray or Dataset, optional
-        States of the times, or the result of :func:`~pymc_nrm.state_probabilities`; by default the states of
+        States of the times, or the result of :func:`~pymc_nrm.states.state_probabilities`; by default the states of
         :func:`~pymc_nrm.point_estimate` with seed 0.
     data : array_like, Series, DataFrame or DataArray, shape (n,) or (n, d), optional
         Data of the times, one panel for each column, at most 6.  A Series or DataFrame whose index, or a column, has
@@ -78,16 +78,17 @@ def plot_state_sequence(
     Notes
     -----
     Values between missing ones are points.  The opacity of a band is the probability of its state, by default the share
-    of the draws that are in it, see :func:`~pymc_nrm.state_probabilities`.  Times that are most probably in a state
-    outside of the estimate have no band.  The legend has the mean probability of each state over all times, as "% of
-    times", and of all others together.  States have the colours of clusters of :func:`~pymc_nrm.plots.plot_clusters`;
-    those after the 16th have no band.  The times of a single sequence are on the axis if they are dates or numbers;
-    several sequences lie one after the other, with lines between them and, up to 12, their labels on the axis.
+    of the draws that are in it, see :func:`~pymc_nrm.states.state_probabilities`.  Times that are most probably in a
+    state outside of the estimate have no band.  The legend has the mean probability of each state over all times, as
+    "% of times", and of all others together.  States have the colours of clusters of
+    :func:`~pymc_nrm.plots.plot_clusters`; those after the 16th have no band.  The times of a single sequence are on
+    the axis if they are dates or numbers; several sequences lie one after the other, with lines
+    between them and, up to 12, their labels on the axis.
 
     Examples
     --------
     >>> import xarray as xr
-    >>> from pymc_nrm.plots import plot_state_sequence
+    >>> from pymc_nrm.states.plots import plot_state_sequence
     >>> draws = xr.DataArray([[[0, 0, 1, 1], [0, 0, 1, 1], [0, 1, 1, 1]]], dims=("chain", "draw", "time"), name="z")
     >>> pc = plot_state_sequence(draws, [0, 0, 1, 1], data=[0.1, -0.2, 5.0, 6.0], backend="none")
     >>> [(band["xmin"], band["xmax"], round(band["alpha"], 2)) for band in pc.viz["bands"]["data"].item()]

@@ -27,7 +27,7 @@ def plot_transitions(matrix: xr.Dataset, **options: Any) -> PlotCollection:
     Parameters
     ----------
     matrix : Dataset
-        Result of :func:`~pymc_nrm.transition_matrix`.
+        Result of :func:`~pymc_nrm.states.transition_matrix`.
 
     Returns
     -------
@@ -47,7 +47,7 @@ def plot_transitions(matrix: xr.Dataset, **options: Any) -> PlotCollection:
     Examples
     --------
     >>> import xarray as xr
-    >>> from pymc_nrm.plots import plot_transitions
+    >>> from pymc_nrm.states.plots import plot_transitions
     >>> dims = ("state", "next_state")
     >>> matrix = xr.Dataset(
     ...     {"mean": (dims, [[0.9, 0.1]]), "low": (dims, [[0.8, 0.0]]), "high": (dims, [[1.0, 0.2]])},

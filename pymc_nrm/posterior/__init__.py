@@ -5,9 +5,7 @@ from pymc_nrm.posterior.cluster_description import ClusterDescription
 from pymc_nrm.posterior.cluster_parameters import sample_cluster_parameters
 from pymc_nrm.posterior.conditional_distributions import conditional_quantiles
 from pymc_nrm.posterior.describe_clusters import describe_clusters
-from pymc_nrm.posterior.describe_regimes import RegimeDescription, describe_regimes
 from pymc_nrm.posterior.describe_trajectories import TrajectoryDescription, describe_trajectories
-from pymc_nrm.posterior.forecast_density import forecast_density
 from pymc_nrm.posterior.fused_estimate import fused_estimate
 from pymc_nrm.posterior.label_draws import draw_labels
 from pymc_nrm.posterior.label_rows import label_rows
@@ -15,20 +13,16 @@ from pymc_nrm.posterior.new_items import cluster_probabilities, sample_new_label
 from pymc_nrm.posterior.posterior_predictive import compute_log_likelihood, sample_posterior_predictive
 from pymc_nrm.posterior.predictive_density import log_predictive_density, predictive_density
 from pymc_nrm.posterior.random_measure import measure_cdf, measure_density, measure_mean, sample_random_measure
-from pymc_nrm.posterior.state_probabilities import state_probabilities, transition_matrix
 
 __all__ = [
     "ClusterDescription",
-    "RegimeDescription",
     "TrajectoryDescription",
     "cluster_probabilities",
     "compute_log_likelihood",
     "conditional_quantiles",
     "describe_clusters",
-    "describe_regimes",
     "describe_trajectories",
     "draw_labels",
-    "forecast_density",
     "fused_estimate",
     "label_rows",
     "log_predictive_density",
@@ -40,8 +34,6 @@ __all__ = [
     "sample_new_labels",
     "sample_posterior_predictive",
     "sample_random_measure",
-    "state_probabilities",
-    "transition_matrix",
 ]
 
 document_all(globals())

@@ -3,25 +3,20 @@
 from pymc_nrm.models.rvs import find_partition, kind_of
 from pymc_nrm.partitions.chunked import Chunked
 from pymc_nrm.partitions.flat import Flat
-from pymc_nrm.partitions.hidden_states import States
 from pymc_nrm.partitions.nested import KnownTree, Nested, WeightedNested
 from pymc_nrm.partitions.slots import Slots
-from pymc_nrm.partitions.state_slots import StateSlots
 from pymc_nrm.partitions.weighted_components import WeightedComponents
 from pymc_nrm.posterior.component_draws import ComponentDraws
 from pymc_nrm.posterior.draws import ChunkedDraws, Draws
 from pymc_nrm.posterior.slot_draws import SlotDraws
-from pymc_nrm.posterior.state_draws import StateDraws
-from pymc_nrm.posterior.state_slot_draws import StateSlotDraws
 from pymc_nrm.posterior.tree_draws import KnownTreeDraws, TreeDraws, WeightedTreeDraws
 
-# The draws of each kind of partition; a kind that is not here has the draws of the kind that it is made from.
-_CLASSES = {
+# The draws of each kind of partition; a kind that is not here has the draws of the kind that it is made from.  Wings
+# add those of their kinds.
+DRAWS = {
     Flat: Draws,
     Slots: SlotDraws,
     WeightedComponents: ComponentDraws,
-    States: StateDraws,
-    StateSlots: StateSlotDraws,
     Nested: TreeDraws,
     WeightedNested: WeightedTreeDraws,
     KnownTree: KnownTreeDraws,
@@ -31,7 +26,7 @@ _CLASSES = {
 
 def draws_class(rv):
     """The class of draws of a partition."""
-    return next(_CLASSES[kind] for kind in type(kind_of(rv)).__mro__ if kind in _CLASSES)
+    return next(DRAWS[kind] for kind in type(kind_of(rv)).__mro__ if kind in DRAWS)
 
 
 def draws_of(idata, model, name=None, new_paths=None, sequence=None):

@@ -34,7 +34,7 @@ _LEAST_SHARE = 0.005
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class RegimeDescription(TextDescription):
-    """Regimes in words and numbers, the result of :func:`~pymc_nrm.describe_regimes`.
+    """Regimes in words and numbers, the result of :func:`~pymc_nrm.states.describe_regimes`.
 
     ``print`` shows a text of at most 30 lines of 80 characters.
 
@@ -87,9 +87,9 @@ def describe_regimes(
     -------
     RegimeDescription
         ``print`` shows at most 30 lines, ``.table`` has the numbers, ``.runs`` the runs of the estimate.  Columns of
-        the table are ``share``, ``certainty``, the number and length of runs as in :func:`~pymc_nrm.state_durations`,
-        and mean and standard deviation, or the shares, of each column of the data, or coefficients and variance of a
-        regression with intervals.
+        the table are ``share``, ``certainty``, the number and length of runs as in
+        :func:`~pymc_nrm.states.state_durations`, and mean and standard deviation, or the shares, of each
+        column of the data, or coefficients and variance of a regression with intervals.
 
     Raises
     ------
@@ -104,9 +104,9 @@ def describe_regimes(
     Notes
     -----
     *Share*, the "% of times", is the mean probability of the state over all times, and *certainty* that over its times
-    in the estimate, see :func:`~pymc_nrm.state_probabilities`.  The legend of
-    :func:`~pymc_nrm.plots.plot_state_sequence` has the same shares.  The title says which share of the times is in
-    states that the estimate does not have, if it is at least 0.5 %.  Runs in the text are those of the estimate, the
+    in the estimate, see :func:`~pymc_nrm.states.state_probabilities`.  The legend of
+    :func:`~pymc_nrm.states.plots.plot_state_sequence` has the same shares.  The title says which share of the times is
+    in states that the estimate does not have, if it is at least 0.5 %.  Runs in the text are those of the estimate, the
     longest ones.
 
     Examples
@@ -114,9 +114,9 @@ def describe_regimes(
     >>> import pandas as pd
     >>> import pymc_nrm as nrm
     >>> series = pd.Series([0.1, -0.2, 0.0, 7.1, 6.9], pd.date_range("2020", periods=5, freq="MS"), name="rate")
-    >>> model = nrm.regime_model(series)
+    >>> model = nrm.states.regime_model(series)
     >>> posterior = xr.Dataset({"z": (("chain", "draw", "time"), [[[0, 0, 0, 1, 1], [0, 0, 1, 1, 1]]])})
-    >>> print(nrm.describe_regimes(posterior, model, [0, 0, 0, 1, 1], ci_prob=0.9))
+    >>> print(nrm.states.describe_regimes(posterior, model, [0, 0, 0, 1, 1], ci_prob=0.9))
     5 times in 2 regimes (in all draws)
     <BLANKLINE>
     0: 50 % of times, certainty 83 %; 1 run of length 2.5 (2 to 3)

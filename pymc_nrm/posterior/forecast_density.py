@@ -68,8 +68,8 @@ def forecast_density(
     states integrated out: the ratio of two probabilities of labels.  Further ahead, paths of states are drawn forward
     from this distribution, new states among them; the weights are means over paths of the probabilities of a state
     given those before it.  Given its state, the data have the predictive density of the items of this state, with
-    parameters integrated out.  Of a switching autoregression of :func:`~pymc_nrm.regime_model`, parameters and the
-    values in between are drawn along each path, and densities given these are averaged.
+    parameters integrated out.  Of a switching autoregression of :func:`~pymc_nrm.states.regime_model`, parameters and
+    the values in between are drawn along each path, and densities given these are averaged.
 
     The mean over draws is the forecast, and the spread over draws is that of its conditional means.
 
@@ -80,10 +80,10 @@ def forecast_density(
     >>> import xarray as xr
     >>> import pymc_nrm as nrm
     >>> with pm.Model() as model:
-    ...     z = nrm.HiddenStates("z", nrm.DirichletProcess(1.0), nrm.Transitions(1.0, 5.0), n=4)
+    ...     z = nrm.states.HiddenStates("z", nrm.DirichletProcess(1.0), nrm.states.Transitions(1.0, 5.0), n=4)
     ...     x = nrm.Mixture("x", z, nrm.PoissonGamma(1.0, 0.5), observed=[1, 0, 9, 8])
     >>> posterior = xr.Dataset({"z": (("chain", "draw", "item"), [[[0, 0, 1, 1]]])})
-    >>> ahead = nrm.forecast_density(posterior, model, np.arange(1000), [1, 50], random_seed=1)
+    >>> ahead = nrm.states.forecast_density(posterior, model, np.arange(1000), [1, 50], random_seed=1)
     >>> ahead.density.sum("point").values.round(6).tolist()
     [[[1.0, 1.0]]]
     >>> (ahead.density * ahead.point).sum("point").values.round(1).tolist()

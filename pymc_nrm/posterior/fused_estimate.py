@@ -15,10 +15,7 @@ from pymc_nrm.kernels.generic import lacking
 from pymc_nrm.models.rvs import checked_model, family_of, find_partition, kind_of, mixtures_of, other_uses
 from pymc_nrm.partitions.chunked import Chunked
 from pymc_nrm.partitions.grouped import family_of_rows
-from pymc_nrm.partitions.hidden_states import States
-from pymc_nrm.partitions.known_labels import KnownLabels
 from pymc_nrm.partitions.labels import canonical_labels
-from pymc_nrm.partitions.slots import IndexLabels
 from pymc_nrm.partitions.weighted_components import WeightedComponents
 from pymc_nrm.posterior.any_draws import draws_of
 from pymc_nrm.posterior.layout import padded
@@ -220,13 +217,7 @@ def why_not_fused(model, rv):
     kind = kind_of(rv)
     if isinstance(kind, WeightedComponents) and mixtures_of(model, rv) and not other_uses(model, rv):
         return "log_weights define the components"
-    if isinstance(kind, IndexLabels):
-        return "labels index parameters"
-    if isinstance(kind, KnownLabels):
-        return "some labels are known"
-    if isinstance(kind, States):
-        return "hidden states differ in what follows them as well"
-    return why_not_comparable(model, rv)
+    return why_not_comparable(model, rv) if kind.why_not_fused is None else kind.why_not_fused
 
 
 def why_not_comparable(model, rv):

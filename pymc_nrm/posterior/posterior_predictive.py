@@ -57,7 +57,7 @@ def sample_posterior_predictive(
         group ``predictions``, which exists only with new items, has their data, and their labels under the name of the
         partition, with the dimension ``new_<dim of the partition's items>``, for a nested partition also with the
         dimension of its columns; next times of hidden states have coordinates as in
-        :func:`~pymc_nrm.forecast_density`.  The group ``observed_data`` is copied from ``idata``, if it has one.
+        :func:`~pymc_nrm.states.forecast_density`.  The group ``observed_data`` is copied from ``idata``, if it has one.
 
     Raises
     ------

@@ -151,10 +151,10 @@ def transition_matrix(
 
     Notes
     -----
-    In each draw, states are matched to states of the estimate as in :func:`~pymc_nrm.state_probabilities`.  Given its
-    labels, the weights beta of the states are drawn exactly, and then row j from the Dirichlet distribution with
-    parameters ``N[j, k] + alpha beta_k + kappa [j = k]``, where N counts transitions (Fox, Sudderth, Jordan & Willsky
-    2011).
+    In each draw, states are matched to states of the estimate as in :func:`~pymc_nrm.states.state_probabilities`.
+    Given its labels, the weights beta of the states are drawn exactly, and then row j from the Dirichlet distribution
+    with parameters ``N[j, k] + alpha beta_k + kappa [j = k]``, where N counts transitions (Fox, Sudderth, Jordan &
+    Willsky 2011).
 
     Examples
     --------
@@ -162,10 +162,10 @@ def transition_matrix(
     >>> import xarray as xr
     >>> import pymc_nrm as nrm
     >>> with pm.Model() as model:
-    ...     z = nrm.HiddenStates("z", nrm.DirichletProcess(1.0), nrm.Transitions(1.0, 5.0), n=4)
+    ...     z = nrm.states.HiddenStates("z", nrm.DirichletProcess(1.0), nrm.states.Transitions(1.0, 5.0), n=4)
     ...     x = nrm.Mixture("x", z, nrm.PoissonGamma(1.0, 0.5), observed=[1, 0, 9, 8])
     >>> posterior = xr.Dataset({"z": (("chain", "draw", "item"), [[[0, 0, 1, 1]] * 500])})
-    >>> matrix = nrm.transition_matrix(posterior, model, [0, 0, 1, 1], random_seed=1)
+    >>> matrix = nrm.states.transition_matrix(posterior, model, [0, 0, 1, 1], random_seed=1)
     >>> matrix["mean"].sel(state=1).round(1).values.tolist()
     [0.0, 0.9, 0.0]
     """

@@ -5,7 +5,6 @@ from pymc_nrm.recipes.estimator import MixtureEstimator
 from pymc_nrm.recipes.gaussian_mixture import gaussian_mixture, held_out_density
 from pymc_nrm.recipes.growth_mixture import growth_mixture, trajectory_data
 from pymc_nrm.recipes.reading.table import column_kinds
-from pymc_nrm.recipes.regime_model import regime_model
 from pymc_nrm.recipes.table_models import mixture_model, regression_model, table_data
 from pymc_nrm.recipes.ties import jitter_ties
 
@@ -19,7 +18,6 @@ __all__ = [
     "held_out_density",
     "jitter_ties",
     "mixture_model",
-    "regime_model",
     "regression_model",
     "suggest_max_clusters",
     "table_data",

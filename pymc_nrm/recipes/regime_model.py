@@ -41,8 +41,8 @@ def regime_model(
         with pm.Model(coords={"time": series.index}) as model:
             gamma, alpha = pm.Exponential("gamma", np.log(len(series))), pm.Gamma("alpha", 2, 1)
             kappa = pm.Gamma("kappa", 2, 1 / duration)
-            transitions = nrm.Transitions(alpha, kappa)
-            z = nrm.HiddenStates("z", nrm.DirichletProcess(gamma), transitions, dims="time")
+            transitions = nrm.states.Transitions(alpha, kappa)
+            z = nrm.states.HiddenStates("z", nrm.DirichletProcess(gamma), transitions, dims="time")
             family = nrm.NormalGamma.learned("x", series)
             nrm.Mixture("x", z, family, observed=series, dims=("time", "x_feature"))
 
@@ -91,9 +91,9 @@ def regime_model(
 
     See Also
     --------
-    pymc_nrm.describe_regimes : What regimes are like, how long they last, and when.
-    pymc_nrm.plots.plot_state_sequence : The picture.
-    pymc_nrm.forecast_density : What comes next.
+    pymc_nrm.states.describe_regimes : What regimes are like, how long they last, and when.
+    pymc_nrm.states.plots.plot_state_sequence : The picture.
+    pymc_nrm.states.forecast_density : What comes next.
 
     Notes
     -----
@@ -106,7 +106,7 @@ def regime_model(
     >>> import pandas as pd
     >>> import pymc_nrm as nrm
     >>> series = pd.Series([0.1, -0.2, 0.0, 7.1, 6.9], pd.date_range("2020", periods=5, freq="MS"), name="rate")
-    >>> model = nrm.regime_model(series)
+    >>> model = nrm.states.regime_model(series)
     >>> [variable.name for variable in model.free_RVs][:4], model.coords["x_feature"]
     (['gamma', 'alpha', 'kappa', 'z'], ('rate',))
     """

@@ -4,10 +4,9 @@ from pymc_nrm.common.pymc_internals import accept_in_nuts, flatten_steps, resolv
 from pymc_nrm.models.learned_priors import learned_priors
 from pymc_nrm.models.missing_entries import continuous_values
 from pymc_nrm.models.rvs import kind_of, partition_of, partitions_of
-from pymc_nrm.partitions.state_slots import StateSlots
+from pymc_nrm.partitions.slots import SlotLabels
 from pymc_nrm.partitions.weighted_components import WeightedComponents
 from pymc_nrm.steps import LearnedGibbs, SlotNUTS, WeightedNUTS
-from pymc_nrm.steps.slot_nuts import KINDS_WITH_SLOTS
 from pymc_nrm.steps.weighted_gibbs import has_densities
 from pymc_nrm.steps.weighted_nuts import values_for_weighted_nuts
 
@@ -24,14 +23,14 @@ def continuous_without_step(model, steps):
     return [variable for variable in continuous_values(model) if variable not in taken]
 
 
-def learned_variables(model, kwargs, kinds=None):
-    """Value variables without a step that a :class:`~pymc_nrm.LearnedGibbs` can draw, prior by prior; of partitions of
-    these kinds, by default all.
+def learned_variables(model, kwargs, *, before_nuts=False):
+    """Value variables without a step that a :class:`~pymc_nrm.LearnedGibbs` can draw, prior by prior; of all partitions
+    or only of the kinds that have it take them before a NUTS of this package takes the others.
     """
     rest = continuous_without_step(model, given_steps(kwargs))
     priors = learned_priors(model)
-    if kinds is not None:
-        priors = [prior for prior in priors if isinstance(kind_of(_partition_of(prior)), kinds)]
+    if before_nuts:
+        priors = [prior for prior in priors if kind_of(_partition_of(prior)).learned_before_nuts]
     values = [[model.rvs_to_values[rv] for rv in prior.variables] for prior in priors]
     chosen = [variable for variables in values if set(variables) <= set(rest) for variable in variables]
     # Options of NUTS ask for NUTS where there is nothing else that it could sample.
@@ -55,12 +54,12 @@ def with_learned_gibbs(model, kwargs, variables):
 
 def with_own_nuts(model, kwargs):
     """Add a SlotNUTS or a WeightedNUTS, with the options of NUTS, for continuous variables without a step, if the model
-    has labels that index parameters.  Hyperparameters of hidden states are left to a LearnedGibbs.
+    has labels that index parameters.  Those that a kind leaves to a LearnedGibbs are left out.
     """
-    steps, learned = given_steps(kwargs), learned_variables(model, kwargs, StateSlots)
+    steps, learned = given_steps(kwargs), learned_variables(model, kwargs, before_nuts=True)
     rest = [variable for variable in continuous_without_step(model, steps) if variable not in learned]
     weighted = partitions_of(model, WeightedComponents)
-    if partitions_of(model, KINDS_WITH_SLOTS):
+    if partitions_of(model, SlotLabels):
         step_class = SlotNUTS
     elif weighted and all(has_densities(model, partition) for partition in weighted):
         step_class, rest = WeightedNUTS, values_for_weighted_nuts(model, rest)

@@ -34,7 +34,6 @@ from pymc_nrm.stats.point_estimates import point_estimates
 from pymc_nrm.stats.quantities import partition_quantities
 from pymc_nrm.stats.result import nested_names, partition_names
 from pymc_nrm.stats.similarity import similarity, similarity_rows
-from pymc_nrm.stats.state_durations import state_durations
 from pymc_nrm.stats.summary import summary, without_labels
 from pymc_nrm.stats.uncertainty import assignment_uncertainty, credible_ball
 
@@ -72,7 +71,6 @@ __all__ = [
     "similarity",
     "similarity_rows",
     "stack_draws",
-    "state_durations",
     "summary",
     "triplet_accuracy",
     "variation_of_information",

@@ -9,8 +9,6 @@ from pymc_nrm.steps.slice_sampler import SliceSampler
 from pymc_nrm.steps.slot_gibbs import SlotGibbs
 from pymc_nrm.steps.slot_nuts import SlotNUTS
 from pymc_nrm.steps.split_merge import SplitMerge
-from pymc_nrm.steps.state_gibbs import StateGibbs
-from pymc_nrm.steps.state_sampler import StateSampler
 from pymc_nrm.steps.tree_guided import Move, TreeGuided
 from pymc_nrm.steps.weighted_gibbs import WeightedGibbs
 from pymc_nrm.steps.weighted_nuts import WeightedNUTS
@@ -26,8 +24,6 @@ __all__ = [
     "SlotGibbs",
     "SlotNUTS",
     "SplitMerge",
-    "StateGibbs",
-    "StateSampler",
     "TreeGuided",
     "WeightedGibbs",
     "WeightedNUTS",

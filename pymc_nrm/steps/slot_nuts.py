@@ -30,15 +30,12 @@ from pymc_nrm.models.itemwise.item_table import with_noise
 from pymc_nrm.models.itemwise.local_variables import EmptySlots, local_variables
 from pymc_nrm.models.missing_entries import continuous_values
 from pymc_nrm.models.rvs import checked_model, kind_of, partitions_of
-from pymc_nrm.partitions.slots import Slots
-from pymc_nrm.partitions.state_slots import StateSlots
+from pymc_nrm.partitions.slots import SlotLabels
 from pymc_nrm.steps.comparison import OwnMove
 from pymc_nrm.steps.label_moves import empty_slot_move
 from pymc_nrm.steps.nuts_step import NUTSStep, warn_of_stock_nuts
 
 _log = logging.getLogger(__name__)
-# Kinds of labels that index parameters of slots.
-KINDS_WITH_SLOTS = (Slots, StateSlots)
 # Share of the latest gradient in the running mean of squared gradients.
 _SHARE = 0.02
 # Standard deviation of a move of parameters that is compared with the model.
@@ -164,7 +161,7 @@ class SlotNUTS(NUTSStep):
         values = continuous_values(model) if vars is None else get_value_vars_from_user_vars(vars, model)
         # The posterior of a cluster of one item is almost its prior, which is wider than the metric assumes.
         kwargs.setdefault("target_accept", 0.9)
-        partitions = list(partitions_of(model, KINDS_WITH_SLOTS))
+        partitions = list(partitions_of(model, SlotLabels))
         if not partitions:
             raise ValueError(
                 "vars must be variables of a model that has a Partition with max_clusters or HiddenStates with "

@@ -80,11 +80,11 @@ class StateGibbs(SlotStep, LabelStep):
     >>> import pymc as pm
     >>> import pymc_nrm as nrm
     >>> with pm.Model():
-    ...     transitions = nrm.Transitions(1.0, kappa=5.0)
-    ...     z = nrm.HiddenStates("z", nrm.DirichletProcess(1.0), transitions, n=6, max_states=8)
+    ...     transitions = nrm.states.Transitions(1.0, kappa=5.0)
+    ...     z = nrm.states.HiddenStates("z", nrm.DirichletProcess(1.0), transitions, n=6, max_states=8)
     ...     rate = pm.Gamma("rate", 1, 1, shape=8)
     ...     x = pm.Poisson("x", rate[z], observed=[0, 1, 0, 9, 8, 11])
-    ...     step = nrm.StateGibbs([z])
+    ...     step = nrm.states.StateGibbs([z])
     >>> [variable.name for variable in step.vars]
     ['z']
     """

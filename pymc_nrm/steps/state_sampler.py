@@ -9,8 +9,8 @@ and forgets them afterwards:
 3. the same for some single times.
 
 Read next ``moves/states/blocked.py`` and ``moves/states/direct.py``, the moves and their proofs;
-``partitions/state_tables.py``, the distribution of the labels and the weights given them; ``steps/step.py``, the course
-of a draw.
+``partitions/state_tables.py``, the distribution of the labels and the weights given them; ``steps/step.py``, the
+course of a draw.
 """
 
 import itertools
@@ -137,9 +137,9 @@ class StateSampler(LabelStep):
     >>> import pymc as pm
     >>> import pymc_nrm as nrm
     >>> with pm.Model():
-    ...     z = nrm.HiddenStates("z", nrm.DirichletProcess(1.0), nrm.Transitions(1.0, kappa=5.0), n=6)
+    ...     z = nrm.states.HiddenStates("z", nrm.DirichletProcess(1.0), nrm.states.Transitions(1.0, kappa=5.0), n=6)
     ...     x = nrm.Mixture("x", z, nrm.PoissonGamma(1.0, 0.1), observed=[0, 1, 0, 9, 8, 11])
-    ...     step = nrm.StateSampler([z])
+    ...     step = nrm.states.StateSampler([z])
     >>> [variable.name for variable in step.vars]
     ['z']
     """

@@ -3,6 +3,7 @@
 import numpy as np
 import pymc as pm
 import pytensor
+from wings import rows_of_wings
 
 import pymc_nrm as nrm
 
@@ -41,20 +42,16 @@ FAMILIES = {
 
 # Membership depends on a covariate, and the hyperpriors of the regression are those of `learned`.
 DENSITY_REGRESSION = "NormalRegression, learned, on a Mixture"
-# States of a Markov chain, whose rows have the concentration alpha, with a Pitman-Yor process of discount sigma on top.
-HIDDEN_STATES = "NormalGamma, hidden states"
-# The model of `regime_model`, whose hyperparameters `LearnedGibbs` draws.
-REGIMES = "NormalGamma, learned, of regimes"
+# Models of wings, by their names.
+OF_WINGS = rows_of_wings("CALIBRATED")
 
 
 def make_model(kind):
     """Model of a family: a random measure, a random scale, and data to be set."""
     if kind == DENSITY_REGRESSION:
         return _density_regression()
-    if kind == HIDDEN_STATES:
-        return _hidden_states()
-    if kind == REGIMES:
-        return _regimes()
+    if kind in OF_WINGS:
+        return OF_WINGS[kind][0]()
     family, d, counts = FAMILIES[kind]
     start = np.zeros((N_ITEMS, d) if d else N_ITEMS, dtype="int64" if counts else "float64")
     if kind == "MultinomialDirichlet":
@@ -82,31 +79,4 @@ def _density_regression():
         w = nrm.Mixture("w", z, nrm.NormalGamma(mu=0.0, kappa=0.3, alpha=2.5, beta=scale), observed=W)
         # The hyperpriors are centred at data that replications replace.
         nrm.Mixture("x", z, nrm.NormalRegression.learned("x", start[1], w), observed=X)
-    return model
-
-
-def _hidden_states():
-    with pm.Model() as model:
-        X = pytensor.shared(np.zeros((N_ITEMS, 2)), name="X")
-        gamma, sigma = pm.Gamma("gamma", 2, 1), pm.Beta("sigma", 1, 3)
-        alpha, kappa = pm.Gamma("alpha", 2, 1), pm.Gamma("kappa", 2, 1)
-        measure = nrm.PitmanYorProcess(discount=sigma, concentration=gamma)
-        z = nrm.HiddenStates("z", measure, nrm.Transitions(alpha, kappa), sequences=[0] * 8 + [1] * 4)
-        scale = pm.Gamma("scale", 4, 2)
-        nrm.Mixture("x", z, FAMILIES["NormalGamma"][0](scale), observed=X)
-    return model
-
-
-def _regimes():
-    start = np.random.default_rng(1).normal(size=N_ITEMS)
-    recipe = nrm.regime_model(start, jitter_ties=False)
-    with pm.Model(coords={"time": range(N_ITEMS)}) as model:
-        X = pytensor.shared(start, name="X")
-        gamma, alpha = pm.Gamma("gamma", 2.0, 1.0), pm.Gamma("alpha", 2.0, 1.0)
-        kappa = pm.Gamma("kappa", 2.0, 1.0 / np.sqrt(N_ITEMS))
-        z = nrm.HiddenStates("z", nrm.DirichletProcess(gamma), nrm.Transitions(alpha, kappa), dims="time")
-        # The hyperpriors are centred at data that replications replace.
-        nrm.Mixture("x", z, nrm.NormalGamma.learned("x", start), observed=X, dims="time")
-    names = {rv.name for rv in recipe.free_RVs}
-    assert names == {rv.name for rv in model.free_RVs}, names
     return model

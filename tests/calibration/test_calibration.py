@@ -7,7 +7,7 @@ import pytest
 
 import pymc_nrm as nrm
 from calibration.chains import KEPT, Calibration
-from calibration.models import DENSITY_REGRESSION, FAMILIES, HIDDEN_STATES, REGIMES, make_model
+from calibration.models import DENSITY_REGRESSION, FAMILIES, OF_WINGS, make_model
 from calibration.uniformity import band, distribution_function, p_value
 
 REPLICATIONS = 300
@@ -17,14 +17,14 @@ LEVEL = 1e-4
 OTHER_STEPS = (nrm.SplitMerge, nrm.MarginalGibbs, nrm.SliceSampler)
 ROWS = [
     *[(kind, nrm.TreeGuided) for kind in (*FAMILIES, DENSITY_REGRESSION)],
-    *[(kind, nrm.StateSampler) for kind in (HIDDEN_STATES, REGIMES)],
+    *[(kind, step) for kind, (_, step, _) in OF_WINGS.items()],
     *[(kind, step) for kind in ("NormalGamma", "NormalWishart", "PoissonGamma") for step in OTHER_STEPS],
 ]
 
 
 @functools.cache
 def calibration(kind):
-    return Calibration(make_model(kind), *[nrm.LearnedGibbs] * (kind == REGIMES))
+    return Calibration(make_model(kind), *(OF_WINGS[kind][2] if kind in OF_WINGS else []))
 
 
 def p_values(kind, step):

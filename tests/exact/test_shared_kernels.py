@@ -5,6 +5,7 @@ import pymc as pm
 import pytest
 from cases import FAMILIES
 from helpers import mixture_of
+from wings import rows_of_wings
 
 import pymc_nrm as nrm
 from pymc_nrm.families.erased.shared_kernel import SharedKernel
@@ -38,13 +39,6 @@ def three_families():
     return mixture_of(families, {"a": FEW, "b": counts % 2, "c": counts})
 
 
-def states():
-    with pm.Model() as model:
-        z = nrm.HiddenStates("z", nrm.DirichletProcess(1.0), nrm.Transitions(3.0, kappa=2.0), n=30)
-        nrm.Mixture("x", z, NORMAL, observed=FEW)
-    return model
-
-
 def weighted():
     with pm.Model() as model:
         z = nrm.Partition("z", log_weights=np.log([0.5, 0.3, 0.2]), n=30)
@@ -58,9 +52,8 @@ MODELS = {
     "only known": (lambda: mixture_of(NORMAL, FEW, known=KNOWN, only_known=True), STEPS),
     "three families": (three_families, STEPS),
     "gaps": (lambda: mixture_of(NORMAL, GAPS), (nrm.MissingGibbs,)),
-    "states": (states, (nrm.StateSampler,)),
     "weighted": (weighted, (nrm.WeightedGibbs,)),
-}
+} | rows_of_wings("SHARED")
 ROWS = [(name, step) for name in FAMILIES for step in STEPS]
 ROWS += [(name, step) for name, (_, steps) in MODELS.items() for step in steps]
 

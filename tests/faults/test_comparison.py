@@ -8,6 +8,7 @@ import pymc as pm
 import pytensor.tensor as pt
 import pytest
 from pymc.exceptions import SamplingError
+from wings import rows_of_wings
 
 import pymc_nrm as nrm
 from pymc_nrm.families import base
@@ -17,7 +18,6 @@ from pymc_nrm.kernels.generic import Generic
 from pymc_nrm.measures.base import log_eppf, symbolic_log_eppf
 from pymc_nrm.models import learned_priors
 from pymc_nrm.models.itemwise import item_table, local_variables, summed_out
-from pymc_nrm.partitions.hidden_states import States
 from pymc_nrm.partitions.nested import WeightedNested
 from pymc_nrm.steps import base as step_base
 from pymc_nrm.steps import component_swaps, missing_gibbs, slot_nuts, target
@@ -152,20 +152,6 @@ def gaps_and_potential():
     return [nrm.MissingGibbs(entries)]
 
 
-def hidden_states():
-    z = nrm.HiddenStates("z", nrm.DirichletProcess(1.0), nrm.Transitions(1.0, kappa=5.0), n=4)
-    nrm.Mixture("x", z, nrm.PoissonGamma(1.0, 0.2), observed=X)
-    return [nrm.StateSampler([z])]
-
-
-def states_with_slots():
-    z = nrm.HiddenStates("z", nrm.DirichletProcess(1.0), nrm.Transitions(1.0, kappa=5.0), n=4, max_states=K)
-    rate = pm.Gamma("rate", 1, 1, shape=K)
-    pm.Poisson("x", rate[z], observed=X.astype(int))
-    potential_of_labels(z)
-    return [nrm.StateGibbs([z])]
-
-
 def components(steps=lambda z, others: [nrm.WeightedGibbs([z]), pm.Slice(others)]):
     share = pm.Dirichlet("share", np.ones(3))
     z = nrm.Partition("z", log_weights=pt.log(share), n=4)
@@ -224,16 +210,6 @@ def any_logarithm(patch):
     )
 
 
-def exchanged_transitions(patch):
-    kernel_prior = States.kernel_prior
-
-    def exchanged(self, priors):
-        prior = kernel_prior(self, priors)
-        return prior._replace(alpha=prior.kappa, kappa=prior.alpha)
-
-    patch.setattr(States, "kernel_prior", exchanged)
-
-
 def gammas_in_reverse(patch):
     kernel_prior = WeightedNested.kernel_prior
 
@@ -286,7 +262,6 @@ ROWS = {
         lambda patch: patch.setattr(target, "check_uses", lambda *rest: None), partition_and_potential, "TreeGuided"
     ),
     "slots": Row(without_term(item_table, "odd"), slots_and_potential, "SlotGibbs"),
-    "states-slots": Row(without_term(item_table, "odd"), states_with_slots, "StateGibbs"),
     "components": Row(without_term(item_table, "odd"), components, "WeightedGibbs"),
     "summed": Row(without_term(summed_out, "odd"), lambda: components(lambda z, others: None), "WeightedNUTS"),
     "swaps": Row(swaps_without_prior, lambda: components(lambda z, others: None), "WeightedNUTS"),
@@ -295,9 +270,9 @@ ROWS = {
         gaps_and_potential,
         "MissingGibbs",
     ),
-    "transitions": Row(exchanged_transitions, hidden_states, "StateSampler"),
     "nested": Row(gammas_in_reverse, nested, "NestedGibbs"),
 }
+ROWS |= {name: Row(*row) for name, row in rows_of_wings("COMPARED", "comparison").items()}
 
 
 QUICK = ("subset", "subclass", "reader", "transform", "slots", "swaps")
@@ -327,11 +302,11 @@ SOUND = (
     "subclass",
     "subclass-tree",
     "edited",
-    "transitions",
     "nested",
     "summed",
     "swaps",
     "components",
+    *rows_of_wings("SOUND", "comparison"),
 )
 
 

@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 import xarray as xr
 from helpers import canonical_labels, mixture_of
+from wings import rows_of_wings
 
 import pymc_nrm as nrm
 from pymc_nrm.kernels import interrupts
@@ -188,6 +189,8 @@ def test_processes_of_chains_leave_interrupts_to_the_main_process(counted):
     assert idata["posterior"].sizes["chain"] == 2 and idata["posterior"].sizes["draw"] == 20
 
 
+# Partitions of steps of wings.
+OF_WINGS = rows_of_wings("INTERRUPTED")
 CHAINS = """
     import functools, signal, sys
     import numpy as np, pymc as pm, pymc_nrm as nrm
@@ -198,15 +201,10 @@ CHAINS = """
     rng = np.random.default_rng(20261121)
     with pm.Model() as model:
         alpha = pm.LogNormal("alpha", 0.0, 1.0) if with_nuts else 1.0
-        if step_name == "StateSampler":
-            z = nrm.HiddenStates("z", nrm.DirichletProcess(alpha), nrm.Transitions(alpha, 20.0), n=2000)
-        else:
-            z = nrm.Partition("z", nrm.DirichletProcess(alpha), n=2000)
+        z = {partition}
         data = rng.normal(np.repeat([-4.0, 4.0], 1000))
         x = nrm.Mixture("x", z, nrm.NormalGamma(0.0, 0.1, 2.0, 1.0), observed=data)
-        makers = [nrm.TreeGuided, nrm.SplitMerge, nrm.MarginalGibbs, nrm.SliceSampler, nrm.StateSampler]
-        makers += [PublishedTreeGuided]
-        step = {maker.__name__: maker for maker in makers}[step_name]([z])
+        step = eval("PublishedTreeGuided" if step_name == "PublishedTreeGuided" else f"nrm.{step_name}")([z])
     run = {"model": model, "step": step, "tune": 3, "chains": cores, "cores": cores, "random_seed": 1}
     run |= {"progressbar": False, "compute_convergence_checks": False, "quiet": True}
     whole = pm.sample(3, **run)["posterior"]["z"].values
@@ -247,7 +245,8 @@ PAUSES = random.Random(20261121)
 def interrupt_chains(tmp_path, step, cores, times, with_nuts=False):
     """Interrupt chains of three functions so many times each, everything at once as a terminal does; what came out."""
     script = tmp_path / "chains.py"
-    script.write_text(textwrap.dedent(CHAINS))
+    partition = OF_WINGS.get(step, 'nrm.Partition("z", nrm.DirichletProcess(alpha), n=2000)')
+    script.write_text(textwrap.dedent(CHAINS).replace("{partition}", partition))
     command = [sys.executable, script, step, str(cores), str(times), str(with_nuts)]
     results = []
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, start_new_session=True) as process:
@@ -265,7 +264,7 @@ def interrupt_chains(tmp_path, step, cores, times, with_nuts=False):
 @pytest.mark.parametrize(
     "step",
     [
-        *("TreeGuided", "SplitMerge", "MarginalGibbs", "SliceSampler", "StateSampler", "PublishedTreeGuided"),
+        *("TreeGuided", "SplitMerge", "MarginalGibbs", "SliceSampler", "PublishedTreeGuided", *OF_WINGS),
         "MarginalGibbs and NUTS",
     ],
 )

@@ -9,6 +9,7 @@ import numpy as np
 import pymc as pm
 import pytest
 from same_results import assert_same, stop_at, values_of
+from wings import rows_of_wings
 
 import pymc_nrm as nrm
 
@@ -18,12 +19,14 @@ N_KILLS = int(os.environ.get("NRM_KILLS", "100"))
 N_TUNE, N_DRAWS = 60, 60
 SECONDS_PER_DRAW = 0.001
 KEPT = {"label_storage": "compact", "thin": 3, "discard_tuned_samples": False, "var_names": ["z"]}
+# Partitions of the steps of wings.
+PARTITIONS = rows_of_wings("RESUMED")
 KINDS = [
     (nrm.TreeGuided, True, {"cores": 1}),
     (nrm.MarginalGibbs, True, {"cores": 2}),
     (nrm.TreeGuided, True, {"cores": 2} | KEPT),
     (nrm.SplitMerge, False, {"cores": 1, "chains": 3, "label_storage": "none"}),
-    (nrm.StateSampler, True, {"cores": 1}),
+    *[(step, True, {"cores": 1}) for step in PARTITIONS],
 ]
 INTERVALS = (0, 0.02, 0.1)
 
@@ -31,10 +34,7 @@ INTERVALS = (0, 0.02, 0.1)
 def make_run(step, with_nuts, options):
     with pm.Model() as model:
         alpha = pm.LogNormal("alpha", 0, 1) if with_nuts else 1.0
-        if step is nrm.StateSampler:
-            z = nrm.HiddenStates("z", nrm.DirichletProcess(alpha), nrm.Transitions(alpha, 2.0), n=6)
-        else:
-            z = nrm.Partition("z", nrm.DirichletProcess(alpha), n=6)
+        z = PARTITIONS.get(step, nrm.Partition)("z", nrm.DirichletProcess(alpha), n=6)
         nrm.Mixture("x", z, nrm.PoissonGamma(1.0, 1.0), observed=[0, 1, 8, 9, 20, 22])
         steps = [pm.NUTS([alpha])] if with_nuts else []
         again = {"model": model, "step": [*steps, step([z])], "cores": options["cores"], "quiet": True}

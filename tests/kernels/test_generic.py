@@ -12,20 +12,15 @@ from typing import NamedTuple
 import numba
 import numpy as np
 import pytest
-from numba.core.registry import cpu_target
 
 import pymc_nrm
 from pymc_nrm.families import PoissonGamma
 from pymc_nrm.families.erased.entry import entry
-from pymc_nrm.families.learned.draws import slice_sample
 from pymc_nrm.kernels import kernel_cache
 from pymc_nrm.kernels.generic import generic, kernel, precompile
 from pymc_nrm.kernels.kernel_cache import class_fingerprint, function_fingerprint
 from pymc_nrm.moves.slice_labels import slice_move
-from pymc_nrm.moves.states.hyperparameters import ConcentrationsTarget
 from pymc_nrm.moves.tree_guided import tree_guided_cycles
-from pymc_nrm.partitions.state_prior import StatePrior
-from pymc_nrm.partitions.state_totals import Totals
 from pymc_nrm.testing import kernel_inputs
 
 
@@ -387,27 +382,6 @@ def test_machine_code_follows_edits_of_files_of_the_package_that_a_kernel_can_ca
     with (copied_package / "pymc_nrm" / "families" / "definitions" / "poisson_gamma.py").open("a") as file:
         file.write("\n\ndef low(self, statistics):\n    return -1000.0\n\n\nPoissonGamma.log_marginal = low\n")
     assert run(copied_package, BUILT_IN, monkeypatch) == (-2000.0, 0)
-
-
-def test_machine_code_follows_edits_of_parts_that_define_its_types(monkeypatch):
-    """A slice draw of families runs the density of a target that a part above defines."""
-    transitions, starts = np.ones((2, 1), dtype=np.int64), np.ones(1, dtype=bool)
-    prior, totals = StatePrior(1.0, 0.0, 1.0, 1.0, starts), Totals(np.ones(1), np.ones(1), 1, 0.0, 0.0)
-    target = numba.typeof(ConcentrationsTarget(transitions, prior, totals, 0, 1.0, 1.0))
-    signature = (numba.typeof(np.random.default_rng(1)), target, numba.float64, numba.float64)
-    keys = []
-    for edited in (
-        None,
-        "moves.states.hyperparameters",
-        "partitions.state_prior",
-        "moves.tree_guided",
-        "models.mixture",
-    ):
-        monkeypatch.setattr(
-            kernel_cache, "fingerprint_of_files", lambda reached, name=edited: f"pymc_nrm.{name}" in reached
-        )
-        keys.append(slice_sample.dispatcher._cache._index_key(signature, cpu_target.target_context.codegen()))
-    assert keys[0] == keys[3] == keys[4] and keys[1] != keys[0] != keys[2]
 
 
 def test_machine_code_of_moves_depends_on_no_family():

@@ -48,15 +48,6 @@ def make_trajectories(time=range(4)):
     return z.to_dataset().assign({name: (z.dims[:2], np.full((2, 10), value)) for name, value in values.items()}), model
 
 
-def make_transitions():
-    mean = np.array([[0.9, 0.05, 0.05], [0.3, 0.7, 0.0]])
-    tables = {"mean": mean, "low": 0.8 * mean, "high": np.minimum(1.1 * mean, 1.0)}
-    dims = ("state", "next_state")
-    return xr.Dataset(
-        {name: (dims, table) for name, table in tables.items()}, {"state": [0, 1], "next_state": [0, 1, -1]}
-    )
-
-
 def make_categories():
     """A column with a gap, one of ten levels, and one of numbers."""
     kind = np.where(np.arange(N) % 3 == 0, "b", "a").astype(object)

@@ -11,9 +11,11 @@ import plot_cases
 import pytest
 import xarray as xr
 from helpers import refused
+from wings import rows_of_wings
 
 import pymc_nrm as nrm
 from pymc_nrm import plots
+from pymc_nrm.kernels.layers import WINGS
 from pymc_nrm.plots import plot_n_clusters
 from pymc_nrm.plots.canvas import Canvas
 
@@ -70,18 +72,24 @@ PICTURES = {
     "density_2": (lambda: (plot_cases.normal_density(2),), {"data": RNG.normal(size=(100, 2))}),
     "conditional_density": (lambda: (make_curves(),), {"data": RNG.normal(size=(30, 2))}),
     "held_out_density": (lambda: (HELD_OUT,), {}),
-    "state_sequence": (lambda: (plot_cases.make_draws(),), {"data": plot_cases.make_data(2)}),
-    "state_sequence_1": (lambda: (plot_cases.make_sequences(),), {"estimate": plot_cases.TRUE}),
     "trajectories": (lambda: plot_cases.make_trajectories(), {"estimate": plot_cases.TRUE}),
     "trajectories_1": (lambda: plot_cases.make_trajectories(DATES), {"estimate": np.arange(plot_cases.N) % 10}),
-    "transitions": (lambda: (plot_cases.make_transitions(),), {}, plt),
     "dendrogram": (lambda: (plot_cases.clustered(3),), {"names": LONG_NAMES, "probabilities": True}),
     "dendrogram_1": (lambda: (plot_cases.clustered(3),), {"names": LONG_NAMES, "gains": GAINS}, plotly),
-}
+} | rows_of_wings("PICTURES", "pictures")
+
+
+# The modules of plots of the core and of all wings.
+PLOTS = [plots, *[getattr(nrm, wing).plots for wing in WINGS]]
+ALL = [name for module in PLOTS for name in module.__all__]
+
+
+def plot_named(name):
+    return next(getattr(module, name) for module in PLOTS if name in module.__all__)
 
 
 def plot_of(picture):
-    return getattr(plots, "plot_" + re.sub("_[0-9]$", "", picture))
+    return plot_named("plot_" + re.sub("_[0-9]$", "", picture))
 
 
 def drawn(picture, **kwargs):
@@ -89,9 +97,9 @@ def drawn(picture, **kwargs):
     return plot_of(picture)(*make(), **options, **kwargs)
 
 
-@pytest.mark.parametrize("name", plots.__all__)
+@pytest.mark.parametrize("name", ALL)
 def test_options_are_those_of_all_plots(name):
-    plot = getattr(plots, name)
+    plot = plot_named(name)
     parameters, text = inspect.signature(plot).parameters, plot.__doc__
     assert list(parameters)[-4:] == ["plot_collection", "backend", "visuals", "pc_kwargs"]
     assert all(f"\n{parameter} : " in text or f", {parameter}" in text for parameter in list(parameters)[1:-1])
@@ -252,15 +260,13 @@ ERRORS = [
     ("tree", tree, {"images": {0: np.zeros(3)}}, r"images must have two axes, .*; got shape \(3,\)"),
     ("tree", tree, {"var_name": "h"}, "var_name must be None with a tree; got 'h'"),
     ("tree", tree, {"names": ["a", "b"]}, "names must have one entry for each of the 27 items; got 2"),
-    ("state_sequence", (DRAWS,), {"data": X[:5]}, "one row for each of the 27 items"),
-    ("state_sequence", (DRAWS,), {"data": X, "features": list(range(7))}, "features must be at most 6 columns; got 7"),
-    ("transitions", (BALL,), {}, "matrix must be a Dataset from transition_matrix"),
     ("nodes_by_level", (NESTED,), {"prior": DRAWS.expand_dims("level")}, "2 levels of 27 items; got 1 levels of 27"),
+    *rows_of_wings("WRONG_PICTURES", "pictures").values(),
 ]
 
 
 test_wrong_arguments = refused(
-    lambda name, args, kwargs: getattr(plots, f"plot_{name}")(
+    lambda name, args, kwargs: plot_named(f"plot_{name}")(
         *(args() if callable(args) else args), backend="none", **kwargs
     ),
     *ERRORS,

@@ -211,6 +211,6 @@ def test_machine_code_of_labels_follows_the_sources(monkeypatch):
     op, keys = own_step.OfOwnStep("z"), []
     node = op(pt.lvector("z")).owner
     for sources in ("one", "another"):
-        monkeypatch.setattr(own_step, "source_fingerprint", lambda layer, sources=sources: sources)
+        monkeypatch.setattr(own_step, "code_fingerprint", lambda modules, sources=sources: sources)
         keys.append(numba_funcify_and_cache_key(op, node)[1])
     assert keys[0] != keys[1]

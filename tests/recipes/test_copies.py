@@ -10,6 +10,7 @@ import pymc as pm
 import pytest
 from pymc.model.fgraph import clone_model
 from pymc.model.transform.optimization import freeze_dims_and_data, freeze_model
+from wings import rows_of_wings
 
 import pymc_nrm as nrm
 from pymc_nrm.models.origin import origin_of
@@ -18,9 +19,10 @@ RNG = np.random.default_rng(0)
 DAYS = pd.Timestamp("2020-01-01") + pd.to_timedelta(RNG.integers(0, 900, 40), unit="D")
 # Both columns of numbers repeat values, which are spread.
 TABLE = pd.DataFrame({"day": DAYS, "x": RNG.normal(size=40).round(1), "kind": RNG.choice(list("abc"), 40)})
-SERIES = pd.Series(RNG.normal(size=30), index=pd.date_range("2020-01-01", periods=30), name="rate")
 VISITS = pd.DataFrame({"id": np.repeat(range(8), 4), "t": np.tile(np.arange(4.0), 8), "y": RNG.normal(size=32)})
 GROWTH = {"subject": "id", "time": "t", "target": "y"}
+# Recipes of wings, each with a check of its copy.
+OF_WINGS = rows_of_wings("COPIED").values()
 
 COPIES = {
     "copy": copy.copy,
@@ -44,7 +46,7 @@ def with_another_variable(model):
 
 @pytest.fixture(scope="module")
 def models():
-    recipes = [nrm.mixture_model(TABLE), nrm.regime_model(SERIES, lags=1), nrm.growth_mixture(VISITS, **GROWTH)]
+    recipes = [nrm.mixture_model(TABLE), nrm.growth_mixture(VISITS, **GROWTH), *(make() for make, _ in OF_WINGS)]
     return [with_another_variable(model) for model in recipes]
 
 
@@ -54,18 +56,18 @@ def as_lists(data):
 
 @pytest.mark.parametrize("name", COPIES)
 def test_copies_know_how_the_table_was_read(name, models):
-    table, _, growth = models
+    table, growth, *_ = models
     copied = [COPIES[name](model) for model in models]
     found = nrm.table_data(copied[0], TABLE.tail(3))
     assert as_lists(found) == as_lists(nrm.table_data(table, TABLE.tail(3)))
     # Days are counted from the first one of the whole table.
     assert list(found) == ["numeric", "categorical"] and found["numeric"].values[:, 0].max() > 365
     np.testing.assert_array_equal(origin_of(copied[0]["numeric"]).recorded[:, 1], TABLE["x"])
-    origin = origin_of(copied[1]["x"])
-    assert (origin.series, origin.lags) == ("rate", "x_lags")
-    assert as_lists(nrm.trajectory_data(copied[2], VISITS.tail(4))) == as_lists(
+    assert as_lists(nrm.trajectory_data(copied[1], VISITS.tail(4))) == as_lists(
         nrm.trajectory_data(growth, VISITS.tail(4))
     )
+    for (_, check), model in zip(OF_WINGS, copied[2:], strict=True):
+        check(model)
 
 
 def test_an_origin_is_frozen():

@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.stats
+from wings import rows_of_wings
 
 import pymc_nrm as nrm
 from pymc_nrm.posterior.default_clusters import default_clusters
@@ -47,9 +48,9 @@ def growth(rng, distance):
     return nrm.growth_mixture(df, subject="id", time="week", target="weight")
 
 
-def regimes(rng, distance):
-    level = np.where(np.arange(120) // 40 == 1, distance, 0.0)
-    return nrm.regime_model(pd.Series(level + rng.normal(size=120), name="y"))
+RECIPES = {
+    write.__name__: write for write in (numbers, few_rows_of_many_numbers, answers, mixed, growth)
+} | rows_of_wings("RECIPES")
 
 
 def number_of_groups(model):
@@ -60,9 +61,9 @@ def number_of_groups(model):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("write", [numbers, few_rows_of_many_numbers, answers, mixed, growth, regimes])
-def test_size_and_power(write):
-    rng = np.random.default_rng(1)
+@pytest.mark.parametrize("name", RECIPES)
+def test_size_and_power(name):
+    rng, write = np.random.default_rng(1), RECIPES[name]
     one = [number_of_groups(write(rng, 0.0)) for _ in range(N_SETS)]
     assert sum(k > 1 for k in one) <= scipy.stats.binom(N_SETS, LARGEST_SIZE).isf(CHANCE), one
     two = [number_of_groups(write(rng, 5.0)) for _ in range(N_SETS)]

@@ -39,7 +39,9 @@ class Case(NamedTuple):
         """Hidden states of n times with this prior, in the model at hand."""
         measure = nrm.PitmanYorProcess(self.discount, self.gamma) if self.discount else nrm.DirichletProcess(self.gamma)
         sequences = None if self.first == (0,) else np.cumsum(self.starts(n))
-        return nrm.HiddenStates(name, measure, nrm.Transitions(self.alpha, self.kappa), n=n, sequences=sequences)
+        return nrm.states.HiddenStates(
+            name, measure, nrm.states.Transitions(self.alpha, self.kappa), n=n, sequences=sequences
+        )
 
 
 CASES = {

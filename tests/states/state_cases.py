@@ -31,7 +31,7 @@ def make_model(prior="sticky", x=X):
     measure = nrm.PitmanYorProcess(discount, gamma) if discount else nrm.DirichletProcess(gamma)
     with pm.Model() as model:
         size = {"n": len(x)} if sequences is None else {"sequences": sequences}
-        z = nrm.HiddenStates("z", measure, nrm.Transitions(alpha, kappa), **size)
+        z = nrm.states.HiddenStates("z", measure, nrm.states.Transitions(alpha, kappa), **size)
         nrm.Mixture("x", z, nrm.PoissonGamma(SHAPE, RATE), observed=x)
     return model
 

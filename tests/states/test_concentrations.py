@@ -12,9 +12,10 @@ from scipy import stats
 from test_state_slots import probability
 
 import pymc_nrm as nrm
-from pymc_nrm.models.learned_priors import LearnedStates, learned_priors
+from pymc_nrm.models.learned_priors import learned_priors
 from pymc_nrm.moves.states.hyperparameters import draw_concentrations_of_states
 from pymc_nrm.partitions.state_prior import StatePrior
+from pymc_nrm.states.models.learned import LearnedStates
 
 LABELS = np.array([0, 0, 0, 1, 1, 0, 0, 0, 0, 2, 2, 1, 1, 1, 1])
 STARTS = np.isin(np.arange(15), [0, 9])
@@ -79,9 +80,9 @@ def test_draws_have_the_conditional_given_slots():
     p = np.exp(log_p - log_p.max())
     p /= p.sum()
     with pm.Model() as model:
-        transitions = nrm.Transitions(1.3, 2.5)
+        transitions = nrm.states.Transitions(1.3, 2.5)
         measure = nrm.DirichletProcess(pm.Gamma("gamma", *GAMMAS[0]))
-        z = nrm.HiddenStates("z", measure, transitions, n=5, sequences=[0, 0, 0, 1, 1], max_states=3)
+        z = nrm.states.HiddenStates("z", measure, transitions, n=5, sequences=[0, 0, 0, 1, 1], max_states=3)
         pm.Normal("y", pm.Normal("mean", 0, 1, shape=3)[z], 1.0, observed=np.zeros(5))
         step = nrm.LearnedGibbs()
     assert [value.name for value in step.vars] == ["gamma_log__"]
@@ -99,20 +100,20 @@ def fields_of(make, max_states=None):
     makes.
     """
     with pm.Model() as model:
-        z = nrm.HiddenStates("z", *make(), n=4, max_states=max_states)
+        z = nrm.states.HiddenStates("z", *make(), n=4, max_states=max_states)
         nrm.Mixture("x", z, nrm.PoissonGamma(1.0, 1.0), observed=[0, 1, 8, 9])
     return [prior.fields for prior in learned_priors(model) if isinstance(prior, LearnedStates)]
 
 
 def shared():
     both = pm.Gamma("both", 2, 1)
-    return nrm.DirichletProcess(both), nrm.Transitions(both, pm.Gamma("kappa", 2, 1))
+    return nrm.DirichletProcess(both), nrm.states.Transitions(both, pm.Gamma("kappa", 2, 1))
 
 
 def read_elsewhere():
     alpha = pm.Gamma("alpha", 2, 1)
     pm.Normal("y", alpha, 1.0, observed=2.0)
-    return nrm.DirichletProcess(pm.Exponential("gamma", 1.0)), nrm.Transitions(alpha, 1.0)
+    return nrm.DirichletProcess(pm.Exponential("gamma", 1.0)), nrm.states.Transitions(alpha, 1.0)
 
 
 @pytest.mark.parametrize(
@@ -121,7 +122,7 @@ def read_elsewhere():
         (
             lambda: (
                 nrm.DirichletProcess(pm.Gamma("gamma", 2, 1)),
-                nrm.Transitions(pm.Exponential("alpha", 1.0), pm.Gamma("kappa", 2, 0.1)),
+                nrm.states.Transitions(pm.Exponential("alpha", 1.0), pm.Gamma("kappa", 2, 0.1)),
             ),
             [["gamma", "alpha", "kappa"]],
         ),
@@ -130,11 +131,11 @@ def read_elsewhere():
         (
             lambda: (
                 nrm.PitmanYorProcess(pm.Beta("discount", 1, 3), pm.Gamma("gamma", 2, 1)),
-                nrm.Transitions(pm.LogNormal("alpha", 0, 1), pm.Gamma("kappa", 2, pm.Gamma("rate", 2, 1))),
+                nrm.states.Transitions(pm.LogNormal("alpha", 0, 1), pm.Gamma("kappa", 2, pm.Gamma("rate", 2, 1))),
             ),
             [],
         ),
-        (lambda: (nrm.DirichletProcess(1.0), nrm.Transitions(1.0, 2.0)), []),
+        (lambda: (nrm.DirichletProcess(1.0), nrm.states.Transitions(1.0, 2.0)), []),
     ],
 )
 def test_which_concentrations_are_drawn(make, fields):
@@ -147,8 +148,8 @@ def test_which_concentrations_are_drawn(make, fields):
 @pytest.mark.parametrize("max_states", [None, 4])
 def test_sample_needs_no_nuts_for_concentrations(max_states):
     with pm.Model():
-        transitions = nrm.Transitions(pm.Gamma("alpha", 2, 1), pm.Gamma("kappa", 2, 0.1))
-        z = nrm.HiddenStates(
+        transitions = nrm.states.Transitions(pm.Gamma("alpha", 2, 1), pm.Gamma("kappa", 2, 0.1))
+        z = nrm.states.HiddenStates(
             "z", nrm.DirichletProcess(pm.Gamma("gamma", 2, 1)), transitions, n=6, max_states=max_states
         )
         nrm.Mixture("x", z, nrm.PoissonGamma(1.0, 1.0), observed=[0, 1, 8, 9, 1, 0])

@@ -26,10 +26,10 @@ WORKS = {
     "assignment_uncertainty": lambda idata, model: nrm.assignment_uncertainty(idata, ESTIMATE),
     "without_labels": lambda idata, model: nrm.without_labels(idata),
     "partition_quantities": lambda idata, model: stats.partition_quantities(idata),
-    "state_durations": lambda idata, model: nrm.state_durations(idata, ESTIMATE),
+    "state_durations": lambda idata, model: nrm.states.state_durations(idata, ESTIMATE),
     # Draws and the model.
     "describe_clusters": nrm.describe_clusters,
-    "describe_regimes": nrm.describe_regimes,
+    "describe_regimes": nrm.states.describe_regimes,
     "fused_estimate": lambda idata, model: nrm.fused_estimate(idata, model, ESTIMATE, random_seed=1),
     "sample_cluster_parameters": nrm.sample_cluster_parameters,
     "predictive_density": lambda idata, model: nrm.predictive_density(idata, model, GRID),
@@ -37,9 +37,9 @@ WORKS = {
     "cluster_probabilities": lambda idata, model: nrm.cluster_probabilities(idata, model, [0, 9], ESTIMATE),
     "compute_log_likelihood": nrm.compute_log_likelihood,
     "sample_posterior_predictive": lambda idata, model: nrm.sample_posterior_predictive(idata, model, new_items=2),
-    "state_probabilities": nrm.state_probabilities,
-    "transition_matrix": nrm.transition_matrix,
-    "forecast_density": lambda idata, model: nrm.forecast_density(idata, model, GRID, [1, 3]),
+    "state_probabilities": nrm.states.state_probabilities,
+    "transition_matrix": nrm.states.transition_matrix,
+    "forecast_density": lambda idata, model: nrm.states.forecast_density(idata, model, GRID, [1, 3]),
     # Pictures.
     "plot_n_clusters": lambda idata, model: plots.plot_n_clusters(idata, backend="none"),
     "plot_cluster_sizes": lambda idata, model: plots.plot_cluster_sizes(idata, backend="none"),
@@ -47,7 +47,9 @@ WORKS = {
     "plot_similarity": lambda idata, model: plots.plot_similarity(idata, backend="none"),
     "plot_distance": lambda idata, model: plots.plot_distance(idata, ESTIMATE, backend="none"),
     "plot_clusters": lambda idata, model: plots.plot_clusters(idata, state_cases.X, model=model, backend="none"),
-    "plot_state_sequence": lambda idata, model: plots.plot_state_sequence(idata, data=state_cases.X, backend="none"),
+    "plot_state_sequence": lambda idata, model: nrm.states.plots.plot_state_sequence(
+        idata, data=state_cases.X, backend="none"
+    ),
 }
 REFUSED = {
     "sample_random_measure": (
@@ -69,7 +71,7 @@ REFUSED = {
         "sequence must be None unless there are new_items; got 'new'",
     ),
     "steps": (
-        lambda idata, model: nrm.forecast_density(idata, model, GRID, [1, 0]),
+        lambda idata, model: nrm.states.forecast_density(idata, model, GRID, [1, 0]),
         "steps must be a whole number of at least 1; got 0",
     ),
 }
@@ -100,7 +102,7 @@ def test_function_works(name, idata):
 def test_function_works_with_slots(name):
     """All functions of a mixture work if labels are slots as well."""
     with pm.Model() as model:
-        z = nrm.HiddenStates("z", nrm.DirichletProcess(1.3), nrm.Transitions(0.8, 2.0), n=4, max_states=4)
+        z = nrm.states.HiddenStates("z", nrm.DirichletProcess(1.3), nrm.states.Transitions(0.8, 2.0), n=4, max_states=4)
         nrm.Mixture("x", z, nrm.PoissonGamma(1.0, 0.5), observed=state_cases.X)
     assert WORKS[name](result_of(3 - LABELS), model) is not None
 
@@ -131,9 +133,9 @@ def test_several_sequences_need_a_name(idata):
     with pytest.raises(ValueError, match="sequence must be None, since 'z' is no HiddenStates; got 'a'"):
         nrm.predictive_density(idata, plain_model(), GRID, sequence="a")
     with pytest.raises(ValueError, match="must name a mixture over HiddenStates"):
-        nrm.forecast_density(idata, plain_model(), GRID)
+        nrm.states.forecast_density(idata, plain_model(), GRID)
     with pytest.raises(ValueError, match="must name HiddenStates; 'z' is a Partition"):
-        nrm.transition_matrix(idata, plain_model())
+        nrm.states.transition_matrix(idata, plain_model())
 
 
 def plain_model():

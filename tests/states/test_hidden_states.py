@@ -19,7 +19,7 @@ from pymc_nrm.partitions.hidden_states import LogStates
 from pymc_nrm.partitions.state_tables import log_states
 
 DIRICHLET = nrm.DirichletProcess(1.3)
-TRANSITIONS = nrm.Transitions(1.7, 2.5)
+TRANSITIONS = nrm.states.Transitions(1.7, 2.5)
 STATES = np.array([0, 0, 1, 1, 0, 0, 2])
 PATIENTS = ["a", "a", "a", "b", "b", "c", "c"]
 COUNTS = np.array([0, 1, 9, 8, 0, 2, 30])
@@ -30,7 +30,7 @@ def model_of(family=None, data=COUNTS, **arguments):
     with pm.Model() as model:
         gamma, alpha, kappa = (pm.Gamma(name, 2.0, 1.0) for name in ("gamma", "alpha", "kappa"))
         arguments = arguments or {"n": len(data)}
-        z = nrm.HiddenStates("z", nrm.DirichletProcess(gamma), nrm.Transitions(alpha, kappa), **arguments)
+        z = nrm.states.HiddenStates("z", nrm.DirichletProcess(gamma), nrm.states.Transitions(alpha, kappa), **arguments)
         if family is not None:
             nrm.Mixture("x", z, family() if callable(family) else family, observed=data)
     return model
@@ -105,7 +105,7 @@ def test_other_numbers_of_labels_have_no_probability():
 
 def test_hyperparameters_out_of_range_are_named():
     alpha = pt.dscalar("alpha")
-    density = pm.logp(nrm.HiddenStates.dist(DIRICHLET, nrm.Transitions(alpha), n=3), np.array([0, 0, 1]))
+    density = pm.logp(nrm.states.HiddenStates.dist(DIRICHLET, nrm.states.Transitions(alpha), n=3), np.array([0, 0, 1]))
     evaluate = pytensor.function([alpha], density, mode="FAST_COMPILE")
     assert np.isfinite(evaluate(2.0))
     with pytest.raises(pm.logprob.utils.ParameterValueError, match="alpha finite and above 0"):
@@ -114,14 +114,14 @@ def test_hyperparameters_out_of_range_are_named():
 
 def test_there_are_no_second_derivatives():
     alpha = pt.dscalar("alpha")
-    density = pm.logp(nrm.HiddenStates.dist(DIRICHLET, nrm.Transitions(alpha), n=3), np.array([0, 0, 1]))
+    density = pm.logp(nrm.states.HiddenStates.dist(DIRICHLET, nrm.states.Transitions(alpha), n=3), np.array([0, 0, 1]))
     with pytest.raises(NotImplementedError, match="HiddenStates has no second derivatives"):
         pt.grad(pt.grad(density, alpha), alpha)
 
 
 def states(measure=DIRICHLET, transitions=TRANSITIONS, **arguments):
     with pm.Model(coords={"day": range(4)}):
-        return nrm.HiddenStates("z", measure, transitions, **arguments)
+        return nrm.states.HiddenStates("z", measure, transitions, **arguments)
 
 
 ELICITED = nrm.elicit(nrm.DirichletProcess, n=10, n_clusters=3.0)
@@ -137,11 +137,11 @@ test_wrong_arguments_are_refused = refused(
 
 test_wrong_transitions_are_refused = refused(
     lambda transitions: states(transitions=transitions, n=4),
-    (nrm.Transitions, TypeError, "transitions of HiddenStates 'z' must be Transitions\\(alpha, kappa\\)"),
+    (nrm.states.Transitions, TypeError, "transitions of HiddenStates 'z' must be Transitions\\(alpha, kappa\\)"),
     (2.0, TypeError, "must be Transitions\\(alpha, kappa\\); got 2.0"),
-    (nrm.Transitions(0.0), "alpha of Transitions must be finite and above 0; got 0.0"),
-    (nrm.Transitions(1.0, -1.0), "kappa of Transitions must be finite and at least 0; got -1.0"),
-    (nrm.Transitions([1.0, 2.0]), "alpha of Transitions must be a scalar; got shape \\(2,\\)"),
+    (nrm.states.Transitions(0.0), "alpha of Transitions must be finite and above 0; got 0.0"),
+    (nrm.states.Transitions(1.0, -1.0), "kappa of Transitions must be finite and at least 0; got -1.0"),
+    (nrm.states.Transitions([1.0, 2.0]), "alpha of Transitions must be a scalar; got shape \\(2,\\)"),
 )
 
 test_wrong_options_are_refused = refused(
@@ -170,8 +170,8 @@ test_wrong_options_are_refused = refused(
 
 def test_labels_of_users_are_renamed():
     with pm.Model() as model:
-        nrm.HiddenStates("z", DIRICHLET, TRANSITIONS, n=4, initval=[7, 7, 2, 7])
-        nrm.HiddenStates("known", DIRICHLET, TRANSITIONS, sequences=[4, 4, 2, 2], observed=[5, 3, 3, 5])
+        nrm.states.HiddenStates("z", DIRICHLET, TRANSITIONS, n=4, initval=[7, 7, 2, 7])
+        nrm.states.HiddenStates("known", DIRICHLET, TRANSITIONS, sequences=[4, 4, 2, 2], observed=[5, 3, 3, 5])
     assert model.initial_point()["z"].tolist() == [0, 0, 1, 0]
     prior = prior_of(1.3, 0.0, 1.7, 2.5, one_start(4, 2))
     expected = log_states(*transitions_of([0, 1, 1, 0], prior.starts), prior)
@@ -191,7 +191,7 @@ def test_copies_draw_the_same():
     copied = cloudpickle.loads(cloudpickle.dumps(model))
     draws = [pm.draw(each["z"], 3, random_seed=2) for each in (model, copied)]
     np.testing.assert_array_equal(*draws)
-    variable = nrm.HiddenStates.dist(DIRICHLET, TRANSITIONS, n=3)
+    variable = nrm.states.HiddenStates.dist(DIRICHLET, TRANSITIONS, n=3)
     assert kind_of(pickle.loads(pickle.dumps(variable))) == kind_of(variable)
 
 
@@ -207,7 +207,7 @@ def test_prior_predictive_has_states_and_data():
 def test_number_of_items_follows_data():
     with pm.Model() as model:
         X = pm.Data("X", COUNTS)
-        z = nrm.HiddenStates("z", DIRICHLET, TRANSITIONS, n=X.shape[0])
+        z = nrm.states.HiddenStates("z", DIRICHLET, TRANSITIONS, n=X.shape[0])
         nrm.Mixture("x", z, nrm.PoissonGamma(1.0, 0.5), observed=X)
         pm.set_data({"X": COUNTS[:4]})
     point = model.initial_point()
@@ -218,14 +218,14 @@ def test_number_of_items_follows_data():
 def test_number_of_items_is_fixed_with_sequences():
     with pm.Model(coords={"day": range(7)}) as model:
         X = pm.Data("X", COUNTS, dims="day")
-        z = nrm.HiddenStates("z", DIRICHLET, TRANSITIONS, dims="day", sequences=PATIENTS)
+        z = nrm.states.HiddenStates("z", DIRICHLET, TRANSITIONS, dims="day", sequences=PATIENTS)
         nrm.Mixture("x", z, nrm.PoissonGamma(1.0, 0.5), observed=X, dims="day")
         pm.set_data({"X": COUNTS[:4]}, coords={"day": range(4)})
         with pytest.raises(ValueError, match="one row for each item"):
             pm.draw(z, random_seed=1)
         assert model.compile_logp()(model.initial_point()) == -np.inf
         with pytest.raises(ValueError, match="HiddenStates 'z' must stay 7, the number of rows of sequences"):
-            nrm.StateSampler([z])
+            nrm.states.StateSampler([z])
 
 
 OTHERS = (nrm.TreeGuided, nrm.SplitMerge, nrm.MarginalGibbs, nrm.SliceSampler, nrm.SlotGibbs, nrm.NestedGibbs)

@@ -41,28 +41,28 @@ def with_labels(model, labels, n_draws=4, **given):
 
 
 def test_model_of_a_series():
-    model = nrm.regime_model(SERIES)
+    model = nrm.states.regime_model(SERIES)
     assert model.coords["x_feature"] == ("rate",) and len(model.coords["time"]) == 40
     assert [rv.name for rv in model.free_RVs][:4] == ["gamma", "alpha", "kappa", "z"]
-    assert "kappa" not in nrm.regime_model(SERIES, duration=1).named_vars
-    fixed = nrm.regime_model(SERIES, measure=nrm.PitmanYorProcess(0.3, 1.0))
+    assert "kappa" not in nrm.states.regime_model(SERIES, duration=1).named_vars
+    fixed = nrm.states.regime_model(SERIES, measure=nrm.PitmanYorProcess(0.3, 1.0))
     assert {"gamma", "alpha"} & set(fixed.named_vars) == {"alpha"}
     frame = pd.DataFrame({"x": SERIES, "y": SERIES + RNG.normal(size=40), "who": np.repeat(["b", "a"], 20)})
-    both = nrm.regime_model(frame, sequences="who")
+    both = nrm.states.regime_model(frame, sequences="who")
     assert both["x"].owner.op.__class__.__name__ == "MixtureRV" and len(both.coords["x_feature"]) == 2
     draws = draws_of(with_labels(both, np.repeat([0, 1], 20)), both, "z")
     assert next(iter(draws)).prior.starts.nonzero()[0].tolist() == [0, 20] and draws.kind.names == ("b", "a")
 
 
 def test_lags_begin_anew_in_each_sequence():
-    model = nrm.regime_model(np.arange(12.0) ** 2, lags=2, sequences=np.repeat([7, 3], 6))
+    model = nrm.states.regime_model(np.arange(12.0) ** 2, lags=2, sequences=np.repeat([7, 3], 6))
     assert model.coords["time"] == (2, 3, 4, 5, 8, 9, 10, 11)
     assert model["x_lags"].get_value()[[0, 4]].tolist() == [[1.0, 0.0], [49.0, 36.0]]
     assert model["z"].owner.op.kind.starts.nonzero()[0].tolist() == [0, 4]
 
 
 def test_values_before_the_next_time_are_those_of_its_sequence():
-    model = nrm.regime_model(np.arange(12.0) ** 2, lags=2, sequences=np.repeat(["a", "b"], 6), jitter_ties=False)
+    model = nrm.states.regime_model(np.arange(12.0) ** 2, lags=2, sequences=np.repeat(["a", "b"], 6), jitter_ties=False)
     for sequence, before in {"a": [25.0, 16.0], "b": [121.0, 100.0]}.items():
         draws = draws_of(with_labels(model, np.zeros(8, dtype=int)), model, "z", sequence=sequence)
         last = draws.last_item(next(iter(draws)))
@@ -75,7 +75,7 @@ def test_forecasts_of_lagged_values():
     y = np.array([1.0, 2.0])
     for _ in range(58):
         y = np.append(y, 0.5 * y[-1] - 0.9 * y[-2] + 1.0 + 1e-3 * RNG.normal())
-    model = nrm.regime_model(y, lags=2, jitter_ties=False)
+    model = nrm.states.regime_model(y, lags=2, jitter_ties=False)
     idata = with_labels(model, np.zeros(58, dtype=int), 20, x_share=1e-6)
     ahead = y
     for _ in range(3):
@@ -86,19 +86,19 @@ def test_forecasts_of_lagged_values():
     assert together.sum() > 5
     np.testing.assert_allclose(values[together], np.tile(ahead[-3:], (together.sum(), 1)), atol=0.02)
     grid = ahead[-3] + np.linspace(-1, 1, 4001)
-    density = nrm.forecast_density(idata, model, grid, 1, random_seed=1, progressbar=False).density
+    density = nrm.states.forecast_density(idata, model, grid, 1, random_seed=1, progressbar=False).density
     given = {"x_lags": [[y[-1], y[-2]]]}
     exact = nrm.predictive_density(idata, model, grid, given=given, progressbar=False).density
     means = [
         float((d.mean(("chain", "draw")) * d.point).sum() / d.mean(("chain", "draw")).sum()) for d in (density, exact)
     ]
     np.testing.assert_allclose(means, ahead[-3], atol=0.01)
-    description = str(nrm.describe_regimes(idata, model))
+    description = str(nrm.states.describe_regimes(idata, model))
     slopes = re.findall(r"slope of lag (\d) (-?[\d.]+),", description)
     assert [lag for lag, _ in slopes] == ["1", "2"]
     np.testing.assert_allclose([float(slope) for _, slope in slopes], [0.5, -0.9], atol=0.002)
     with pytest.raises(ValueError, match="a further one has no values on which 'x' could depend"):
-        nrm.forecast_density(idata, model, grid, sequence="new", progressbar=False)
+        nrm.states.forecast_density(idata, model, grid, sequence="new", progressbar=False)
 
 
 def test_description_is_short():
@@ -107,8 +107,8 @@ def test_description_is_short():
     labels = np.arange(n) // 3 % 12
     days = pd.date_range("2020-01-01", periods=n, freq="D")
     series = pd.Series(labels + 0.1 * RNG.normal(size=n), days, name="a long name of a column")
-    model = nrm.regime_model(series)
-    description = nrm.describe_regimes(with_labels(model, labels), model, labels)
+    model = nrm.states.regime_model(series)
+    description = nrm.states.describe_regimes(with_labels(model, labels), model, labels)
     lines = str(description).splitlines()
     assert len(lines) <= 30 and max(map(len, lines)) <= 80
     assert "4 more regimes" in str(description) and "2020-01-01 to 2020-01-03" in str(description)
@@ -117,42 +117,42 @@ def test_description_is_short():
 
 
 def test_shares_are_mean_probabilities_as_in_the_legend():
-    model, estimate = nrm.regime_model(SERIES), np.repeat([0, 1], 20)
+    model, estimate = nrm.states.regime_model(SERIES), np.repeat([0, 1], 20)
     draws = with_labels(model, estimate)
     draws["posterior"]["z"].values[0, :2] = np.repeat([0, 1, 2], [20, 10, 10])
-    description = nrm.describe_regimes(draws, model, estimate)
+    description = nrm.states.describe_regimes(draws, model, estimate)
     assert description.table["share"].tolist() == [0.5, 0.375]
     text = str(description)
     assert text.startswith(
         "40 times in 2 regimes (2 to 3 in all draws), 12 % in others\n\n0: 50 % of times, certainty 100 %"
     )
     draws["posterior"]["z"].attrs["sequence_starts"] = [0]
-    drawn = nrm.plots.plot_state_sequence(draws, estimate, backend="none").viz["legend"]["entries"].item()
+    drawn = nrm.states.plots.plot_state_sequence(draws, estimate, backend="none").viz["legend"]["entries"].item()
     assert drawn["labels"] == ["state 0: 50 % of times", "state 1: 38 % of times", "other states, white: 12 %"]
 
 
 def test_data_of_few_regimes_have_several_lines():
     frame = pd.DataFrame({f"column number {k}": SERIES + RNG.normal(size=40) for k in range(6)})
-    model, labels = nrm.regime_model(frame, covariance="diagonal"), np.repeat([0, 1], 20)
-    lines = str(nrm.describe_regimes(with_labels(model, labels), model, labels)).splitlines()
+    model, labels = nrm.states.regime_model(frame, covariance="diagonal"), np.repeat([0, 1], 20)
+    lines = str(nrm.states.describe_regimes(with_labels(model, labels), model, labels)).splitlines()
     assert max(map(len, lines)) <= 80 and sum(line.count("column number") for line in lines) == 12
 
 
 def test_runs_end_with_their_sequence_in_draws_of_pm_sample():
     """Only nrm.sample marks its draws with the times where sequences begin."""
     frame = pd.DataFrame({"x": SERIES, "who": np.repeat(["b", "a"], 20)})
-    model, labels = nrm.regime_model(frame, sequences="who"), np.repeat([0, 1, 1, 0], 10)
+    model, labels = nrm.states.regime_model(frame, sequences="who"), np.repeat([0, 1, 1, 0], 10)
     draws = with_labels(model, labels)
-    description = nrm.describe_regimes(draws, model, labels)
+    description = nrm.states.describe_regimes(draws, model, labels)
     assert description.runs["length"].tolist() == [10, 10, 10, 10]
     assert description.runs["sequence"].tolist() == ["b", "b", "a", "a"]
     assert "b: 2020-01-31 to 2020-10-31, a: 2022-07-31 to 2023-04-30" in str(description)
     with pytest.warns(UserWarning, match="draws of 'z' do not say where sequences begin"):
-        nrm.state_durations(draws, labels)
+        nrm.states.state_durations(draws, labels)
 
 
 test_wrong_series = refused(
-    lambda series, options: nrm.regime_model(series, **options),
+    lambda series, options: nrm.states.regime_model(series, **options),
     (SERIES, {"lags": 39}, "lags must leave at least two times with values before them; got 39 for 40 times"),
     (SERIES, {"lags": -1}, "lags must be a whole number of at least 0; got -1"),
     (SERIES.where(SERIES.index != DATES[3]), {"lags": 1}, "lags must be 0 for a series with gaps; row 3 has none"),

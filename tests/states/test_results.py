@@ -117,7 +117,7 @@ def test_leave_one_out_with_a_gap(caplog):
     """Of six times, one of them without data and another one far from those beside it; ArviZ takes the others."""
     x = np.array([0.2, -0.4, 6.0, np.nan, 0.1, 5.5])
     with pm.Model() as model:
-        z = nrm.HiddenStates("z", nrm.DirichletProcess(1.3), nrm.Transitions(0.8, 2.0), n=6)
+        z = nrm.states.HiddenStates("z", nrm.DirichletProcess(1.3), nrm.states.Transitions(0.8, 2.0), n=6)
         nrm.Mixture("x", z, nrm.NormalGamma(mu=0.0, kappa=0.2, alpha=2.0, beta=1.0), observed=x)
 
     def log_densities(left_out=None):
@@ -171,7 +171,7 @@ def test_transition_matrix():
     """Rows are those of matched states, NaN where a draw lacks the state, and all other states come last."""
     model = state_cases.make_model("sticky")
     idata = state_cases.result([[0, 1, 1, 0]] * 1500 + [[0, 0, 0, 0]] * 500)
-    matrix = nrm.transition_matrix(idata, model, [7, 5, 5, 7], random_seed=1, progressbar=False)
+    matrix = nrm.states.transition_matrix(idata, model, [7, 5, 5, 7], random_seed=1, progressbar=False)
     assert matrix.state.values.tolist() == [7, 5] and matrix.next_state.values.tolist() == [7, 5, -1]
     assert matrix["probability"].values.tolist() == [1.0, 0.75]
     np.testing.assert_allclose(matrix["mean"].sum("next_state"), 1.0)
@@ -204,14 +204,14 @@ def test_smoothed_states(prior):
 @pytest.mark.parametrize("discount", [0.8, 0.95])
 def test_functions_of_states_return_at_large_discounts(discount):
     with pm.Model() as model:
-        z = nrm.HiddenStates("z", nrm.PitmanYorProcess(discount, 1.0), nrm.Transitions(1.0, 2.0), n=4)
+        z = nrm.states.HiddenStates("z", nrm.PitmanYorProcess(discount, 1.0), nrm.states.Transitions(1.0, 2.0), n=4)
         nrm.Mixture("x", z, nrm.PoissonGamma(1.0, 0.5), observed=state_cases.X)
     idata, options = state_cases.result([[0, 0, 1, 0]] * 5), {"random_seed": 1, "progressbar": False}
-    smoothed = nrm.state_probabilities(idata, model, [0, 0, 1, 0], **options)
+    smoothed = nrm.states.state_probabilities(idata, model, [0, 0, 1, 0], **options)
     np.testing.assert_allclose(smoothed.probability.sum("state") + smoothed.other_probability, 1.0)
-    matrix = nrm.transition_matrix(idata, model, [0, 0, 1, 0], **options)
+    matrix = nrm.states.transition_matrix(idata, model, [0, 0, 1, 0], **options)
     np.testing.assert_allclose(matrix["mean"].sum("next_state"), 1.0)
-    ahead = nrm.forecast_density(idata, model, np.arange(2000), [1, 20], **options)
+    ahead = nrm.states.forecast_density(idata, model, np.arange(2000), [1, 20], **options)
     np.testing.assert_allclose(ahead.density.sum("point"), 1.0, rtol=1e-6)
 
 
@@ -233,7 +233,7 @@ def test_forward_backward():
 
 def test_runs_end_with_their_sequences():
     draws = state_cases.result([[0, 0, 0, 0, 1]])["posterior"]["z"].assign_attrs(sequence_starts=[0, 3])
-    runs = nrm.state_durations(draws, [4, 4, 4, 4, 9])
+    runs = nrm.states.state_durations(draws, [4, 4, 4, 4, 9])
     assert runs.state.values.tolist() == [4, 9] and runs.n_runs.values.tolist() == [2.0, 1.0]
     assert runs.duration.values.tolist() == [2.0, 1.0] and runs.duration_high.values.tolist() == [3.0, 1.0]
 

@@ -15,7 +15,7 @@ from scipy.special import logsumexp
 
 import pymc_nrm as nrm
 from pymc_nrm.moves.states.slot_paths import update_paths
-from pymc_nrm.partitions.state_slots import StateSlots, log_state_slots
+from pymc_nrm.partitions.state_slots import log_state_slots
 from pymc_nrm.run.choose_steps import learned_variables, with_own_nuts
 from pymc_nrm.testing import geweke, kernel_inputs, largest_z
 
@@ -44,8 +44,10 @@ def prior(case, n, kappa=None):
 def states(case, n, kappa=None):
     gamma, alpha, own_kappa, others = CASES[case]
     sequences = np.cumsum(one_start(n, *others)) if others else None
-    transitions = nrm.Transitions(alpha, own_kappa if kappa is None else kappa)
-    return nrm.HiddenStates("z", nrm.DirichletProcess(gamma), transitions, n=n, sequences=sequences, max_states=K)
+    transitions = nrm.states.Transitions(alpha, own_kappa if kappa is None else kappa)
+    return nrm.states.HiddenStates(
+        "z", nrm.DirichletProcess(gamma), transitions, n=n, sequences=sequences, max_states=K
+    )
 
 
 def normalised(log_p):
@@ -126,7 +128,7 @@ def make_model(case="sticky", indexed=True, mixture=False, is_random=True):
 def run(model, draws, rng, tune=300, **options):
     """Points of two chains; NUTS comes last in a draw."""
     with model:
-        steps = [nrm.StateGibbs([model["z"]], **options)]
+        steps = [nrm.states.StateGibbs([model["z"]], **options)]
         steps += [nrm.SlotNUTS(target_accept=0.9)] if len(model.free_RVs) > 1 else []
     points = []
     for own in rng.spawn(2):
@@ -175,7 +177,7 @@ def test_mixtures_alone_have_the_posterior():
 def test_densities_are_those_of_the_parameters_of_the_draw():
     model = make_model(mixture=True)
     with model:
-        step = nrm.StateGibbs([model["z"]])
+        step = nrm.states.StateGibbs([model["z"]])
     log_joint, point = model.compile_logp([model["z"], model["y"], model["count"]]), model.initial_point()
     step.setup_chain(np.random.default_rng(1), 0, 40)
     sizes = set()
@@ -207,8 +209,8 @@ def test_steps_have_the_posterior(case, indexed, mixture, is_random, options):
 def test_joint_distribution_with_all_hyperparameters(by_slices):
     with pm.Model() as model:
         measure = nrm.DirichletProcess(pm.Gamma("gamma", 3, 2))
-        transitions = nrm.Transitions(pm.Gamma("alpha", 3, 2), pm.Gamma("kappa", 2, 1))
-        z = nrm.HiddenStates("z", measure, transitions, n=10, sequences=[0] * 6 + [1] * 4, max_states=K)
+        transitions = nrm.states.Transitions(pm.Gamma("alpha", 3, 2), pm.Gamma("kappa", 2, 1))
+        z = nrm.states.HiddenStates("z", measure, transitions, n=10, sequences=[0] * 6 + [1] * 4, max_states=K)
         nrm.Mixture("x", z, FAMILY, shape=(10, 1))
         step = nrm.LearnedGibbs() if by_slices else None
     scores = geweke(model, draws=4000, tune=500, chains=4, random_seed=5, step=step)
@@ -220,7 +222,7 @@ def test_runs_choose_the_steps():
     model = make_model()
     idata = nrm.sample(10, tune=10, chains=1, model=model, random_seed=1, **QUIET)
     assert {"all_slots_used", "n_moved"} <= set(idata["sample_stats"].data_vars)
-    learned = learned_variables(model, {}, StateSlots)
+    learned = learned_variables(model, {}, before_nuts=True)
     assert [value.name for value in learned] == ["kappa_log__"]
     [nuts] = with_own_nuts(model, {})["step"]
     assert [value.name for value in nuts.vars] == ["tau_log__", "mean"]
@@ -228,7 +230,7 @@ def test_runs_choose_the_steps():
         assert "step" not in with_own_nuts(alone, {})
         [nuts] = with_own_nuts(alone, {"target_accept": 0.9})["step"]
     assert [value.name for value in nuts.vars] == ["kappa_log__"]
-    assert nrm.StateGibbs.competence(model["z"], False) == 3
+    assert nrm.states.StateGibbs.competence(model["z"], False) == 3
 
 
 @pytest.mark.slow
@@ -251,12 +253,12 @@ def test_a_stopped_run_resumes_as_if_nothing_had_happened(tmp_path):
 
 def step_of(make, **options):
     with make() as model:
-        return nrm.StateGibbs([model["z"]], **options)
+        return nrm.states.StateGibbs([model["z"]], **options)
 
 
 def without_slots():
     with pm.Model() as model:
-        z = nrm.HiddenStates("z", nrm.DirichletProcess(1.0), nrm.Transitions(1.0), n=4)
+        z = nrm.states.HiddenStates("z", nrm.DirichletProcess(1.0), nrm.states.Transitions(1.0), n=4)
         nrm.Mixture("count", z, FAMILY, observed=COUNTS)
     return model
 
@@ -291,14 +293,14 @@ test_what_is_not_allowed = refused(
 
 def test_as_many_states_as_items_are_told_apart_by_dims(caplog):
     with pm.Model():
-        z = nrm.HiddenStates("z", nrm.DirichletProcess(1.0), nrm.Transitions(1.0), n=4, max_states=4)
+        z = nrm.states.HiddenStates("z", nrm.DirichletProcess(1.0), nrm.states.Transitions(1.0), n=4, max_states=4)
         pm.Normal("y", pm.Normal("level", 0, 1, shape=4)[z], 1.0, observed=Y)
         with caplog.at_level("INFO"):
-            nrm.StateGibbs([z])
+            nrm.states.StateGibbs([z])
     assert "max_states of 'z' is the number of its items. level must have an entry\nfor each state" in caplog.text
 
 
-@pytest.mark.parametrize("step", [nrm.StateSampler, nrm.SlotGibbs, nrm.WeightedGibbs, nrm.MarginalGibbs])
+@pytest.mark.parametrize("step", [nrm.states.StateSampler, nrm.SlotGibbs, nrm.WeightedGibbs, nrm.MarginalGibbs])
 def test_steps_for_other_kinds_refuse_slots_of_states(step):
     with make_model() as model, pytest.raises((TypeError, ValueError), match="^vars .*StateGibbs"):
         step([model["z"]])
@@ -310,4 +312,4 @@ def test_labels_without_slots_index_nothing():
     with model:
         pm.Normal("y", pm.Normal("level", 0, 1, shape=3)[model["z"]], 1.0, observed=Y)
         with pytest.raises(ValueError, match="'y' must not depend on .* hidden states 'z'.* give them max_states"):
-            nrm.StateSampler([model["z"]])
+            nrm.states.StateSampler([model["z"]])

@@ -36,7 +36,7 @@ def of_family(name):
 def run(model, n_draws, *names, **options):
     """Points of chains from the default start, (CHAINS, n_draws), and statistics."""
     with model:
-        step = nrm.StateSampler([model["z"]], rng=1, **options)
+        step = nrm.states.StateSampler([model["z"]], rng=1, **options)
     chains, statistics = [], []
     for rng in seeded(*names).spawn(CHAINS):
         step.setup_chain(rng, 0, n_draws)
@@ -54,7 +54,7 @@ def test_step_has_the_posterior_and_reports_it():
     model = make_model(CASES[case], of_family(family))
     labels, statistics = run(model, 2500, case)
     assert_law(labels, *posterior(case, family))
-    assert all(set(stats) == set(nrm.StateSampler.stats_dtypes_shapes) for stats in statistics)
+    assert all(set(stats) == set(nrm.states.StateSampler.stats_dtypes_shapes) for stats in statistics)
     np.testing.assert_array_equal([one["n_clusters"] for one in statistics], labels.max(axis=-1).ravel() + 1)
     logp = model.compile_logp(mode="FAST_COMPILE")
     for k in range(0, 2500, 500):
@@ -112,7 +112,7 @@ def test_default_start_finds_states_and_an_initial_value_is_kept():
     labels, _ = run(make_model(PERSISTENT, JUMPING), 1, "start")
     np.testing.assert_array_equal(labels, [[TRUTH], [TRUTH]])
     with make_model(PERSISTENT, JUMPING) as model:
-        step = nrm.StateSampler([model["z"]], n_blocked=0, blocks=False, n_single=1)
+        step = nrm.states.StateSampler([model["z"]], n_blocked=0, blocks=False, n_single=1)
     step.setup_chain(np.random.default_rng(1), 0, 1)
     initial = np.arange(60) // 30
     point, _ = step.step({"z": initial})
@@ -131,9 +131,9 @@ def test_default_start_finds_states_that_alternate():
     X = 20.0 * (np.arange(60) % 2) + np.random.default_rng(2).normal(size=60)
     with pm.Model() as model:
         kappa = pm.Gamma("kappa", 2, 0.02)
-        z = nrm.HiddenStates("z", nrm.DirichletProcess(1.0), nrm.Transitions(1.0, kappa), n=60)
+        z = nrm.states.HiddenStates("z", nrm.DirichletProcess(1.0), nrm.states.Transitions(1.0, kappa), n=60)
         nrm.Mixture("x", z, nrm.NormalGamma(10.0, 1e-3, 2.0, 1.0), observed=X)
-        step = nrm.StateSampler([z])
+        step = nrm.states.StateSampler([z])
     step.setup_chain(np.random.default_rng(1), 0, 1)
     point, _ = step.step(model.initial_point())
     np.testing.assert_array_equal(point["z"], np.arange(60) % 2)
@@ -143,7 +143,7 @@ def test_default_start_finds_states_that_alternate():
 def test_without_data():
     with pm.Model() as model:
         z = CASES["sticky"].variable("z", 4)
-        step = nrm.StateSampler([z])
+        step = nrm.states.StateSampler([z])
     step.setup_chain(np.random.default_rng(1), 0, 1)
     assert np.isfinite(step.step(model.initial_point())[1][0]["log_joint"])
 
@@ -167,7 +167,7 @@ def counts_model(family=nrm.PoissonGamma):
 
 def step_of(model, **options):
     with model:
-        return nrm.StateSampler([model["z"]], **options)
+        return nrm.states.StateSampler([model["z"]], **options)
 
 
 test_what_is_not_allowed = refused(
@@ -196,7 +196,7 @@ def wide_priors(measure=lambda: nrm.DirichletProcess(1.0), alpha=1.0, kappa=1.0)
     """A model of counts whose priors allow hyperparameters below 0; numbers are means of normal distributions."""
     with pm.Model() as model:
         fields = [pm.Normal(name, mean) if mean < 0.0 else mean for name, mean in {"a": alpha, "k": kappa}.items()]
-        z = nrm.HiddenStates("z", measure(), nrm.Transitions(*fields), n=6)
+        z = nrm.states.HiddenStates("z", measure(), nrm.states.Transitions(*fields), n=6)
         nrm.Mixture("x", z, nrm.PoissonGamma(1.0, 0.2), observed=COUNTS)
     return model
 
@@ -227,8 +227,8 @@ def test_family_without_parameters_is_sampled_by_direct_updates():
 def joint_model(measure):
     """Two sequences of counts with random hyperparameters."""
     with pm.Model() as model:
-        transitions = nrm.Transitions(pm.Gamma("alpha", 3, 2), pm.Gamma("kappa", 2, 1))
-        z = nrm.HiddenStates("z", measure(), transitions, n=10, sequences=[0] * 6 + [1] * 4)
+        transitions = nrm.states.Transitions(pm.Gamma("alpha", 3, 2), pm.Gamma("kappa", 2, 1))
+        z = nrm.states.HiddenStates("z", measure(), transitions, n=10, sequences=[0] * 6 + [1] * 4)
         nrm.Mixture("x", z, nrm.PoissonGamma(1.5, 0.5), shape=(10, 1))
     return model
 

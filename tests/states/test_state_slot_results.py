@@ -34,8 +34,10 @@ def log_prior(labels, *others):
 def make_model(y=Y, **arguments):
     """Three states of known levels, so that the posterior is that of the labels alone."""
     with pm.Model(coords={"day": range(len(y))}) as model:
-        data, transitions = pm.Data("data", y, dims="day"), nrm.Transitions(ALPHA, KAPPA)
-        z = nrm.HiddenStates("z", nrm.DirichletProcess(GAMMA), transitions, dims="day", max_states=K, **arguments)
+        data, transitions = pm.Data("data", y, dims="day"), nrm.states.Transitions(ALPHA, KAPPA)
+        z = nrm.states.HiddenStates(
+            "z", nrm.DirichletProcess(GAMMA), transitions, dims="day", max_states=K, **arguments
+        )
         pm.Normal("y", pm.math.stack(list(LEVELS))[z], SD, observed=data, dims="day")
     return model
 
@@ -110,7 +112,9 @@ def test_transition_probabilities_and_smoothing():
     rows = [draw_transitions(rng, counts, draw.prior, draws.weights_of_all(draw, counts, rng)) for _ in range(2000)]
     ratios = [np.exp(log_prior([2, 0, 0, 2, k]) - log_prior([2, 0, 0, 2])) for k in (2, 0, 1)]
     check_means(np.array(rows)[:, 1, :K], ratios)
-    matrix = nrm.transition_matrix(exact_draws(50, 5), make_model(), [0, 1, 1, 1], random_seed=1, progressbar=False)
+    matrix = nrm.states.transition_matrix(
+        exact_draws(50, 5), make_model(), [0, 1, 1, 1], random_seed=1, progressbar=False
+    )
     np.testing.assert_allclose(matrix["mean"].sum("next_state"), 1.0)
 
 
@@ -120,9 +124,9 @@ COUNTS = np.repeat([0, 9, 1], 8) + np.arange(24) % 3
 @pytest.fixture(scope="module")
 def sampled():
     with pm.Model(coords={"state": range(4), "day": range(24)}) as model:
-        kappa, transitions = pm.Gamma("kappa", 2.0, 0.1), nrm.Transitions(1.0, 5.0)
+        kappa, transitions = pm.Gamma("kappa", 2.0, 0.1), nrm.states.Transitions(1.0, 5.0)
         transitions = transitions._replace(kappa=kappa)
-        z = nrm.HiddenStates("z", nrm.DirichletProcess(1.0), transitions, dims="day", max_states="state")
+        z = nrm.states.HiddenStates("z", nrm.DirichletProcess(1.0), transitions, dims="day", max_states="state")
         rate = pm.Gamma("rate", 1.0, 0.3, dims="state")
         pm.Poisson("x", rate[z], observed=COUNTS, dims="day")
     return model, nrm.sample(60, tune=60, chains=2, model=model, random_seed=1, cores=1, quiet=True, progressbar=False)
@@ -134,19 +138,19 @@ def test_all_functions_of_results(sampled):
     assert estimate.labels.values[8] == estimate.labels.values[15] != estimate.labels.values[0]
     assert {"z[n_clusters]", "kappa"} <= set(nrm.summary(idata).index)
     assert nrm.similarity(idata).shape == (24, 24)
-    smoothed = nrm.state_probabilities(idata, model, estimate, random_seed=1, progressbar=False)
+    smoothed = nrm.states.state_probabilities(idata, model, estimate, random_seed=1, progressbar=False)
     np.testing.assert_allclose(smoothed.probability.sum("state") + smoothed.other_probability, 1.0)
     assert (smoothed.labels == estimate.labels).mean() > 0.9
-    assert nrm.transition_matrix(idata, model, estimate, progressbar=False)["mean"].notnull().all()
-    assert nrm.state_durations(idata, estimate).duration.notnull().all()
+    assert nrm.states.transition_matrix(idata, model, estimate, progressbar=False)["mean"].notnull().all()
+    assert nrm.states.state_durations(idata, estimate).duration.notnull().all()
     rates = nrm.cluster_parameters(idata, estimate).rate.mean(("chain", "draw"))
     assert abs(float(rates.max()) - COUNTS[8:16].mean()) < 2.0
     nrm.compute_log_likelihood(idata, model, progressbar=False)
     assert idata["log_likelihood"]["x"].shape == (2, 60, 24)
     replicated = pm.sample_posterior_predictive(idata, model=model, progressbar=False)
     assert replicated["posterior_predictive"]["x"].shape == (2, 60, 24)
-    nrm.plots.plot_state_sequence(idata, estimate, data=COUNTS)
-    assert "3 regimes" in str(nrm.describe_regimes(idata, model, estimate))
+    nrm.states.plots.plot_state_sequence(idata, estimate, data=COUNTS)
+    assert "3 regimes" in str(nrm.states.describe_regimes(idata, model, estimate))
 
 
 def test_functions_that_need_mixtures_say_so(sampled):
@@ -154,7 +158,7 @@ def test_functions_that_need_mixtures_say_so(sampled):
     with pytest.raises(ValueError, match="model must have a Mixture.*sample_new_labels"):
         nrm.sample_posterior_predictive(idata, model)
     with pytest.raises(ValueError, match="model must have a Mixture.*sample_new_labels"):
-        nrm.forecast_density(idata, model, [0, 1])
+        nrm.states.forecast_density(idata, model, [0, 1])
     with pytest.raises(ValueError, match="known must be \\[\\] for 'z', since states of times depend on each other"):
         nrm.sample_new_labels(idata, model)
 
@@ -168,11 +172,11 @@ def test_next_times_of_sequences_are_not_drawn_from_new_data():
 @pytest.mark.slow
 def test_mixtures_over_slots_have_forecasts():
     with pm.Model() as model:
-        z = nrm.HiddenStates("z", nrm.DirichletProcess(1.0), nrm.Transitions(1.0, 5.0), n=4, max_states=2)
+        z = nrm.states.HiddenStates("z", nrm.DirichletProcess(1.0), nrm.states.Transitions(1.0, 5.0), n=4, max_states=2)
         nrm.Mixture("x", z, nrm.PoissonGamma(1.0, 0.5), observed=[1, 0, 9, 8])
     variable = xr.DataArray([[[1, 1, 0, 0], [0, 0, 0, 0]]], dims=("chain", "draw", "item"))
     idata = xr.DataTree.from_dict({"posterior": xr.Dataset({"z": variable})})
-    ahead = nrm.forecast_density(idata, model, np.arange(1000), [1, 5], random_seed=1, progressbar=False)
+    ahead = nrm.states.forecast_density(idata, model, np.arange(1000), [1, 5], random_seed=1, progressbar=False)
     np.testing.assert_allclose(ahead.density.sum("point"), 1.0, rtol=1e-6)
     assert (ahead.new_state_probability.sel(draw=0) < 1e-200).all()
     with pytest.raises(ValueError, match="transition_matrix has these"):

@@ -94,8 +94,8 @@ def test_many_slots_have_the_limit_without_slots():
 def model_of(max_states=4, n=6, **arguments):
     with pm.Model() as model:
         gamma, alpha, kappa = (pm.Gamma(name, 2.0, 1.0) for name in ("gamma", "alpha", "kappa"))
-        measure, transitions = nrm.DirichletProcess(gamma), nrm.Transitions(alpha, kappa)
-        nrm.HiddenStates("z", measure, transitions, n=n, max_states=max_states, **arguments)
+        measure, transitions = nrm.DirichletProcess(gamma), nrm.states.Transitions(alpha, kappa)
+        nrm.states.HiddenStates("z", measure, transitions, n=n, max_states=max_states, **arguments)
     return model
 
 
@@ -119,8 +119,8 @@ def test_density_and_gradient_of_a_model(mode, labels):
 
 def test_extreme_concentrations_have_finite_probabilities():
     value, labels = pt.dvector("values"), np.array([0, 0, 2, 2, 1, 1])
-    measure, transitions = nrm.DirichletProcess(value[0]), nrm.Transitions(value[1], value[2])
-    variable = nrm.HiddenStates.dist(measure, transitions, n=6, max_states=3)
+    measure, transitions = nrm.DirichletProcess(value[0]), nrm.states.Transitions(value[1], value[2])
+    variable = nrm.states.HiddenStates.dist(measure, transitions, n=6, max_states=3)
     density = pm.logp(variable, labels)
     both = pytensor.function([value], [density, pt.grad(density, value)], mode="FAST_COMPILE")
     for gamma, alpha, kappa in itertools.product((1e-100, 1e-8, 1e8, 1e100), (1e-8, 1e8), (1e-8, 1e8)):
@@ -129,10 +129,10 @@ def test_extreme_concentrations_have_finite_probabilities():
 
 def test_number_of_slots_may_be_a_dimension_and_labels_stay_slots():
     with pm.Model(coords={"state": range(3), "day": range(4)}) as model:
-        z = nrm.HiddenStates(
+        z = nrm.states.HiddenStates(
             "z",
             nrm.DirichletProcess(1.0),
-            nrm.Transitions(1.0),
+            nrm.states.Transitions(1.0),
             dims="day",
             max_states="state",
             sequences=["b", "b", "a", "a"],
@@ -146,7 +146,9 @@ def test_number_of_slots_may_be_a_dimension_and_labels_stay_slots():
 
 def states(measure=None, **arguments):
     with pm.Model(coords={"state": range(3)}) as model:
-        nrm.HiddenStates("z", measure or nrm.DirichletProcess(1.0), nrm.Transitions(1.0), n=4, **arguments)
+        nrm.states.HiddenStates(
+            "z", measure or nrm.DirichletProcess(1.0), nrm.states.Transitions(1.0), n=4, **arguments
+        )
     return model
 
 

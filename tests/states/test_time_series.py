@@ -204,17 +204,17 @@ test_what_cannot_be_read = refused(
 
 def test_warnings_name_what_hidden_states_have():
     with pytest.warns(UserWarning, match=r"(?s)over\s+HiddenStates takes counts with PoissonGamma"):
-        nrm.regime_model(np.repeat([3, 0, 2], 8))
+        nrm.states.regime_model(np.repeat([3, 0, 2], 8))
     years = pd.DataFrame({"year": np.cumsum(np.tile([1, 2], 15)), "rate": np.random.default_rng(1).normal(size=30)})
     with pytest.warns(UserWarning, match=r"(?s)'year' \(30 values\) is taken.*series.set_index\('year'\)\s+makes"):
-        nrm.regime_model(years)
+        nrm.states.regime_model(years)
 
 
 def test_growth_is_warned_of():
     with pytest.warns(UserWarning, match=r"(?s)column 'x' never decreases.*series.diff\(\)"):
-        nrm.regime_model(np.arange(N) ** 2.0)
+        nrm.states.regime_model(np.arange(N) ** 2.0)
     with pytest.warns(UserWarning, match="column 'x' never decreases"):
-        nrm.regime_model(np.where(np.arange(2 * N) % 3 == 1, np.nan, np.arange(2 * N) ** 2.0))
+        nrm.states.regime_model(np.where(np.arange(2 * N) % 3 == 1, np.nan, np.arange(2 * N) ** 2.0))
 
 
 def test_rows_are_found_at_times():
@@ -270,14 +270,14 @@ def test_times_that_may_be_labels_are_refused():
 
 def test_draws_have_the_labels_of_their_sequences(tmp_path):
     """A picture of a panel that the model has sorted has its data at their times, of a result from a file, too."""
-    model = nrm.regime_model(LABELLED.sort_values("day", kind="stable"), sequences="who")
+    model = nrm.states.regime_model(LABELLED.sort_values("day", kind="stable"), sequences="who")
     marks = model["z"].owner.op.kind.marks() | {"partition": "z"}
     assert marks["sequence_labels"] == ["b", "a"]
     labels = (("chain", "draw", "time"), np.zeros((1, 2, N), dtype=int), marks)
     idata = xr.DataTree.from_dict({"posterior": xr.Dataset({"z": labels}, {"time": LABELLED["day"].to_numpy()})})
     idata.to_netcdf(tmp_path / "draws.nc")
     for draws in (idata, xr.open_datatree(tmp_path / "draws.nc")):
-        picture = nrm.plots.plot_state_sequence(draws, data=LABELLED.sort_values("day"), backend="none")
+        picture = nrm.states.plots.plot_state_sequence(draws, data=LABELLED.sort_values("day"), backend="none")
         ticks = picture.viz["xticks"]["data"].item()
         assert (ticks["ticks"].tolist(), ticks["labels"]) == ([2.5, 8.5], ["b", "a"])
         assert picture.viz["xlabel"]["data"].item()["string"] == "time, one sequence after the other"
@@ -288,7 +288,7 @@ def test_draws_have_the_labels_of_their_sequences(tmp_path):
 def test_sequences_end_in_all_panels():
     labels = np.zeros((1, 2, 6), dtype=int)
     draws = xr.DataArray(labels, dims=("chain", "draw", "time"), name="z", attrs={"sequence_starts": [0, 2, 5]})
-    picture = nrm.plots.plot_state_sequence(draws, data=np.ones((6, 2)), backend="none")
+    picture = nrm.states.plots.plot_state_sequence(draws, data=np.ones((6, 2)), backend="none")
     assert [line["x"] for line in picture.viz["starts"]["data"].values] == [4.5, 4.5]
 
 
@@ -296,23 +296,23 @@ def test_values_between_missing_ones_are_points():
     draws = xr.DataArray(np.zeros((1, 2, 6), dtype=int), dims=("chain", "draw", "time"), name="z")
     draws.attrs["sequence_starts"] = [0, 5]
     values = np.array([[1.0, np.nan, 2.0, np.nan, 3.0, 4.0], [1.0, 2.0, np.nan, 3.0, 4.0, np.nan]]).T
-    picture = nrm.plots.plot_state_sequence(draws, data=values, backend="none")
+    picture = nrm.states.plots.plot_state_sequence(draws, data=values, backend="none")
     points, none = picture.viz["points"]["data"].values
     assert points["y"][np.isfinite(points["y"])].tolist() == [1.0, 2.0, 3.0, 4.0] and none is None
-    whole = nrm.plots.plot_state_sequence(draws, data=values[:, 1], backend="none")
+    whole = nrm.states.plots.plot_state_sequence(draws, data=values[:, 1], backend="none")
     assert "points" not in whole.viz.children
 
 
 def test_a_picture_has_the_data_of_its_times():
     draws = xr.DataArray(np.zeros((1, 2, N - 2), dtype=int), {"time": DAYS[2:]}, ("chain", "draw", "time"), "z")
     draws.attrs["sequence_starts"] = [0]
-    picture = nrm.plots.plot_state_sequence(draws, data=SERIES[::-1], backend="none")
+    picture = nrm.states.plots.plot_state_sequence(draws, data=SERIES[::-1], backend="none")
     np.testing.assert_array_equal(picture.viz["data"]["data"].item()["y"], VALUES[2:])
 
 
 def test_draws_from_a_file_have_the_times_of_the_model():
     """Files hold dates in nanoseconds."""
-    model, labels = nrm.regime_model(SERIES), np.zeros((1, 2, N), dtype=int)
+    model, labels = nrm.states.regime_model(SERIES), np.zeros((1, 2, N), dtype=int)
     for times in (DAYS.to_numpy("datetime64[ns]"), DAYS.to_numpy("datetime64[us]")):
         posterior = xr.Dataset({"z": (("chain", "draw", "time"), labels)}, {"time": times})
         check_same_model(posterior, model, "z")
@@ -373,7 +373,7 @@ def test_times_of_a_short_sequence_follow_as_in_longer_ones():
 
 def test_forecasts_have_the_times_that_follow(caplog):
     caplog.set_level("INFO", "pymc.nrm_results")
-    model = nrm.regime_model(PANEL, sequences="who")
+    model = nrm.states.regime_model(PANEL, sequences="who")
     labels = xr.DataArray(np.zeros((1, 2, N), dtype=int), dims=("chain", "draw", "time"))
     scale = {name: (("chain", "draw"), np.ones((1, 2))) for name in ("gamma", "alpha", "kappa", "x_kappa", "x_excess")}
     share = {"x_share": (("chain", "draw", "x_feature"), np.full((1, 2, 1), 0.5))}
@@ -381,7 +381,7 @@ def test_forecasts_have_the_times_that_follow(caplog):
     draws = xr.DataTree.from_dict({"posterior": xr.Dataset({"z": labels, **scale, **share}, times)})
     for sequence, expected in {"a": ["2020-02-06", "2020-02-08"], "new": [2, 4]}.items():
         options = {"sequence": sequence, "random_seed": 1, "progressbar": False}
-        ahead = nrm.forecast_density(draws, model, [0.0, 1.0], [2, 4], **options)
+        ahead = nrm.states.forecast_density(draws, model, [0.0, 1.0], [2, 4], **options)
         drawn = nrm.sample_posterior_predictive(draws, model, new_items=4, **options)["predictions"]["x"]
         new = ahead["new_time"].values, drawn["new_time"].values[[1, 3]]
         for values in new:
@@ -392,7 +392,7 @@ def test_forecasts_have_the_times_that_follow(caplog):
         nrm.plots.plot_density(ahead)
     picture = nrm.plots.plot_density(ahead.sel(step=[2]), backend="none")
     assert picture.viz["xlabel"]["density"].item()["string"] == ahead.attrs["variable"] == "rate"
-    lagged = nrm.regime_model(SERIES, lags=1)
+    lagged = nrm.states.regime_model(SERIES, lags=1)
     assert MixtureLayout(lagged, "x").density_attrs()["variable"] == "rate"
 
 

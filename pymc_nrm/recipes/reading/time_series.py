@@ -35,7 +35,7 @@ class TimeSeries(NamedTuple):
 
 
 def read_time_series(series: Any, sequences: Any = None) -> TimeSeries:
-    """Read the arguments ``series`` and ``sequences`` of :func:`~pymc_nrm.regime_model`."""
+    """Read the arguments ``series`` and ``sequences`` of :func:`~pymc_nrm.states.regime_model`."""
     if isinstance(series, xr.DataArray) and series.ndim in (1, 2):
         series = series.to_pandas()
     series = as_pandas("series", series)

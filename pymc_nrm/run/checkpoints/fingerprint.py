@@ -16,10 +16,12 @@ from pytensor.graph.type import Type
 from pytensor.tensor.random.type import RandomType
 
 from pymc_nrm.common.pymc_internals import NOT_SETTINGS, SETTINGS, flatten_steps
-from pymc_nrm.kernels.kernel_cache import class_fingerprint, source_fingerprint
+from pymc_nrm.kernels.kernel_cache import class_fingerprint, package_fingerprint
 from pymc_nrm.partitions.kind import Kind
 
 _PACKAGES = ("pymc", "pytensor", "numba", "numpy", "scipy")
+# Rooms whose code computes draws.
+_ROOMS = ("kernels", "measures", "families", "partitions", "moves", "models", "steps")
 _FLAGS = ("floatX", "linker", "optimizer")
 
 
@@ -27,7 +29,7 @@ def versions():
     """Versions of everything that computes draws."""
     found = {name: metadata.version(name) for name in _PACKAGES}
     flags = {f"pytensor.config.{name}": str(getattr(pytensor.config, name)) for name in _FLAGS}
-    sources = " ".join(source_fingerprint(layer)[:16] for layer in ("models", "steps"))
+    sources = package_fingerprint(_ROOMS)[:16]
     return {"Python": platform.python_version(), **found, "source of pymc_nrm": sources, **flags}
 
 

@@ -1,0 +1,56 @@
+"""Hidden states of time series: a wing, whose rooms are those of the package.
+
+Read in this order: ``partitions/chain.py``, the kinds; ``partitions/tables.py``, their probability;
+``moves/blocked.py`` and ``steps/state_sampler.py``, a draw; ``posterior/draws.py``, one more time.
+"""
+
+import importlib
+
+from pymc_nrm.common.docstrings import document_all
+from pymc_nrm.common.pymc_internals import register_steps
+from pymc_nrm.models.hidden_states import HiddenStates
+from pymc_nrm.models.learned_priors import learned_partition
+from pymc_nrm.partitions.hidden_states import Chain, States
+from pymc_nrm.partitions.state_prior import Transitions
+from pymc_nrm.partitions.state_slots import StateSlots
+from pymc_nrm.posterior.any_draws import DRAWS
+from pymc_nrm.posterior.describe_regimes import RegimeDescription, describe_regimes
+from pymc_nrm.posterior.forecast_density import forecast_density
+from pymc_nrm.posterior.state_draws import StateDraws
+from pymc_nrm.posterior.state_probabilities import state_probabilities, transition_matrix
+from pymc_nrm.posterior.state_slot_draws import StateSlotDraws
+from pymc_nrm.recipes.regime_model import regime_model
+from pymc_nrm.states.models.learned import LearnedStates, learned_states
+from pymc_nrm.states.steps.learned import StateConcentrations
+from pymc_nrm.stats.state_durations import state_durations
+from pymc_nrm.steps.learned_gibbs import DRAWN_BY
+from pymc_nrm.steps.state_gibbs import StateGibbs
+from pymc_nrm.steps.state_sampler import StateSampler
+
+__all__ = [
+    "HiddenStates",
+    "RegimeDescription",
+    "StateGibbs",
+    "StateSampler",
+    "Transitions",
+    "describe_regimes",
+    "forecast_density",
+    "regime_model",
+    "state_durations",
+    "state_probabilities",
+    "transition_matrix",
+]
+
+# What the core asks of a kind and cannot know: steps, draws, priors of hyperparameters and what draws these.
+register_steps(StateSampler, StateGibbs)
+DRAWS.update({States: StateDraws, StateSlots: StateSlotDraws})
+learned_partition.register(Chain, learned_states)
+DRAWN_BY[LearnedStates] = StateConcentrations
+
+document_all(globals())
+
+
+def __getattr__(name):
+    if name == "plots":
+        return importlib.import_module(f"{__name__}.plots")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,0 +1,1 @@
+"""Hidden states as a random variable, and priors of their concentrations."""

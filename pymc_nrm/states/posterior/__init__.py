@@ -1,0 +1,1 @@
+"""What follows from draws of hidden states and the model."""

@@ -1,0 +1,1 @@
+"""Summaries of draws of hidden states alone."""

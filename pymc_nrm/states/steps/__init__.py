@@ -1,0 +1,1 @@
+"""Steps that sample hidden states and their concentrations."""

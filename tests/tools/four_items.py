@@ -1,0 +1,15 @@
+"""Draws of a partition of four items, with dimensions of any names."""
+
+import numpy as np
+import xarray as xr
+
+LABELS = np.array([[[0, 0, 1, 1], [0, 1, 1, 1], [0, 0, 1, 1], [0, 0, 1, 2]], [[0, 0, 1, 1]] * 4])
+ESTIMATE, COUNTS = np.array([0, 0, 1, 1]), np.array([[0, 1], [1, 0], [7, 2], [6, 9]])
+THINGS = ["p", "q", "r", "s"]
+QUIET = {"random_seed": 1, "progressbar": False}
+
+
+def draws_of(items, further=None):
+    """Draws of four items, with a further coordinate along them."""
+    coords = {items: THINGS} | ({} if further is None else {further: (items, list("ABCD"))})
+    return xr.Dataset({"z": (("chain", "draw", items), LABELS, {"sequence_starts": [0]})}, coords)
