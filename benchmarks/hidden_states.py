@@ -13,10 +13,10 @@ from pymc.step_methods import CompoundStep
 
 import pymc_nrm as nrm
 from pymc_nrm.datasets import old_faithful
-from pymc_nrm.moves.states.density import log_joint_terms
 from pymc_nrm.partitions.clusters import build_state
 from pymc_nrm.partitions.labels import canonical_labels
-from pymc_nrm.partitions.state_prior import StatePrior
+from pymc_nrm.states.moves.density import log_joint_terms
+from pymc_nrm.states.partitions.prior import StatePrior
 from pymc_nrm.testing import kernel_inputs
 
 STAY, RADIUS, N_STATES, N_CHAINS, TUNE = 0.97, 3.0, 5, 2, 300

@@ -8,8 +8,8 @@ import numpy as np
 
 from pymc_nrm.families.conjugate import draw_dirichlet
 from pymc_nrm.kernels.generic import kernel
-from pymc_nrm.moves.states.blocked import Candidates, _draw_components, _filter_forward, draw_rows, sample_backward
-from pymc_nrm.partitions.state_columns import count_transitions
+from pymc_nrm.states.moves.blocked import Candidates, _draw_components, _filter_forward, draw_rows, sample_backward
+from pymc_nrm.states.partitions.columns import count_transitions
 
 
 @kernel

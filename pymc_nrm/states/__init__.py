@@ -8,24 +8,24 @@ import importlib
 
 from pymc_nrm.common.docstrings import document_all
 from pymc_nrm.common.pymc_internals import register_steps
-from pymc_nrm.models.hidden_states import HiddenStates
 from pymc_nrm.models.learned_priors import learned_partition
-from pymc_nrm.partitions.hidden_states import Chain, States
-from pymc_nrm.partitions.state_prior import Transitions
-from pymc_nrm.partitions.state_slots import StateSlots
 from pymc_nrm.posterior.any_draws import DRAWS
-from pymc_nrm.posterior.describe_regimes import RegimeDescription, describe_regimes
-from pymc_nrm.posterior.forecast_density import forecast_density
-from pymc_nrm.posterior.state_draws import StateDraws
-from pymc_nrm.posterior.state_probabilities import state_probabilities, transition_matrix
-from pymc_nrm.posterior.state_slot_draws import StateSlotDraws
-from pymc_nrm.recipes.regime_model import regime_model
+from pymc_nrm.states.models.hidden_states import HiddenStates
 from pymc_nrm.states.models.learned import LearnedStates, learned_states
+from pymc_nrm.states.partitions.chain import Chain, States
+from pymc_nrm.states.partitions.prior import Transitions
+from pymc_nrm.states.partitions.slots import StateSlots
+from pymc_nrm.states.posterior.describe_regimes import RegimeDescription, describe_regimes
+from pymc_nrm.states.posterior.draws import StateDraws
+from pymc_nrm.states.posterior.forecast_density import forecast_density
+from pymc_nrm.states.posterior.slot_draws import StateSlotDraws
+from pymc_nrm.states.posterior.state_probabilities import state_probabilities, transition_matrix
+from pymc_nrm.states.recipes.regime_model import regime_model
+from pymc_nrm.states.stats.state_durations import state_durations
 from pymc_nrm.states.steps.learned import StateConcentrations
-from pymc_nrm.stats.state_durations import state_durations
+from pymc_nrm.states.steps.state_gibbs import StateGibbs
+from pymc_nrm.states.steps.state_sampler import StateSampler
 from pymc_nrm.steps.learned_gibbs import DRAWN_BY
-from pymc_nrm.steps.state_gibbs import StateGibbs
-from pymc_nrm.steps.state_sampler import StateSampler
 
 __all__ = [
     "HiddenStates",

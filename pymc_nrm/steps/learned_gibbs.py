@@ -8,7 +8,7 @@ Given the partition, what ``learned`` of families learns depends on the sizes an
    hidden states by slice sampling.
 
 Read next ``models/learned_priors.py``, which priors of a model qualify; ``families/learned/draws.py``,
-``families/learned/gammas.py`` and ``moves/states/hyperparameters.py``, the kernels; ``steps/step.py``, the course of a
+``families/learned/gammas.py`` and ``states/moves/hyperparameters.py``, the kernels; ``steps/step.py``, the course of a
 draw.
 """
 

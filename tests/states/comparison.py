@@ -6,7 +6,7 @@ import pytensor.tensor as pt
 
 import pymc_nrm as nrm
 from pymc_nrm.models.itemwise import item_table
-from pymc_nrm.partitions.hidden_states import States
+from pymc_nrm.states.partitions.chain import States
 
 X, K = np.array([0.0, 1.0, 7.0, 9.0]), 6
 

@@ -8,12 +8,12 @@ from cases import SMALL
 from helpers import log_density
 
 import pymc_nrm as nrm
-from pymc_nrm.moves.states.blocked import BlockedUpdates, blocked_updates
-from pymc_nrm.moves.states.direct import DirectUpdates, direct_updates, dyadic_blocks, successive_times
 from pymc_nrm.partitions.clusters import ordered_labels
-from pymc_nrm.partitions.state_columns import count_transitions
-from pymc_nrm.partitions.state_prior import StatePrior
-from pymc_nrm.partitions.state_tables import log_states
+from pymc_nrm.states.moves.blocked import BlockedUpdates, blocked_updates
+from pymc_nrm.states.moves.direct import DirectUpdates, direct_updates, dyadic_blocks, successive_times
+from pymc_nrm.states.partitions.columns import count_transitions
+from pymc_nrm.states.partitions.prior import StatePrior
+from pymc_nrm.states.partitions.tables import log_states
 from pymc_nrm.testing import all_partitions, kernel_inputs
 
 N = 5

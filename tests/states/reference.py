@@ -5,8 +5,8 @@ import math
 import numpy as np
 from scipy.special import gammaln
 
-from pymc_nrm.partitions.state_columns import count_transitions
-from pymc_nrm.partitions.state_prior import StatePrior
+from pymc_nrm.states.partitions.columns import count_transitions
+from pymc_nrm.states.partitions.prior import StatePrior
 
 
 def prior_of(gamma, discount, alpha, kappa, starts):

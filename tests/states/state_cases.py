@@ -10,9 +10,9 @@ from scipy.special import gammaln
 
 import pymc_nrm as nrm
 from pymc_nrm.models.rvs import kind_of
-from pymc_nrm.partitions.state_columns import count_transitions
-from pymc_nrm.partitions.state_prior import StatePrior
-from pymc_nrm.partitions.state_tables import log_states
+from pymc_nrm.states.partitions.columns import count_transitions
+from pymc_nrm.states.partitions.prior import StatePrior
+from pymc_nrm.states.partitions.tables import log_states
 
 X = np.array([1, 0, 9, 2])
 SHAPE, RATE = 1.0, 0.5

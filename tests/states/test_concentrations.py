@@ -13,9 +13,9 @@ from test_state_slots import probability
 
 import pymc_nrm as nrm
 from pymc_nrm.models.learned_priors import learned_priors
-from pymc_nrm.moves.states.hyperparameters import draw_concentrations_of_states
-from pymc_nrm.partitions.state_prior import StatePrior
 from pymc_nrm.states.models.learned import LearnedStates
+from pymc_nrm.states.moves.hyperparameters import draw_concentrations_of_states
+from pymc_nrm.states.partitions.prior import StatePrior
 
 LABELS = np.array([0, 0, 0, 1, 1, 0, 0, 0, 0, 2, 2, 1, 1, 1, 1])
 STARTS = np.isin(np.arange(15), [0, 9])

@@ -19,10 +19,10 @@ from scipy.stats import beta
 from pymc_nrm.kernels.generic import kernel
 from pymc_nrm.measures import DirichletProcess, PitmanYorProcess
 from pymc_nrm.measures.base import log_eppf
-from pymc_nrm.partitions.state_sums import mean_tables, tables_from_degrees, tables_given_labels
-from pymc_nrm.partitions.state_tables import log_states, log_states_with_gradient
-from pymc_nrm.partitions.state_totals import log_states_of_totals, totals_given_labels
-from pymc_nrm.partitions.state_weights import draw_state_weights, draw_states, draw_weights_above
+from pymc_nrm.states.partitions.sums import mean_tables, tables_from_degrees, tables_given_labels
+from pymc_nrm.states.partitions.tables import log_states, log_states_with_gradient
+from pymc_nrm.states.partitions.totals import log_states_of_totals, totals_given_labels
+from pymc_nrm.states.partitions.weights import draw_state_weights, draw_states, draw_weights_above
 from pymc_nrm.testing import all_partitions
 
 # Concentration and discount of the common weights.

@@ -15,8 +15,8 @@ import pymc_nrm as nrm
 from pymc_nrm.common.marks import STARTS
 from pymc_nrm.models.learned_priors import LearnedProcess, learned_priors
 from pymc_nrm.models.rvs import kind_of
-from pymc_nrm.partitions.hidden_states import LogStates
-from pymc_nrm.partitions.state_tables import log_states
+from pymc_nrm.states.partitions.chain import LogStates
+from pymc_nrm.states.partitions.tables import log_states
 
 DIRICHLET = nrm.DirichletProcess(1.3)
 TRANSITIONS = nrm.states.Transitions(1.7, 2.5)

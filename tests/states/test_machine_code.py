@@ -8,9 +8,9 @@ from pytensor.link.numba.dispatch.random import numba_core_rv_funcify
 import pymc_nrm as nrm
 from pymc_nrm.families.learned.draws import slice_sample
 from pymc_nrm.kernels import kernel_cache
-from pymc_nrm.moves.states.hyperparameters import ConcentrationsTarget
-from pymc_nrm.partitions.state_prior import StatePrior
-from pymc_nrm.partitions.state_totals import Totals
+from pymc_nrm.states.moves.hyperparameters import ConcentrationsTarget
+from pymc_nrm.states.partitions.prior import StatePrior
+from pymc_nrm.states.partitions.totals import Totals
 
 
 def test_machine_code_follows_edits_of_parts_that_define_its_types(monkeypatch):

@@ -10,7 +10,7 @@ from helpers import refused
 
 import pymc_nrm as nrm
 from pymc_nrm.posterior.any_draws import draws_of
-from pymc_nrm.posterior.lagged_values import LaggedValues
+from pymc_nrm.states.posterior.lagged_values import LaggedValues
 
 RNG = np.random.default_rng(1)
 DATES = pd.date_range("2020-01-31", periods=40, freq="ME")

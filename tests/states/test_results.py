@@ -13,11 +13,11 @@ from helpers import all_partitions, canonical_labels
 from scipy.stats import multivariate_t, norm
 
 import pymc_nrm as nrm
-from pymc_nrm.partitions.state_tables import log_states
 from pymc_nrm.posterior.any_draws import draws_of
-from pymc_nrm.posterior.state_draws import log_weights_left_out
-from pymc_nrm.posterior.state_paths import forward_backward
-from pymc_nrm.posterior.state_probabilities import draw_transitions, smooth
+from pymc_nrm.states.partitions.tables import log_states
+from pymc_nrm.states.posterior.draws import log_weights_left_out
+from pymc_nrm.states.posterior.paths import forward_backward
+from pymc_nrm.states.posterior.state_probabilities import draw_transitions, smooth
 
 # Largest z-score of a few hundred.
 LARGEST = norm.isf(1e-5 / 2)

@@ -14,9 +14,9 @@ from scipy import stats
 from scipy.special import logsumexp
 
 import pymc_nrm as nrm
-from pymc_nrm.moves.states.slot_paths import update_paths
-from pymc_nrm.partitions.state_slots import log_state_slots
 from pymc_nrm.run.choose_steps import learned_variables, with_own_nuts
+from pymc_nrm.states.moves.slot_paths import update_paths
+from pymc_nrm.states.partitions.slots import log_state_slots
 from pymc_nrm.testing import geweke, kernel_inputs, largest_z
 
 pytestmark = pytest.mark.usefixtures("compiled")

@@ -10,7 +10,7 @@ from same_results import assert_same, stop_at
 
 import pymc_nrm as nrm
 from pymc_nrm.families import conjugate
-from pymc_nrm.steps import state_sampler
+from pymc_nrm.states.steps import state_sampler
 from pymc_nrm.testing import all_partitions, geweke, kernel_inputs, largest_z
 
 CHAINS = 2

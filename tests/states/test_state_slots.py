@@ -15,8 +15,8 @@ from scipy.special import gammaln, roots_sh_jacobi
 import pymc_nrm as nrm
 from pymc_nrm.common.marks import STARTS
 from pymc_nrm.models.rvs import kind_of
-from pymc_nrm.partitions.state_slots import log_state_slots
-from pymc_nrm.partitions.state_tables import log_states
+from pymc_nrm.states.partitions.slots import log_state_slots
+from pymc_nrm.states.partitions.tables import log_states
 
 N = 5
 

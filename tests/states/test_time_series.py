@@ -8,11 +8,11 @@ from helpers import refused
 
 import pymc_nrm as nrm
 from pymc_nrm.common.dates import written_times
-from pymc_nrm.common.next_times import next_times
 from pymc_nrm.posterior.draws import check_same_model
 from pymc_nrm.posterior.layout import MixtureLayout
-from pymc_nrm.recipes.reading.rows_of_times import rows_of_times
-from pymc_nrm.recipes.reading.time_series import read_time_series
+from pymc_nrm.states.posterior.next_times import next_times
+from pymc_nrm.states.recipes.rows_of_times import rows_of_times
+from pymc_nrm.states.recipes.time_series import read_time_series
 
 N = 12
 VALUES = np.random.default_rng(1).normal(size=N)

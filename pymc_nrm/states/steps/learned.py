@@ -3,7 +3,7 @@
 import numpy as np
 
 from pymc_nrm.kernels.generic import kernels_in_python
-from pymc_nrm.moves.states.hyperparameters import (
+from pymc_nrm.states.moves.hyperparameters import (
     DRAWN,
     draw_concentrations_of_states,
     log_density_of_concentrations,

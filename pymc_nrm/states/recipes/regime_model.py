@@ -9,16 +9,16 @@ import pymc as pm
 from pymc_nrm.common.checks import check_count, check_number
 from pymc_nrm.common.wrapping import first_few
 from pymc_nrm.families import NormalRegression
-from pymc_nrm.models.hidden_states import HiddenStates
 from pymc_nrm.models.mixture import Mixture
 from pymc_nrm.models.origin import Origin
-from pymc_nrm.partitions.state_prior import Transitions
 from pymc_nrm.recipes.columns import doubtful_columns, listed
 from pymc_nrm.recipes.gaussian_mixture import default_measure, with_fields_in_model
 from pymc_nrm.recipes.messages import warn_user
 from pymc_nrm.recipes.numeric_block import add_numeric_block, check_options
-from pymc_nrm.recipes.reading.time_series import read_time_series
 from pymc_nrm.recipes.ties import jitter_ties as with_jitter
+from pymc_nrm.states.models.hidden_states import HiddenStates
+from pymc_nrm.states.partitions.prior import Transitions
+from pymc_nrm.states.recipes.time_series import read_time_series
 
 # So many steps in one direction are no accident.
 _FEWEST_STEPS = 10

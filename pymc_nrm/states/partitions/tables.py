@@ -15,8 +15,8 @@ import math
 
 from pymc_nrm.kernels.generic import kernel
 from pymc_nrm.kernels.special import log_rising_factorial
-from pymc_nrm.partitions.state_columns import digamma_difference
-from pymc_nrm.partitions.state_sums import cofactor, tables_given_labels
+from pymc_nrm.states.partitions.columns import digamma_difference
+from pymc_nrm.states.partitions.sums import cofactor, tables_given_labels
 
 
 @kernel

@@ -15,7 +15,7 @@ import numpy as np
 
 from pymc_nrm.kernels.generic import kernel
 from pymc_nrm.kernels.special import log_rising_factorial
-from pymc_nrm.partitions.state_columns import certain_tables, expected_tables, table_distribution
+from pymc_nrm.states.partitions.columns import certain_tables, expected_tables, table_distribution
 
 # Largest probability of the largest number of tables that is kept of a state.
 _BOUNDARY = 1e-17

@@ -3,7 +3,7 @@
 import numpy as np
 
 from pymc_nrm.posterior.slot_draws import SlotDraws, slots_in_use
-from pymc_nrm.posterior.state_draws import StateDraws
+from pymc_nrm.states.posterior.draws import StateDraws
 
 
 class StateSlotDraws(StateDraws, SlotDraws):

@@ -10,12 +10,12 @@ import xarray as xr
 from pymc_nrm.common.checks import numeric_array
 from pymc_nrm.common.column_contents import BOOLEANS, NUMBERS, read_content
 from pymc_nrm.common.dates import as_times, written_times, zone_of
-from pymc_nrm.common.next_times import spacing_of
 from pymc_nrm.common.tables import as_pandas
 from pymc_nrm.common.wrapping import first_few, wrapped
-from pymc_nrm.partitions.hidden_states import States
 from pymc_nrm.recipes.columns import check_columns
-from pymc_nrm.recipes.reading.joined_dates import joined_dates
+from pymc_nrm.states.partitions.chain import States
+from pymc_nrm.states.posterior.next_times import spacing_of
+from pymc_nrm.states.recipes.joined_dates import joined_dates
 
 _log = logging.getLogger("pymc.nrm_recipes")
 

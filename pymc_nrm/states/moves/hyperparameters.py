@@ -7,10 +7,10 @@ import numpy as np
 
 from pymc_nrm.families.learned.draws import slice_sample
 from pymc_nrm.kernels.generic import kernel
-from pymc_nrm.partitions.state_columns import count_transitions
-from pymc_nrm.partitions.state_prior import StatePrior
-from pymc_nrm.partitions.state_tables import log_states
-from pymc_nrm.partitions.state_totals import log_states_of_totals, totals_given_labels
+from pymc_nrm.states.partitions.columns import count_transitions
+from pymc_nrm.states.partitions.prior import StatePrior
+from pymc_nrm.states.partitions.tables import log_states
+from pymc_nrm.states.partitions.totals import log_states_of_totals, totals_given_labels
 
 # Fields of the prior that are drawn, in the order of their logarithms.
 DRAWN = ("gamma", "alpha", "kappa")

@@ -17,8 +17,8 @@ import numpy as np
 
 from pymc_nrm.kernels.generic import kernel
 from pymc_nrm.kernels.special import log_rising_factorial
-from pymc_nrm.partitions.state_sums import convolve, largest_degree, tables_given_labels
-from pymc_nrm.partitions.state_tables import add_factors, is_possible, log_states
+from pymc_nrm.states.partitions.sums import convolve, largest_degree, tables_given_labels
+from pymc_nrm.states.partitions.tables import add_factors, is_possible, log_states
 
 # Largest share of the terms in which some state has its largest number of tables.
 _BOUNDARY = 1e-17

@@ -25,10 +25,10 @@ import numpy as np
 
 from pymc_nrm.families.base import refresh_cache
 from pymc_nrm.families.erased.shared_kernel import shared_kernel
-from pymc_nrm.moves.states.block_gibbs import move_blocks
-from pymc_nrm.moves.states.slots import draw_slot_transitions, grow_slots
-from pymc_nrm.moves.states.time_gibbs import move_times
 from pymc_nrm.partitions.clusters import build_state
+from pymc_nrm.states.moves.block_gibbs import move_blocks
+from pymc_nrm.states.moves.slots import draw_slot_transitions, grow_slots
+from pymc_nrm.states.moves.time_gibbs import move_times
 
 # Times of the shortest blocks.
 _SHORTEST = 4

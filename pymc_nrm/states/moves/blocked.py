@@ -24,8 +24,8 @@ from pymc_nrm.kernels.generic import check_signals, kernel
 from pymc_nrm.kernels.lanes import LANES, exp_within, whole_lanes
 from pymc_nrm.kernels.special import draw_log_gamma, index_at
 from pymc_nrm.partitions.labels import rename_in_order
-from pymc_nrm.partitions.state_columns import count_transitions
-from pymc_nrm.partitions.state_weights import draw_state_weights, draw_weights_above
+from pymc_nrm.states.partitions.columns import count_transitions
+from pymc_nrm.states.partitions.weights import draw_state_weights, draw_weights_above
 
 # Products of densities, relative to the largest, and of predictive probabilities below this are computed in logarithms.
 _SMALLEST_TOTAL = 1e-280

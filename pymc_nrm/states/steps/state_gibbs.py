@@ -7,7 +7,7 @@ Labels are slots from 0 to ``max_states`` - 1.  A draw makes some updates of the
 3. draw the common weights of the states and the transition rows given the labels, and all labels jointly given these,
    by forward filtering and backward sampling over all slots; forget weights, rows and parameters of mixtures.
 
-Read next ``partitions/state_slots.py``, the prior; ``moves/states/slot_paths.py``, part 3;
+Read next ``states/partitions/slots.py``, the prior; ``states/moves/slot_paths.py``, part 3;
 ``models/itemwise/item_table.py``, the table; ``steps/slot_nuts.py``, the step that moves parameters of occupied slots.
 """
 
@@ -21,8 +21,8 @@ from pymc_nrm.common.marks import ALL_SLOTS_USED
 from pymc_nrm.common.pymc_internals import Competence
 from pymc_nrm.families.needs import COMPONENT_PANEL, PARAMETERS, PREDICTIVE
 from pymc_nrm.kernels.generic import precompile
-from pymc_nrm.moves.states.slot_paths import update_paths
-from pymc_nrm.partitions.state_slots import StateSlots, log_state_slots
+from pymc_nrm.states.moves.slot_paths import update_paths
+from pymc_nrm.states.partitions.slots import StateSlots, log_state_slots
 from pymc_nrm.steps.base import LabelStep, PartitionStep, common_statistics
 from pymc_nrm.steps.indexed_data import IndexedData
 from pymc_nrm.steps.label_moves import empty_slot_move

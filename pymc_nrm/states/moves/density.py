@@ -5,8 +5,8 @@ import numpy as np
 from pymc_nrm.families.conjugate import log_marginal
 from pymc_nrm.families.erased.shared_kernel import shared_kernel
 from pymc_nrm.partitions.clusters import ordered_labels
-from pymc_nrm.partitions.state_columns import count_transitions
-from pymc_nrm.partitions.state_tables import log_states
+from pymc_nrm.states.partitions.columns import count_transitions
+from pymc_nrm.states.partitions.tables import log_states
 
 
 @shared_kernel

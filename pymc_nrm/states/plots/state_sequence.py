@@ -11,10 +11,10 @@ from pymc_nrm.plots.canvas import LEGEND, LINE_XY, OF_BACKEND, SCATTER, VLINE, C
 from pymc_nrm.plots.cluster_points import feature_matrix
 from pymc_nrm.plots.time_axis import edges_of, time_axis
 from pymc_nrm.plots.visuals import backend_of, cluster_style, recorded
-from pymc_nrm.posterior.state_probabilities import state_probabilities
-from pymc_nrm.recipes.reading.rows_of_times import rows_of_times
+from pymc_nrm.states.posterior.state_probabilities import state_probabilities
+from pymc_nrm.states.recipes.rows_of_times import rows_of_times
+from pymc_nrm.states.stats.state_durations import sequence_labels, sequence_starts
 from pymc_nrm.stats.draws import partition_draws
-from pymc_nrm.stats.state_durations import sequence_labels, sequence_starts
 
 MAX_COLUMNS, MAX_STATES = 6, 16
 # Sequences that are named on the axis, at most, and characters of a name.

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from pymc_nrm.common.dates import as_times, written_times
-from pymc_nrm.recipes.reading.joined_dates import joined_dates
+from pymc_nrm.states.recipes.joined_dates import joined_dates
 
 
 def rows_of_times(data, times, sequences=None):

@@ -8,8 +8,8 @@ import numpy as np
 from pymc_nrm.kernels.generic import kernel
 from pymc_nrm.kernels.special import copy_row, log_rising_factorial
 from pymc_nrm.partitions.clusters import close_slot, grow
-from pymc_nrm.partitions.state_columns import count_transitions
-from pymc_nrm.partitions.state_weights import draw_next_weight, draw_state_weights
+from pymc_nrm.states.partitions.columns import count_transitions
+from pymc_nrm.states.partitions.weights import draw_next_weight, draw_state_weights
 
 
 class SlotTransitions(NamedTuple):

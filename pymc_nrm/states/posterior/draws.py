@@ -4,19 +4,19 @@ import logging
 
 import numpy as np
 
-from pymc_nrm.common.next_times import next_times
 from pymc_nrm.common.wrapping import first_few, wrapped
 from pymc_nrm.families.components import fill_component_densities
 from pymc_nrm.models.parts import joint_data, joint_family
-from pymc_nrm.partitions.hidden_states import NEW_SEQUENCE
-from pymc_nrm.partitions.state_columns import count_transitions
-from pymc_nrm.partitions.state_tables import log_states
-from pymc_nrm.partitions.state_weights import draw_state_weights, draw_weights_above
 from pymc_nrm.posterior.draws import Draws
-from pymc_nrm.posterior.lagged_values import lagged_values
 from pymc_nrm.posterior.layout import partition_coords
-from pymc_nrm.posterior.state_paths import draw_path
 from pymc_nrm.posterior.tables import draw_cluster_rows, log_sum_rows
+from pymc_nrm.states.partitions.chain import NEW_SEQUENCE
+from pymc_nrm.states.partitions.columns import count_transitions
+from pymc_nrm.states.partitions.tables import log_states
+from pymc_nrm.states.partitions.weights import draw_state_weights, draw_weights_above
+from pymc_nrm.states.posterior.lagged_values import lagged_values
+from pymc_nrm.states.posterior.next_times import next_times
+from pymc_nrm.states.posterior.paths import draw_path
 
 _log = logging.getLogger("pymc.nrm_results")
 

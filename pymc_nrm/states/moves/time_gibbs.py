@@ -1,4 +1,4 @@
-"""Gibbs updates of single times: see ``moves/states/direct.py`` for the weights."""
+"""Gibbs updates of single times: see ``states/moves/direct.py`` for the weights."""
 
 import math
 
@@ -16,8 +16,8 @@ from pymc_nrm.families.fast import (
 from pymc_nrm.kernels.generic import check_signals, kernel
 from pymc_nrm.kernels.lanes import whole_lanes
 from pymc_nrm.moves.gibbs import draw_column, new_panel
-from pymc_nrm.moves.states.slots import close_state, count_run, entry_weight, log_run, neighbours, offer_weight
 from pymc_nrm.partitions.clusters import attach, open_slot
+from pymc_nrm.states.moves.slots import close_state, count_run, entry_weight, log_run, neighbours, offer_weight
 
 
 @kernel(inner_loop=True)

@@ -11,10 +11,10 @@ from pymc_nrm.common.progress import tracked
 from pymc_nrm.models.parts import joint_data, joint_family
 from pymc_nrm.models.rvs import checked_model, is_mixture
 from pymc_nrm.posterior.any_draws import draws_of
-from pymc_nrm.posterior.lagged_values import lagged_values, normal_densities
 from pymc_nrm.posterior.layout import MixtureLayout, NewItems, as_rows, draws_dataset, point_coords
-from pymc_nrm.posterior.state_draws import StateDraws
 from pymc_nrm.posterior.tables import log_predictive_table
+from pymc_nrm.states.posterior.draws import StateDraws
+from pymc_nrm.states.posterior.lagged_values import lagged_values, normal_densities
 
 
 def forecast_density(

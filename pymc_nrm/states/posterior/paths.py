@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from pymc_nrm.kernels.generic import kernel
-from pymc_nrm.partitions.state_weights import draw_next_weight
+from pymc_nrm.states.partitions.weights import draw_next_weight
 
 
 @kernel

@@ -18,9 +18,9 @@ from pymc_nrm.models.partition import (
     measure_in_model,
     number_of_slots,
 )
-from pymc_nrm.partitions.hidden_states import States
-from pymc_nrm.partitions.state_prior import Transitions
-from pymc_nrm.partitions.state_slots import StateSlots
+from pymc_nrm.states.partitions.chain import States
+from pymc_nrm.states.partitions.prior import Transitions
+from pymc_nrm.states.partitions.slots import StateSlots
 
 # Options of a Partition, and why hidden states have none of them.
 _REFUSED = {
@@ -86,7 +86,7 @@ class HiddenStates(pm.Discrete):
         pi_j ~ DP(alpha + kappa, (alpha beta + kappa delta_j) / (alpha + kappa))   next state after state j
 
     The concentration of the measure is gamma.  Weights and transition probabilities are integrated out, and the number
-    of states has no upper limit.  The log-probability is exact, see ``partitions/state_tables.py``: it costs
+    of states has no upper limit.  The log-probability is exact, see ``states/partitions/tables.py``: it costs
     ``O(n D)`` for n items, and D is mostly below 100.  It is minus infinity for labels that are not in order of
     appearance, so that the probabilities of all values sum to one.
 

@@ -12,10 +12,10 @@ from pymc_nrm.kernels.generic import kernel
 from pymc_nrm.kernels.kernel_op import KernelOp
 from pymc_nrm.partitions.flat import Flat, InOrder
 from pymc_nrm.partitions.nested_levels import canonical_paths, levels_of, symbolic_levels_of
-from pymc_nrm.partitions.state_columns import count_transitions
-from pymc_nrm.partitions.state_prior import Starts, StatePrior, Transitions
-from pymc_nrm.partitions.state_tables import log_states_with_gradient
-from pymc_nrm.partitions.state_weights import draw_states
+from pymc_nrm.states.partitions.columns import count_transitions
+from pymc_nrm.states.partitions.prior import Starts, StatePrior, Transitions
+from pymc_nrm.states.partitions.tables import log_states_with_gradient
+from pymc_nrm.states.partitions.weights import draw_states
 
 # The name of a further sequence in predictions.
 NEW_SEQUENCE = "new"

@@ -6,7 +6,7 @@ import numpy as np
 
 from pymc_nrm.kernels.generic import check_signals, kernel
 from pymc_nrm.kernels.special import copy_row, draw_beta, draw_index, draw_log_gamma, exponentiate
-from pymc_nrm.partitions.state_sums import tables_given_labels
+from pymc_nrm.states.partitions.sums import tables_given_labels
 
 # Weights below are raised to it, so that their logarithms are finite.
 LEAST_WEIGHT = 1e-300

@@ -1,7 +1,7 @@
 """Paths of hidden states with slots, given the densities of all times in all slots.
 
 The common weights of all K states are drawn given the labels, exactly: numbers of tables m_k as in
-``partitions/state_weights.py``, 0 for empty slots, then Dirichlet variables with parameters ``gamma / K + m_k``.
+``states/partitions/weights.py``, 0 for empty slots, then Dirichlet variables with parameters ``gamma / K + m_k``.
 Transition rows are drawn given weights and labels, and all labels jointly given both by forward filtering and backward
 sampling.  Weights and rows are forgotten.  Every part is a draw from a full conditional, and all labels may change, so
 that the update leaves the posterior invariant and reaches all paths of positive density.
@@ -13,9 +13,9 @@ import numpy as np
 
 from pymc_nrm.kernels.generic import check_signals, kernel
 from pymc_nrm.kernels.special import draw_log_gamma, exponentiate
-from pymc_nrm.moves.states.blocked import Candidates, draw_rows, sample_backward, weigh_by_logarithms
-from pymc_nrm.partitions.state_slots import count_slots
-from pymc_nrm.partitions.state_weights import LEAST_WEIGHT, draw_tables
+from pymc_nrm.states.moves.blocked import Candidates, draw_rows, sample_backward, weigh_by_logarithms
+from pymc_nrm.states.partitions.slots import count_slots
+from pymc_nrm.states.partitions.weights import LEAST_WEIGHT, draw_tables
 
 # Products of densities and predictive probabilities below this, relative to the largest density, lose digits.
 _SMALLEST_TOTAL = 1e-280

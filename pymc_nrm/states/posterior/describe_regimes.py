@@ -18,13 +18,13 @@ from pymc_nrm.posterior.described_columns import columns_of_model
 from pymc_nrm.posterior.described_parameters import described_parameters
 from pymc_nrm.posterior.draws import check_same_model
 from pymc_nrm.posterior.number_of_clusters import number_of_clusters
-from pymc_nrm.posterior.state_probabilities import find_states, state_probabilities
 from pymc_nrm.posterior.text_description import TextDescription
+from pymc_nrm.states.posterior.state_probabilities import find_states, state_probabilities
+from pymc_nrm.states.stats.state_durations import run_starts, sequence_labels, sequence_starts, state_durations
 from pymc_nrm.stats.draws import item_dimension, partition_draws
 from pymc_nrm.stats.losses import read_estimate
 from pymc_nrm.stats.point_estimate import point_estimate
 from pymc_nrm.stats.result import posterior_of
-from pymc_nrm.stats.state_durations import run_starts, sequence_labels, sequence_starts, state_durations
 
 # Characters of a line, lines of the text, regimes that have lines of their own and lines for data of each, at most.
 _WIDTH, _MOST_LINES, _MOST_REGIMES, _MOST_DATA_LINES = 80, 30, 8, 4

@@ -8,8 +8,8 @@ and forgets them afterwards:
 2. Gibbs updates of blocks of times that share their state, with rows and parameters integrated out;
 3. the same for some single times.
 
-Read next ``moves/states/blocked.py`` and ``moves/states/direct.py``, the moves and their proofs;
-``partitions/state_tables.py``, the distribution of the labels and the weights given them; ``steps/step.py``, the
+Read next ``states/moves/blocked.py`` and ``states/moves/direct.py``, the moves and their proofs;
+``states/partitions/tables.py``, the distribution of the labels and the weights given them; ``steps/step.py``, the
 course of a draw.
 """
 
@@ -27,13 +27,13 @@ from pymc_nrm.families.features import features
 from pymc_nrm.families.needs import COMPONENT_PANEL, PARAMETERS, PREDICTIVE
 from pymc_nrm.kernels.generic import lacking, precompile
 from pymc_nrm.models.default_start import is_default_start
-from pymc_nrm.moves.states.blocked import BlockedUpdates, blocked_updates
-from pymc_nrm.moves.states.density import log_joint_terms
-from pymc_nrm.moves.states.direct import DirectUpdates, direct_updates, dyadic_blocks, successive_times
 from pymc_nrm.partitions.clusters import build_state, ordered_labels
-from pymc_nrm.partitions.hidden_states import States
 from pymc_nrm.partitions.labels import canonical_labels
-from pymc_nrm.partitions.state_prior import Transitions
+from pymc_nrm.states.moves.blocked import BlockedUpdates, blocked_updates
+from pymc_nrm.states.moves.density import log_joint_terms
+from pymc_nrm.states.moves.direct import DirectUpdates, direct_updates, dyadic_blocks, successive_times
+from pymc_nrm.states.partitions.chain import States
+from pymc_nrm.states.partitions.prior import Transitions
 from pymc_nrm.steps.base import LabelStep, PartitionStep, common_statistics
 from pymc_nrm.steps.comparison import OwnMove
 from pymc_nrm.steps.label_moves import MOST_ITEMS, data_ratios, item_moves

@@ -1,4 +1,4 @@
-"""Gibbs updates of blocks of times: see ``moves/states/direct.py`` for the weights."""
+"""Gibbs updates of blocks of times: see ``states/moves/direct.py`` for the weights."""
 
 import numpy as np
 
@@ -8,8 +8,8 @@ from pymc_nrm.kernels.generic import check_signals, kernel
 from pymc_nrm.kernels.lanes import whole_lanes
 from pymc_nrm.kernels.special import copy_row, sum_rows
 from pymc_nrm.moves.gibbs import draw_column
-from pymc_nrm.moves.states.slots import close_state, count_run, entry_weight, log_run, neighbours, offer_weight
 from pymc_nrm.partitions.clusters import open_slot
+from pymc_nrm.states.moves.slots import close_state, count_run, entry_weight, log_run, neighbours, offer_weight
 
 
 @kernel
