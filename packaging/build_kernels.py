@@ -76,7 +76,7 @@ def fill(package, cache):
         copies = package / folder.relative_to(ROOT)
         for path in found.glob("*.nb[ic]"):
             copies.mkdir(parents=True, exist_ok=True)
-            copies.joinpath(path.name).write_bytes((index if path.suffix == ".nbi" else data)(path.read_bytes()))
+            copies.joinpath(path.name).write_bytes(_without_time(path))
     package.joinpath("__init__.py").write_text('"""Machine code of pymc_nrm, which loads it from here."""\n')
     (seconds,) = cache.rglob(compile_times.NAME)
     known = json.loads(seconds.read_text())
@@ -85,17 +85,15 @@ def fill(package, cache):
     package.joinpath(compile_times.NAME).write_text(json.dumps(known))
 
 
-def index(content):
-    """Content of an index without the time when its source was changed."""
-    version = pickle.loads(content)
-    _, overloads = pickle.loads(content[len(pickle.dumps(version, protocol=-1)) :])
-    return pickle.dumps(version, protocol=-1) + pickle.dumps((None, overloads), protocol=-1)
-
-
-def data(content):
-    """Content of a file of machine code without the time when its source was changed."""
-    _, key, code = pickle.loads(without_hash(content))
-    return with_hash(pickle.dumps((None, key, code), protocol=-1))
+def _without_time(path):
+    """Content of an index or a file of machine code, without the time when its source was changed."""
+    content = path.read_bytes()
+    if path.suffix == ".nbc":
+        _, key, code = pickle.loads(without_hash(content, path.name))
+        return with_hash(pickle.dumps((None, key, code), protocol=-1))
+    version = pickle.dumps(pickle.loads(content), protocol=-1)
+    _, overloads = pickle.loads(content[len(version) :])
+    return version + pickle.dumps((None, overloads), protocol=-1)
 
 
 if __name__ == "__main__":

@@ -264,7 +264,7 @@ def _cache_class():
 
         def _load_data(self, name):
             with open(self._data_path(name), "rb") as file:
-                return pickle.loads(without_hash(file.read()))
+                return pickle.loads(without_hash(file.read(), name))
 
         def _save_data(self, name, data):
             content = with_hash(self._dump(data))
@@ -349,10 +349,10 @@ def with_hash(content):
     return hashlib.sha256(content).digest() + content
 
 
-def without_hash(content):
-    """What ``with_hash`` got, or an error if the file is damaged."""
+def without_hash(content, name):
+    """What ``with_hash`` got, or an error if the file of this name is damaged."""
     if hashlib.sha256(content[32:]).digest() != content[:32]:
-        raise ValueError("the file is not as it was written")
+        raise ValueError(f"{name} is damaged")
     return content[32:]
 
 

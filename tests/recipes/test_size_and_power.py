@@ -20,6 +20,13 @@ def numbers(rng, distance):
     return nrm.mixture_model(pd.DataFrame(X, columns=["a", "b"]))
 
 
+def few_correlated_numbers(rng, distance):
+    # In 40 rows of three columns, two groups are found half of the time.
+    X = rng.normal(size=(40 if distance == 0.0 else 100, 3))
+    X[: len(X) // 2, 0] += distance
+    return nrm.mixture_model(pd.DataFrame(X @ rng.normal(size=(3, 3)), columns=["a", "b", "c"]))
+
+
 def few_rows_of_many_numbers(rng, distance):
     X = rng.normal(size=(100, 8))
     X[:50] += distance / np.sqrt(8)
@@ -49,7 +56,8 @@ def growth(rng, distance):
 
 
 RECIPES = {
-    write.__name__: write for write in (numbers, few_rows_of_many_numbers, answers, mixed, growth)
+    write.__name__: write
+    for write in (numbers, few_correlated_numbers, few_rows_of_many_numbers, answers, mixed, growth)
 } | rows_of_wings("RECIPES")
 
 
