@@ -9,7 +9,7 @@ import sys
 from importlib import metadata
 from pathlib import Path
 
-from pymc_nrm.kernels.kernel_cache import source_fingerprint
+from pymc_nrm.kernels.kernel_cache import package_fingerprint
 
 sys.path.insert(0, str(Path(__file__).parent / "_extensions"))
 
@@ -66,7 +66,7 @@ myst_heading_anchors = 3
 # The host runs nothing: pages show the outputs that are written into them.
 nb_execution_mode = "off" if _IS_HOSTED else "cache"
 _EXECUTED = Path(__file__).parent / "_build" / "executed"
-nb_execution_cache_path = str(_EXECUTED / source_fingerprint()[:16])
+nb_execution_cache_path = str(_EXECUTED / package_fingerprint()[:16])
 nb_execution_timeout = 900
 nb_execution_raise_on_error = True
 nb_execution_show_tb = True

@@ -19,9 +19,9 @@ from numba.core.caching import UserProvidedCacheLocator
 import pymc_nrm
 from pymc_nrm.kernels import compile_times
 from pymc_nrm.kernels.kernel_cache import with_hash, without_hash
+from pymc_nrm.kernels.reached_files import ROOT
 from pymc_nrm.kernels.shipped import PACKAGE
 
-ROOT = Path(pymc_nrm.__file__).parent
 PROJECT = """
 [build-system]
 requires = ["hatchling"]

@@ -17,7 +17,7 @@ import numpy as np
 from pymc_nrm.kernels.layers import place
 from pymc_nrm.kernels.one_compiler import alone, compile_in_one_process, lock_of
 from pymc_nrm.kernels.part_compiler import CACHE, compilers, lacking_names
-from pymc_nrm.kernels.reached_files import fingerprint_of_files, reached_modules
+from pymc_nrm.kernels.reached_files import ROOT, fingerprint_of_files, reached_modules
 from pymc_nrm.kernels.shipped import shipped_folder_of, shipped_key
 
 # All generic functions, in order of definition.
@@ -25,22 +25,16 @@ dispatchers = []
 
 _CONSTANTS = (types.NoneType, int, float, complex, str, bytes, enum.Enum, np.generic, np.dtype)
 
-_ROOT = pathlib.Path(__file__).parents[1]
 _INSTALLED = [pathlib.Path(sysconfig.get_path(name)) for name in ("stdlib", "platstdlib", "purelib", "platlib")]
-
-
-def _is_own(path):
-    """Whether a file belongs to this package."""
-    return pathlib.Path(path).is_relative_to(_ROOT)
 
 
 @functools.cache
 def _sources():
     """Room and hash of each source file of this package, in order of their names, which hashes cover."""
     found = []
-    for folder, _, names in os.walk(_ROOT):
+    for folder, _, names in os.walk(ROOT):
         for path in (os.path.join(folder, name) for name in names if name.endswith(".py")):
-            name = os.path.relpath(path, _ROOT)
+            name = os.path.relpath(path, ROOT)
             with open(path, "rb") as file:
                 digest = hashlib.sha256(name.encode() + file.read()).digest()
             found.append((name, place(pathlib.Path(name).parts)[1], digest))
@@ -284,8 +278,9 @@ def _cache_class():
                 self._impl_class = compilers().PartCacheImplementation
             super().__init__(function)
             self._suffix, self.locks = suffix, None
-            self._is_own = _is_own(function.__code__.co_filename)
-            self._shipped = shipped_folder_of(function.__code__.co_filename)
+            file = function.__code__.co_filename
+            self._is_own = pathlib.Path(file).is_relative_to(ROOT)
+            self._shipped = shipped_folder_of(file) if self._is_own else None
 
         def _index_key(self, sig, codegen):
             foreign = [*_foreign_fingerprints(sig), *_implementations_from_outside()]

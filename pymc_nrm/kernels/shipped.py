@@ -9,8 +9,9 @@ import functools
 import importlib.util
 import pathlib
 
+from pymc_nrm.kernels.reached_files import ROOT
+
 PACKAGE = "pymc_nrm_kernels"
-_ROOT = pathlib.Path(__file__).parents[1]
 
 
 @functools.cache
@@ -21,11 +22,9 @@ def shipped_folder():
 
 
 def shipped_folder_of(path):
-    """Folder with machine code of the functions of a file of this package; None for other files, or without any."""
-    path, folder = pathlib.Path(path), shipped_folder()
-    if folder is None or not path.is_relative_to(_ROOT):
-        return None
-    return folder / path.relative_to(_ROOT).parent
+    """Folder with machine code of the functions of a file of this package; None if no package brings any."""
+    folder = shipped_folder()
+    return None if folder is None else folder / pathlib.Path(path).relative_to(ROOT).parent
 
 
 def shipped_key(key):

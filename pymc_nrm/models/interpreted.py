@@ -55,17 +55,20 @@ class Interpreted:
         self._stored = [container.storage for container in function.input_storage[len(arguments) :]]
         order = fgraph.toposort()
         names, values = {variable: f"x{k}" for k, variable in enumerate(fgraph.inputs)}, {}
-        for variable in [one for node in order for one in node.inputs] + fgraph.outputs:
+        for variable in (*(operand for node in order for operand in node.inputs), *fgraph.outputs):
             if isinstance(variable, Constant):
                 values[names.setdefault(variable, f"x{len(names)}")] = variable.data
-        lines = [f"def call({', '.join(names[one] for one in fgraph.inputs)}):"]
+
+        def listed(variables):
+            return ", ".join(names[variable] for variable in variables)
+
+        lines = [f"def call({listed(fgraph.inputs)}):"]
         for k, node in enumerate(order):
             values[f"f{k}"] = _evaluation(node)
             names |= {variable: f"x{len(names) + k}" for k, variable in enumerate(node.outputs)}
-            results, given = (", ".join(names[one] for one in ones) for ones in (node.outputs, node.inputs))
-            lines.append(f"    {results} = f{k}({given})")
-        computed = "".join(f"{names[one]}, " for node in order for one in node.outputs)
-        lines.append(f"    return [{', '.join(names[one] for one in fgraph.outputs)}], ({computed})")
+            lines.append(f"    {listed(node.outputs)} = f{k}({listed(node.inputs)})")
+        computed = [variable for node in order for variable in node.outputs]
+        lines.append(f"    return [{listed(fgraph.outputs)}], [{listed(computed)}]")
         exec("\n".join(lines), values)
         self._call = values["call"]
 

@@ -12,7 +12,7 @@ from pymc_nrm.posterior.slot_draws import SlotDraws
 from pymc_nrm.posterior.tree_draws import KnownTreeDraws, TreeDraws, WeightedTreeDraws
 
 # The draws of each kind of partition; a kind that is not here has the draws of the kind that it is made from.  Wings
-# add those of their kinds.
+# add entries for their kinds.
 DRAWS = {
     Flat: Draws,
     Slots: SlotDraws,

@@ -5,6 +5,7 @@ Read in this order: ``partitions/chain.py``, the kinds; ``partitions/tables.py``
 """
 
 import importlib
+from typing import TYPE_CHECKING
 
 from pymc_nrm.common.docstrings import document_all
 from pymc_nrm.common.pymc_internals import register_steps
@@ -49,8 +50,11 @@ DRAWN_BY[LearnedStates] = StateConcentrations
 
 document_all(globals())
 
+if TYPE_CHECKING:
+    from pymc_nrm.states import plots as plots
+else:  # to type checkers, a module with this function has every attribute
 
-def __getattr__(name):
-    if name == "plots":
-        return importlib.import_module(f"{__name__}.plots")
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    def __getattr__(name):
+        if name == "plots":
+            return importlib.import_module(f"{__name__}.plots")
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

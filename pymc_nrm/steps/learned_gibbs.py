@@ -277,7 +277,7 @@ def _log_normal(logs, normals):
     return -0.5 * (((logs - normals[0]) / normals[1]) ** 2).sum()
 
 
-# What draws each class of priors; wings add those of their kinds.
+# What draws each class of priors; wings add entries for their kinds.
 DRAWN_BY = {
     LearnedWishart: _Wishart,
     LearnedGammas: _Gammas,

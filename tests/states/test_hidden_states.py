@@ -178,6 +178,14 @@ def test_labels_of_users_are_renamed():
     assert model.point_logps(model.initial_point(), round_vals=12)["known"] == pytest.approx(expected)
 
 
+def test_kinds_with_other_sequences_differ():
+    first, second = (
+        kind_of(nrm.states.HiddenStates.dist(nrm.DirichletProcess(1.0), TRANSITIONS, sequences=sequences))
+        for sequences in (["b", "b", "a", "a"], [1, 2, 2, 2])
+    )
+    assert first != second
+
+
 def test_start_is_one_state_and_sequences_are_marked():
     model = model_of(sequences=PATIENTS)
     assert model.initial_point()["z"].tolist() == [0] * 7

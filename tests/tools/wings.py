@@ -1,5 +1,6 @@
 """Rows that the tests of a wing add to tables of other tests."""
 
+import functools
 import importlib.util
 import pathlib
 
@@ -13,8 +14,13 @@ def rows_of_wings(table, file="rows"):
     rows = {}
     for path in (TESTS / wing / f"{file}.py" for wing in WINGS):
         if path.exists():
-            spec = importlib.util.spec_from_file_location(f"{file}_of_{path.parent.name}", path)
-            module = importlib.util.module_from_spec(spec)
-            spec.loader.exec_module(module)
-            rows |= getattr(module, table, {})
+            rows |= getattr(_module(path), table, {})
     return rows
+
+
+@functools.cache
+def _module(path):
+    spec = importlib.util.spec_from_file_location(f"{path.stem}_of_{path.parent.name}", path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module

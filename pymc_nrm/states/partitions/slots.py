@@ -2,7 +2,7 @@
 
 The common weights of K states are Dirichlet variables with parameters ``gamma / K``.  Over the order in which states
 appear, they are the weights of a Pitman-Yor process of concentration gamma and discount ``-gamma / K`` (Pitman 1996,
-section 4), whose probabilities of tables ``state_tables.py`` has for any discount below 1.  Each of the
+section 4), whose probabilities of tables ``tables.py`` has for any discount below 1.  Each of the
 ``K! / (K - k)!`` ways to give the k states that appear their slots has the same share, since slots are exchangeable.
 """
 

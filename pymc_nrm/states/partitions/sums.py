@@ -1,6 +1,6 @@
 """Sums over the numbers of tables of all hidden states, as convolutions whose length is checked.
 
-Terms are those of ``state_tables.py``, in units in which they stay near their mode: numbers of tables have the
+Terms are those of ``tables.py``, in units in which they stay near their mode: numbers of tables have the
 distribution of ``state_columns.py`` at ``x_k = alpha (mean_k - d) / (gamma + sum of means)``, the means from a fixed
 point for beta.  Given M, the weights of m_k are a log-concave sequence, since P_k has real roots and contains x at
 least once, times a power of m_k that decreases if d > 0 and is log-concave if d < 0; and V(M, K) is log-concave in M.

@@ -1,6 +1,6 @@
 """Probability of hidden states as a function of gamma and alpha, at the cost of one sum for each pair of values.
 
-In the notation of ``state_tables.py``,
+In the notation of ``tables.py``,
 
     p(z) = prod_j 1 / (a_j)_(n_j)  sum_M C(M) alpha^M V(M, K),
 
