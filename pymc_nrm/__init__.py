@@ -20,7 +20,6 @@ from pymc_nrm.families import (
     NormalWishart,
     PoissonGamma,
 )
-from pymc_nrm.families.diffusion import IndependentNormalDiffusion, NormalDiffusion
 from pymc_nrm.measures import (
     DirichletProcess,
     MixtureOfFiniteMixtures,
@@ -29,12 +28,13 @@ from pymc_nrm.measures import (
     PitmanYorProcess,
 )
 from pymc_nrm.models.mixture import Mixture
-from pymc_nrm.models.nested_partition import NestedPartition
 from pymc_nrm.models.partition import Partition
 from pymc_nrm.models.stick_breaking import log_stick_breaking
 from pymc_nrm.models.summed_model import summed_out
 from pymc_nrm.moves.chunks.source import Chunks
-from pymc_nrm.partitions.nested_levels import HierarchicalDirichletProcess
+from pymc_nrm.nested.families import IndependentNormalDiffusion, NormalDiffusion
+from pymc_nrm.nested.models.nested_partition import NestedPartition
+from pymc_nrm.nested.partitions.nested_levels import HierarchicalDirichletProcess
 from pymc_nrm.posterior import (
     cluster_probabilities,
     compute_log_likelihood,

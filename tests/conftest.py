@@ -18,7 +18,7 @@ TESTS = pathlib.Path(__file__).resolve().parent
 collect_ignore = ["typing"]
 
 # What tests of other folders use, too.
-sys.path += [str(TESTS / name) for name in ("tools", "families", "plots")]
+sys.path += [str(TESTS / name) for name in ("tools", "families", "plots", "nested")]
 
 # Where bytecode may not be written, each of the many processes that tests start would compile PyMC's modules again.
 sys.dont_write_bytecode = False
@@ -61,7 +61,7 @@ GROUPS = {
     ),
     "PoissonGamma": (
         "exact/test_own_moves.py",
-        "exact/test_published.py",
+        "published/test_published.py",
         "pymc/test_diagnostics_groups.py",
         "pymc/test_geweke.py",
         "pymc/test_ways_to_run.py",
@@ -77,8 +77,8 @@ GROUPS = {
     "predictions": ("predictions",),
     "nested kernels": ("nested",),
     "diffusion": (
-        "exact/test_diffusion.py",
-        "families/test_tree_families.py",
+        "nested/test_diffusion.py",
+        "nested/test_tree_families.py",
     ),
     "stats": ("stats",),
 }
@@ -94,9 +94,9 @@ COMPILED = pytensor.config.mode
 OF_SLOW_EXAMPLES = (
     "published",
     "steps",
-    "models.nested_partition",
+    "nested.models.nested_partition",
     "posterior.conditional_quantiles",
-    "testing.tree_family_checks",
+    "nested.testing.tree_family_checks",
 )
 
 

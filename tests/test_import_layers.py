@@ -134,7 +134,7 @@ def loaded_by(statement):
 def test_mathematics_does_not_load_pymc():
     # The package's own __init__ imports everything: here it is replaced by an empty one.
     stub = f"import types; p = types.ModuleType('pymc_nrm'); p.__path__ = [{str(ROOT)!r}]; sys.modules['pymc_nrm'] = p"
-    modules = ("kernels.generic", "kernels.special", "measures", "families", "families.diffusion", "partitions")
+    modules = ("kernels.generic", "kernels.special", "measures", "families", "nested.families", "partitions")
     loaded = loaded_by(f"{stub}; import {', '.join(f'pymc_nrm.{name}' for name in modules)}")
     assert "pymc" not in loaded
     assert "numba" not in loaded - loaded_by("import pytensor.tensor")
@@ -164,7 +164,7 @@ OLD = {
     "samplers": "steps",
     "predictions": "posterior",
     "priors": "the method learned of every family",
-    "tree_families": "families.diffusion",
+    "tree_families": "nested.families",
     "elicitation": "recipes.elicitation",
     "estimators": "recipes.estimator",
     "predict_labels": "cluster_probabilities",

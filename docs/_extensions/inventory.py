@@ -49,7 +49,7 @@ GROUPS = {
     "families": Group("Families", ("pymc_nrm.families",), "The data of a cluster, with its parameters integrated out."),
     "tree_families": Group(
         "Tree families",
-        ("pymc_nrm.families.diffusion",),
+        ("pymc_nrm.nested.families",),
         "Data whose means diffuse down the tree of a nested partition, with the means integrated out.",
     ),
     "samplers": Group("Samplers", ("pymc_nrm.steps",), "Steps of PyMC that move a partition."),

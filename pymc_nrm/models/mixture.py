@@ -17,8 +17,6 @@ from pymc_nrm.common.checks import check_count, check_values, naming, numeric_ar
 from pymc_nrm.common.pymc_internals import logprob, support_point
 from pymc_nrm.families.arguments import broadcast_hyperparameters, numeric_data
 from pymc_nrm.families.base import canonical, complete, log_likelihood, prepare_data
-from pymc_nrm.families.diffusion import base as tree_families
-from pymc_nrm.families.diffusion.base import draw_data as draw_tree_data
 from pymc_nrm.families.gaps import draws_gaps
 from pymc_nrm.families.needs import ITEMS, check_needs, is_family
 from pymc_nrm.kernels.generic import lacking
@@ -44,6 +42,8 @@ from pymc_nrm.models.values import (
     with_present_shape,
     without_casts,
 )
+from pymc_nrm.nested.families import base as tree_families
+from pymc_nrm.nested.families.base import draw_data as draw_tree_data
 from pymc_nrm.partitions.chunked import Chunked, Rows
 from pymc_nrm.partitions.clusters import draw_data
 from pymc_nrm.partitions.flat import Flat

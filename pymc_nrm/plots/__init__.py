@@ -1,5 +1,6 @@
 """Plots with arviz-plots, which the first plot imports."""
 
+from pymc_nrm.nested.plots.tree import plot_tree
 from pymc_nrm.plots.category_shares import plot_category_shares
 from pymc_nrm.plots.cluster_parameters import plot_cluster_parameters
 from pymc_nrm.plots.cluster_sizes import plot_cluster_sizes
@@ -14,7 +15,6 @@ from pymc_nrm.plots.prior_partition import plot_prior_partition
 from pymc_nrm.plots.side_by_side import plot_credible_ball, plot_point_estimates
 from pymc_nrm.plots.similarity import plot_similarity
 from pymc_nrm.plots.trajectories import plot_trajectories
-from pymc_nrm.plots.tree import plot_tree
 
 __all__ = [
     "plot_category_shares",

@@ -13,7 +13,7 @@ from pymc_nrm.plots.visuals import CLUSTER_COLORS, CROSS, PRIOR_COLOR, bars, hol
 from pymc_nrm.recipes.elicitation import ElicitedPrior
 from pymc_nrm.stats.convergence import sampling_diagnostic
 from pymc_nrm.stats.draws import partition_draws
-from pymc_nrm.stats.nested.levels import levels
+from pymc_nrm.stats.levels import levels
 from pymc_nrm.stats.quantities import label_quantities
 
 # The prior is shown without this probability in either tail.

@@ -11,7 +11,7 @@ from pymc_nrm.plots.canvas import IMSHOW, LABELS, LINE_XY, Canvas, PlotCollectio
 from pymc_nrm.plots.cluster_points import by_size
 from pymc_nrm.plots.visuals import IMAGE_BACKENDS, color_bar, image, set_yticks, with_gaps
 from pymc_nrm.stats.draws import partition_draws
-from pymc_nrm.stats.nested.levels import levels
+from pymc_nrm.stats.levels import levels
 from pymc_nrm.stats.point_estimate import chosen_estimate, compared_draws
 from pymc_nrm.stats.similarity import similarity
 

@@ -1,15 +1,15 @@
 """The draws of a partition of any kind."""
 
 from pymc_nrm.models.rvs import find_partition, kind_of
+from pymc_nrm.nested.partitions.nested import KnownTree, Nested, WeightedNested
+from pymc_nrm.nested.posterior.tree_draws import KnownTreeDraws, TreeDraws, WeightedTreeDraws
 from pymc_nrm.partitions.chunked import Chunked
 from pymc_nrm.partitions.flat import Flat
-from pymc_nrm.partitions.nested import KnownTree, Nested, WeightedNested
 from pymc_nrm.partitions.slots import Slots
 from pymc_nrm.partitions.weighted_components import WeightedComponents
 from pymc_nrm.posterior.component_draws import ComponentDraws
 from pymc_nrm.posterior.draws import ChunkedDraws, Draws
 from pymc_nrm.posterior.slot_draws import SlotDraws
-from pymc_nrm.posterior.tree_draws import KnownTreeDraws, TreeDraws, WeightedTreeDraws
 
 # The draws of each kind of partition; a kind that is not here has the draws of the kind that it is made from.  Wings
 # add entries for their kinds.

@@ -7,13 +7,13 @@ import xarray as xr
 
 from pymc_nrm.common.checks import check_count
 from pymc_nrm.models.rvs import checked_model, find_partition, kind_of
-from pymc_nrm.partitions.nested import Nested, WeightedNested
+from pymc_nrm.nested.partitions.nested import Nested, WeightedNested
+from pymc_nrm.nested.stats.nested_point_estimate import nested_point_estimate
 from pymc_nrm.posterior.fused_estimate import fused_estimate, why_not_fused
 from pymc_nrm.posterior.marked_items import mark_items
 from pymc_nrm.stats.draws import draws_of_items, estimated_items, partition_draws
+from pymc_nrm.stats.levels import component_draws, levels
 from pymc_nrm.stats.losses import read_estimate
-from pymc_nrm.stats.nested.levels import component_draws, levels
-from pymc_nrm.stats.nested.nested_point_estimate import nested_point_estimate
 from pymc_nrm.stats.point_estimate import draws_of_estimate, point_estimate
 from pymc_nrm.stats.result import posterior_of
 

@@ -11,9 +11,9 @@ from pymc_nrm.families.needs import PARAMETERS
 from pymc_nrm.kernels.generic import lacking
 from pymc_nrm.models.origin import origin_of
 from pymc_nrm.models.rvs import mixtures_of
+from pymc_nrm.nested.partitions.nested import Nested
 from pymc_nrm.partitions.chunked import Chunked
 from pymc_nrm.partitions.grouped import family_of_rows
-from pymc_nrm.partitions.nested import Nested
 from pymc_nrm.posterior.any_draws import draws_of
 from pymc_nrm.posterior.describe_values import Described, number_writer
 from pymc_nrm.posterior.layout import MixtureLayout, NewCovariates

@@ -14,8 +14,8 @@ from pymc_nrm.models.itemwise.graphs import postorder
 from pymc_nrm.models.itemwise.local_variables import local_variables
 from pymc_nrm.models.missing_entries import missing_variables
 from pymc_nrm.models.rvs import kind_of, partitions_of
+from pymc_nrm.nested.partitions.nested import Nested
 from pymc_nrm.partitions.chunked import Chunked
-from pymc_nrm.partitions.nested import Nested
 from pymc_nrm.partitions.weighted_components import WeightedComponents
 from pymc_nrm.posterior.fused_estimate import why_not_comparable
 from pymc_nrm.posterior.marked_items import mark_items

@@ -5,6 +5,7 @@ from pymc_nrm.stats.cluster_parameters import cluster_parameters
 from pymc_nrm.stats.convergence import partition_convergence
 from pymc_nrm.stats.diagnostics import add_diagnostics
 from pymc_nrm.stats.draws import partition_draws, stack_draws
+from pymc_nrm.stats.levels import common_depth, common_depth_linkage, component_draws, levels
 from pymc_nrm.stats.losses import (
     adjusted_rand,
     binder_loss,
@@ -13,22 +14,6 @@ from pymc_nrm.stats.losses import (
     one_minus_adjusted_rand,
     variation_of_information,
 )
-from pymc_nrm.stats.nested.agreement import (
-    dendrogram_purity,
-    f_measure,
-    level_agreement,
-    normalized_mutual_information,
-    purity,
-    triplet_accuracy,
-)
-from pymc_nrm.stats.nested.item_tree import ItemTree
-from pymc_nrm.stats.nested.levels import common_depth, common_depth_linkage, component_draws, levels
-from pymc_nrm.stats.nested.nested_point_estimate import (
-    clade_probability,
-    consensus_tree,
-    maximum_clade_credibility,
-    nested_point_estimate,
-)
 from pymc_nrm.stats.point_estimate import point_estimate
 from pymc_nrm.stats.point_estimates import point_estimates
 from pymc_nrm.stats.quantities import partition_quantities
@@ -36,6 +21,21 @@ from pymc_nrm.stats.result import nested_names, partition_names
 from pymc_nrm.stats.similarity import similarity, similarity_rows
 from pymc_nrm.stats.summary import summary, without_labels
 from pymc_nrm.stats.uncertainty import assignment_uncertainty, credible_ball
+from pymc_nrm.nested.stats.agreement import (
+    dendrogram_purity,
+    f_measure,
+    level_agreement,
+    normalized_mutual_information,
+    purity,
+    triplet_accuracy,
+)
+from pymc_nrm.nested.stats.item_tree import ItemTree
+from pymc_nrm.nested.stats.nested_point_estimate import (
+    clade_probability,
+    consensus_tree,
+    maximum_clade_credibility,
+    nested_point_estimate,
+)
 
 __all__ = [
     "ItemTree",

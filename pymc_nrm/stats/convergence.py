@@ -10,7 +10,7 @@ import scipy
 import xarray as xr
 
 from pymc_nrm.common.checks import check_count, random_generator
-from pymc_nrm.stats.nested.levels import flat_or_nested_draws
+from pymc_nrm.stats.levels import flat_or_nested_draws
 
 # Labels drawn given two Gaussians of equal weight agree by this much at 1.7 standard deviations between them; up to 2,
 # their density has a single peak.  Draws from models of one Gaussian, or of two in 20 dimensions, agree by .01, of
@@ -167,7 +167,7 @@ def partition_convergence(
 
 
 def convergence_of(draws, n_pairs, random_seed):
-    """Convergence of draws that :func:`~pymc_nrm.stats.nested.levels.flat_or_nested_draws` has read."""
+    """Convergence of draws that :func:`~pymc_nrm.stats.levels.flat_or_nested_draws` has read."""
     pairs = random_pairs(draws.shape[-1], n_pairs, random_seed)
     depth = pair_depths(draws.values, pairs)
     several, nested = len(depth) > 1, draws.ndim == 4

@@ -8,7 +8,7 @@ import xarray as xr
 
 from pymc_nrm.common.marks import ALL_SLOTS_USED, NAME
 from pymc_nrm.stats.convergence import N_PAIRS, convergence_of, convergence_table
-from pymc_nrm.stats.nested.levels import flat_or_nested_draws
+from pymc_nrm.stats.levels import flat_or_nested_draws
 from pymc_nrm.stats.quantities import quantities_of, scalars_of
 from pymc_nrm.stats.result import SAMPLE_DIMS, Result, result_of
 from pymc_nrm.stats.step_statistics import reported_by, step_statistics, warn_of_foreign_steps

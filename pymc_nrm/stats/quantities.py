@@ -6,7 +6,7 @@ import xarray as xr
 
 from pymc_nrm.common.marks import ALL_SLOTS_USED, ROWS
 from pymc_nrm.stats.contingency import cluster_sizes
-from pymc_nrm.stats.nested.levels import components_of, flat_or_nested_draws
+from pymc_nrm.stats.levels import components_of, flat_or_nested_draws
 from pymc_nrm.stats.result import SAMPLE_DIMS, result_of
 from pymc_nrm.stats.step_statistics import step_statistics
 
@@ -71,7 +71,7 @@ def partition_quantities(idata: xr.DataTree | xr.Dataset | xr.DataArray, var_nam
 
 
 def quantities_of(draws, result):
-    """Quantities of draws that :func:`~pymc_nrm.stats.nested.levels.flat_or_nested_draws` has read from a result."""
+    """Quantities of draws that :func:`~pymc_nrm.stats.levels.flat_or_nested_draws` has read from a result."""
     quantities = label_quantities(draws)
     if draws.ndim == 3:
         if ROWS in draws.attrs:

@@ -18,7 +18,7 @@ from pymc_nrm.stats.convergence import (
     suppress_division_warnings,
 )
 from pymc_nrm.stats.draws import missing_values, renamed_variables, slot_variables, variable_names
-from pymc_nrm.stats.nested.levels import flat_or_nested_draws
+from pymc_nrm.stats.levels import flat_or_nested_draws
 from pymc_nrm.stats.quantities import SCALARS, quantities_of, scalars_of
 from pymc_nrm.stats.result import Result, posterior_by_chain
 from pymc_nrm.stats.step_statistics import warn_of_foreign_steps

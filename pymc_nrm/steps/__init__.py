@@ -1,10 +1,10 @@
 """Steps that sample partitions, missing entries of their data, and hyperparameters of their families."""
 
+from pymc_nrm.nested.steps.nested_gibbs import NestedGibbs
 from pymc_nrm.steps.chunked_sampler import ChunkedSampler
 from pymc_nrm.steps.learned_gibbs import LearnedGibbs
 from pymc_nrm.steps.marginal_gibbs import MarginalGibbs
 from pymc_nrm.steps.missing_gibbs import MissingGibbs
-from pymc_nrm.steps.nested_gibbs import NestedGibbs
 from pymc_nrm.steps.slice_sampler import SliceSampler
 from pymc_nrm.steps.slot_gibbs import SlotGibbs
 from pymc_nrm.steps.slot_nuts import SlotNUTS

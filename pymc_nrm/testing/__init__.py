@@ -1,5 +1,6 @@
 """Tests of exactness for the package's samplers and for your own families, measures and models."""
 
+from pymc_nrm.nested.testing.tree_family_checks import check_tree_family
 from pymc_nrm.partitions.labels import all_partitions
 from pymc_nrm.testing.enumeration import exact_posterior, kernel_inputs, log_evidence, total_variation
 from pymc_nrm.testing.family_checks import check_family
@@ -13,7 +14,6 @@ from pymc_nrm.testing.scores import (
     partition_index,
     z_scores,
 )
-from pymc_nrm.testing.tree_family_checks import check_tree_family
 
 __all__ = [
     "CheckError",

@@ -11,8 +11,8 @@ from pytensor.gradient import zero_grad
 
 import pymc_nrm as nrm
 from pymc_nrm.families import base, components, conjugate, fast
-from pymc_nrm.families.diffusion import base as trees
 from pymc_nrm.kernels.generic import kernel
+from pymc_nrm.nested.families import base as trees
 from pymc_nrm.testing import CheckError, check_family, check_tree_family
 
 COUNTS = np.array([[0, 3], [1, 4], [7, 0], [2, 12], [0, 0], [3, 5]])

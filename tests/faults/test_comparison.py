@@ -18,7 +18,7 @@ from pymc_nrm.kernels.generic import Generic
 from pymc_nrm.measures.base import log_eppf, symbolic_log_eppf
 from pymc_nrm.models import learned_priors
 from pymc_nrm.models.itemwise import item_table, local_variables, summed_out
-from pymc_nrm.partitions.nested import WeightedNested
+from pymc_nrm.nested.partitions.nested import WeightedNested
 from pymc_nrm.steps import base as step_base
 from pymc_nrm.steps import component_swaps, missing_gibbs, slot_nuts, target
 from pymc_nrm.steps.comparison import ModelComparison

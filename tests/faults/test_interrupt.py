@@ -194,7 +194,7 @@ OF_WINGS = rows_of_wings("INTERRUPTED")
 CHAINS = """
     import functools, signal, sys
     import numpy as np, pymc as pm, pymc_nrm as nrm
-    from pymc_nrm.published.lee_choi import PublishedTreeGuided
+    from pymc_nrm.published.steps.lee_choi import PublishedTreeGuided
 
     signal.signal(signal.SIGINT, signal.default_int_handler)
     step_name, cores, times, with_nuts = sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), sys.argv[4] == "True"

@@ -16,8 +16,8 @@ from pymc_nrm.measures.gibbs_type import draw_cluster
 from pymc_nrm.measures.jumps import draw_largest_log_jumps, log_tail_inverse
 from pymc_nrm.measures.log_concave import draw_log_concave
 from pymc_nrm.measures.quadrature import log_integral
-from pymc_nrm.partitions.nested_draws import draw_paths
-from pymc_nrm.partitions.nested_levels import Levels
+from pymc_nrm.nested.partitions.nested_draws import draw_paths
+from pymc_nrm.nested.partitions.nested_levels import Levels
 
 pytestmark = pytest.mark.usefixtures("returns")
 

@@ -19,10 +19,10 @@ from enumerated_posterior import (
 from pytensor.compile.mode import Mode
 
 import pymc_nrm as nrm
-from pymc_nrm.moves.nested.sweep import Sweep, sequential_start
-from pymc_nrm.partitions.nested import Nested, WeightedNested
-from pymc_nrm.partitions.nested_draws import draw_nested, draw_paths
-from pymc_nrm.partitions.nested_levels import (
+from pymc_nrm.nested.moves.sweep import Sweep, sequential_start
+from pymc_nrm.nested.partitions.nested import Nested, WeightedNested
+from pymc_nrm.nested.partitions.nested_draws import draw_nested, draw_paths
+from pymc_nrm.nested.partitions.nested_levels import (
     KnownPaths,
     Levels,
     log_nested_prior,

@@ -11,7 +11,13 @@ from helpers import refused
 
 import pymc_nrm as nrm
 from pymc_nrm.models.default_start import is_default_start
-from pymc_nrm.partitions.nested_levels import KnownPaths, Levels, canonical_paths, log_nested_prior, log_path_prior
+from pymc_nrm.nested.partitions.nested_levels import (
+    KnownPaths,
+    Levels,
+    canonical_paths,
+    log_nested_prior,
+    log_path_prior,
+)
 from pymc_nrm.testing import mean_and_error
 
 X = np.array([[1, 1, 0], [1, 1, 0], [0, 0, 1], [0, 1, 1], [1, 0, 0]])

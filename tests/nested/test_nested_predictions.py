@@ -11,7 +11,7 @@ from helpers import canonical_labels, mixture_of, refused
 from pytensor.compile.mode import Mode
 
 import pymc_nrm as nrm
-from pymc_nrm.partitions.nested_levels import canonical_paths
+from pymc_nrm.nested.partitions.nested_levels import canonical_paths
 
 PLAIN = Mode(linker="py", optimizer="fast_compile")
 B = np.array([[1, 1, 0], [1, 1, 0], [0, 0, 1], [0, 1, 1]])

@@ -1,0 +1,3 @@
+"""Rooms of nested partitions."""
+
+from pymc_nrm import stats as stats
