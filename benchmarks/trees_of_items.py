@@ -116,7 +116,7 @@ def evaluated(data, label, found, counts):
             row["at_ours"] = by_level(found.cut(counts), data.truth)
     if found.draws is not None:
         draws = nrm.levels(found.draws)[:, :: max(1, found.draws.posterior.sizes["draw"] // 50)]
-        expected = nrm.stats.level_agreement(draws, data.truth).mean(("chain", "draw"))
+        expected = nrm.nested.level_agreement(draws, data.truth).mean(("chain", "draw"))
         row["expected"] = [
             {name: float(expected[name][level]) for name in ("n_clusters", *MEASURES)} for level in range(len(classes))
         ]
@@ -124,14 +124,14 @@ def evaluated(data, label, found, counts):
             components = nrm.stats.component_draws(found.draws)
             labels = nrm.point_estimate(components, random_seed=1, progressbar=False).labels.values
             row["components"] = by_level(labels[None], data.truth[-1:])[0]
-    row["dendrogram_purity"] = [nrm.stats.dendrogram_purity(found.tree, level) for level in data.truth]
-    row["triplet_accuracy"] = nrm.stats.triplet_accuracy(found.tree, nrm.stats.ItemTree.from_levels(data.truth))
+    row["dendrogram_purity"] = [nrm.nested.dendrogram_purity(found.tree, level) for level in data.truth]
+    row["triplet_accuracy"] = nrm.nested.triplet_accuracy(found.tree, nrm.nested.ItemTree.from_levels(data.truth))
     return row
 
 
 def by_level(labels, truth):
     """Measures of each level, as a list of dicts."""
-    found = nrm.stats.level_agreement(labels, truth)
+    found = nrm.nested.level_agreement(labels, truth)
     return [
         {"n_clusters": int(found.n_clusters[level])} | {name: float(found[name][level]) for name in MEASURES}
         for level in range(len(truth))

@@ -45,18 +45,18 @@ def diffusion_model(X):
     with pm.Model(coords={"animal": ANIMALS}) as model:
         alpha = pm.Gamma("alpha", 2, 2)
         tau = pm.LogNormal("tau", 1, 1)
-        tree = nrm.NestedPartition("tree", nrm.DirichletProcess(alpha), depth=DEPTH, dims="animal")
+        tree = nrm.nested.NestedPartition("tree", nrm.DirichletProcess(alpha), depth=DEPTH, dims="animal")
         nu = N_COMPONENTS + 4
         Psi = 0.1 * (nu - N_COMPONENTS - 1) * np.diag(X.var(axis=0))
-        nrm.Mixture("x", tree, nrm.NormalDiffusion(np.zeros(N_COMPONENTS), tau, Psi, nu), observed=X)
+        nrm.Mixture("x", tree, nrm.nested.NormalDiffusion(np.zeros(N_COMPONENTS), tau, Psi, nu), observed=X)
     return model
 
 
 def published_model(X):
     with pm.Model(coords={"animal": ANIMALS}) as model:
-        weights = nrm.HierarchicalDirichletProcess(1.15, 1.0)
+        weights = nrm.nested.HierarchicalDirichletProcess(1.15, 1.0)
         measure = nrm.DirichletProcess(0.3)
-        tree = nrm.NestedPartition("tree", measure, depth=DEPTH, weights=weights, dims="animal")
+        tree = nrm.nested.NestedPartition("tree", measure, depth=DEPTH, weights=weights, dims="animal")
         nrm.Mixture("x", tree, nrm.NormalWishart.from_data(X), observed=X)
     return model
 
@@ -64,7 +64,7 @@ def published_model(X):
 def report(idata):
     """Print what chains agree about, and the consensus tree."""
     print(nrm.summary(idata).to_string(), "\n")
-    tree = nrm.consensus_tree(idata)
+    tree = nrm.nested.consensus_tree(idata)
     print(tree, "\n")
     return tree
 
@@ -86,13 +86,13 @@ def main():
 
     figure, (left, right) = plt.subplots(1, 2, figsize=(13, 8.4), layout="constrained")
     tree = report(diffusion)
-    nrm.plots.plot_tree(tree, plot_collection=panel(left, "Node means diffuse down the tree"))
+    nrm.nested.plots.plot_tree(tree, plot_collection=panel(left, "Node means diffuse down the tree"))
     components = nrm.stats.component_draws(published)
     classes = nrm.point_estimate(components, max_clusters=8, random_seed=1).labels.values + 1
     report(published)
-    estimate = nrm.nested_point_estimate(published, random_seed=1)
+    estimate = nrm.nested.nested_point_estimate(published, random_seed=1)
     title = "Published model: least expected loss, components in colours"
-    nrm.plots.plot_tree(estimate, composition=classes, plot_collection=panel(right, title))
+    nrm.nested.plots.plot_tree(estimate, composition=classes, plot_collection=panel(right, title))
     for k in range(1, classes.max() + 1):
         print(f"component {k}: {', '.join(np.array(ANIMALS)[classes == k])}")
     figure.savefig(path, dpi=90)

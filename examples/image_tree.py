@@ -90,8 +90,8 @@ def diffusion_model(X):
     with pm.Model() as model:
         alpha = pm.Gamma("alpha", 2, 2)
         tau = pm.LogNormal("tau", 1, 1)
-        tree = nrm.NestedPartition("tree", nrm.DirichletProcess(alpha), depth=DEPTH, n=len(X))
-        nrm.Mixture("x", tree, nrm.NormalDiffusion(np.zeros(N_COMPONENTS), tau, Psi, nu), observed=X)
+        tree = nrm.nested.NestedPartition("tree", nrm.DirichletProcess(alpha), depth=DEPTH, n=len(X))
+        nrm.Mixture("x", tree, nrm.nested.NormalDiffusion(np.zeros(N_COMPONENTS), tau, Psi, nu), observed=X)
     return model
 
 
@@ -116,9 +116,9 @@ def main():
     with diffusion_model(principal_components(images)):
         idata = nrm.sample(400, tune=400, chains=2, random_seed=1)
     print(nrm.summary(idata).to_string(), "\n")
-    estimate = nrm.nested_point_estimate(idata, max_draws=100, n_restarts=2, random_seed=1)
+    estimate = nrm.nested.nested_point_estimate(idata, max_draws=100, n_restarts=2, random_seed=1)
     tree = estimate.pruned(MIN_SIZE)
-    pc = nrm.plots.plot_tree(
+    pc = nrm.nested.plots.plot_tree(
         tree, names=classes, images=node_images(tree, images), collapse=True, visuals={"probabilities": False}
     )
     pc.savefig(options.picture, dpi=90)

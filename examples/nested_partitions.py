@@ -38,13 +38,13 @@ KINDS = {
 def published_model(X):
     """The published model with the concentrations of its authors' example of animals."""
     with pm.Model(coords={"point": range(len(X))}) as model:
-        weights = nrm.HierarchicalDirichletProcess(gamma=1.15, gamma_0=1.0)
+        weights = nrm.nested.HierarchicalDirichletProcess(gamma=1.15, gamma_0=1.0)
         family = nrm.NormalWishart(mu=X.mean(axis=0), kappa=0.001, Psi=0.2 * np.eye(2), nu=4.0)
         # Start in one leaf, with the components of a hierarchical clustering.
         clusters = nrm.trees.bhc(X, family, nrm.DirichletProcess(1.0), random_seed=1).labels
         start = np.column_stack([np.zeros((len(X), DEPTH), dtype=int), *[clusters] * (DEPTH + 1)])
         measure = nrm.DirichletProcess(0.3)
-        tree = nrm.NestedPartition("tree", measure, DEPTH, weights, dims="point", initval=start)
+        tree = nrm.nested.NestedPartition("tree", measure, DEPTH, weights, dims="point", initval=start)
         nrm.Mixture("x", tree, family, observed=X)
     return model
 
@@ -52,8 +52,8 @@ def published_model(X):
 def diffusion_model(X):
     """The same tree, with node means that diffuse in steps of the size of groups, clusters and less."""
     with pm.Model(coords={"point": range(len(X))}) as model:
-        tree = nrm.NestedPartition("tree", nrm.DirichletProcess(0.3), DEPTH, dims="point")
-        family = nrm.NormalDiffusion(X.mean(axis=0), [1.0, 2500.0, 20.0, 0.1], 0.2 * np.eye(2), 4.0)
+        tree = nrm.nested.NestedPartition("tree", nrm.DirichletProcess(0.3), DEPTH, dims="point")
+        family = nrm.nested.NormalDiffusion(X.mean(axis=0), [1.0, 2500.0, 20.0, 0.1], 0.2 * np.eye(2), 4.0)
         nrm.Mixture("x", tree, family, observed=X)
     return model
 

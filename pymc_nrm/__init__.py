@@ -4,7 +4,7 @@ import importlib
 import importlib.metadata
 from typing import TYPE_CHECKING
 
-from pymc_nrm import datasets, recipes, states, stats, steps
+from pymc_nrm import datasets, nested, recipes, states, stats, steps
 from pymc_nrm.common.pymc_internals import register_steps
 from pymc_nrm.families import (
     BernoulliBeta,
@@ -32,9 +32,6 @@ from pymc_nrm.models.partition import Partition
 from pymc_nrm.models.stick_breaking import log_stick_breaking
 from pymc_nrm.models.summed_model import summed_out
 from pymc_nrm.moves.chunks.source import Chunks
-from pymc_nrm.nested.families import IndependentNormalDiffusion, NormalDiffusion
-from pymc_nrm.nested.models.nested_partition import NestedPartition
-from pymc_nrm.nested.partitions.nested_levels import HierarchicalDirichletProcess
 from pymc_nrm.posterior import (
     cluster_probabilities,
     compute_log_likelihood,
@@ -73,11 +70,9 @@ from pymc_nrm.stats import (
     assignment_uncertainty,
     cluster_parameters,
     component_draws,
-    consensus_tree,
     credible_ball,
     expected_loss,
     levels,
-    nested_point_estimate,
     partition_convergence,
     point_estimate,
     point_estimates,
@@ -90,7 +85,6 @@ from pymc_nrm.steps import (
     LearnedGibbs,
     MarginalGibbs,
     MissingGibbs,
-    NestedGibbs,
     SliceSampler,
     SlotGibbs,
     SlotNUTS,
@@ -106,10 +100,8 @@ __all__ = [
     "ChunkedSampler",
     "Chunks",
     "DirichletProcess",
-    "HierarchicalDirichletProcess",
     "HurdleLogNormal",
     "HurdlePoisson",
-    "IndependentNormalDiffusion",
     "LearnedGibbs",
     "LogNormalGamma",
     "LogNormalWishart",
@@ -119,9 +111,6 @@ __all__ = [
     "MixtureEstimator",
     "MixtureOfFiniteMixtures",
     "MultinomialDirichlet",
-    "NestedGibbs",
-    "NestedPartition",
-    "NormalDiffusion",
     "NormalGamma",
     "NormalRegression",
     "NormalTrajectory",
@@ -146,7 +135,6 @@ __all__ = [
     "component_draws",
     "compute_log_likelihood",
     "conditional_quantiles",
-    "consensus_tree",
     "convergence_report",
     "credible_ball",
     "datasets",
@@ -168,7 +156,7 @@ __all__ = [
     "measure_density",
     "measure_mean",
     "mixture_model",
-    "nested_point_estimate",
+    "nested",
     "partition_convergence",
     "plots",
     "point_estimate",
@@ -208,7 +196,6 @@ _RENAMED = {
     "distributions": "models",
     "predictions": "posterior",
     "samplers": "steps",
-    "tree_families": "families.diffusion",
     "elicitation": "recipes.elicitation",
     "estimators": "recipes.estimator",
     "predict_labels": "cluster_probabilities",
@@ -247,5 +234,5 @@ else:  # to type checkers, a module with this function has every attribute
 
 register_steps(
     *(TreeGuided, SplitMerge, MarginalGibbs, SliceSampler, SlotGibbs, WeightedGibbs),
-    *(NestedGibbs, ChunkedSampler, MissingGibbs),
+    *(ChunkedSampler, MissingGibbs),
 )

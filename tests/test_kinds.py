@@ -15,12 +15,6 @@ from pymc_nrm.models.rvs import kind_of
 from pymc_nrm.testing import all_partitions, largest_z
 
 MEASURE = nrm.PitmanYorProcess(0.3, 1.2)
-WEIGHTS = nrm.HierarchicalDirichletProcess(0.8, 1.5)
-
-
-def columns(number):
-    """Matrices of this number of columns, each a partition of three items."""
-    return np.array([np.column_stack(one) for one in itertools.product(all_partitions(3), repeat=number)])
 
 
 # Variables of every kind, each with candidates for values, some of which are none.
@@ -39,9 +33,6 @@ KINDS = {
         lambda: nrm.Partition.dist(MEASURE, 5, known=["a", None, "b", "a", -1], only_known=True),
         np.vstack([all_partitions(5), 4 - all_partitions(5)]),
     ),
-    "nested": (lambda: nrm.NestedPartition.dist(MEASURE, 2, n=3), columns(2)),
-    "weighted": (lambda: nrm.NestedPartition.dist(MEASURE, 1, WEIGHTS, n=3), columns(3)),
-    "known": (lambda: nrm.NestedPartition.dist(weights=WEIGHTS, paths=[7, 2, 7]), columns(3)),
 } | rows_of_wings("KINDS")
 
 
@@ -127,5 +118,6 @@ def test_kinds_with_other_options_differ():
     assert kind_of(nrm.Partition.dist(MEASURE, 4, together=[1, 2, 3, 3])) != kind_of(KINDS["together"][0]())
     assert kind_of(nrm.Partition.dist(MEASURE, 5, known=[7, -1, 8, 7, 9])) != kind_of(KINDS["partly known"][0]())
     assert kind_of(KINDS["only known"][0]()) != kind_of(KINDS["partly known"][0]())
-    assert kind_of(nrm.NestedPartition.dist(weights=WEIGHTS, paths=[7, 3, 7])) != kind_of(KINDS["known"][0]())
+    for first, second in rows_of_wings("OTHER_OPTIONS").values():
+        assert kind_of(first()) != kind_of(second())
     assert kind_of(pm.Normal.dist()) is None

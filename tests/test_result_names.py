@@ -6,7 +6,7 @@ import numpy as np
 import pymc as pm
 import pytest
 import xarray as xr
-from four_items import COUNTS, ESTIMATE, LABELS, QUIET, THINGS, draws_of
+from four_items import COUNTS, ESTIMATE, LABELS, QUIET, THINGS, draws_of, new_items, tree_of
 from wings import rows_of_wings
 
 import pymc_nrm as nrm
@@ -51,34 +51,10 @@ def categories(items, features="feature"):
     return model
 
 
-@functools.cache
-def nested(items):
-    with pm.Model(coords={items: THINGS}) as model:
-        h = nrm.NestedPartition("h", nrm.DirichletProcess(1.0), 2, dims=items)
-        nrm.Mixture(
-            "x", h, nrm.NormalDiffusion(0.0, [1.0, 0.5, 0.3], [[1.0]], 4.0), observed=COUNTS[:, :1].astype(float)
-        )
-    return model
-
-
-def new_items(items, further=None):
-    """Data of two new items along a dimension."""
-    coords = {items: ["u", "v"]} | ({} if further is None else {further: (items, ["A", "B"])})
-    return xr.DataArray([1, 7], dims=items, coords=coords)
-
-
 def quantiles_given(items, further=None, **options):
     given = {"w": new_items(items, further)}
     options |= {"var_name": "y", "progressbar": False}
     return nrm.conditional_quantiles(draws_of(NEUTRAL), flat(NEUTRAL), given, [0.2, 0.5], **options)
-
-
-def tree_of(items, further=None):
-    paths = np.stack([LABELS, np.broadcast_to(np.arange(4), LABELS.shape)], axis=-1)
-    draws = draws_of(items, further)["z"]
-    return xr.DataArray(paths, dims=(*draws.dims, "h_column"), coords=draws.coords, name="h").assign_attrs(
-        nested_partition=2
-    )
 
 
 def slots_of(dim):
@@ -111,7 +87,6 @@ OF_ITEMS = {
     "levels": lambda *at: stats.levels(tree_of(*at)).to_dataset(),
     "common_depth": lambda *at: stats.common_depth(tree_of(*at), progressbar=False).to_dataset(),
     "partition_quantities, nested": lambda *at: stats.partition_quantities(tree_of(*at)),
-    "clade_probability": lambda *at: stats.clade_probability(tree_of(*at), ["p", "q"]),
     "compute_log_likelihood": lambda *at: nrm.compute_log_likelihood(
         draws_of(*at), flat(at[0]), extend_inferencedata=False, progressbar=False
     ),
@@ -120,9 +95,6 @@ OF_ITEMS = {
 OF_NEW_ITEMS = {
     "cluster_probabilities": lambda *at: nrm.cluster_probabilities(
         draws_of(NEUTRAL), flat(NEUTRAL), {"w": new_items(*at)}, ESTIMATE, progressbar=False
-    ),
-    "cluster_probabilities, nested": lambda *at: nrm.cluster_probabilities(
-        tree_of(NEUTRAL).to_dataset(), nested(NEUTRAL), new_items(*at).astype(float), progressbar=False
     ),
     "predictive_density": lambda *at: nrm.predictive_density(
         draws_of(NEUTRAL), flat(NEUTRAL), COUNTS[:3], given={"w": new_items(*at)}, var_name="x", progressbar=False
@@ -140,7 +112,7 @@ OF_NEW_ITEMS = {
     "log_predictive_density": lambda *at: nrm.log_predictive_density(
         draws_of(NEUTRAL), flat(NEUTRAL), {"w": new_items(*at)}, progressbar=False
     ).to_dataset(),
-}
+} | rows_of_wings("OF_NEW_ITEMS", "result_names")
 
 
 def of_measure(function, *arguments):

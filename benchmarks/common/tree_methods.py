@@ -10,7 +10,6 @@ from scipy.cluster.hierarchy import fcluster
 
 import pymc_nrm as nrm
 from common.real_data_ours import quietly, rhat
-from pymc_nrm.stats import ItemTree
 
 CHAINS = 2
 
@@ -19,7 +18,7 @@ class TreeFit(NamedTuple):
     """What a method found."""
 
     seconds: float  # CPU seconds, without the compilation of kernels
-    tree: nrm.stats.ItemTree
+    tree: nrm.nested.ItemTree
     levels: np.ndarray | None = None  # labels at each level, shape (L, n), if the method has levels of its own
     linkage: np.ndarray | None = None  # if it has a binary tree, to be cut
     draws: object = None  # posterior draws
@@ -44,8 +43,8 @@ def diffusion(data, seed):
     with pm.Model() as model:
         alpha = pm.Gamma("alpha", 2, 2)
         tau = pm.LogNormal("tau", 1, 1)
-        tree = nrm.NestedPartition("tree", nrm.DirichletProcess(alpha), depth=depth, n=n)
-        nrm.Mixture("x", tree, nrm.NormalDiffusion(data.X.mean(axis=0), tau, Psi, nu), observed=data.X)
+        tree = nrm.nested.NestedPartition("tree", nrm.DirichletProcess(alpha), depth=depth, n=n)
+        nrm.Mixture("x", tree, nrm.nested.NormalDiffusion(data.X.mean(axis=0), tau, Psi, nu), observed=data.X)
         # Slice sampling needs no gradient, whose compilation takes longer than the draws of a small set.
         step = [pm.Slice([alpha, tau])]
     return estimated(start, model, seed, n, step)
@@ -56,8 +55,8 @@ def published(data, seed):
     start = time.process_time()
     depth, n = data.truth.shape
     with pm.Model() as model:
-        weights = nrm.HierarchicalDirichletProcess(1.15, 1.0)
-        tree = nrm.NestedPartition("tree", nrm.DirichletProcess(0.3), depth=depth, weights=weights, n=n)
+        weights = nrm.nested.HierarchicalDirichletProcess(1.15, 1.0)
+        tree = nrm.nested.NestedPartition("tree", nrm.DirichletProcess(0.3), depth=depth, weights=weights, n=n)
         nrm.Mixture("x", tree, nrm.NormalWishart.from_data(data.X), observed=data.X)
     return estimated(start, model, seed, n)
 
@@ -67,8 +66,8 @@ def estimated(start, model, seed, n, step=None):
     number = n_draws(n)
     idata = quietly(number, number, CHAINS, seed, model, step=step)
     sampling = time.process_time() - start
-    estimate = nrm.nested_point_estimate(idata, max_draws=100, n_restarts=2, random_seed=seed, progressbar=False)
-    consensus = nrm.consensus_tree(idata)
+    estimate = nrm.nested.nested_point_estimate(idata, max_draws=100, n_restarts=2, random_seed=seed, progressbar=False)
+    consensus = nrm.nested.consensus_tree(idata)
     seconds = time.process_time() - start
     labels = nrm.levels(idata)
     about = {
@@ -87,14 +86,16 @@ def binary(data, seed, grow):
     found = grow(data.X, nrm.NormalWishart.from_data(data.X), nrm.DirichletProcess(1.0), random_seed=seed)
     linkage = found.to_linkage()
     seconds = time.process_time() - start
-    return TreeFit(seconds, nrm.stats.ItemTree.from_linkage(linkage), None, linkage, about={"leaves": found.n_clusters})
+    return TreeFit(
+        seconds, nrm.nested.ItemTree.from_linkage(linkage), None, linkage, about={"leaves": found.n_clusters}
+    )
 
 
 def linkage(data, seed, method):
     """A method of SciPy for Euclidean distances."""
     start = time.process_time()
     found = hierarchy.linkage(data.X, method)
-    return TreeFit(time.process_time() - start, ItemTree.from_linkage(found), None, found)
+    return TreeFit(time.process_time() - start, nrm.nested.ItemTree.from_linkage(found), None, found)
 
 
 def hdbscan(data, seed, min_cluster_size=5):
@@ -105,7 +106,7 @@ def hdbscan(data, seed, min_cluster_size=5):
     found = HDBSCAN(min_cluster_size=min_cluster_size, core_dist_n_jobs=1).fit(data.X)
     levels = condensed_levels(found.condensed_tree_.to_numpy(), len(data.X), len(data.truth))
     seconds = time.process_time() - start
-    return TreeFit(seconds, ItemTree.from_linkage(found.single_linkage_tree_.to_numpy()), levels)
+    return TreeFit(seconds, nrm.nested.ItemTree.from_linkage(found.single_linkage_tree_.to_numpy()), levels)
 
 
 def condensed_levels(edges, n, depth):

@@ -77,6 +77,11 @@ GROUPS = {
         ("pymc_nrm.states", "pymc_nrm.states.plots"),
         "Time series whose regimes are unknown, and how many there are.",
     ),
+    "nested": Group(
+        "Nested partitions",
+        ("pymc_nrm.nested", "pymc_nrm.nested.plots", "pymc_nrm.nested.testing"),
+        "Trees of fixed depth over the items.",
+    ),
     "trees": Group(
         "Trees", ("pymc_nrm.trees", "pymc_nrm.trees.bound_gradient"), "Bayesian hierarchical clustering, alone."
     ),

@@ -13,7 +13,6 @@ IMPORTS = {
     "trees": (*_LAWS, "partitions", "moves"),
     "models": (*_LAWS, "partitions"),
     "steps": (*_LAWS, "partitions", "moves", "models"),
-    "published": (*_LAWS, "partitions", "moves", "models", "steps"),
     "testing": (*_LAWS, "partitions", "trees", "models"),
     "stats": ("common", "kernels"),
     "datasets": (),
@@ -28,6 +27,8 @@ IMPORTS = {
 # import what these rooms may, in the core, in itself and in the wings that it names here, all of them earlier in this
 # table.  The core imports no wing: the one line for a wing elsewhere is its import in ``pymc_nrm/__init__.py``.
 WINGS = {
+    "nested": (),
+    "published": ("nested",),
     "states": (),
 }
 
@@ -36,7 +37,7 @@ WITHOUT_KERNELS = frozenset({"common", "steps"})
 
 # Kernels of these rooms are optimised only within their callers: kernels that Python calls, inner loops, and
 # implementations of generic functions.
-_COMPOSED = frozenset({"measures", "families", "partitions", "moves", "published"})
+_COMPOSED = frozenset({"measures", "families", "partitions", "moves"})
 
 
 def place(parts):

@@ -19,7 +19,6 @@ from pymc_nrm.families.arguments import broadcast_hyperparameters, numeric_data
 from pymc_nrm.families.base import canonical, complete, log_likelihood, prepare_data
 from pymc_nrm.families.gaps import draws_gaps
 from pymc_nrm.families.needs import ITEMS, check_needs, is_family
-from pymc_nrm.kernels.generic import lacking
 from pymc_nrm.models.chunked_mixture import add_chunked_mixture
 from pymc_nrm.models.item_counts import count_value, rows_message
 from pymc_nrm.models.marginal_likelihood import (
@@ -42,8 +41,6 @@ from pymc_nrm.models.values import (
     with_present_shape,
     without_casts,
 )
-from pymc_nrm.nested.families import base as tree_families
-from pymc_nrm.nested.families.base import draw_data as draw_tree_data
 from pymc_nrm.partitions.chunked import Chunked, Rows
 from pymc_nrm.partitions.clusters import draw_data
 from pymc_nrm.partitions.flat import Flat
@@ -119,14 +116,15 @@ class MixtureRV(RandomVariable):
         if self._feature_axis is not None:
             n_features = f"{names[self._feature_axis[0]]}.shape[{self._feature_axis[1]}]"
         call = f"draw_data({family}, labels, rng, {n_features})"
-        call = f"draw_tree_data({family}, labels, rng)" if self.kind.takes_trees else call
+        call = f"draw_data({family}, labels, rng)" if self.kind.takes_trees else call
         rows = "rows, " if self.has_rows else ""
         source = (
             f"def draw(rng, labels, {rows}{', '.join(names)}):\n"
             f"    labels = labels{'[rows]' if self.has_rows else ''}\n"
             f"    return {call}{'[:, 0]' if self.univariate else ''}.astype(dtype)\n"
         )
-        environment = {"draw_data": draw_data, "draw_tree_data": draw_tree_data, "dtype": np.dtype(self.dtype)}
+        draw = self.kind.tree_law.draw_data if self.kind.takes_trees else draw_data
+        environment = {"draw_data": draw, "dtype": np.dtype(self.dtype)}
         return source, environment | {"family": self.family_class}, self.family_class
 
 
@@ -296,7 +294,7 @@ def _check_kinds(partition, family):
         )
     if not is_family(family):
         raise TypeError(f"family must be a family such as NormalWishart(...); got {family!r}")
-    for_trees = not lacking(type(family), [tree_families.symbolic_log_likelihood])
+    for_trees = getattr(type(family), "for_trees", False)
     if op.kind.takes_trees and not for_trees:
         raise TypeError(
             f"family must be a tree family such as NormalDiffusion(...), or {op.kind.title} {partition.name!r} needs "
@@ -309,7 +307,7 @@ def _check_kinds(partition, family):
             f"down a tree; got {partition.name!r}, a {op.kind.title} "
             f"{op.kind.description}"
         )
-    needed = tree_families.symbolic_log_likelihood if for_trees else log_likelihood
+    needed = op.kind.tree_law.symbolic_log_likelihood if for_trees else log_likelihood
     check_needs(type(family), (prepare_data, needed), "Mixture")
 
 
@@ -346,7 +344,7 @@ def _full_shape(partition, family, n, d):
     """The family with hyperparameters of full shape."""
     kind = partition.owner.op.kind
     if kind.takes_trees:
-        return tree_families.broadcast_hyperparameters(family, n, d, kind.depth)
+        return kind.tree_law.broadcast_hyperparameters(family, n, d, kind.depth)
     return broadcast_hyperparameters(family, n, d)
 
 
@@ -423,7 +421,7 @@ def _mixture_logp(op, values, rng, size, labels, *hyperparameters, **kwargs):
     if rows is not None:
         indices = _without_gaps(indices[rows], labels.shape[0])
     if op.kind.takes_trees:
-        log_probability = tree_families.symbolic_log_likelihood(family, indices, X)
+        log_probability = op.kind.tree_law.symbolic_log_likelihood(family, indices, X)
     elif isinstance(known := without_casts(value), Constant) and has_marginal_likelihood(family):
         log_probability = marginal_likelihood(family, known, indices)
     elif (gaps := gaps_of(value)) and gaps.are_fixed and has_marginal_likelihood(family):

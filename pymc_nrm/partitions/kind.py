@@ -44,6 +44,8 @@ class Kind:
     depth: int | None = None
     # Whether data belong to the leaves of a tree instead of clusters that are independent of each other.
     takes_trees: ClassVar[bool] = False
+    # Functions of families of such data: `draw_data`, `symbolic_log_likelihood` and `broadcast_hyperparameters`.
+    tree_law: ClassVar[Any] = None
     # Why only mixtures may use the labels; None if other variables may use them.
     only_mixtures: ClassVar[str | None] = None
     # Whether neighbours of an item determine its label as well as its data do.

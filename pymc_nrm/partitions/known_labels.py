@@ -29,10 +29,10 @@ from pymc_nrm.families.erased.shared_kernel import erase
 from pymc_nrm.families.fast import add_row
 from pymc_nrm.kernels.generic import kernel
 from pymc_nrm.measures.base import Weights, log_eppf
-from pymc_nrm.nested.partitions.nested_levels import canonical_paths
 from pymc_nrm.partitions.flat import Ordered
 from pymc_nrm.partitions.labels import canonical_labels, rename_in_order
 from pymc_nrm.partitions.together import Together
+from pymc_nrm.partitions.user_labels import canonical_paths
 
 
 class KnownItems(NamedTuple):

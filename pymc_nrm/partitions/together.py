@@ -13,9 +13,9 @@ import pytensor.tensor as pt
 
 from pymc_nrm.kernels.generic import kernel
 from pymc_nrm.measures.base import draw_partition
-from pymc_nrm.nested.partitions.nested_levels import canonical_paths
 from pymc_nrm.partitions.flat import Ordered
 from pymc_nrm.partitions.grouped import Grouped, grouped_rows
+from pymc_nrm.partitions.user_labels import canonical_paths
 
 
 class Groups(NamedTuple):

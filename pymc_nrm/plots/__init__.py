@@ -1,6 +1,5 @@
 """Plots with arviz-plots, which the first plot imports."""
 
-from pymc_nrm.nested.plots.tree import plot_tree
 from pymc_nrm.plots.category_shares import plot_category_shares
 from pymc_nrm.plots.cluster_parameters import plot_cluster_parameters
 from pymc_nrm.plots.cluster_sizes import plot_cluster_sizes
@@ -34,5 +33,4 @@ __all__ = [
     "plot_prior_partition",
     "plot_similarity",
     "plot_trajectories",
-    "plot_tree",
 ]

@@ -1,8 +1,6 @@
 """The draws of a partition of any kind."""
 
 from pymc_nrm.models.rvs import find_partition, kind_of
-from pymc_nrm.nested.partitions.nested import KnownTree, Nested, WeightedNested
-from pymc_nrm.nested.posterior.tree_draws import KnownTreeDraws, TreeDraws, WeightedTreeDraws
 from pymc_nrm.partitions.chunked import Chunked
 from pymc_nrm.partitions.flat import Flat
 from pymc_nrm.partitions.slots import Slots
@@ -17,9 +15,6 @@ DRAWS = {
     Flat: Draws,
     Slots: SlotDraws,
     WeightedComponents: ComponentDraws,
-    Nested: TreeDraws,
-    WeightedNested: WeightedTreeDraws,
-    KnownTree: KnownTreeDraws,
     Chunked: ChunkedDraws,
 }
 

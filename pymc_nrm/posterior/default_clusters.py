@@ -1,18 +1,14 @@
 """The clusters that descriptions and pictures show by default, and draws with which an estimate is compared."""
 
+import functools
 from typing import Any, NamedTuple
 
-import numpy as np
 import xarray as xr
 
-from pymc_nrm.common.checks import check_count
 from pymc_nrm.models.rvs import checked_model, find_partition, kind_of
-from pymc_nrm.nested.partitions.nested import Nested, WeightedNested
-from pymc_nrm.nested.stats.nested_point_estimate import nested_point_estimate
 from pymc_nrm.posterior.fused_estimate import fused_estimate, why_not_fused
 from pymc_nrm.posterior.marked_items import mark_items
 from pymc_nrm.stats.draws import draws_of_items, estimated_items, partition_draws
-from pymc_nrm.stats.levels import component_draws, levels
 from pymc_nrm.stats.losses import read_estimate
 from pymc_nrm.stats.point_estimate import draws_of_estimate, point_estimate
 from pymc_nrm.stats.result import posterior_of
@@ -42,11 +38,14 @@ class ShownClusters(NamedTuple):
 def clusters_to_show(idata, model, rv, estimate=None, components=False, level=None):
     """Return :class:`ShownClusters` of a partition: of an estimate, or else fused components where they may be fused.
 
-    With ``components``, or where components are not fused, the default is the point estimate.  Seeds are fixed.  Of a
-    nested partition, clusters are the nodes of a level, or else its components, or the nodes of the deepest level.
+    With ``components``, or where components are not fused, the default is the point estimate.  Seeds are fixed.
     """
-    if isinstance(kind_of(rv), Nested):
-        return _clusters_of_tree(posterior_of(idata), rv, estimate, components, level)
+    return clusters_of_kind(kind_of(rv), idata, model, rv, estimate, components, level)
+
+
+@functools.singledispatch
+def clusters_of_kind(kind, idata, model, rv, estimate, components, level):
+    """:func:`clusters_to_show` of a partition of a kind; wings register what they show of theirs."""
     if level is not None:
         raise ValueError(f"level must be None, since {rv.name!r} is not nested; got {level!r}")
     draws = partition_draws(mark_items(posterior_of(idata), model, rv), rv.name)
@@ -64,28 +63,6 @@ def clusters_to_show(idata, model, rv, estimate=None, components=False, level=No
     return ShownClusters(estimate, labels, names, used, draws, estimated_items(draws, estimate), n_components, reason)
 
 
-def _clusters_of_tree(posterior, rv, estimate, components, level):
-    kind, has_components = kind_of(rv), isinstance(kind_of(rv), WeightedNested)
-    check_count("level", level, 1, kind.depth, optional=True)
-    if components and (level is not None or not has_components):
-        reason = f"with level={level}" if has_components else f"for {rv.name!r}, a nested partition without weights"
-        raise ValueError(f"components must be False {reason}")
-    if has_components and level is None:
-        draws, of_tree = component_draws(posterior, rv.name), "the components of the tree"
-        default = None if estimate is not None else point_estimate(draws, random_seed=0)
-    else:
-        level = kind.depth if level is None else int(level)
-        of_levels, of_tree = levels(posterior, rv.name), f"the nodes of level {level} of {kind.depth}"
-        draws = of_levels.isel({of_levels.dims[2]: level - 1}, drop=True)
-        default = None
-        if estimate is None:
-            default = nested_point_estimate(posterior, var_name=rv.name, random_seed=0).labels(level)
-    estimate = default if estimate is None else estimate
-    labels, names = read_estimate(estimate, draws)
-    kept = np.ones(len(labels), dtype=bool)
-    return ShownClusters(estimate, labels, names, draws, draws, kept, None, None, of_tree)
-
-
 def _why_not_compared(idata, model):
     """Why components cannot be compared by their parameters, in a few words, or None."""
     absent = [rv.name for rv in model.free_RVs if rv.name not in posterior_of(idata)]
@@ -101,9 +78,11 @@ def default_clusters(idata, model, var_name=None, estimate=None):
 def find_shown_partition(model, var_name):
     """Find the partition of a model whose clusters are shown: the flat one if there are others, or a nested one."""
     model = checked_model(model)
-    flat = any(not isinstance(kind_of(rv), Nested) for rv in model.basic_RVs if kind_of(rv) is not None)
+    flat = any(kind_of(rv).depth is None for rv in model.basic_RVs if kind_of(rv) is not None)
     is_nested = (
-        isinstance(var_name, str) and var_name in model.named_vars and isinstance(kind_of(model[var_name]), Nested)
+        isinstance(var_name, str)
+        and var_name in model.named_vars
+        and getattr(kind_of(model[var_name]), "depth", None) is not None
     )
     if is_nested or not flat:
         return find_partition(model, var_name, nested=True)

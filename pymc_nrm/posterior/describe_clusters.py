@@ -54,7 +54,7 @@ def describe_clusters(
         given the model, with the same labels.  Where labels index parameters or are known, or a family has no affinity,
         the default is :func:`~pymc_nrm.point_estimate`, and the title says so.  Both leave out items without any known
         value; the title says how many.  For a nested partition it is
-        :func:`~pymc_nrm.nested_point_estimate`, or an estimate of the components if there are weights.
+        :func:`~pymc_nrm.nested.nested_point_estimate`, or an estimate of the components if there are weights.
     components : bool
         Whether to describe the components of :func:`~pymc_nrm.point_estimate` with seed 0 instead; only without an
         estimate.

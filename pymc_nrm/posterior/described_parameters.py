@@ -11,8 +11,7 @@ from pymc_nrm.families.needs import PARAMETERS
 from pymc_nrm.kernels.generic import lacking
 from pymc_nrm.models.origin import origin_of
 from pymc_nrm.models.rvs import mixtures_of
-from pymc_nrm.nested.partitions.nested import Nested
-from pymc_nrm.partitions.chunked import Chunked
+from pymc_nrm.partitions.flat import Flat
 from pymc_nrm.partitions.grouped import family_of_rows
 from pymc_nrm.posterior.any_draws import draws_of
 from pymc_nrm.posterior.describe_values import Described, number_writer
@@ -41,7 +40,7 @@ def described_parameters(idata, model, rv, posterior, labels, tails, kept=slice(
     names = [mixture.name for mixture in mixtures_of(model, rv) if _has_parameters(model, mixture)]
     if not all(variable.name in posterior for variable in model.free_RVs):
         names = []
-    if names and not isinstance(rv.owner.op.kind, Chunked | Nested):
+    if names and isinstance(rv.owner.op.kind, Flat):
         draws = draws_of(evenly_spaced(posterior, _MOST_DRAWS), model, rv.name)
         for name in names:
             found |= _of_mixture(draws, model, name, labels, kept)

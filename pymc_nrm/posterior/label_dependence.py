@@ -14,8 +14,7 @@ from pymc_nrm.models.itemwise.graphs import postorder
 from pymc_nrm.models.itemwise.local_variables import local_variables
 from pymc_nrm.models.missing_entries import missing_variables
 from pymc_nrm.models.rvs import kind_of, partitions_of
-from pymc_nrm.nested.partitions.nested import Nested
-from pymc_nrm.partitions.chunked import Chunked
+from pymc_nrm.partitions.flat import Flat
 from pymc_nrm.partitions.weighted_components import WeightedComponents
 from pymc_nrm.posterior.fused_estimate import why_not_comparable
 from pymc_nrm.posterior.marked_items import mark_items
@@ -29,7 +28,7 @@ def mark_variables(idata, model):
     renamed = changed_by_renaming(model, slots)
     marks = {partition.name: kind.marks() for partition, kind in kinds.items()}
     for partition, kind in kinds.items():
-        reason = None if isinstance(kind, Nested | Chunked) else why_not_comparable(model, partition)
+        reason = why_not_comparable(model, partition) if isinstance(kind, Flat) else None
         marks[partition.name] |= {} if reason is None else {NOT_FUSED: reason}
     marks |= {name: {SLOTS_OF: partition} for partition, names in slots.items() for name in names}
     marks |= {name: {RENAMED: partition} for name, partition in renamed.items()}

@@ -38,9 +38,9 @@ def cluster_probabilities(
         :func:`~pymc_nrm.sample_new_labels`.
     estimate : array_like of int, DataArray, or Dataset with the variable ``labels``, shape (n,), optional
         Labels of the old items; by default from :func:`~pymc_nrm.stats.point_estimate` with seed 0, or the partition
-        itself if it is observed.  For a nested partition an :class:`~pymc_nrm.stats.ItemTree` with the levels
+        itself if it is observed.  For a nested partition an :class:`~pymc_nrm.nested.ItemTree` with the levels
         of the draws, or paths, shape (n, depth); by default the tree of
-        :func:`~pymc_nrm.stats.nested_point_estimate` with seed 0.  If its paths are known, labels of components; by
+        :func:`~pymc_nrm.nested.nested_point_estimate` with seed 0.  If its paths are known, labels of components; by
         default the point estimate of these.
     %(new_paths)s
     %(sequence)s

@@ -21,44 +21,20 @@ from pymc_nrm.stats.result import nested_names, partition_names
 from pymc_nrm.stats.similarity import similarity, similarity_rows
 from pymc_nrm.stats.summary import summary, without_labels
 from pymc_nrm.stats.uncertainty import assignment_uncertainty, credible_ball
-from pymc_nrm.nested.stats.agreement import (
-    dendrogram_purity,
-    f_measure,
-    level_agreement,
-    normalized_mutual_information,
-    purity,
-    triplet_accuracy,
-)
-from pymc_nrm.nested.stats.item_tree import ItemTree
-from pymc_nrm.nested.stats.nested_point_estimate import (
-    clade_probability,
-    consensus_tree,
-    maximum_clade_credibility,
-    nested_point_estimate,
-)
 
 __all__ = [
-    "ItemTree",
     "add_diagnostics",
     "adjusted_rand",
     "assignment_uncertainty",
     "binder_loss",
-    "clade_probability",
     "cluster_parameters",
     "common_depth",
     "common_depth_linkage",
     "component_draws",
-    "consensus_tree",
     "credible_ball",
-    "dendrogram_purity",
     "expected_loss",
-    "f_measure",
-    "level_agreement",
     "levels",
-    "maximum_clade_credibility",
     "nested_names",
-    "nested_point_estimate",
-    "normalized_mutual_information",
     "normalized_variation_of_information",
     "one_minus_adjusted_rand",
     "partition_convergence",
@@ -67,12 +43,10 @@ __all__ = [
     "partition_quantities",
     "point_estimate",
     "point_estimates",
-    "purity",
     "similarity",
     "similarity_rows",
     "stack_draws",
     "summary",
-    "triplet_accuracy",
     "variation_of_information",
     "without_labels",
 ]

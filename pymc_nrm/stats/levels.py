@@ -41,7 +41,7 @@ def levels(idata: xr.DataTree | xr.Dataset | xr.DataArray, var_name: str | None 
 
     See Also
     --------
-    pymc_nrm.stats.consensus_tree, pymc_nrm.stats.nested_point_estimate : Trees that summarise the draws.
+    pymc_nrm.nested.consensus_tree, pymc_nrm.nested.nested_point_estimate : Trees that summarise the draws.
 
     Notes
     -----

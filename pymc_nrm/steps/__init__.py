@@ -1,6 +1,5 @@
 """Steps that sample partitions, missing entries of their data, and hyperparameters of their families."""
 
-from pymc_nrm.nested.steps.nested_gibbs import NestedGibbs
 from pymc_nrm.steps.chunked_sampler import ChunkedSampler
 from pymc_nrm.steps.learned_gibbs import LearnedGibbs
 from pymc_nrm.steps.marginal_gibbs import MarginalGibbs
@@ -19,7 +18,6 @@ __all__ = [
     "MarginalGibbs",
     "MissingGibbs",
     "Move",
-    "NestedGibbs",
     "SliceSampler",
     "SlotGibbs",
     "SlotNUTS",

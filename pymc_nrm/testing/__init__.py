@@ -1,6 +1,5 @@
 """Tests of exactness for the package's samplers and for your own families, measures and models."""
 
-from pymc_nrm.nested.testing.tree_family_checks import check_tree_family
 from pymc_nrm.partitions.labels import all_partitions
 from pymc_nrm.testing.enumeration import exact_posterior, kernel_inputs, log_evidence, total_variation
 from pymc_nrm.testing.family_checks import check_family
@@ -21,7 +20,6 @@ __all__ = [
     "all_partitions",
     "check_family",
     "check_measure",
-    "check_tree_family",
     "exact_posterior",
     "geweke",
     "kernel_inputs",

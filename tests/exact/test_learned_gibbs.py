@@ -13,6 +13,7 @@ from helpers import label_counts, mixture_of
 from laws import log_marginal_of_wishart
 from models import assert_functionals, run_steps
 from scipy.special import gammaln
+from wings import rows_of_wings
 
 import pymc_nrm as nrm
 from pymc_nrm.measures.base import log_eppf
@@ -428,9 +429,13 @@ def test_a_concentration_is_taken_if_its_law_is_gamma_and_nothing_else_depends_o
     assert taken(gamma, lambda model: pm.Deterministic("twice", 2.0 * model["alpha"])) == ["alpha"]
 
 
+# Partitions of wings, from a name, a measure and a number of items.
+OF_WINGS = rows_of_wings("FOR_PRIORS")
+
+
 @pytest.mark.quick("gaps")
 @pytest.mark.parametrize(
-    "kind", ["gaps", "together", "known", "rows", "components", "two priors", "slots", "nested", "counts", "variances"]
+    "kind", ["gaps", "together", "known", "rows", "components", "two priors", "slots", "counts", "variances", *OF_WINGS]
 )
 def test_models_of_every_kind_are_sampled(kind):
     values = np.random.default_rng(1).normal(size=(12, 3))
@@ -441,11 +446,8 @@ def test_models_of_every_kind_are_sampled(kind):
         of_partition = {"max_clusters": 6}
     of_mixture = {"rows": np.arange(12) % 4} if kind == "rows" else {}
     with pm.Model() as model:
-        if kind == "nested":
-            weights = nrm.HierarchicalDirichletProcess(1.0)
-            z = nrm.NestedPartition("z", nrm.DirichletProcess(1.0), depth=2, n=12, weights=weights)
-        else:
-            z = nrm.Partition("z", MEASURE, n=4 if kind == "rows" else 12, **of_partition)
+        make = OF_WINGS.get(kind, nrm.Partition)
+        z = make("z", MEASURE, n=4 if kind == "rows" else 12, **of_partition)
         others = {"components": partial(PrincipalNormalWishart.learned, n_components=2)}
         learned = (others | {"variances": nrm.NormalGamma.learned}).get(kind, nrm.NormalWishart.learned)
         nrm.Mixture("x", z, learned("x", values), observed=values, **of_mixture)

@@ -9,6 +9,7 @@ import xarray as xr
 from cases import QUIET, SMALL
 from helpers import functions_of, mixture_of, refused
 from models import check_step, make_model, run
+from wings import rows_of_wings
 
 import pymc_nrm as nrm
 from pymc_nrm.families import base, conjugate
@@ -174,7 +175,7 @@ test_what_a_family_lacks_is_named_with_who_needs_it = refused(
             lambda m, step=step: step([m["z"]], model=m),
             f"log_marginal, which {step.__name__} needs; MarginalGibbs does not$",
         )
-        for step in (nrm.TreeGuided, nrm.SplitMerge, nrm.published.PublishedTreeGuided)
+        for step in (nrm.TreeGuided, nrm.SplitMerge, *rows_of_wings("OF_MARGINALS").values())
     ),
     match="^(Predictive|Silent) has no {}",
     error=(NotImplementedError, TypeError),

@@ -6,42 +6,18 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytensor.tensor as pt
 import pytest
-from helpers import functions_of, refused
+from helpers import refused
 from pytensor.gradient import zero_grad
+from wrong_families import right, spoilt
 
 import pymc_nrm as nrm
 from pymc_nrm.families import base, components, conjugate, fast
 from pymc_nrm.kernels.generic import kernel
-from pymc_nrm.nested.families import base as trees
-from pymc_nrm.testing import CheckError, check_family, check_tree_family
+from pymc_nrm.testing import CheckError, check_family
 
 COUNTS = np.array([[0, 3], [1, 4], [7, 0], [2, 12], [0, 0], [3, 5]])
 POINTS = np.array([[0.3, 9.0], [1.2, np.nan], [-2.0, 8.5], [0.7, 9.9], [4.0, 11.0], [0.0, 10.0]])
 POISSON, NORMAL = nrm.PoissonGamma([1.5, 4.0], 0.8), nrm.NormalGamma(0.0, 0.3, 2.0, 1.0)
-TREE_DATA = np.random.default_rng(1).normal(size=(12, 2)) + 50.0
-TREES = {
-    "full": nrm.NormalDiffusion([50.0, 49.0], [3.0, 2.0, 0.7], [[4.0, 1.0], [1.0, 3.0]], 6.0),
-    "independent": nrm.IndependentNormalDiffusion(50.0, [3.0, 2.0, 0.7], [3.0, 4.0], [2.0, 3.0]),
-}
-
-
-def right(generic, parent=nrm.PoissonGamma):
-    return generic.dispatch(parent)
-
-
-def spoilt(family, changes):
-    """The family with wrong functions: ``change`` gets what the right one returned, and then its arguments."""
-
-    Wrong = type("Wrong", (type(family),), functions_of(type(family)))
-
-    def implementation(generic, change):
-        function = right(generic, type(family))
-        return lambda *arguments: change(function(*arguments), *arguments)
-
-    for generic, change in changes.items():
-        wrong = right(generic, object) if change is None else implementation(generic, change)
-        setattr(Wrong, generic.__name__, wrong)
-    return Wrong(*family)
 
 
 def bump(row, by):
@@ -185,60 +161,6 @@ def test_a_family_without_a_required_function_is_refused():
         check_family(Waiting(), COUNTS)
 
 
-def spoil_inverse(whitening, *_):
-    whitening[1] *= 1.2
-    return whitening
-
-
-def of_constant_alpha(value, family, paths, X):
-    constant = family._replace(alpha=zero_grad(family.alpha))
-    return right(trees.symbolic_log_likelihood, nrm.IndependentNormalDiffusion)(constant, paths, X)
-
-
-def of_larger_scatter(value, family, scatter, n, rng):
-    return right(trees.draw_whitening, nrm.IndependentNormalDiffusion)(family, 1.2 * scatter + 1.0, n, rng)
-
-
-WRONG_TREES = [
-    (trees.symbolic_log_likelihood, lambda value, *_: value + 1e-3, "symbolic_log_likelihood, add_square or"),
-    (trees.symbolic_log_likelihood, of_constant_alpha, "symbolic_log_likelihood of Wrong .* derivative by alpha"),
-    (trees.scatter_log_likelihood, lambda value, f, s, g, n: value + 0.1 * n, "symbolic_log_likelihood, add_square or"),
-    (trees.draw_whitening, spoil_inverse, "draw_whitening of Wrong is wrong: the product of the matrix"),
-    (trees.draw_whitening, of_larger_scatter, "draw_whitening or scatter_log_likelihood of Wrong is wrong"),
-]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("generic", "change", "message"), WRONG_TREES, ids=[row[2] for row in WRONG_TREES])
-def test_a_wrong_function_of_a_tree_family_is_named(generic, change, message):
-    with pytest.raises(CheckError, match=message):
-        check_tree_family(spoilt(TREES["independent"], {generic: change}), TREE_DATA, compiled=False)
-
-
-@pytest.mark.slow
-def test_wrong_squares_of_a_tree_family_are_noticed():
-    def add_more(family, scatter, row, weight):
-        trees.add_square(
-            nrm.IndependentNormalDiffusion(family.mu, family.tau, family.alpha, family.beta),
-            scatter,
-            row,
-            1.01 * weight,
-        )
-
-    family = spoilt(TREES["independent"], {})
-    # The graph of the likelihood calls it compiled.
-    type(family).add_square = add_more
-    with pytest.raises(CheckError, match="add_square or scatter_log_likelihood of Wrong is wrong: the log"):
-        check_tree_family(family, TREE_DATA, compiled=False)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("compiled", [False, True])
-@pytest.mark.parametrize("kind", TREES)
-def test_tree_families_of_the_package_pass(kind, compiled):
-    check_tree_family(TREES[kind], TREE_DATA, compiled=compiled)
-
-
 def test_a_right_family_with_other_functions_passes():
     check_family(spoilt(POISSON, {}), COUNTS, compiled=False)
 
@@ -252,7 +174,4 @@ def test_items_that_are_all_different_pass():
 test_bad_arguments = refused(
     lambda check, family, X, options: check(family, X, **options),
     (check_family, POISSON, COUNTS[:3], {}, ValueError, "X must have at least 4 items; got 3"),
-    (check_tree_family, TREES["full"], TREE_DATA[:3], {}, ValueError, "X must have at least 4 items; got 3"),
-    (check_tree_family, TREES["full"], TREE_DATA, {"depth": 0}, ValueError, "depth must be a whole number of at"),
-    (check_tree_family, (1.0, 2.0), TREE_DATA, {}, NotImplementedError, "tuple has no"),
 )

@@ -7,6 +7,7 @@ import pytest
 from cases import PrincipalNormalWishart, SphericalPrincipalNormalWishart
 from helpers import refused
 from scipy import sparse, stats
+from wings import rows_of_wings
 
 import pymc_nrm as nrm
 
@@ -14,6 +15,8 @@ RNG = np.random.default_rng(1)
 REAL = RNG.normal(size=(12, 3)) @ [[2.0, 1.0, 0.0], [0.0, 1.0, 0.5], [0.0, 0.0, 0.2]]
 COUNTS, BITS, LEVELS = RNG.poisson(3.0, (12, 3)), RNG.integers(0, 2, (12, 3)), RNG.integers(0, 3, (12, 3))
 POSITIVE = np.column_stack([np.exp(REAL[:, :2]), REAL[:, 2]])
+# Families of wings, with two levels, and what makes their partitions.
+TREES = rows_of_wings("LEARNED_FAMILIES")
 FAMILIES = {
     nrm.NormalWishart: REAL,
     nrm.NormalGamma: REAL,
@@ -21,16 +24,13 @@ FAMILIES = {
     nrm.PoissonGamma: COUNTS,
     nrm.CategoricalDirichlet: LEVELS,
     nrm.MultinomialDirichlet: COUNTS,
-    nrm.NormalDiffusion: REAL,
-    nrm.IndependentNormalDiffusion: REAL,
     PrincipalNormalWishart: REAL,
     nrm.LogNormalWishart: POSITIVE,
     nrm.HurdleLogNormal: POSITIVE * [1, 1, 0] + np.where(COUNTS > 3, 0.5 * COUNTS, 0.0) * [0, 0, 1],
     nrm.HurdlePoisson: COUNTS,
     nrm.LogNormalGamma: POSITIVE,
     SphericalPrincipalNormalWishart: REAL,
-}
-TREES = (nrm.NormalDiffusion, nrm.IndependentNormalDiffusion)
+} | dict.fromkeys(TREES, REAL)
 LOGS = (nrm.LogNormalWishart, nrm.LogNormalGamma)
 PRINCIPAL = (PrincipalNormalWishart, SphericalPrincipalNormalWishart)
 PATHS = np.array([[0, 0], [0, 0], [1, 1], [1, 2], [0, 3], [0, 0], [2, 4], [1, 1], [0, 3], [1, 2], [2, 4], [0, 5]])
@@ -48,7 +48,7 @@ def log_density(family_class, X, seed):
     """Log-probability at a fixed partition, and at hyperparameters that depend on the seed alone."""
     with pm.Model() as model:
         if family_class in TREES:
-            z = nrm.NestedPartition("z", nrm.DirichletProcess(1.0), depth=2, n=X.shape[0])
+            z = TREES[family_class]("z", nrm.DirichletProcess(1.0), n=X.shape[0])
         else:
             z = nrm.Partition("z", nrm.DirichletProcess(1.0), n=X.shape[0])
         nrm.Mixture("x", z, learned(family_class, "x", X), observed=X)
@@ -120,13 +120,9 @@ def test_names_and_coordinates():
     X = pd.DataFrame(REAL, columns=["length", "width", "height"])
     with pm.Model() as model:
         nrm.NormalGamma.learned("x", X)
-        tau = nrm.NormalDiffusion.learned("y", X, depth=2).tau
+        nrm.PoissonGamma.learned("y", pd.DataFrame(COUNTS, columns=X.columns))
     assert model.named_vars_to_dims["x_share"] == ("x_feature",)
     assert list(model.coords["x_feature"]) == list(model.coords["y_feature"]) == ["length", "width", "height"]
-    assert model.coords["y_level"] == ("level_1", "level_2")
-    tau = pm.draw(tau, random_seed=1)
-    assert tau.shape == (3,)
-    np.testing.assert_allclose(tau[0], tau[1:].sum())
 
 
 def test_missing_values_are_left_out():
@@ -170,9 +166,3 @@ test_what_cannot_be_learned_from = refused(
     error=(TypeError, ValueError),
     within=pm.Model,
 )
-
-
-@pytest.mark.parametrize("family_class", TREES)
-def test_depth_is_checked(family_class):
-    with pm.Model(), pytest.raises(ValueError, match="depth must be a whole number"):
-        family_class.learned("x", REAL, depth=0)

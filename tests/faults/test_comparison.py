@@ -18,7 +18,6 @@ from pymc_nrm.kernels.generic import Generic
 from pymc_nrm.measures.base import log_eppf, symbolic_log_eppf
 from pymc_nrm.models import learned_priors
 from pymc_nrm.models.itemwise import item_table, local_variables, summed_out
-from pymc_nrm.nested.partitions.nested import WeightedNested
 from pymc_nrm.steps import base as step_base
 from pymc_nrm.steps import component_swaps, missing_gibbs, slot_nuts, target
 from pymc_nrm.steps.comparison import ModelComparison
@@ -161,14 +160,6 @@ def components(steps=lambda z, others: [nrm.WeightedGibbs([z]), pm.Slice(others)
     return steps(z, [share, rate])
 
 
-def nested(**tree):
-    weights = nrm.HierarchicalDirichletProcess(gamma=[0.3, 2.0], gamma_0=5.0)
-    tree = tree or {"measure": nrm.DirichletProcess(1.0), "depth": 2, "n": 4}
-    h = nrm.NestedPartition("h", weights=weights, **tree)
-    nrm.Mixture("x", h, nrm.PoissonGamma(1.0, 0.2), observed=X)
-    return [nrm.NestedGibbs([h])]
-
-
 def inherit_everything(patch):
     """Methods are inherited whatever a subclass redefines."""
     patch.setattr(Generic, "dispatch", lambda self, cls: next(f for c in cls.__mro__ if (f := self.own(c)) is not None))
@@ -208,16 +199,6 @@ def any_logarithm(patch):
     patch.setattr(
         learned_priors, "_is_log", lambda transform: isinstance(transform, pm.distributions.transforms.LogTransform)
     )
-
-
-def gammas_in_reverse(patch):
-    kernel_prior = WeightedNested.kernel_prior
-
-    def reverse(self, priors):
-        levels, gammas = kernel_prior(self, priors)
-        return levels, np.ascontiguousarray(gammas[::-1])
-
-    patch.setattr(WeightedNested, "kernel_prior", reverse)
 
 
 def swaps_without_prior(patch):
@@ -270,7 +251,6 @@ ROWS = {
         gaps_and_potential,
         "MissingGibbs",
     ),
-    "nested": Row(gammas_in_reverse, nested, "NestedGibbs"),
 }
 ROWS |= {name: Row(*row) for name, row in rows_of_wings("COMPARED", "comparison").items()}
 
@@ -302,7 +282,6 @@ SOUND = (
     "subclass",
     "subclass-tree",
     "edited",
-    "nested",
     "summed",
     "swaps",
     "components",
@@ -330,9 +309,8 @@ KINDS = {
     "known": lambda: partition_of_counts(known=[0, -1, 1, -1]),
     "only known": lambda: partition_of_counts(known=[0, -1, 1, -1], only_known=True),
     "together": lambda: partition_of_counts(together=[0, 0, 1, 2]),
-    "known paths": lambda: nested(paths=[[0, 0], [0, 0], [0, 1], [1, 2]]),
     "one slot": lambda: slots(lambda z, a, b: [nrm.SlotGibbs([z])]),
-}
+} | rows_of_wings("SOUND_KINDS", "comparison")
 
 
 @pytest.mark.parametrize("name", KINDS)

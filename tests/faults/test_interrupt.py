@@ -189,12 +189,11 @@ def test_processes_of_chains_leave_interrupts_to_the_main_process(counted):
     assert idata["posterior"].sizes["chain"] == 2 and idata["posterior"].sizes["draw"] == 20
 
 
-# Partitions of steps of wings.
+# Partitions of steps of wings, flat ones where none is given.
 OF_WINGS = rows_of_wings("INTERRUPTED")
 CHAINS = """
     import functools, signal, sys
     import numpy as np, pymc as pm, pymc_nrm as nrm
-    from pymc_nrm.published.steps.lee_choi import PublishedTreeGuided
 
     signal.signal(signal.SIGINT, signal.default_int_handler)
     step_name, cores, times, with_nuts = sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), sys.argv[4] == "True"
@@ -204,7 +203,7 @@ CHAINS = """
         z = {partition}
         data = rng.normal(np.repeat([-4.0, 4.0], 1000))
         x = nrm.Mixture("x", z, nrm.NormalGamma(0.0, 0.1, 2.0, 1.0), observed=data)
-        step = eval("PublishedTreeGuided" if step_name == "PublishedTreeGuided" else f"nrm.{step_name}")([z])
+        step = eval(f"nrm.{step_name}")([z])
     run = {"model": model, "step": step, "tune": 3, "chains": cores, "cores": cores, "random_seed": 1}
     run |= {"progressbar": False, "compute_convergence_checks": False, "quiet": True}
     whole = pm.sample(3, **run)["posterior"]["z"].values
@@ -245,7 +244,7 @@ PAUSES = random.Random(20261121)
 def interrupt_chains(tmp_path, step, cores, times, with_nuts=False):
     """Interrupt chains of three functions so many times each, everything at once as a terminal does; what came out."""
     script = tmp_path / "chains.py"
-    partition = OF_WINGS.get(step, 'nrm.Partition("z", nrm.DirichletProcess(alpha), n=2000)')
+    partition = OF_WINGS.get(step) or 'nrm.Partition("z", nrm.DirichletProcess(alpha), n=2000)'
     script.write_text(textwrap.dedent(CHAINS).replace("{partition}", partition))
     command = [sys.executable, script, step, str(cores), str(times), str(with_nuts)]
     results = []
@@ -264,7 +263,7 @@ def interrupt_chains(tmp_path, step, cores, times, with_nuts=False):
 @pytest.mark.parametrize(
     "step",
     [
-        *("TreeGuided", "SplitMerge", "MarginalGibbs", "SliceSampler", "PublishedTreeGuided", *OF_WINGS),
+        *("TreeGuided", "SplitMerge", "MarginalGibbs", "SliceSampler", *OF_WINGS),
         "MarginalGibbs and NUTS",
     ],
 )

@@ -5,6 +5,7 @@ import pymc as pm
 import pytest
 from helpers import canonical_labels, mixture_of
 from scipy.stats import multivariate_normal
+from wings import rows_of_wings
 
 import pymc_nrm as nrm
 from pymc_nrm.measures.base import weights
@@ -57,20 +58,19 @@ def test_starts_are_kept_in_processes_and_by_steps_of_the_user(cores):
     assert starts(pm.sample, model, [{"z": ONE}, None], cores, step=step) == [1, 4]
 
 
-PUBLISHED = nrm.published.PublishedTreeGuided
+OF_WINGS = rows_of_wings("STARTED")
 # Few moves per draw, where a step has such an option.
 FEW_MOVES = {
     nrm.TreeGuided: OPTIONS,
     nrm.MarginalGibbs: {"n_items": 1},
     nrm.SplitMerge: {"n_moves": 1, "n_items": 1},
     nrm.SliceSampler: {},
-    PUBLISHED: {"canonical": True, "n_global": 0},
-}
+} | OF_WINGS
 
 
-# All steps start in the same lines; kernels of the published one compile for this family only here.
+# All steps start in the same lines; kernels of some compile for this family only here.
 ROWS = [
-    pytest.param(step, marks=pytest.mark.slow if step in (PUBLISHED, nrm.SliceSampler) else ()) for step in FEW_MOVES
+    pytest.param(step, marks=pytest.mark.slow if step in (nrm.SliceSampler, *OF_WINGS) else ()) for step in FEW_MOVES
 ]
 
 

@@ -16,8 +16,6 @@ from pymc_nrm.measures.gibbs_type import draw_cluster
 from pymc_nrm.measures.jumps import draw_largest_log_jumps, log_tail_inverse
 from pymc_nrm.measures.log_concave import draw_log_concave
 from pymc_nrm.measures.quadrature import log_integral
-from pymc_nrm.nested.partitions.nested_draws import draw_paths
-from pymc_nrm.nested.partitions.nested_levels import Levels
 
 pytestmark = pytest.mark.usefixtures("returns")
 
@@ -89,9 +87,6 @@ def test_forward_draws_end_with_sigma_close_to_one():
     for sigma in (1 - 1e-15, 1 - 2.0**-53):
         for measure in (nrm.NormalizedGeneralizedGamma(1.0, sigma), nrm.PitmanYorProcess(1.0, sigma)):
             assert draw_partition(measure, 1000, rng).max() <= 999
-        # Customers whose groups are known may be single, so that the next ones meet no other.
-        levels = Levels(np.array([1e-300, 1e-300]), np.array([sigma, sigma]))
-        assert draw_paths(rng, levels, 200).shape == (200, 2)
 
 
 def test_quadrature_and_jumps_end():

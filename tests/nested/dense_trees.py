@@ -20,11 +20,11 @@ def dense_log_likelihood(family, paths, X):
     """Log density of a matrix t, or of independent multivariate t."""
     n, d = X.shape
     C = item_covariance(paths, family.tau)
-    if isinstance(family, nrm.IndependentNormalDiffusion):
+    if isinstance(family, nrm.nested.IndependentNormalDiffusion):
         features = zip(X.T, family.mu, family.alpha, family.beta, strict=True)
         laws = ((x, stats.multivariate_t(np.full(n, mu), C * b / a, 2.0 * a)) for x, mu, a, b in features)
         return sum(law.logpdf(x) for x, law in laws)
-    assert isinstance(family, nrm.NormalDiffusion)
+    assert isinstance(family, nrm.nested.NormalDiffusion)
     nu, R = family.nu, X - family.mu
     halves = np.arange(d) / 2.0
     return (
@@ -52,6 +52,6 @@ def families(d, depth):
     root = rng.normal(size=(d, d + 1))
     mu, tau = rng.normal(size=d), rng.gamma(2.0, size=depth + 1)
     return {
-        "full": nrm.NormalDiffusion(mu, tau, root @ root.T + np.eye(d), d + 1.7),
-        "independent": nrm.IndependentNormalDiffusion(mu, tau, rng.gamma(3.0, size=d), rng.gamma(2.0, size=d)),
+        "full": nrm.nested.NormalDiffusion(mu, tau, root @ root.T + np.eye(d), d + 1.7),
+        "independent": nrm.nested.IndependentNormalDiffusion(mu, tau, rng.gamma(3.0, size=d), rng.gamma(2.0, size=d)),
     }

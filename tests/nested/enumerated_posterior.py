@@ -8,8 +8,9 @@ from helpers import assert_law, log_density, refines, seeded
 
 import pymc_nrm as nrm
 from pymc_nrm.kernels.generic import kernel
+from pymc_nrm.measures.prediction_rules import Levels
 from pymc_nrm.nested.moves.sweep import Sweep, sweep
-from pymc_nrm.nested.partitions.nested_levels import KnownPaths, Levels, log_nested_prior
+from pymc_nrm.nested.partitions.nested_levels import KnownPaths, log_nested_prior
 from pymc_nrm.testing import all_partitions, kernel_inputs
 
 FAMILIES = {

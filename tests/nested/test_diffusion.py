@@ -8,17 +8,17 @@ from helpers import all_chains
 import pymc_nrm as nrm
 from pymc_nrm.families.base import localise, prepare_data
 from pymc_nrm.kernels.generic import kernel
+from pymc_nrm.measures.prediction_rules import Levels
 from pymc_nrm.nested.families.base import whitened_tree
 from pymc_nrm.nested.moves.diffusion_moves import move_item, new_work, split_or_merge
 from pymc_nrm.nested.moves.diffusion_sweep import diffusion_sweep, random_regraft
-from pymc_nrm.nested.partitions.nested_levels import Levels
 from pymc_nrm.testing import largest_z, partition_frequencies, total_variation, z_scores
 
 X = np.array([[-1.2, 0.3], [-0.7, 0.8], [0.9, -0.4], [1.6, 0.1]])
 MU, TAU = np.array([0.1, 0.2]), np.array([0.8, 2.0, 1.5, 0.7])
 FAMILIES = {
-    "full": nrm.NormalDiffusion(MU, TAU, np.array([[1.0, 0.3], [0.3, 0.6]]), 4.5),
-    "independent": nrm.IndependentNormalDiffusion(MU, TAU, np.array([2.0, 1.5]), np.array([0.5, 0.4])),
+    "full": nrm.nested.NormalDiffusion(MU, TAU, np.array([[1.0, 0.3], [0.3, 0.6]]), 4.5),
+    "independent": nrm.nested.IndependentNormalDiffusion(MU, TAU, np.array([2.0, 1.5]), np.array([0.5, 0.4])),
 }
 LEVELS = {
     "DP": Levels(np.array([0.7, 1.3, 0.9]), np.zeros(3)),

@@ -19,15 +19,14 @@ from enumerated_posterior import (
 from pytensor.compile.mode import Mode
 
 import pymc_nrm as nrm
+from pymc_nrm.measures.prediction_rules import Levels, symbolic_levels_of
 from pymc_nrm.nested.moves.sweep import Sweep, sequential_start
 from pymc_nrm.nested.partitions.nested import Nested, WeightedNested
 from pymc_nrm.nested.partitions.nested_draws import draw_nested, draw_paths
 from pymc_nrm.nested.partitions.nested_levels import (
     KnownPaths,
-    Levels,
     log_nested_prior,
     log_path_prior,
-    symbolic_levels_of,
     symbolic_log_nested_prior,
 )
 
@@ -170,3 +169,10 @@ def test_start_keeps_the_paths(case):
     found = {sequential_start(rng, n, known, gammas, *inputs("BernoulliBeta", n)).tobytes() for _ in range(300)}
     assert found <= set(index)
     assert len(found) > 3
+
+
+@pytest.mark.parametrize("sigma", [0.0, 0.5, 1.0 - 2.0**-53])
+def test_paths_of_the_smallest_concentrations_end(sigma):
+    """Customers whose groups are known may be single, so that the next ones meet no other."""
+    levels = Levels(np.array([1e-300, 1e-300]), np.array([sigma, sigma]))
+    assert draw_paths(np.random.default_rng(1), levels, 200).shape == (200, 2)

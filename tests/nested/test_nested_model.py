@@ -10,21 +10,17 @@ from enumerated_posterior import all_values, values_along
 from helpers import refused
 
 import pymc_nrm as nrm
+from pymc_nrm.measures.prediction_rules import Levels
 from pymc_nrm.models.default_start import is_default_start
-from pymc_nrm.nested.partitions.nested_levels import (
-    KnownPaths,
-    Levels,
-    canonical_paths,
-    log_nested_prior,
-    log_path_prior,
-)
+from pymc_nrm.nested.partitions.nested_levels import KnownPaths, log_nested_prior, log_path_prior
+from pymc_nrm.partitions.user_labels import canonical_paths
 from pymc_nrm.testing import mean_and_error
 
 X = np.array([[1, 1, 0], [1, 1, 0], [0, 0, 1], [0, 1, 1], [1, 0, 0]])
 Y = np.array([[0.0, 0.4], [0.3, 0.1], [4.0, 4.2], [4.4, 3.9], [9.1, 0.2]])
 
 
-HDP = nrm.HierarchicalDirichletProcess
+HDP = nrm.nested.HierarchicalDirichletProcess
 GROUPS, GROUPS_OF_GROUPS = ["b", "a", "b", "c", "a"], [["a", 0], ["b", 0], ["a", 1], ["a", 0], ["b", 0]]
 
 
@@ -36,19 +32,19 @@ def make_model(kind, n=5, is_learned=True, **options):
 
     with pm.Model(coords={"item": range(n)}) as model:
         if kind == "tree family":
-            h = nrm.NestedPartition("h", nrm.DirichletProcess(random("alpha", 0.8)), 2, dims="item")
-            family = nrm.NormalDiffusion(Y.mean(axis=0), random("tau", 1.3), np.eye(2), 4.0)
+            h = nrm.nested.NestedPartition("h", nrm.DirichletProcess(random("alpha", 0.8)), 2, dims="item")
+            family = nrm.nested.NormalDiffusion(Y.mean(axis=0), random("tau", 1.3), np.eye(2), 4.0)
             nrm.Mixture("x", h, family, observed=Y[:n])
             return model
         weights = HDP(random("gamma", [0.4, 0.9]), random("gamma_0", 1.5))
         if kind == "known paths":
             paths = (GROUPS if is_learned else GROUPS_OF_GROUPS)[:n]
-            h = nrm.NestedPartition("h", weights=weights, paths=paths, dims="item", **options)
+            h = nrm.nested.NestedPartition("h", weights=weights, paths=paths, dims="item", **options)
         else:
             measure = (
                 nrm.DirichletProcess(random("alpha", 0.8)) if is_learned else nrm.PitmanYorProcess([0.2, 0.3], 0.5)
             )
-            h = nrm.NestedPartition("h", measure, 2, weights, dims="item", **options)
+            h = nrm.nested.NestedPartition("h", measure, 2, weights, dims="item", **options)
         nrm.Mixture("x", h, nrm.BernoulliBeta(0.6, 0.6), observed=X[:n])
     return model
 
@@ -77,7 +73,7 @@ KINDS = ["random paths", "known paths", "tree family"]
 def test_log_joint_is_that_of_the_model(kind):
     model = make_model(kind, is_learned=False)
     with model:
-        step = nrm.NestedGibbs([model["h"]], rng=1, n_moves=2)
+        step = nrm.nested.NestedGibbs([model["h"]], rng=1, n_moves=2)
     log_p = model.compile_logp()
     point = model.initial_point()
     step.setup_chain(np.random.default_rng(1), 0, 20)
@@ -92,15 +88,15 @@ def test_alone_it_samples_its_prior(has_known_paths):
     alpha, gammas, paths = np.array([0.7, 1.3]), np.array([1.5, 0.4]), np.array([[0], [1], [0]])
     with pm.Model() as model:
         if has_known_paths:
-            weights = nrm.HierarchicalDirichletProcess(0.4, 1.5)
-            t = nrm.NestedPartition("t", weights=weights, paths=["a", "b", "a"], n=3)
+            weights = nrm.nested.HierarchicalDirichletProcess(0.4, 1.5)
+            t = nrm.nested.NestedPartition("t", weights=weights, paths=["a", "b", "a"], n=3)
             values = values_along(paths)
             log_p = [log_nested_prior(KnownPaths(paths), gammas, value) for value in values]
         else:
-            t = nrm.NestedPartition("t", nrm.DirichletProcess(alpha), 2, n=3)
+            t = nrm.nested.NestedPartition("t", nrm.DirichletProcess(alpha), 2, n=3)
             values = all_values(3, 2, False)
             log_p = [log_path_prior(Levels(alpha, np.zeros(2)), value) for value in values]
-        step = nrm.NestedGibbs([t], rng=1)
+        step = nrm.nested.NestedGibbs([t], rng=1)
     step.setup_chain(np.random.default_rng(1), 0, 4000)
     point, draws = model.initial_point(), []
     for _ in range(4000):
@@ -115,7 +111,7 @@ def test_alone_it_samples_its_prior(has_known_paths):
 def test_one_item(kind):
     model = make_model(kind, 1, is_learned=False)
     with model:
-        step = nrm.NestedGibbs([model["h"]], rng=1)
+        step = nrm.nested.NestedGibbs([model["h"]], rng=1)
     point, [stats] = step.step(model.initial_point())
     assert (point["h"] == 0).all()
     assert stats["n_nodes"] == 2
@@ -128,18 +124,18 @@ def test_starts_and_observed_trees():
     assert start[:, :2].tolist() == [[0, 0], [0, 1], [0, 0], [1, 2], [1, 2]]
     assert np.isfinite(model.compile_logp()(model.initial_point()))
     with pm.Model() as model:
-        t = nrm.NestedPartition("t", nrm.DirichletProcess(pm.Gamma("alpha", 2, 2)), 1, observed=[[0], [0], [5]])
-        nrm.Mixture("y", t, nrm.IndependentNormalDiffusion(0.0, 1.0, 2.0, 1.0), observed=Y[:3])
+        t = nrm.nested.NestedPartition("t", nrm.DirichletProcess(pm.Gamma("alpha", 2, 2)), 1, observed=[[0], [0], [5]])
+        nrm.Mixture("y", t, nrm.nested.IndependentNormalDiffusion(0.0, 1.0, 2.0, 1.0), observed=Y[:3])
     assert model.rvs_to_values[t].eval().tolist() == [[0], [0], [1]]
     assert np.isfinite(model.compile_logp()(model.initial_point()))
 
 
 TREE = {"measure": nrm.DirichletProcess(1.0), "depth": 2, "n": 3}
-PATHS = {"paths": ["b", "a", "b", "c", "a"], "weights": nrm.HierarchicalDirichletProcess(1.0, 1.0)}
+PATHS = {"paths": ["b", "a", "b", "c", "a"], "weights": nrm.nested.HierarchicalDirichletProcess(1.0, 1.0)}
 
 
 test_errors = refused(
-    lambda arguments: nrm.NestedPartition("h", **(arguments if "paths" in arguments else TREE | arguments)),
+    lambda arguments: nrm.nested.NestedPartition("h", **(arguments if "paths" in arguments else TREE | arguments)),
     # With a random tree.
     ({"depth": 0}, ValueError, "depth of NestedPartition 'h' must be a whole number between 1 and 100; got 0"),
     ({"depth": 1.5}, ValueError, "depth of NestedPartition 'h' must be a whole number"),
@@ -149,8 +145,8 @@ test_errors = refused(
     ({"measure": nrm.DirichletProcess([0.3, -0.2])}, ValueError, r"above 0; got -0.2 at position \(1,\)"),
     ({"measure": nrm.PitmanYorProcess(0.5, [0.3, -0.6])}, ValueError, "concentration of PitmanYorProcess"),
     ({"weights": 1.0}, TypeError, r"weights .* must be HierarchicalDirichletProcess\(...\) or None; got 1.0"),
-    ({"weights": nrm.HierarchicalDirichletProcess(1.0, [1.0, 2.0])}, ValueError, "gamma_0 .* must be a scalar;"),
-    ({"weights": nrm.HierarchicalDirichletProcess(0.0, 1.0)}, ValueError, "gamma .* above 0; got 0.0"),
+    ({"weights": nrm.nested.HierarchicalDirichletProcess(1.0, [1.0, 2.0])}, ValueError, "gamma_0 .* must be a scalar;"),
+    ({"weights": nrm.nested.HierarchicalDirichletProcess(0.0, 1.0)}, ValueError, "gamma .* above 0; got 0.0"),
     ({"n": None}, ValueError, "n of NestedPartition 'h', the number of items, must be given"),
     ({"n": 0}, ValueError, "n of NestedPartition 'h'"),
     ({"shape": (3, 2)}, ValueError, "NestedPartition does not take shape"),
@@ -183,12 +179,14 @@ test_errors = refused(
 
 
 def test_families_must_fit():
-    diffusion = nrm.NormalDiffusion(np.zeros(2), 1.0, np.eye(2), 4.0)
+    diffusion = nrm.nested.NormalDiffusion(np.zeros(2), 1.0, np.eye(2), 4.0)
     wishart = nrm.NormalWishart(np.zeros(2), 1.0, np.eye(2), 4.0)
     with pm.Model():
         z = nrm.Partition("z", nrm.DirichletProcess(1.0), n=5)
-        t = nrm.NestedPartition("t", nrm.DirichletProcess(1.0), 2, n=5)
-        h = nrm.NestedPartition("h", nrm.DirichletProcess(1.0), 2, nrm.HierarchicalDirichletProcess(1.0, 1.0), n=5)
+        t = nrm.nested.NestedPartition("t", nrm.DirichletProcess(1.0), 2, n=5)
+        h = nrm.nested.NestedPartition(
+            "h", nrm.DirichletProcess(1.0), 2, nrm.nested.HierarchicalDirichletProcess(1.0, 1.0), n=5
+        )
         with pytest.raises(TypeError, match="must be a tree family .*'t' needs weights"):
             nrm.Mixture("a", t, wishart, observed=Y)
         for partition in (z, h):
@@ -201,14 +199,14 @@ def test_families_must_fit():
         nrm.Mixture("e", t, diffusion, observed=Y)
         nrm.Mixture("f", t, diffusion, observed=Y)
         with pytest.raises(ValueError, match="at most one Mixture with a tree family"):
-            nrm.NestedGibbs([t])
+            nrm.nested.NestedGibbs([t])
         with pytest.raises(TypeError, match="'z' is not a NestedPartition"):
-            nrm.NestedGibbs([z])
+            nrm.nested.NestedGibbs([z])
         with pytest.raises(TypeError, match="'h' is not a Partition"):
             nrm.MarginalGibbs([h])
         pm.Normal("other", h[:, 0].sum())
         with pytest.raises(ValueError, match="'other' must not depend on .*nested partition 'h'"):
-            nrm.NestedGibbs([h])
+            nrm.nested.NestedGibbs([h])
 
 
 SHORT = {"draws": 50, "tune": 50, "chains": 2, "cores": 1, "random_seed": 1, "progressbar": False}
@@ -251,8 +249,8 @@ def test_known_tables():
     densities = []
     for gamma, observed in ((pm.Gamma, value), (lambda name, *_: 0.4, None)):
         with pm.Model() as model:
-            weights = nrm.HierarchicalDirichletProcess(gamma("gamma", 2, 2), 1.5)
-            h = nrm.NestedPartition("h", weights=weights, paths=groups, observed=observed)
+            weights = nrm.nested.HierarchicalDirichletProcess(gamma("gamma", 2, 2), 1.5)
+            h = nrm.nested.NestedPartition("h", weights=weights, paths=groups, observed=observed)
             nrm.Mixture("x", h, nrm.BernoulliBeta(0.6, 0.6), observed=rows)
         draws = {"gamma": (("chain", "draw"), [[0.4]]), "h": (("chain", "draw", "item", "h_column"), value[None, None])}
         draws = xr.Dataset({name: draws[name] for name in (["h"] if observed is None else ["gamma"])})
@@ -266,9 +264,9 @@ def test_what_is_refused_elsewhere():
         with pytest.raises(ValueError, match="random tree; 'h' has known paths"):
             nrm.published.PublishedNestedGibbs([model["h"]], corrected=True)
         with pytest.raises(TypeError, match="must be a NestedPartition without weights"):
-            nrm.Mixture("y", model["h"], nrm.NormalDiffusion(np.zeros(3), 1.0, np.eye(3), 5.0), observed=X)
+            nrm.Mixture("y", model["h"], nrm.nested.NormalDiffusion(np.zeros(3), 1.0, np.eye(3), 5.0), observed=X)
     with pytest.raises(ValueError, match="n of a NestedPartition|one row for each of the 4 items"):
-        nrm.NestedPartition.dist(weights=nrm.HierarchicalDirichletProcess(1.0, 1.0), paths=GROUPS, n=4)
+        nrm.nested.NestedPartition.dist(weights=nrm.nested.HierarchicalDirichletProcess(1.0, 1.0), paths=GROUPS, n=4)
 
 
 def test_labels_of_groups():

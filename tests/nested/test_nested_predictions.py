@@ -11,7 +11,7 @@ from helpers import canonical_labels, mixture_of, refused
 from pytensor.compile.mode import Mode
 
 import pymc_nrm as nrm
-from pymc_nrm.nested.partitions.nested_levels import canonical_paths
+from pymc_nrm.partitions.user_labels import canonical_paths
 
 PLAIN = Mode(linker="py", optimizer="fast_compile")
 B = np.array([[1, 1, 0], [1, 1, 0], [0, 0, 1], [0, 1, 1]])
@@ -20,8 +20,8 @@ PATTERNS = np.array([[(k >> j) & 1 for j in range(3)] for k in range(8)])
 NEW = {"h": PATTERNS[[3, 4]], "t": np.array([[0.3, 0.2], [4.0, -5.0]])}
 MEASURE = nrm.PitmanYorProcess([0.2, 0.3], [0.5, 0.9])
 DIFFUSIONS = {
-    "NormalDiffusion": nrm.NormalDiffusion([0.5, 0.0], [3.0, 2.0, 0.7], [[1.5, 0.4], [0.4, 1.0]], 4.5),
-    "IndependentNormalDiffusion": nrm.IndependentNormalDiffusion(0.3, [3.0, 2.0, 0.7], [2.0, 3.0], [1.0, 0.6]),
+    "NormalDiffusion": nrm.nested.NormalDiffusion([0.5, 0.0], [3.0, 2.0, 0.7], [[1.5, 0.4], [0.4, 1.0]], 4.5),
+    "IndependentNormalDiffusion": nrm.nested.IndependentNormalDiffusion(0.3, [3.0, 2.0, 0.7], [2.0, 3.0], [1.0, 0.6]),
 }
 
 
@@ -48,11 +48,11 @@ def depth_of(case):
 def add_partition(case, n_first, groups=(), **items):
     """The partition of the first n items, and of one more for each of the given groups if paths are known."""
     if case in DIFFUSIONS:
-        return nrm.NestedPartition("t", MEASURE, 2, **items)
-    weights = nrm.HierarchicalDirichletProcess([0.4, 0.9][: depth_of(case)], 1.5)
+        return nrm.nested.NestedPartition("t", MEASURE, 2, **items)
+    weights = nrm.nested.HierarchicalDirichletProcess([0.4, 0.9][: depth_of(case)], 1.5)
     if case in GROUPS:
-        return nrm.NestedPartition("t", weights=weights, paths=[*GROUPS[case][0][:n_first], *groups], **items)
-    return nrm.NestedPartition("t", MEASURE, 2, weights, **items)
+        return nrm.nested.NestedPartition("t", weights=weights, paths=[*GROUPS[case][0][:n_first], *groups], **items)
+    return nrm.nested.NestedPartition("t", MEASURE, 2, weights, **items)
 
 
 def make_model(case, rows=None, n=3, groups=()):
@@ -305,11 +305,11 @@ def test_data_of_diffusions_have_the_predictive_law(case):
     """One feature: frequencies of intervals against integrals of the density."""
     X, n_draws = np.array([0.0, 3.0, 9.0]), 20_000
     family = {
-        "NormalDiffusion": nrm.NormalDiffusion(0.3, [3.0, 2.0, 0.7], [[1.5]], 4.5),
-        "IndependentNormalDiffusion": nrm.IndependentNormalDiffusion(0.3, [3.0, 2.0, 0.7], 2.0, 1.0),
+        "NormalDiffusion": nrm.nested.NormalDiffusion(0.3, [3.0, 2.0, 0.7], [[1.5]], 4.5),
+        "IndependentNormalDiffusion": nrm.nested.IndependentNormalDiffusion(0.3, [3.0, 2.0, 0.7], 2.0, 1.0),
     }[case]
     with pm.Model() as model:
-        t = nrm.NestedPartition("t", MEASURE, 2, n=3)
+        t = nrm.nested.NestedPartition("t", MEASURE, 2, n=3)
         nrm.Mixture("x", t, family, observed=X)
     value = np.array([[0, 0], [0, 1], [1, 2]])
     draws = posterior(np.broadcast_to(value, (n_draws, *value.shape)))
@@ -335,7 +335,7 @@ def test_components_of_a_nested_partition(case):
     assert (found["size"] > 0).sum("cluster").values.ravel().tolist() == (values[:, :, -1].max(axis=1) + 1).tolist()
 
 
-SMALL = nrm.stats.ItemTree.from_levels([[0, 1]])
+SMALL = nrm.nested.ItemTree.from_levels([[0, 1]])
 ROWS = "a tree of 3 items and at most 2 levels; got 2 items and 1 levels"
 
 
@@ -347,7 +347,7 @@ test_what_is_refused = refused(
     (nrm.cluster_probabilities, "X_new must be given for the partition 't'"),
     (lambda d, m: nrm.cluster_probabilities(d, m, NEW["t"], [0, 0, 1]), r"shape \(3, 2\); got shape \(3,\)"),
     (
-        lambda d, m: nrm.cluster_probabilities(d, m, NEW["t"], nrm.stats.consensus_tree(d["t"])),
+        lambda d, m: nrm.cluster_probabilities(d, m, NEW["t"], nrm.nested.consensus_tree(d["t"])),
         "got a consensus tree, whose levels are its own",
     ),
     (lambda d, m: nrm.cluster_probabilities(d, m, NEW["t"], SMALL), ROWS),

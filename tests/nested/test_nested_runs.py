@@ -8,6 +8,7 @@ from same_results import assert_same, stop_at
 
 import pymc_nrm as nrm
 from pymc_nrm.common.marks import partition_number
+from pymc_nrm.posterior.label_dependence import changed_by_renaming
 
 B = np.array([[1, 1, 0], [1, 1, 0], [0, 0, 1], [0, 1, 1], [1, 0, 0], [1, 0, 1]])
 Y = np.array([[0.0, 0.4], [0.3, 0.1], [4.0, 4.2], [4.4, 3.9], [9.1, 0.2], [9.4, 0.1]])
@@ -19,12 +20,12 @@ OPTIONS = {"draws": 30, "tune": 10, "chains": 2, "cores": 1, "random_seed": 1, "
 def add_partition(name, X, **items):
     """A nested partition and its data: ``h`` with weights, ``t`` with a tree family."""
     if name == "h":
-        weights = nrm.HierarchicalDirichletProcess(1.0, 1.5)
-        h = nrm.NestedPartition("h", nrm.DirichletProcess(1.0), 2, weights, **items)
+        weights = nrm.nested.HierarchicalDirichletProcess(1.0, 1.5)
+        h = nrm.nested.NestedPartition("h", nrm.DirichletProcess(1.0), 2, weights, **items)
         nrm.Mixture("x", h, nrm.BernoulliBeta(0.6, 0.6), observed=X)
     else:
-        t = nrm.NestedPartition("t", nrm.DirichletProcess(1.0), 3, **items)
-        nrm.Mixture("y", t, nrm.NormalDiffusion(4.0, [2.0, 1.0, 1.0, 1.0], np.eye(2), 4.0), observed=X)
+        t = nrm.nested.NestedPartition("t", nrm.DirichletProcess(1.0), 3, **items)
+        nrm.Mixture("y", t, nrm.nested.NormalDiffusion(4.0, [2.0, 1.0, 1.0, 1.0], np.eye(2), 4.0), observed=X)
 
 
 def make_model(name, dims=True):
@@ -42,7 +43,9 @@ def together():
         z = nrm.Partition("z", nrm.DirichletProcess(1.0), dims="animal")
         nrm.Mixture("counts", z, nrm.PoissonGamma(1.0, 1.0), observed=[0, 1, 8, 9, 20, 22])
         add_partition("h", B, dims="animal")
-        k = nrm.NestedPartition("k", weights=nrm.HierarchicalDirichletProcess(1.0, 1.5), paths=GROUPS, dims="animal")
+        k = nrm.nested.NestedPartition(
+            "k", weights=nrm.nested.HierarchicalDirichletProcess(1.0, 1.5), paths=GROUPS, dims="animal"
+        )
         nrm.Mixture("v", k, nrm.BernoulliBeta(0.6, 0.6), observed=B)
         add_partition("t", Y, dims="animal")
         return {"model": model, "step": [nrm.MarginalGibbs([z])]}
@@ -80,7 +83,7 @@ def test_draws_are_stored_and_read(idata, tmp_path, suffix):
         idata.to_zarr(path)
         found = xr.open_datatree(path, engine="zarr").load()
     assert nrm.stats.nested_names(found) == ["h", "k", "t"]
-    assert str(nrm.consensus_tree(found, var_name="t")) == str(nrm.consensus_tree(idata, var_name="t"))
+    assert str(nrm.nested.consensus_tree(found, var_name="t")) == str(nrm.nested.consensus_tree(idata, var_name="t"))
     assert sorted(nrm.summary(found).index) == sorted(nrm.summary(idata).index)
 
 
@@ -124,7 +127,7 @@ def test_a_stopped_run_resumes(name, tmp_path):
 def test_data_of_other_items(name, dims):
     model, X = make_model(name, dims), DATA[name]
     with model:
-        step = nrm.NestedGibbs([model[name]])
+        step = nrm.nested.NestedGibbs([model[name]])
     for rows in (X[:4], np.vstack([X, X]), X):
         coords = {"animal": range(len(rows))} if dims else None
         with model:
@@ -134,7 +137,7 @@ def test_data_of_other_items(name, dims):
         if dims:
             assert found.posterior[name].dims[2] == "animal"
             assert len(found.posterior["animal"]) == len(rows)
-        nrm.consensus_tree(found)
+        nrm.nested.consensus_tree(found)
         assert partition_number(name) in found.sample_stats["partition_number"]
 
 
@@ -142,4 +145,11 @@ def test_data_beyond_doubles_are_refused_at_the_start():
     with pm.Model() as model:
         add_partition("t", Y * np.array([[1e18, 1.0]]), n=6)
     with pytest.raises(ValueError, match="data of 'y'"), model:
-        nrm.NestedGibbs([model["t"]])
+        nrm.nested.NestedGibbs([model["t"]])
+
+
+def test_levels_may_change_when_nodes_are_renamed():
+    model = make_model("t")
+    with model:
+        pm.Deterministic("level", model["t"][:, 0])
+    assert changed_by_renaming(model, {})["level"] == "t"

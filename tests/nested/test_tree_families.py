@@ -1,6 +1,8 @@
 """Tree families against dense matrix algebra: likelihoods, gradients, draws of data and of node means, and starts."""
 
 import numpy as np
+import pandas as pd
+import pymc as pm
 import pytensor.tensor as pt
 import pytest
 from dense_trees import dense_log_likelihood, families, item_covariance, random_paths
@@ -42,7 +44,7 @@ def test_kernel_and_graph_are_the_dense_law(kind, n, d, depth):
 
 
 def test_labels_with_gaps_give_no_nan():
-    family = broadcast_hyperparameters(nrm.IndependentNormalDiffusion(0.0, 1.0, 1.0, 1.0), 3, 1, depth=1)
+    family = broadcast_hyperparameters(nrm.nested.IndependentNormalDiffusion(0.0, 1.0, 1.0, 1.0), 3, 1, depth=1)
     tensors = type(family)(*[pt.as_tensor(value) for value in family])
     graph = symbolic_log_likelihood(tensors, pt.constant(np.array([[0], [2], [2]])), pt.constant(np.ones((3, 1))))
     assert np.isfinite(graph.eval(mode=PYTHON))
@@ -59,7 +61,7 @@ def test_far_data_lose_no_digits():
     assert abs(log_likelihood(paths, localise(family, data), data) - here) < 1e-6
 
 
-@pytest.mark.parametrize("family_class", [nrm.NormalDiffusion, nrm.IndependentNormalDiffusion])
+@pytest.mark.parametrize("family_class", [nrm.nested.NormalDiffusion, nrm.nested.IndependentNormalDiffusion])
 def test_from_data_is_equivariant(family_class):
     rng = np.random.default_rng(4)
     X, paths = rng.normal(size=(12, 2)), random_paths(rng, 12, 2)
@@ -74,17 +76,17 @@ def test_from_data_is_equivariant(family_class):
 
 def test_bad_input():
     X = np.array([[0.0], [np.nan]])
-    family = nrm.IndependentNormalDiffusion(0.0, [1.0, 1.0], 1.0, 1.0)
+    family = nrm.nested.IndependentNormalDiffusion(0.0, [1.0, 1.0], 1.0, 1.0)
     with pytest.raises(ValueError, match="IndependentNormalDiffusion must have no NaN"):
         prepare_data(family, X)
     with pytest.raises(ValueError, match=r"tau of IndependentNormalDiffusion .*shape \(3,\); got"):
         broadcast_hyperparameters(family, 2, 1, depth=2)
     with pytest.raises(ValueError, match=r"tau of NormalDiffusion must be finite and above 0; got 0.0"):
-        broadcast_hyperparameters(nrm.NormalDiffusion(0.0, [1.0, 0.0], np.eye(1), 3.0), 2, 1, depth=1)
+        broadcast_hyperparameters(nrm.nested.NormalDiffusion(0.0, [1.0, 0.0], np.eye(1), 3.0), 2, 1, depth=1)
     with pytest.raises(ValueError, match=r"nu of NormalDiffusion must be finite and greater than"):
-        broadcast_hyperparameters(nrm.NormalDiffusion(0.0, [1.0, 1.0], np.eye(2), 1.0), 2, 2, depth=1)
+        broadcast_hyperparameters(nrm.nested.NormalDiffusion(0.0, [1.0, 1.0], np.eye(2), 1.0), 2, 2, depth=1)
     with pytest.raises(ValueError, match="depth must be a whole number"):
-        nrm.NormalDiffusion.from_data(np.random.default_rng(1).normal(size=(9, 2)), depth=0)
+        nrm.nested.NormalDiffusion.from_data(np.random.default_rng(1).normal(size=(9, 2)), depth=0)
     with pytest.raises(ValueError, match="static number of columns"):
         residual_rows(pt.dvector(), pt.dvector(), pt.lmatrix(), pt.dmatrix())
 
@@ -213,3 +215,20 @@ def test_nothing_to_cut():
     cluster, values = clustered(rng)
     values = np.column_stack([values, np.full(60, 7.0)])
     np.testing.assert_array_equal(diffusion_start(Dense(values), 1, rng)[:, 0], cluster)
+
+
+@pytest.mark.parametrize("family_class", [nrm.nested.NormalDiffusion, nrm.nested.IndependentNormalDiffusion])
+def test_depth_of_learned_families_is_checked(family_class):
+    with pm.Model(), pytest.raises(ValueError, match="depth must be a whole number"):
+        family_class.learned("x", np.random.default_rng(0).normal(size=(12, 3)), depth=0)
+
+
+def test_names_and_coordinates_of_learned_families():
+    X = pd.DataFrame(np.random.default_rng(0).normal(size=(12, 2)), columns=["length", "width"])
+    with pm.Model() as model:
+        tau = nrm.nested.NormalDiffusion.learned("y", X, depth=2).tau
+    assert list(model.coords["y_feature"]) == ["length", "width"]
+    assert model.coords["y_level"] == ("level_1", "level_2")
+    tau = pm.draw(tau, random_seed=1)
+    assert tau.shape == (3,)
+    np.testing.assert_allclose(tau[0], tau[1:].sum())

@@ -6,9 +6,9 @@ import xarray as xr
 from plot_cases import TRUE, N, make_nested_draws
 
 import pymc_nrm as nrm
+from pymc_nrm.nested import ItemTree
+from pymc_nrm.nested.plots import plot_tree
 from pymc_nrm.nested.plots.tree import LEAST_AREA, MAX_NAMES, ROOT_AREA, tree_layout
-from pymc_nrm.plots import plot_nodes_by_level, plot_tree
-from pymc_nrm.stats import ItemTree, partition_quantities
 
 pytest.importorskip("arviz_plots")
 
@@ -19,7 +19,7 @@ def artist(pc, name):
 
 @pytest.fixture(scope="module")
 def tree():
-    return nrm.nested_point_estimate(make_nested_draws(), random_seed=1)
+    return nrm.nested.nested_point_estimate(make_nested_draws(), random_seed=1)
 
 
 def test_layout(tree):
@@ -102,20 +102,3 @@ def test_images(tree):
         np.testing.assert_allclose(one["image"], images[tree.positions(node)].mean(axis=0))
         assert one["x"] == tree.level[node]
     assert len(artist(pc, "nodes")[0]["x"]) == tree.n_nodes - len(inner)
-
-
-def test_nodes_by_level():
-    draws, prior = make_nested_draws(), make_nested_draws(seed=3)
-    pc = plot_nodes_by_level(draws, prior=prior, by_chain=True, ci_prob=0.9, backend="none")
-    n_nodes = partition_quantities(draws).n_nodes
-    median = pc.viz["median"]["h"].item()
-    np.testing.assert_array_equal(median["y"], np.quantile(n_nodes, 0.5, axis=(0, 1), method="inverted_cdf"))
-    chains = pc.viz["chains"]["h"].item()
-    np.testing.assert_allclose(chains["y"], n_nodes.mean("draw").values.ravel())
-    line = pc.viz["interval"]["h"].item()["y"].reshape(-1, 3)
-    for column, tail in ((0, 0.05), (1, 0.95)):
-        expected = np.quantile(n_nodes, tail, axis=(0, 1), method="inverted_cdf")
-        np.testing.assert_array_equal(line[:, column], expected)
-    median = pc.viz["prior_median"]["h"].item()
-    expected = np.quantile(partition_quantities(prior).n_nodes, 0.5, axis=(0, 1), method="inverted_cdf")
-    np.testing.assert_array_equal(median["y"], expected)

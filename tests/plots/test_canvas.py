@@ -53,8 +53,6 @@ PICTURES = {
     "similarity_1": (lambda: (plot_cases.make_draws(),), {"estimate": plot_cases.TRUE}, plt),
     "similarity_2": (nested, {"level": 2}, plt),
     "nodes_by_level": (nested, {"prior": plot_cases.make_nested_draws(seed=2), "by_chain": True}),
-    "tree": (nested, {}, plt),
-    "tree_1": (nested, {"composition": plot_cases.TRUE, "images": {0: np.eye(3)}}, plt),
     "distance": (draws_and_truth, {}),
     "prior_partition": (lambda: (plot_cases.PRIORS, 30), {"n_draws": 20, "random_seed": 1}),
     "prior_partition_1": (lambda: (nrm.DirichletProcess(0.5), 1), {"n_draws": 20, "random_seed": 1}),
@@ -80,7 +78,7 @@ PICTURES = {
 
 
 # The modules of plots of the core and of all wings.
-PLOTS = [plots, *[getattr(nrm, wing).plots for wing in WINGS]]
+PLOTS = [plots, *[getattr(nrm, wing).plots for wing in WINGS if "plots" in dir(getattr(nrm, wing))]]
 ALL = [name for module in PLOTS for name in module.__all__]
 
 
@@ -191,11 +189,6 @@ def dendrogram():
     return (plot_cases.clustered(3),)
 
 
-@functools.cache
-def tree():
-    return (nrm.nested_point_estimate(NESTED, random_seed=1),)
-
-
 def elicited():
     return {"elicited": nrm.elicit(nrm.DirichletProcess, 9, 3)}, 8
 
@@ -251,15 +244,6 @@ ERRORS = [
     ("prior_partition", (DP, 9), {"max_rank": 0}, "max_rank must be a whole number of at least 1; got 0"),
     ("prior_partition", (DP, 9), {"random_seed": "x"}, "random_seed must be None, a whole number"),
     ("prior_partition", elicited, {}, "n must be 9, .* n = 8 and 'elicited'"),
-    ("tree", tree, {"collapse": 1}, "collapse must be True or False; got 1"),
-    ("tree", tree, {"composition": plot_cases.TRUE[1:]}, r"must have shape \(27,\) or \(27, K\); got shape \(26,\)"),
-    ("tree", tree, {"composition": np.eye(4)[plot_cases.TRUE] * 2}, "must have shares of at least 0 with sum 1"),
-    ("tree", tree, {"composition": np.arange(plot_cases.N)}, "composition must have at most 8 classes; got 27"),
-    ("tree", tree, {"images": {99: IMAGES[0]}}, "images must be keyed by nodes from 0 to .*; got 99"),
-    ("tree", tree, {"images": IMAGES[1:]}, r"must have shape \(27, height, width\); got shape \(26, 2, 3\)"),
-    ("tree", tree, {"images": {0: np.zeros(3)}}, r"images must have two axes, .*; got shape \(3,\)"),
-    ("tree", tree, {"var_name": "h"}, "var_name must be None with a tree; got 'h'"),
-    ("tree", tree, {"names": ["a", "b"]}, "names must have one entry for each of the 27 items; got 2"),
     ("nodes_by_level", (NESTED,), {"prior": DRAWS.expand_dims("level")}, "2 levels of 27 items; got 1 levels of 27"),
     *rows_of_wings("WRONG_PICTURES", "pictures").values(),
 ]

@@ -4,7 +4,7 @@ import numpy as np
 import pymc as pm
 import pytest
 import xarray as xr
-from plot_cases import PRIORS, TRUE, N, make_draws, make_slot_draws, result
+from plot_cases import PRIORS, TRUE, N, make_draws, make_nested_draws, make_slot_draws, result
 from scipy import integrate, stats
 
 import pymc_nrm as nrm
@@ -14,12 +14,14 @@ from pymc_nrm.plots import (
     plot_distance,
     plot_held_out_density,
     plot_n_clusters,
+    plot_nodes_by_level,
     plot_partition_trace,
     plot_prior_partition,
     plot_similarity,
 )
 from pymc_nrm.plots.visuals import CLUSTER_COLORS
 from pymc_nrm.recipes.elicitation_distributions import drawn_measures, mean_pmf, n_clusters_pmf, sorted_sizes
+from pymc_nrm.stats import partition_quantities
 
 pytest.importorskip("arviz_plots")
 
@@ -231,3 +233,20 @@ def test_elicited_priors_have_their_own_law():
     assert pc.viz["title"]["prior"].item()["string"] == "elicited\nmean 3, sd 2"
     alone = plot_prior_partition(prior, 9, n_draws=20, random_seed=1, backend="none")
     assert alone.viz["measure"].values.tolist() == ["DirichletProcess"]
+
+
+def test_nodes_by_level():
+    draws, prior = make_nested_draws(), make_nested_draws(seed=3)
+    pc = plot_nodes_by_level(draws, prior=prior, by_chain=True, ci_prob=0.9, backend="none")
+    n_nodes = partition_quantities(draws).n_nodes
+    median = pc.viz["median"]["h"].item()
+    np.testing.assert_array_equal(median["y"], np.quantile(n_nodes, 0.5, axis=(0, 1), method="inverted_cdf"))
+    chains = pc.viz["chains"]["h"].item()
+    np.testing.assert_allclose(chains["y"], n_nodes.mean("draw").values.ravel())
+    line = pc.viz["interval"]["h"].item()["y"].reshape(-1, 3)
+    for column, tail in ((0, 0.05), (1, 0.95)):
+        expected = np.quantile(n_nodes, tail, axis=(0, 1), method="inverted_cdf")
+        np.testing.assert_array_equal(line[:, column], expected)
+    median = pc.viz["prior_median"]["h"].item()
+    expected = np.quantile(partition_quantities(prior).n_nodes, 0.5, axis=(0, 1), method="inverted_cdf")
+    np.testing.assert_array_equal(median["y"], expected)

@@ -12,7 +12,6 @@ from prediction_cases import (
     MEASURES,
     OF_AGE,
     OF_W,
-    PATIENTS,
     PLANE,
     RESPONSE,
     W,
@@ -249,10 +248,3 @@ test_wrong_rows = refused(
     (pt.lvector("i"), TypeError, "rows of Mixture 'x' must be an array"),
     within=pm.Model,
 )
-
-
-def test_nested_partitions_have_no_rows():
-    with pm.Model():
-        t = nrm.NestedPartition("t", nrm.DirichletProcess(1.0), 1, nrm.HierarchicalDirichletProcess(1.0, 1.0), n=4)
-        with pytest.raises(ValueError, match="rows of Mixture 'x' must be None, since 't' is not"):
-            nrm.Mixture("x", t, OF_AGE, observed=RESPONSE, rows=PATIENTS)

@@ -12,6 +12,7 @@ import pymc as pm
 import pytest
 import xarray as xr
 from prediction_cases import drawn_from_prior
+from wings import rows_of_wings
 
 import pymc_nrm as nrm
 
@@ -33,16 +34,8 @@ def slots():
     return model
 
 
-def nested():
-    with pm.Model() as model:
-        z = nrm.NestedPartition("z", nrm.DirichletProcess(pm.Gamma("alpha", 2, 1)), depth=2, n=4)
-        X = TABLE[["length"]].to_numpy()
-        nrm.Mixture("x", z, nrm.IndependentNormalDiffusion.learned("x", X, depth=2), observed=X)
-    return model
-
-
 # What a user of the saved model does: model by name, and what is predicted.
-MODELS = {"table": table, "slots": slots, "nested": nested}
+MODELS = {"table": table, "slots": slots} | rows_of_wings("SAVED")
 PREDICT = """
 def predict(name, idata, model):
     if name == "table":
@@ -168,12 +161,15 @@ def test_model_that_cannot_be_pickled(tmp_path):
 X = np.array([[0.1, 1.0], [0.3, np.nan], [4.0, 5.0], [4.2, 5.5]])
 
 
+# Partitions of wings, from a name, a measure and the dimension of four items.
+OF_WINGS = rows_of_wings("OF_DATA")
+
+
 def model_of(X, items="abcd", kind="flat"):
     with pm.Model(coords={"item": list(items), "feature": ["u", "v"], "cluster": range(3)}) as model:
         measure, family = nrm.DirichletProcess(1.0), nrm.NormalGamma(0.0, 1.0, 2.0, 1.0)
-        if kind == "groups":
-            weights = nrm.HierarchicalDirichletProcess(1.0, 1.0)
-            z = nrm.NestedPartition("z", paths=[0, 0, 1, 1], weights=weights, dims="item")
+        if kind in OF_WINGS:
+            z = OF_WINGS[kind]("z", measure, dims="item")
         elif kind == "slots":
             z = nrm.Partition("z", measure, dims="item", max_clusters="cluster")
             mean = pm.Normal("mean", dims="cluster")
@@ -205,7 +201,7 @@ def test_other_rows_orders_and_units(function, make, message):
 
 
 @pytest.mark.quick("slots")
-@pytest.mark.parametrize("kind", ["groups", "slots"])
+@pytest.mark.parametrize("kind", ["slots", *OF_WINGS])
 def test_other_kinds_of_partitions(kind):
     idata = drawn_from_prior(model_of(X, kind=kind), LABELS)
     with pytest.raises(ValueError, match="idata must hold draws of this model: the observed"):

@@ -15,7 +15,7 @@ from pymc_nrm.published.moves.huang_sweep import Repairs, published_sweep
 
 PUBLISHED, CORRECTED = Repairs(), Repairs(True, True, True)
 PublishedNestedGibbs = nrm.published.PublishedNestedGibbs
-HDP = nrm.HierarchicalDirichletProcess
+HDP = nrm.nested.HierarchicalDirichletProcess
 
 
 @kernel
@@ -82,7 +82,7 @@ def make_model(**random):
     with pm.Model() as model:
         given = {name: part(pm.Gamma("a", 2, 2)) for name, part in random.items()}
         weights = given.get("weights", HDP(0.8, 1.5))
-        h = nrm.NestedPartition("h", given.get("measure", nrm.DirichletProcess(0.7)), 2, weights, n=5)
+        h = nrm.nested.NestedPartition("h", given.get("measure", nrm.DirichletProcess(0.7)), 2, weights, n=5)
         nrm.Mixture("x", h, given.get("family", nrm.BernoulliBeta(0.6, 0.6)), observed=X)
     return model
 
@@ -130,7 +130,7 @@ def test_random_hyperparameters_are_refused(message, corrected):
 @pytest.mark.filterwarnings("ignore:PublishedNestedGibbs does not leave")
 def test_other_errors():
     with make_model() as model:
-        t = nrm.NestedPartition("t", nrm.DirichletProcess(0.7), 2, n=5)
+        t = nrm.nested.NestedPartition("t", nrm.DirichletProcess(0.7), 2, n=5)
         z = nrm.Partition("z", nrm.DirichletProcess(0.7), n=5)
         for variable, options, message in (
             *((model["h"], {"truncation": wrong}, "truncation must be") for wrong in (0.0, 1.5, "fine")),

@@ -12,6 +12,7 @@ import pymc as pm
 import pytensor
 import pytest
 from helpers import mixture_of
+from wings import rows_of_wings
 
 import pymc_nrm as nrm
 from pymc_nrm.kernels.compilation import same_bits_in_every_process
@@ -25,6 +26,8 @@ def make_model():
     return mixture_of(family, X, lambda: nrm.NormalizedGeneralizedGamma(pm.Gamma("alpha", 2, 1), 0.3))
 
 
+# Source of models of wings, of a measure and of data X with 20 rows.
+OF_WINGS = rows_of_wings("SOURCES")
 SCRIPT = """
     import os, pathlib, signal, sys
     import numpy as np
@@ -37,12 +40,11 @@ SCRIPT = """
 
     if __name__ == "__main__":
         kind, cores, context, stop, folder = sys.argv[1], int(sys.argv[2]), sys.argv[3], int(sys.argv[4]), sys.argv[5:]
-        X = np.random.default_rng(1).normal(size=(20, 2))
+        X, of_wings = np.random.default_rng(1).normal(size=(20, 2)), {of_wings}
         with pm.Model():
             measure = nrm.DirichletProcess(pm.Gamma("alpha", 2, 2))
-            if kind == "tree":
-                z = nrm.NestedPartition("z", measure, n=20, depth=2)
-                nrm.Mixture("x", z, nrm.NormalDiffusion.learned("x", X, 2), observed=X)
+            if kind in of_wings:
+                exec(of_wings[kind])
             elif kind == "slots":
                 z = nrm.Partition("z", measure, n=20, max_clusters=5)
                 mu, tau, sd = pm.Normal("mu", shape=(5, 2)), pm.HalfNormal("tau"), pm.HalfNormal("sd", shape=2)
@@ -68,14 +70,14 @@ SCRIPT = """
     ("kind", "starts"),
     [
         ("flat", ((1, "fork"), (2, "fork"), (2, "spawn"), (2, "forkserver"))),
-        ("tree", ((1, "fork"), (1, "fork"), (2, "spawn"))),
         ("slots", ((1, "fork"), (1, "fork"), (2, "spawn"))),
+        *((kind, ((1, "fork"), (1, "fork"), (2, "spawn"))) for kind in OF_WINGS),
     ],
 )
 def test_every_way_to_start_processes(tmp_path, kind, starts):
     """With PyTensor's fast mathematics, the first of them, which compiles, differed from the others, which load."""
     script = tmp_path / "script.py"
-    script.write_text(textwrap.dedent(SCRIPT))
+    script.write_text(textwrap.dedent(SCRIPT).replace("{of_wings}", repr(OF_WINGS)))
     paths = [str(pathlib.Path(nrm.__file__).parents[1]), *filter(None, [os.environ.get("PYTHONPATH")])]
     flags = ",".join(filter(None, [os.environ.get("PYTENSOR_FLAGS"), f"base_compiledir={tmp_path}"]))
     folders = {"PYTHONPATH": os.pathsep.join(paths), "PYTENSOR_FLAGS": flags, "NUMBA_CACHE_DIR": str(tmp_path)}

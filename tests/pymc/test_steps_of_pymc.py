@@ -1,5 +1,6 @@
 """Steps beyond their laws: options, starts, statistics, progress bars, and steps of others."""
 
+import functools
 import warnings
 
 import numpy as np
@@ -10,6 +11,7 @@ import xarray as xr
 from helpers import is_canonical, mixture_of, refused
 from pymc.step_methods.arraystep import BlockedStep
 from pytensor.link.numba.dispatch.basic import numba_funcify_and_cache_key
+from wings import rows_of_wings
 
 import pymc_nrm as nrm
 from pymc_nrm.models import own_step
@@ -140,12 +142,16 @@ def test_progress_bar_is_drawn(capfd, monkeypatch):
     assert "Clusters" in "".join(capfd.readouterr())
 
 
+# Partitions of every kind, by what makes them of a name, a measure and a number of items.
+VARIABLES = {
+    "flat": nrm.Partition,
+    "slots": functools.partial(nrm.Partition, max_clusters=3),
+} | rows_of_wings("VARIABLES")
+
+
 def model_of(kind):
     with pm.Model() as model:
-        if kind == "nested":
-            nrm.NestedPartition("z", nrm.DirichletProcess(1.0), n=4, depth=2)
-        else:
-            nrm.Partition("z", nrm.DirichletProcess(1.0), n=4, max_clusters=3 if kind == "slots" else None)
+        VARIABLES[kind]("z", nrm.DirichletProcess(1.0), n=4)
         pm.Normal("x")
     return model
 
@@ -154,7 +160,7 @@ def model_of(kind):
     ("step", "mode"),
     [(pm.Metropolis, "NUMBA"), *((step, "FAST_COMPILE") for step in (pm.Metropolis, pm.DEMetropolis, pm.Slice))],
 )
-@pytest.mark.parametrize("kind", ["flat", "slots", "nested"])
+@pytest.mark.parametrize("kind", VARIABLES)
 def test_generic_steps_are_refused(kind, step, mode):
     with model_of(kind) as model:
         for variables in ([model["z"]], [model["x"], model["z"]]):

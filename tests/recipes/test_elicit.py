@@ -1,5 +1,6 @@
 """Elicited priors have the wanted law of the number of clusters, stand wherever a measure does, or are refused."""
 
+import functools
 import itertools
 import math
 from typing import Any, NamedTuple
@@ -10,6 +11,7 @@ import pymc as pm
 import pytest
 from helpers import refused
 from scipy import integrate, special, stats
+from wings import rows_of_wings
 
 import pymc_nrm as nrm
 from pymc_nrm.measures.base import Hyperparameter, n_clusters_log_pmf, random_measure
@@ -262,9 +264,9 @@ def in_a_model(variable, measure, **options):
 
 BUILDS = {
     "model": lambda measure: in_a_model(nrm.Partition, measure),
-    "tree": lambda measure: in_a_model(nrm.NestedPartition, measure, depth=2),
     "matrix": lambda measure: nrm.gaussian_mixture(X, measure=measure),
     "table": lambda measure: nrm.mixture_model(pd.DataFrame(X, columns=["a", "b"]), measure=measure),
+    **{name: functools.partial(in_a_model, make) for name, make in rows_of_wings("OF_MEASURES").items()},
 }
 
 

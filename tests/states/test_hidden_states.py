@@ -236,7 +236,7 @@ def test_number_of_items_is_fixed_with_sequences():
             nrm.states.StateSampler([z])
 
 
-OTHERS = (nrm.TreeGuided, nrm.SplitMerge, nrm.MarginalGibbs, nrm.SliceSampler, nrm.SlotGibbs, nrm.NestedGibbs)
+OTHERS = (nrm.TreeGuided, nrm.SplitMerge, nrm.MarginalGibbs, nrm.SliceSampler, nrm.SlotGibbs)
 
 
 @pytest.mark.parametrize("step", [*OTHERS, nrm.ChunkedSampler], ids=lambda step: step.__name__)

@@ -38,7 +38,7 @@ def test_forward_draws_follow_edits_of_the_wing(monkeypatch):
     """PyTensor keeps draws under a key that covers the kernel of the kind, not the room of models alone."""
     states = nrm.states.HiddenStates.dist(nrm.DirichletProcess(1.0), nrm.states.Transitions(1.0, 1.0), n=4)
     keys = []
-    for edited in (None, "states.partitions.weights", "states.posterior.draws", "partitions.nested_draws"):
+    for edited in (None, "states.partitions.weights", "states.posterior.draws", "nested.partitions.nested_draws"):
         monkeypatch.setattr(
             kernel_cache, "fingerprint_of_files", lambda reached, name=edited: str(f"pymc_nrm.{name}" in reached)
         )

@@ -247,7 +247,7 @@ def draw_given_data(family, paths, data, rng):
 
 def tree_family[T](hyperparameters: dict[str, Hyperparameter]) -> Callable[[type[T]], type[T]]:
     """Decorator for the ``NamedTuple`` of a tree family, whose data are real numbers without missing values."""
-    return describe_fields(hyperparameters, continuous=True, missing_allowed=False)
+    return describe_fields(hyperparameters, continuous=True, missing_allowed=False, for_trees=True)
 
 
 def broadcast_hyperparameters(family: Any, n: Any, d: Any, depth: int) -> Any:

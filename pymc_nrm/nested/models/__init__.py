@@ -1,1 +1,1 @@
-"""Of nested/models."""
+"""Nested partitions."""

@@ -7,6 +7,7 @@ import pytensor.tensor as pt
 from pytensor.tensor.variable import TensorVariable
 
 from pymc_nrm.kernels.generic import lacking
+from pymc_nrm.measures.prediction_rules import levels_of
 from pymc_nrm.models.partition import (
     PartitionRV,
     add_deterministics,
@@ -15,12 +16,7 @@ from pymc_nrm.models.partition import (
     measure_in_model,
 )
 from pymc_nrm.nested.partitions.nested import KnownTree, Nested, WeightedNested
-from pymc_nrm.nested.partitions.nested_levels import (
-    HierarchicalDirichletProcess,
-    KnownPaths,
-    broadcast_to_levels,
-    levels_of,
-)
+from pymc_nrm.nested.partitions.nested_levels import HierarchicalDirichletProcess, KnownPaths, broadcast_to_levels
 
 
 class NestedPartition(pm.Discrete):
@@ -96,16 +92,16 @@ class NestedPartition(pm.Discrete):
     >>> import pymc_nrm as nrm
     >>> with pm.Model(coords={"animal": ["cat", "dog", "bee"]}) as model:
     ...     alpha, gamma = pm.Gamma("alpha", 2, 2), pm.Gamma("gamma", 2, 2)
-    ...     weights = nrm.HierarchicalDirichletProcess(gamma, gamma_0=1.0)
-    ...     h = nrm.NestedPartition("h", nrm.DirichletProcess(alpha), depth=2, weights=weights, dims="animal")
+    ...     weights = nrm.nested.HierarchicalDirichletProcess(gamma, gamma_0=1.0)
+    ...     h = nrm.nested.NestedPartition("h", nrm.DirichletProcess(alpha), depth=2, weights=weights, dims="animal")
     >>> pm.draw(h, random_seed=1).shape
     (3, 5)
 
     Known groups:
 
     >>> with pm.Model():
-    ...     weights = nrm.HierarchicalDirichletProcess(gamma=1.0, gamma_0=2.0)
-    ...     g = nrm.NestedPartition("g", weights=weights, paths=["north", "south", "north"])
+    ...     weights = nrm.nested.HierarchicalDirichletProcess(gamma=1.0, gamma_0=2.0)
+    ...     g = nrm.nested.NestedPartition("g", weights=weights, paths=["north", "south", "north"])
     >>> pm.draw(g, random_seed=1)[:, 0].tolist()
     [0, 1, 0]
     """

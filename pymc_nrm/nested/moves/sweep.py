@@ -12,6 +12,7 @@ from pymc_nrm.families.erased.shared_kernel import shared_kernel
 from pymc_nrm.families.fast import update_cache
 from pymc_nrm.kernels.generic import check_signals, generic, kernel
 from pymc_nrm.kernels.special import copy_row, draw_categorical, log_rising_factorial
+from pymc_nrm.measures.prediction_rules import Levels
 from pymc_nrm.moves.gibbs import random_items
 from pymc_nrm.nested.moves.component_split_merge import component_split_merge
 from pymc_nrm.nested.moves.franchise import (
@@ -38,7 +39,7 @@ from pymc_nrm.nested.moves.table_gibbs import (
     table_gibbs,
     take_seat,
 )
-from pymc_nrm.nested.partitions.nested_levels import KnownPaths, Levels
+from pymc_nrm.nested.partitions.nested_levels import KnownPaths
 from pymc_nrm.partitions.clusters import attach, build_state, close_slot, empty_state, grow
 
 

@@ -1,1 +1,1 @@
-"""Of nested/partitions."""
+"""Nested partitions."""

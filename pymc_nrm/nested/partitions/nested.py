@@ -6,17 +6,14 @@ import pytensor.tensor as pt
 from pymc_nrm.common.checks import check_count, numeric_array
 from pymc_nrm.common.marks import NESTED
 from pymc_nrm.kernels.generic import kernel
+from pymc_nrm.measures.prediction_rules import levels_of, symbolic_levels_of
+from pymc_nrm.nested.families import base
 from pymc_nrm.nested.partitions.nested_draws import draw_nested, draw_paths
-from pymc_nrm.nested.partitions.nested_levels import (
-    HierarchicalDirichletProcess,
-    canonical_paths,
-    levels_of,
-    symbolic_levels_of,
-    symbolic_log_nested_prior,
-)
+from pymc_nrm.nested.partitions.nested_levels import HierarchicalDirichletProcess, symbolic_log_nested_prior
 from pymc_nrm.partitions.flat import safe_indices
 from pymc_nrm.partitions.kind import Kind
 from pymc_nrm.partitions.labels import canonical_columns, canonical_labels
+from pymc_nrm.partitions.user_labels import canonical_paths
 
 # Each level has a column of labels, and its own hyperparameters.
 _MOST_LEVELS = 100
@@ -42,7 +39,7 @@ class Nested(Kind):
     title, rv_name = "NestedPartition", "nested_partition"
     value_core, field_core = "(n,m)", "(l)"
     description = "without weights"
-    takes_trees = True
+    takes_trees, tree_law = True, base
     only_mixtures = "nested partition {name!r}, which only a Mixture may use"
     progress = ("n_nodes", "Nodes")
     draw = staticmethod(_draw_paths)

@@ -7,7 +7,8 @@ import numpy as np
 
 from pymc_nrm.kernels.generic import generic, kernel
 from pymc_nrm.measures.gibbs_type import draw_cluster
-from pymc_nrm.nested.partitions.nested_levels import KnownPaths, Levels
+from pymc_nrm.measures.prediction_rules import Levels
+from pymc_nrm.nested.partitions.nested_levels import KnownPaths
 from pymc_nrm.partitions.labels import members, rename_in_order
 
 

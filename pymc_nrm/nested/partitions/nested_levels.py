@@ -1,11 +1,9 @@
 """Nested partitions level by level: prediction rules, priors, known paths."""
 
 import math
-import numbers
 from typing import Any, NamedTuple
 
 import numpy as np
-import pandas as pd
 import pytensor.tensor as pt
 from pytensor.graph.basic import Variable
 
@@ -13,8 +11,7 @@ from pymc_nrm.common.checks import known_value, plain_values, static_shape
 from pymc_nrm.common.supports import Hyperparameter
 from pymc_nrm.kernels.generic import describe_fields, generic, kernel
 from pymc_nrm.kernels.special import symbolic_log_rising_factorial
-from pymc_nrm.measures import DirichletProcess, PitmanYorProcess
-from pymc_nrm.measures.base import log_eppf, symbolic_log_eppf
+from pymc_nrm.measures.prediction_rules import Levels, levels_of
 
 
 class KnownPaths(NamedTuple):
@@ -24,87 +21,9 @@ class KnownPaths(NamedTuple):
     paths: Any
 
 
-def canonical_paths(title, labels, known=()):
-    """Number the nodes of each level in order of appearance, from a user's labels of groups. Also returns the parent
-    and the label of each node, for each level. Shapes: ``labels`` (n,) or (n, depth); returns ``paths`` (n, depth).
-    """
-    if isinstance(labels, Variable):
-        raise TypeError(f"{title} must be an array of known labels; got {labels} of type {labels.type}")
-    array = np.asarray(labels, dtype=object)
-    n_missing = int(np.ma.count_masked(labels)) if np.ma.is_masked(labels) else int(pd.isna(array).sum())
-    if n_missing:
-        raise ValueError(f"{title} must have no missing labels; got {n_missing} missing of {array.size}")
-    fits = array.ndim in (1, 2) and array.size > 0
-    if fits and known:
-        fits = len(known) == (1 if array.ndim == 1 else array.shape[1])
-    if not fits:
-        allowed = f"(n, {len(known)})" if known else "(n, depth)"
-        allowed = f"(n,) or {allowed}" if len(known) <= 1 else allowed
-        raise ValueError(f"{title} must have shape {allowed}, with at least one item; got shape {array.shape}")
-    array = array.reshape(len(array), -1)
-    numbered = [{node: k for k, node in enumerate(level)} for level in known or ((),) * array.shape[1]]
-    paths = np.empty(array.shape, dtype=np.int64)
-    for row, path in zip(array, paths, strict=True):
-        parent = 0
-        for level, label in enumerate(row):
-            nodes = numbered[level]
-            parent = path[level] = nodes.setdefault((parent, _plain(title, label)), len(nodes))
-    return paths, tuple(map(tuple, numbered))
-
-
-def _plain(title, label):
-    """A label as a string or an int of Python."""
-    if isinstance(label, str):
-        return str(label)
-    is_whole = isinstance(label, float | np.floating) and float(label).is_integer()
-    if isinstance(label, numbers.Integral | np.bool_) or is_whole:
-        return int(label)
-    raise TypeError(f"{title} must be whole numbers or strings; got {label!r} of type {type(label).__name__}")
-
-
-class Levels(NamedTuple):
-    """Prediction rules of the levels of a nested partition; entry l is the rule for children of a node of level l.
-
-    With N items in m children, of which one has N_c, the next item follows this child with probability
-    ``(N_c - sigma) / (N + alpha)`` and a new one with probability ``(alpha + m sigma) / (N + alpha)`` (Pitman 1995,
-    proposition 9).  With sigma = 0 this is the nested Chinese restaurant process of Blei, Griffiths & Jordan (2010).
-    """
-
-    # alpha, sigma: ndarray of float64 or vector tensor, shape (depth,).
-    alpha: Any
-    sigma: Any
-
-
-@generic(agrees_with=[symbolic_log_eppf, log_eppf])
-def levels_of(measure):
-    """Prediction rules of all levels, from a measure whose fields have one entry for each level.
-
-    A measure is suitable if the probability of the next item's cluster depends on the sizes and the number of clusters
-    as in :class:`Levels`.  Known paths have no such rules, and are returned unchanged.
-    """
-    raise NotImplementedError
-
-
-@levels_of.register(DirichletProcess)
-def _levels_of_dirichlet(measure):
-    return Levels(measure.alpha, 0.0 * measure.alpha)
-
-
-@levels_of.register(PitmanYorProcess)
-def _levels_of_pitman_yor(measure):
-    return Levels(measure.concentration, measure.discount)
-
-
 @levels_of.register(KnownPaths)
 def _levels_of_known_paths(measure):
     return measure
-
-
-def symbolic_levels_of(measure):
-    """Prediction rules as in :func:`levels_of`, with None for a sigma that the measure fixes at 0."""
-    levels = levels_of(measure)
-    # A subclass may have other rules.
-    return levels._replace(sigma=None) if type(measure) is DirichletProcess else levels
 
 
 def broadcast_to_levels(parameters, depth):

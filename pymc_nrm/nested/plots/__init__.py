@@ -1,1 +1,5 @@
-"""Of nested/plots."""
+"""Pictures of trees."""
+
+from pymc_nrm.nested.plots.tree import plot_tree
+
+__all__ = ["plot_tree"]

@@ -103,7 +103,7 @@ def plot_tree(
     Parameters
     ----------
     tree : ItemTree, DataTree, Dataset or DataArray
-        A tree, or draws of a nested partition, whose :func:`~pymc_nrm.stats.consensus_tree` is drawn.
+        A tree, or draws of a nested partition, whose :func:`~pymc_nrm.nested.consensus_tree` is drawn.
     var_name : str, optional
         Name of the nested partition in draws; by default the only one.
     names : sequence of str, shape (n,), optional
@@ -133,12 +133,12 @@ def plot_tree(
 
     See Also
     --------
-    pymc_nrm.stats.consensus_tree, pymc_nrm.stats.nested_point_estimate, pymc_nrm.stats.maximum_clade_credibility
+    pymc_nrm.nested.consensus_tree, pymc_nrm.nested.nested_point_estimate, pymc_nrm.nested.maximum_clade_credibility
 
     Examples
     --------
-    >>> from pymc_nrm.plots import plot_tree
-    >>> from pymc_nrm.stats import ItemTree
+    >>> from pymc_nrm.nested.plots import plot_tree
+    >>> from pymc_nrm.nested import ItemTree
     >>> tree = ItemTree.from_levels([[0, 0, 0, 1], [0, 0, 1, 2]], names=["cat", "dog", "trout", "ant"])
     >>> pc = plot_tree(tree, backend="none")
     >>> pc.viz["names"]["tree"].item()["labels"]

@@ -1,1 +1,1 @@
-"""Of nested/posterior."""
+"""Nested partitions."""

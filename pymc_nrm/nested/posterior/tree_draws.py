@@ -17,10 +17,11 @@ from pymc_nrm.nested.partitions.nested_draws import (
     nodes_of_paths,
     places_of,
 )
-from pymc_nrm.nested.partitions.nested_levels import KnownPaths, canonical_paths
+from pymc_nrm.nested.partitions.nested_levels import KnownPaths
 from pymc_nrm.nested.stats.item_tree import ItemTree
 from pymc_nrm.nested.stats.nested_point_estimate import nested_point_estimate
 from pymc_nrm.partitions.labels import canonical_columns, rename_in_order
+from pymc_nrm.partitions.user_labels import canonical_paths
 from pymc_nrm.posterior.draws import Draws
 from pymc_nrm.posterior.tables import log_of_sums, log_predictive_table, log_sum_rows
 

@@ -16,8 +16,8 @@ from pymc_nrm.stats.contingency import as_labels
 class ItemTree:
     """A rooted tree over n items, whose nodes are different sets of items.
 
-    It is the result of :func:`~pymc_nrm.stats.consensus_tree`, :func:`~pymc_nrm.stats.nested_point_estimate` and
-    :func:`~pymc_nrm.stats.maximum_clade_credibility`.  Make trees of your own with :meth:`from_levels` and
+    It is the result of :func:`~pymc_nrm.nested.consensus_tree`, :func:`~pymc_nrm.nested.nested_point_estimate` and
+    :func:`~pymc_nrm.nested.maximum_clade_credibility`.  Make trees of your own with :meth:`from_levels` and
     :meth:`from_linkage`.
 
     Nodes are numbered 0, 1, ..., m - 1.  Node 0 is the root, parents come before their children, and siblings are in

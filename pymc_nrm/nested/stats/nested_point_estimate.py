@@ -143,8 +143,8 @@ def consensus_tree(
 
     See Also
     --------
-    pymc_nrm.stats.nested_point_estimate : A tree with the levels of the draws.
-    pymc_nrm.plots.plot_tree : Its picture.
+    pymc_nrm.nested.nested_point_estimate : A tree with the levels of the draws.
+    pymc_nrm.nested.plots.plot_tree : Its picture.
 
     Notes
     -----
@@ -289,7 +289,7 @@ def nested_point_estimate(
 
     See Also
     --------
-    pymc_nrm.stats.consensus_tree : Only what more than half of the draws have.
+    pymc_nrm.nested.consensus_tree : Only what more than half of the draws have.
 
     Notes
     -----

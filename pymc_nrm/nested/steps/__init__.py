@@ -1,1 +1,1 @@
-"""Of nested/steps."""
+"""Nested partitions."""

@@ -9,8 +9,8 @@ A draw makes sweeps given the hyperparameters; no auxiliary variable is needed. 
 Without weights, a sweep draws a covariance, redraws the path of each item, moves nodes with everything below them, and
 splits and merges nodes.  Without data, a draw comes from the prior.
 
-Read next ``partitions/nested.py``, the value; ``moves/nested/sweep.py`` and ``moves/nested/franchise.py``, sweeps with
-weights and their state; ``moves/nested/diffusion_sweep.py``, sweeps without; ``steps/step.py``, the course of a draw.
+Read next, in ``nested``: ``partitions/nested.py``, the value; ``moves/sweep.py``, ``moves/franchise.py``, sweeps with
+weights and their state; ``moves/diffusion_sweep.py``, sweeps without.  ``steps/step.py`` is the course of a draw.
 """
 
 from typing import Any
@@ -236,10 +236,10 @@ class NestedGibbs(NestedStep):
     >>> import pymc_nrm as nrm
     >>> X = np.array([[1, 1, 0], [1, 1, 0], [0, 0, 1], [0, 1, 1]])
     >>> with pm.Model():
-    ...     weights = nrm.HierarchicalDirichletProcess(gamma=1.0, gamma_0=1.0)
-    ...     h = nrm.NestedPartition("h", nrm.DirichletProcess(1.0), depth=2, weights=weights, n=4)
+    ...     weights = nrm.nested.HierarchicalDirichletProcess(gamma=1.0, gamma_0=1.0)
+    ...     h = nrm.nested.NestedPartition("h", nrm.DirichletProcess(1.0), depth=2, weights=weights, n=4)
     ...     x = nrm.Mixture("x", h, nrm.BernoulliBeta(0.6, 0.6), observed=X)
-    ...     step = nrm.NestedGibbs([h])
+    ...     step = nrm.nested.NestedGibbs([h])
     >>> [variable.name for variable in step.vars]
     ['h']
     """

@@ -1,1 +1,1 @@
-"""Of published/moves."""
+"""Moves of published samplers."""

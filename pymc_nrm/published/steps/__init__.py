@@ -1,1 +1,1 @@
-"""Of published/steps."""
+"""Published samplers as steps."""

@@ -106,8 +106,8 @@ class PublishedNestedGibbs(NestedStep):
     >>> import pymc_nrm as nrm
     >>> X = np.array([[1, 1, 0], [1, 1, 0], [0, 0, 1], [0, 1, 1]])
     >>> with pm.Model():
-    ...     weights = nrm.HierarchicalDirichletProcess(gamma=1.0, gamma_0=1.0)
-    ...     h = nrm.NestedPartition("h", nrm.DirichletProcess(1.0), depth=2, weights=weights, n=4)
+    ...     weights = nrm.nested.HierarchicalDirichletProcess(gamma=1.0, gamma_0=1.0)
+    ...     h = nrm.nested.NestedPartition("h", nrm.DirichletProcess(1.0), depth=2, weights=weights, n=4)
     ...     x = nrm.Mixture("x", h, nrm.BernoulliBeta(0.6, 0.6), observed=X)
     ...     step = nrm.published.PublishedNestedGibbs([h], corrected=True)
     >>> [variable.name for variable in step.vars]

@@ -10,8 +10,9 @@ from pytensor.graph.basic import Apply, Constant
 from pymc_nrm.common.marks import SEQUENCES, STARTS
 from pymc_nrm.kernels.generic import kernel
 from pymc_nrm.kernels.kernel_op import KernelOp
-from pymc_nrm.nested.partitions.nested_levels import canonical_paths, levels_of, symbolic_levels_of
+from pymc_nrm.measures.prediction_rules import levels_of, symbolic_levels_of
 from pymc_nrm.partitions.flat import Flat, InOrder
+from pymc_nrm.partitions.user_labels import canonical_paths
 from pymc_nrm.states.partitions.columns import count_transitions
 from pymc_nrm.states.partitions.prior import Starts, StatePrior, Transitions
 from pymc_nrm.states.partitions.tables import log_states_with_gradient

@@ -15,7 +15,7 @@ from pytensor.graph.basic import Apply
 from pymc_nrm.kernels.generic import kernel
 from pymc_nrm.kernels.kernel_op import KernelOp
 from pymc_nrm.kernels.special import draw_index, draw_log_gamma, exponentiate
-from pymc_nrm.nested.partitions.nested_levels import levels_of, symbolic_levels_of
+from pymc_nrm.measures.prediction_rules import levels_of, symbolic_levels_of
 from pymc_nrm.partitions.labels import rename_in_order
 from pymc_nrm.partitions.slots import SlotLabels, log_share_of_slots
 from pymc_nrm.states.partitions.chain import Chain, LogStates

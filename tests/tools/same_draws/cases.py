@@ -17,7 +17,6 @@ from tests.tools.same_draws.models import (
     COUNTS,
     FAMILIES,
     FULL,
-    GROUPS,
     KINDS,
     KNOWN,
     LABELS,
@@ -25,14 +24,14 @@ from tests.tools.same_draws.models import (
     MORE_FAMILIES,
     REAL,
     TOGETHER,
-    TREE_FAMILIES,
     WIDE,
     flat,
-    nested,
+    own_weights,
     principal,
     rows_of_items,
     slots,
 )
+from tests.tools.wings import rows_of_wings
 
 
 def run_step(make, step, options, draws=8, tune=3):
@@ -73,23 +72,13 @@ FLAT = {
     "PrincipalNormalWishart": partial(principal, PrincipalNormalWishart, WIDE),
     "SphericalPrincipalNormalWishart": partial(principal, SphericalPrincipalNormalWishart, BROAD),
 }
-LEE_CHOI, HUANG, GIBBS = nrm.published.PublishedTreeGuided, nrm.published.PublishedNestedGibbs, (nrm.NestedGibbs, {})
 # A model, a step and its options by the name of a case.
 ROWS = {
     **{f"{step}/{name}": (make, *STEPS[step]) for step in STEPS for name, make in FLAT.items()},
-    "PublishedTreeGuided/published": (FLAT["NGG"], LEE_CHOI, {"canonical": False}),
-    "PublishedTreeGuided/corrected": (FLAT["NGG"], LEE_CHOI, {"canonical": True}),
-    "PublishedNestedGibbs/published": (nested, HUANG, {"corrected": False}),
-    "PublishedNestedGibbs/corrected": (nested, HUANG, {"corrected": True}),
     **{f"SlotGibbs/{m}": (partial(slots, MEASURES[m]), nrm.SlotGibbs, {}) for m in ("NGG", "PY", "MFM", "DP")},
-    **{f"NestedGibbs/weights/{f}": (partial(nested, family=f), *GIBBS) for f in FAMILIES},
-    **{f"NestedGibbs/known paths/{f}": (partial(nested, family=f, paths=GROUPS), *GIBBS) for f in FAMILIES},
-    **{
-        f"NestedGibbs/{family}/{measure}": (partial(nested, 3, False, family, MEASURES[measure]), *GIBBS)
-        for family in TREE_FAMILIES
-        for measure in ("DP", "PY")
-    },
-}
+    "WeightedGibbs": (own_weights, nrm.WeightedGibbs, {}),
+    "WeightedGibbs/mixture": (partial(own_weights, mixture=True), nrm.WeightedGibbs, {}),
+} | rows_of_wings("STEPS", "same_draws")
 
 
 @functools.cache
@@ -133,22 +122,14 @@ def of_new_rows(function, **options):
         idata, model = run(kind)
         mixtures = [rv for rv in model.observed_RVs if rv.name.startswith("x")]
         rows = NEW_ROWS.get(kind) or {rv.name: model.rvs_to_values[rv].eval() for rv in mixtures}
-        paths = {"new_paths": GROUPS} if kind == "known paths" else {}
-        return numbers(function(idata, model, rows or None, progressbar=False, **options, **paths))
+        return numbers(function(idata, model, rows or None, progressbar=False, **options, **OPTIONS.get(kind, {})))
 
     return of
 
 
 def of_draws(function, *arguments, **options):
-    """Numbers that a function of draws returns; of an estimated tree, its levels."""
-
-    def of(kind):
-        found = function(run(kind)[0], *arguments, **options)
-        if isinstance(found, nrm.stats.ItemTree):
-            return {f"level {level}": found.labels(level) for level in range(3)} | {"depth": found.common_depth()}
-        return numbers(found)
-
-    return of
+    """Numbers that a function of draws returns."""
+    return lambda kind: numbers(function(run(kind)[0], *arguments, **options))
 
 
 SEEDED = {"random_seed": 1, "progressbar": False}
@@ -158,6 +139,8 @@ NEW_ROWS = {
     "rows of items": {"x0": REAL[:5], "x1": COUNTS[:5]},
     "chunks": {"x": FULL},
 }
+# Options of predictions that a kind of partition needs.
+OPTIONS = rows_of_wings("OPTIONS", "same_draws")
 AFTER = {
     "idata": everything,
     "summary": of_draws(nrm.summary),
@@ -165,8 +148,6 @@ AFTER = {
     "levels": of_draws(nrm.levels),
     "point_estimate": of_draws(nrm.point_estimate, **SEEDED),
     "point_estimates": of_draws(nrm.point_estimates, loss="binder_loss", **SEEDED),
-    "nested_point_estimate": of_draws(nrm.nested_point_estimate, **SEEDED),
-    "consensus_tree": of_draws(nrm.consensus_tree),
     "credible_ball": of_draws(nrm.credible_ball, LABELS, progressbar=False),
     "partition_convergence": of_draws(nrm.partition_convergence),
     "assignment_uncertainty": of_draws(nrm.assignment_uncertainty, LABELS),
@@ -179,6 +160,14 @@ AFTER = {
     "fused": of_model(nrm.fused_estimate, random_seed=1),
     "labels": of_new_rows(nrm.cluster_probabilities),
     "log_density": of_new_rows(nrm.log_predictive_density),
+}
+
+
+# Further functions of draws and their model, which return arrays.
+FURTHER = {
+    f"run/{kind}/{name}": lambda kind=kind, function=function: function(*run(kind))
+    for name, (kinds, function) in rows_of_wings("AFTER", "same_draws").items()
+    for kind in kinds
 }
 
 
@@ -203,7 +192,7 @@ NAMED_MIXTURES = {
 }
 # Kinds of models with several partitions or mixtures, and the one that is meant.
 SEVERAL = {
-    **{f"several/{name} of {z}": (function, "several", z) for name, function in NAMED.items() for z in ("z", "w")},
+    **{f"several/{name} of {z}": (function, "several", z) for name, function in NAMED.items() for z in ("z", "w", "v")},
     **{
         f"{kind}/{name} of {x}": (function, kind, x)
         for name, function in NAMED_MIXTURES.items()
@@ -243,6 +232,7 @@ CASES = {
     **{f"step/{name}": partial(run_step, *row) for name, row in ROWS.items()},
     **{f"run/{kind}/{name}": partial(function, kind) for kind in KINDS for name, function in AFTER.items()},
     **{f"run/{name}": partial(*row) for name, row in SEVERAL.items()},
+    **FURTHER,
     **{f"model/{kind}": partial(whole, make) for kind, make in KINDS.items()},
     **{f"model/prior/{name}": partial(whole, partial(flat, m, initval=LABELS)) for name, m in MEASURES.items()},
     **{f"model/family/{f}": partial(whole, partial(flat, MEASURES["DP"], f, initval=LABELS)) for f in FAMILIES},

@@ -4,11 +4,13 @@ from functools import partial
 
 import numpy as np
 import pymc as pm
+import pytensor.tensor as pt
 import xarray as xr
 
 import pymc_nrm as nrm
 from pymc_nrm.families.definitions.principal_normal_wishart import PrincipalNormalWishart
 from tests.cases import MEASURES
+from tests.tools.wings import rows_of_wings
 
 NAN = np.nan
 REAL = np.array([[0.0, 0.4], [0.2, 0.1], [4.0, NAN], [4.4, 3.9], [9.1, 0.2], [9.4, 0.3]])
@@ -41,15 +43,10 @@ MORE_FAMILIES = {
         POSITIVE * (COUNTS > 3),
     ),
 }
-TREE_FAMILIES = {
-    "NormalDiffusion": lambda depth: nrm.NormalDiffusion(4.0, [2.0] + [1.0] * depth, np.eye(2), 4.0),
-    "IndependentNormalDiffusion": lambda depth: nrm.IndependentNormalDiffusion(4.0, [2.0] + [1.0] * depth, 3.0, 2.0),
-}
 LABELS = np.array([0, 0, 1, 1, 2, 0])
 CLUSTERS = xr.DataArray(LABELS, dims="item")
 ANIMALS = {"item": list("abcdef")}
 KNOWN, TOGETHER = ["a", "a", None, "b", None, None], [0, 0, 1, 2, 2, 3]
-GROUPS = [["a", 0], ["a", 1], ["b", 0], ["b", 0], ["a", 1], ["c", 0]]
 
 
 def flat(measure=MEASURES["DP"], *families, observed=True, **partition):
@@ -124,34 +121,28 @@ def slots(measure=MEASURES["DP"], clusters=4, mixture=False):
     return model
 
 
-def nested(depth=2, weights=True, family="BernoulliBeta", measure=None, learned=False, observed=True, paths=None):
-    """A nested partition, with weights, with a tree family, or with known paths."""
-    with pm.Model(coords=ANIMALS) as model:
-        gamma = (pm.Gamma("gamma", 2, 2), pm.Gamma("gamma_0", 2, 2)) if learned else (1.0, 1.5)
-        weights = nrm.HierarchicalDirichletProcess(*gamma) if weights else None
-        if paths is not None:
-            h = nrm.NestedPartition("h", weights=weights, paths=paths, dims="item")
-        else:
-            measure = measure or nrm.DirichletProcess(pm.Gamma("alpha", 2, 2) if learned else 0.8)
-            h = nrm.NestedPartition("h", measure, depth, *([] if weights is None else [weights]), dims="item")
-        if family in TREE_FAMILIES:
-            family, X = TREE_FAMILIES[family](depth), FULL
-        else:
-            family, X = FAMILIES[family]
-        nrm.Mixture("x", h, family, **({"observed": X} if observed else {"shape": X.shape}))
+def own_weights(mixture=False):
+    """Labels with weights that are a softmax of covariates, with NUTS on everything else; also with a mixture."""
+    with pm.Model(coords=ANIMALS | {"cluster": range(3)}) as model:
+        slope = pm.Normal("slope", 0.0, 1.0, dims="cluster")
+        z = nrm.Partition("z", log_weights=pt.special.log_softmax(LINE[:, 1:] * slope, axis=1), dims="item")
+        mu = pm.Normal("mu", 3.0, 3.0, dims="cluster")
+        pm.Normal("y", mu[z], 1.0, observed=FULL[:, 0], dims="item")
+        if mixture:
+            nrm.Mixture("x", z, FAMILIES["PoissonGamma"][0], observed=COUNTS)
     return model
 
 
 def several():
-    """A flat partition, one whose labels index parameters, and a nested one."""
+    """A flat partition, one whose labels index parameters, and one with weights of its own."""
     with pm.Model(coords=ANIMALS) as model:
         z = nrm.Partition("z", MEASURES["DP"], dims="item")
         nrm.Mixture("x", z, nrm.NormalGamma.learned("x", REAL), observed=REAL)
         w = nrm.Partition("w", MEASURES["NGG"], n=6, max_clusters=4)
         mu = pm.Normal("mu", 3.0, 3.0, shape=4)
         pm.Normal("y", mu[w], 1.0, observed=FULL[:, 0])
-        h = nrm.NestedPartition("h", MEASURES["DP"], 2, nrm.HierarchicalDirichletProcess(1.0, 1.5), dims="item")
-        nrm.Mixture("x1", h, FAMILIES["BernoulliBeta"][0], observed=BITS)
+        v = nrm.Partition("v", log_weights=np.log([0.5, 0.2, 0.3]), dims="item")
+        nrm.Mixture("x1", v, FAMILIES["BernoulliBeta"][0], observed=BITS)
     return model
 
 
@@ -163,11 +154,6 @@ KINDS = {
     "slots": slots,
     "slots MFM": partial(slots, MEASURES["MFM"]),
     "slots and mixture": partial(slots, mixture=True),
-    "nested": partial(nested, learned=True),
-    "nested PY NormalGamma": partial(nested, 3, family="NormalGamma", measure=MEASURES["PY"]),
-    "nested tree family": partial(nested, 3, False, "NormalDiffusion", learned=True),
-    "nested independent": partial(nested, 2, False, "IndependentNormalDiffusion", MEASURES["PY"]),
-    "known paths": partial(nested, 2, learned=True, paths=GROUPS),
     "flat CategoricalDirichlet": partial(learned_flat, "PY", "CategoricalDirichlet"),
     "known labels": partial(flat, MEASURES["NGG"], "NormalGamma", known=KNOWN),
     "together": partial(flat, MEASURES["NGG"], "PoissonGamma", together=TOGETHER),
@@ -175,5 +161,7 @@ KINDS = {
     "principal": partial(principal, PrincipalNormalWishart, WIDE),
     "gaps": gaps,
     "chunks": chunks,
+    "own weights": own_weights,
+    "own weights and mixture": partial(own_weights, mixture=True),
     "several": several,
-}
+} | rows_of_wings("KINDS", "same_draws")
