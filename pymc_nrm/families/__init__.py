@@ -7,13 +7,13 @@ from pymc_nrm.families.definitions.categorical_dirichlet import CategoricalDiric
 from pymc_nrm.families.definitions.multinomial_dirichlet import MultinomialDirichlet
 from pymc_nrm.families.definitions.normal_gamma import NormalGamma
 from pymc_nrm.families.definitions.normal_regression import NormalRegression
-from pymc_nrm.families.definitions.normal_trajectory import NormalTrajectory
 from pymc_nrm.families.definitions.normal_wishart import NormalWishart
 from pymc_nrm.families.definitions.poisson_gamma import PoissonGamma
 from pymc_nrm.families.derived.hurdle_log_normal import HurdleLogNormal
 from pymc_nrm.families.derived.hurdle_poisson import HurdlePoisson
 from pymc_nrm.families.derived.log_normal_gamma import LogNormalGamma
 from pymc_nrm.families.derived.log_normal_wishart import LogNormalWishart
+from pymc_nrm.growth.families.normal_trajectory import NormalTrajectory
 
 __all__ = [
     "BernoulliBeta",

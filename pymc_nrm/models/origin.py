@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from pymc_nrm.models.growth import Growth
+from pymc_nrm.growth.models.growth import Growth
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

@@ -1,5 +1,6 @@
 """Plots with arviz-plots, which the first plot imports."""
 
+from pymc_nrm.growth.plots.trajectories import plot_trajectories
 from pymc_nrm.plots.category_shares import plot_category_shares
 from pymc_nrm.plots.cluster_parameters import plot_cluster_parameters
 from pymc_nrm.plots.cluster_sizes import plot_cluster_sizes
@@ -13,7 +14,6 @@ from pymc_nrm.plots.partition_trace import plot_partition_trace
 from pymc_nrm.plots.prior_partition import plot_prior_partition
 from pymc_nrm.plots.side_by_side import plot_credible_ball, plot_point_estimates
 from pymc_nrm.plots.similarity import plot_similarity
-from pymc_nrm.plots.trajectories import plot_trajectories
 
 __all__ = [
     "plot_category_shares",

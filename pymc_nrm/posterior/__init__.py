@@ -1,11 +1,11 @@
 """What follows from the draws of a partition and the model: parameters, predictions, densities."""
 
 from pymc_nrm.common.docstrings import document_all
+from pymc_nrm.growth.posterior.describe_trajectories import TrajectoryDescription, describe_trajectories
 from pymc_nrm.posterior.cluster_description import ClusterDescription
 from pymc_nrm.posterior.cluster_parameters import sample_cluster_parameters
 from pymc_nrm.posterior.conditional_distributions import conditional_quantiles
 from pymc_nrm.posterior.describe_clusters import describe_clusters
-from pymc_nrm.posterior.describe_trajectories import TrajectoryDescription, describe_trajectories
 from pymc_nrm.posterior.fused_estimate import fused_estimate
 from pymc_nrm.posterior.label_draws import draw_labels
 from pymc_nrm.posterior.label_rows import label_rows

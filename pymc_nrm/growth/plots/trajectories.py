@@ -7,10 +7,10 @@ import pandas as pd
 import xarray as xr
 
 from pymc_nrm.common.checks import check_count, interval_probability
+from pymc_nrm.growth.posterior.trajectory_groups import trajectory_groups
 from pymc_nrm.plots.canvas import LABELS, LEGEND, LINE, LINE_XY, Canvas, PlotCollection, options_of_plots
 from pymc_nrm.plots.time_axis import time_axis
 from pymc_nrm.plots.visuals import GREY, band, cluster_style, points_dataset
-from pymc_nrm.posterior.trajectory_groups import trajectory_groups
 
 MAX_GROUPS = 8
 

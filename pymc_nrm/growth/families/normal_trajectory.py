@@ -12,11 +12,12 @@ from pymc_nrm.families.arguments import check_matrix
 from pymc_nrm.families.base import Centred, Hyperparameter, conjugate_family
 from pymc_nrm.families.learned.hyperpriors import Hyperpriors, shared_text
 from pymc_nrm.families.learned.regressions import learned_regression
-from pymc_nrm.families.shared import regression_rows, trajectory_rows, wishart_rows
+from pymc_nrm.families.shared import regression_rows, wishart_rows
 from pymc_nrm.families.shared.moments import summation_grid
 from pymc_nrm.families.shared.regression_data import center_of_responses, check_regression, checked_covariates
 from pymc_nrm.families.shared.sample_covariance import feature_moments
 from pymc_nrm.families.shared.symbolic_regression import regression_log_marginals
+from pymc_nrm.growth.families import trajectory_rows
 
 
 @conjugate_family(

@@ -11,12 +11,12 @@ from pymc.model import Model
 
 from pymc_nrm.common.checks import interval_probability
 from pymc_nrm.common.wrapping import cut, percent, whole_percent
+from pymc_nrm.growth.posterior.trajectory_groups import find_trajectories, membership_effects, trajectory_groups
 from pymc_nrm.models.rvs import checked_model, partition_of
 from pymc_nrm.posterior.describe_values import number_writer
 from pymc_nrm.posterior.draws import check_same_model
 from pymc_nrm.posterior.number_of_clusters import number_of_clusters
 from pymc_nrm.posterior.text_description import TextDescription
-from pymc_nrm.posterior.trajectory_groups import find_trajectories, membership_effects, trajectory_groups
 from pymc_nrm.stats.draws import partition_draws
 from pymc_nrm.stats.result import posterior_of
 

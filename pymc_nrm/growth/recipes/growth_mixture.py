@@ -12,15 +12,8 @@ from pymc_nrm.common.column_contents import read_content
 from pymc_nrm.common.tables import as_pandas
 from pymc_nrm.common.wrapping import first_few
 from pymc_nrm.families import NormalTrajectory
-from pymc_nrm.models.growth import Growth
-from pymc_nrm.models.mixture import Mixture
-from pymc_nrm.models.origin import Origin, origin_of
-from pymc_nrm.models.partition import Partition
-from pymc_nrm.models.rvs import checked_model, find_mixture
-from pymc_nrm.recipes.columns import check_columns, check_table
-from pymc_nrm.recipes.gaussian_mixture import default_measure, with_fields_in_model
-from pymc_nrm.recipes.ties import jitter_ties as with_jitter
-from pymc_nrm.recipes.trajectory_table import (
+from pymc_nrm.growth.models.growth import Growth
+from pymc_nrm.growth.recipes.trajectory_table import (
     check_names,
     choose_curve,
     design_of,
@@ -29,6 +22,13 @@ from pymc_nrm.recipes.trajectory_table import (
     read_times,
     read_trajectories,
 )
+from pymc_nrm.models.mixture import Mixture
+from pymc_nrm.models.origin import Origin, origin_of
+from pymc_nrm.models.partition import Partition
+from pymc_nrm.models.rvs import checked_model, find_mixture
+from pymc_nrm.recipes.columns import check_columns, check_table
+from pymc_nrm.recipes.gaussian_mixture import default_measure, with_fields_in_model
+from pymc_nrm.recipes.ties import jitter_ties as with_jitter
 
 # Standard deviations of logits of groups, and of their levels if there may be fewer groups.
 _WIDTH, _WIDTH_OF_MANY = 1.5, 4.0

@@ -9,7 +9,7 @@ import scipy
 
 from pymc_nrm.common.column_contents import BOOLEANS, LEVELS, OTHER, check_alike, read_content
 from pymc_nrm.common.wrapping import first_few, wrapped
-from pymc_nrm.models.growth import NaturalSpline, Polynomial, Term
+from pymc_nrm.growth.models.growth import NaturalSpline, Polynomial, Term
 
 _log = logging.getLogger("pymc.nrm_recipes")
 

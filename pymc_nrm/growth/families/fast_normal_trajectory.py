@@ -4,10 +4,11 @@ import math
 
 import numpy as np
 
-from pymc_nrm.families.definitions.normal_trajectory import NormalTrajectory
 from pymc_nrm.families.fast import fast_paths
-from pymc_nrm.families.shared import regression_rows, trajectory_rows, wishart_rows
+from pymc_nrm.families.shared import regression_rows, wishart_rows
 from pymc_nrm.families.shared.factors import invert_factored
+from pymc_nrm.growth.families import trajectory_rows
+from pymc_nrm.growth.families.normal_trajectory import NormalTrajectory
 from pymc_nrm.kernels.lanes import LANES, log_above_one
 from pymc_nrm.kernels.special import log_rising_factorial
 

@@ -7,7 +7,7 @@ import pytest
 import xarray as xr
 
 import pymc_nrm as nrm
-from pymc_nrm.posterior.trajectory_groups import membership_effects, trajectory_groups
+from pymc_nrm.growth.posterior.trajectory_groups import membership_effects, trajectory_groups
 
 # Kernels of trajectories take 8 s to compile.
 pytestmark = pytest.mark.slow

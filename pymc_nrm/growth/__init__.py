@@ -1,0 +1,1 @@
+"""Growth mixtures: rooms of the wing."""
