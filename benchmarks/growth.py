@@ -33,10 +33,10 @@ def simulate(n, seed=1):
 
 def describe(df, options, size, seed=1):
     """Labels, number of groups in draws, and the text of the description."""
-    model = nrm.growth_mixture(df, subject="subject", time="t", target="y", **options)
+    model = nrm.growth.growth_mixture(df, subject="subject", time="t", target="y", **options)
     idata = nrm.sample(**size, model=model, random_seed=seed, progressbar=False)
     estimate = nrm.point_estimate(idata, random_seed=seed, progressbar=False)
-    text = str(nrm.describe_trajectories(idata, model, estimate))
+    text = str(nrm.growth.describe_trajectories(idata, model, estimate))
     return estimate["labels"].values, idata["posterior"]["z_n_clusters"].values, text
 
 

@@ -4,7 +4,7 @@ import importlib
 import importlib.metadata
 from typing import TYPE_CHECKING
 
-from pymc_nrm import datasets, nested, recipes, states, stats, steps
+from pymc_nrm import datasets, growth, nested, recipes, states, stats, steps
 from pymc_nrm.common.pymc_internals import register_steps
 from pymc_nrm.families import (
     BernoulliBeta,
@@ -16,7 +16,6 @@ from pymc_nrm.families import (
     MultinomialDirichlet,
     NormalGamma,
     NormalRegression,
-    NormalTrajectory,
     NormalWishart,
     PoissonGamma,
 )
@@ -37,7 +36,6 @@ from pymc_nrm.posterior import (
     compute_log_likelihood,
     conditional_quantiles,
     describe_clusters,
-    describe_trajectories,
     draw_labels,
     fused_estimate,
     label_rows,
@@ -56,13 +54,11 @@ from pymc_nrm.recipes import (
     column_kinds,
     elicit,
     gaussian_mixture,
-    growth_mixture,
     jitter_ties,
     mixture_model,
     regression_model,
     suggest_max_clusters,
     table_data,
-    trajectory_data,
 )
 from pymc_nrm.run import convergence_report, load, resume, sample, save
 from pymc_nrm.stats import (
@@ -113,7 +109,6 @@ __all__ = [
     "MultinomialDirichlet",
     "NormalGamma",
     "NormalRegression",
-    "NormalTrajectory",
     "NormalWishart",
     "NormalizedGeneralizedGamma",
     "NormalizedInverseGaussian",
@@ -139,13 +134,12 @@ __all__ = [
     "credible_ball",
     "datasets",
     "describe_clusters",
-    "describe_trajectories",
     "draw_labels",
     "elicit",
     "expected_loss",
     "fused_estimate",
     "gaussian_mixture",
-    "growth_mixture",
+    "growth",
     "jitter_ties",
     "label_rows",
     "levels",
@@ -180,7 +174,6 @@ __all__ = [
     "summary",
     "summed_out",
     "table_data",
-    "trajectory_data",
     "trees",
     "without_labels",
 ]

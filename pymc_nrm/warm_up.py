@@ -104,9 +104,6 @@ def parts() -> Iterator[tuple[str, Callable[[], None]]]:
         mixture = partial(nrm.mixture_model, table, **options)
         yield f"mixture_model, {covariance}", _recipe(mixture, nrm.describe_clusters)
     yield "regression_model", _recipe(lambda: nrm.regression_model(table[["height", "width"]], "height"))
-    visits = table[["height"]].assign(person=np.repeat(np.arange(6), 4), year=np.tile(np.arange(4), 6))
-    growth = {"subject": "person", "time": "year", "target": "height", "degree": 1}
-    yield "growth_mixture", _recipe(lambda: nrm.growth_mixture(visits, **growth), nrm.describe_trajectories)
     for wing in WINGS:
         if importlib.util.find_spec(f"pymc_nrm.{wing}.warm_up") is not None:
             yield from importlib.import_module(f"pymc_nrm.{wing}.warm_up").parts(table, _recipe)

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 from scipy import sparse
+from wings import rows_of_wings
 
 import pymc_nrm as nrm
 from pymc_nrm.families.definitions.principal_normal_wishart import PrincipalNormalWishart
@@ -129,7 +130,6 @@ def simulate_presence(rng):
 
 
 _nan = np.nan
-VISITS = np.stack([np.ones((12, 4)), np.linspace(7.0, 9.0, 48).reshape(12, 4) ** 2], axis=-1)
 COVARIATES = np.column_stack([np.ones(12), np.linspace(7.0, 9.0, 12) ** 2, np.cos(np.arange(12))])
 LEVELS = np.array([[0.5, 1.0, 2.0, 0.3], [1.0, 0.2, 0.0, 0.0], [3.0, 0.1, 1.0, 0.0]])
 PLANE = np.array([[0.0, 0.4], [1.1, 1.9], [0.7, 0.6], [-1.6, 1.2], [2.2, 2.4]])
@@ -239,17 +239,6 @@ FAMILIES = {
         ),
         (*BAD_REALS, ([[0.5, 1.0]] * 12, "vector"), ([[0.5]], "12")),
     ),
-    "NormalTrajectory, missing": Family(
-        Data(
-            nrm.NormalTrajectory([[1.0, 0], [1, 1], [1, 3]], 1.4, [0.5, 0.0], np.eye(2) * 0.3, 1.5, 0.8),
-            np.array([[0.2, 1.1, 3.0], [-2.0, 3.9, _nan], [_nan, 0.5, _nan], [_nan, _nan, _nan], [0.3, 1.4, 2.2]]),
-        ),
-        Data(
-            nrm.NormalTrajectory(VISITS, 0.7, [1.0, 2.0], np.diag([0.3, 0.5]) + 0.1, 2.5, 0.9),
-            gaps_in(lambda rng: VISITS @ [3.0, 2.1] + rng.normal(size=(12, 1)) + rng.normal(size=(12, 4))),
-        ),
-        (*BAD_REALS, ([[0.5, 1.0]], r"\(1, 2, p\)")),
-    ),
     "BernoulliBeta": Family(
         large=Data(nrm.BernoulliBeta(1.5, np.array([0.5, 2.0, 1.0])), simulate_answers), refused=BAD_ANSWERS
     ),
@@ -318,6 +307,9 @@ FAMILIES = {
             [np.array([-0.9, _nan, 0.4, 1.5]), np.array([[1, 3], [0, 2], [4, 3], [3, 1]])],
         ),
     ),
+} | {
+    name: Family(Data(*small), Data(family, gaps_in(simulate)), (*BAD_REALS, *refused))
+    for name, (small, (family, simulate), refused) in rows_of_wings("FAMILIES").items()
 }
 # Families with data whose partitions are enumerated, and families with simulated data.
 SMALL = {name: row.small for name, row in FAMILIES.items() if row.small is not None}

@@ -82,6 +82,11 @@ GROUPS = {
         ("pymc_nrm.nested", "pymc_nrm.nested.plots", "pymc_nrm.nested.testing"),
         "Trees of fixed depth over the items.",
     ),
+    "growth": Group(
+        "Growth mixtures",
+        ("pymc_nrm.growth", "pymc_nrm.growth.plots"),
+        "Trajectories of subjects, whose groups are unknown, and how many there are.",
+    ),
     "trees": Group(
         "Trees", ("pymc_nrm.trees", "pymc_nrm.trees.bound_gradient"), "Bayesian hierarchical clustering, alone."
     ),

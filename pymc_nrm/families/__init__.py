@@ -13,7 +13,6 @@ from pymc_nrm.families.derived.hurdle_log_normal import HurdleLogNormal
 from pymc_nrm.families.derived.hurdle_poisson import HurdlePoisson
 from pymc_nrm.families.derived.log_normal_gamma import LogNormalGamma
 from pymc_nrm.families.derived.log_normal_wishart import LogNormalWishart
-from pymc_nrm.growth.families.normal_trajectory import NormalTrajectory
 
 __all__ = [
     "BernoulliBeta",
@@ -25,7 +24,6 @@ __all__ = [
     "MultinomialDirichlet",
     "NormalGamma",
     "NormalRegression",
-    "NormalTrajectory",
     "NormalWishart",
     "PoissonGamma",
 ]

@@ -1,1 +1,32 @@
-"""Growth mixtures: rooms of the wing."""
+"""Growth mixtures: a wing for groups of trajectories, whose rooms are those of the package.
+
+Read in this order: ``recipes/growth_mixture.py``, the model; ``families/normal_trajectory.py``, the data of a group;
+``posterior/trajectory_groups.py``, what follows from draws.
+"""
+
+import importlib
+from typing import TYPE_CHECKING
+
+from pymc_nrm.common.docstrings import document_all
+from pymc_nrm.growth.families import NormalTrajectory
+from pymc_nrm.growth.posterior.describe_trajectories import TrajectoryDescription, describe_trajectories
+from pymc_nrm.growth.recipes.growth_mixture import growth_mixture, trajectory_data
+
+__all__ = [
+    "NormalTrajectory",
+    "TrajectoryDescription",
+    "describe_trajectories",
+    "growth_mixture",
+    "trajectory_data",
+]
+
+document_all(globals())
+
+if TYPE_CHECKING:
+    from pymc_nrm.growth import plots as plots
+else:  # to type checkers, a module with this function has every attribute
+
+    def __getattr__(name):
+        if name == "plots":
+            return importlib.import_module(f"{__name__}.plots")
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

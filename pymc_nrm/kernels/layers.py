@@ -30,6 +30,7 @@ WINGS = {
     "nested": (),
     "published": ("nested",),
     "states": (),
+    "growth": (),
 }
 
 # Kernels call nothing in these parts, so editing a message there recompiles nothing.

@@ -5,8 +5,6 @@ from typing import Any
 
 import numpy as np
 
-from pymc_nrm.growth.models.growth import Growth
-
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Origin:
@@ -19,8 +17,8 @@ class Origin:
     # Name of the time series, and name of the data of the model that hold the values before each time.
     series: str | None = None
     lags: str | None = None
-    # How the rows of a growth mixture were read, so that results are in the units of the table.
-    growth: Growth | None = None
+    # What else a recipe knows of the rows, so that results are in the units of the table.
+    rows: Any = None
 
     def __post_init__(self):
         if self.recorded is not None:

@@ -1,6 +1,5 @@
 """Plots with arviz-plots, which the first plot imports."""
 
-from pymc_nrm.growth.plots.trajectories import plot_trajectories
 from pymc_nrm.plots.category_shares import plot_category_shares
 from pymc_nrm.plots.cluster_parameters import plot_cluster_parameters
 from pymc_nrm.plots.cluster_sizes import plot_cluster_sizes
@@ -32,5 +31,4 @@ __all__ = [
     "plot_point_estimates",
     "plot_prior_partition",
     "plot_similarity",
-    "plot_trajectories",
 ]

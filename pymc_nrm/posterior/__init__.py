@@ -1,7 +1,6 @@
 """What follows from the draws of a partition and the model: parameters, predictions, densities."""
 
 from pymc_nrm.common.docstrings import document_all
-from pymc_nrm.growth.posterior.describe_trajectories import TrajectoryDescription, describe_trajectories
 from pymc_nrm.posterior.cluster_description import ClusterDescription
 from pymc_nrm.posterior.cluster_parameters import sample_cluster_parameters
 from pymc_nrm.posterior.conditional_distributions import conditional_quantiles
@@ -16,12 +15,10 @@ from pymc_nrm.posterior.random_measure import measure_cdf, measure_density, meas
 
 __all__ = [
     "ClusterDescription",
-    "TrajectoryDescription",
     "cluster_probabilities",
     "compute_log_likelihood",
     "conditional_quantiles",
     "describe_clusters",
-    "describe_trajectories",
     "draw_labels",
     "fused_estimate",
     "label_rows",

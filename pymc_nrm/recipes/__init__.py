@@ -1,6 +1,5 @@
 """Models from a matrix or a table in one call, elicited priors, and the interface of scikit-learn."""
 
-from pymc_nrm.growth.recipes.growth_mixture import growth_mixture, trajectory_data
 from pymc_nrm.recipes.elicitation import ElicitedPrior, elicit, suggest_max_clusters
 from pymc_nrm.recipes.estimator import MixtureEstimator
 from pymc_nrm.recipes.gaussian_mixture import gaussian_mixture, held_out_density
@@ -14,12 +13,10 @@ __all__ = [
     "column_kinds",
     "elicit",
     "gaussian_mixture",
-    "growth_mixture",
     "held_out_density",
     "jitter_ties",
     "mixture_model",
     "regression_model",
     "suggest_max_clusters",
     "table_data",
-    "trajectory_data",
 ]

@@ -11,7 +11,6 @@ N_ITEMS = 12
 
 COVARIATES = np.column_stack([np.ones(N_ITEMS), np.linspace(-1.0, 2.0, N_ITEMS)])
 
-VISITS = np.column_stack([np.ones(3), [0.0, 1.0, 3.0]])
 
 # Missing entries: a third of all at random, and one item without values.
 GAPS = np.random.default_rng(1).random((N_ITEMS, 2)) < 1 / 3
@@ -32,12 +31,11 @@ FAMILIES = {
     "LogNormalGamma": (lambda s: nrm.LogNormalGamma([1, 0], [0.0, 1.0], 0.3, 2.5, s), 2, False),
     "LogNormalWishart": (lambda s: nrm.LogNormalWishart([0, 1], *wishart(s)), 2, False),
     "NormalRegression": (lambda s: nrm.NormalRegression(COVARIATES, [0.0, 1.0], 0.3 * np.eye(2), 2.5, s), None, False),
-    "NormalTrajectory": (lambda s: nrm.NormalTrajectory(VISITS, s, [0.0, 1.0], 0.3 * np.eye(2), 2.5, s), 3, False),
     "PoissonGamma": (lambda s: nrm.PoissonGamma([1.0, 2.0], s), 2, True),
     "BernoulliBeta": (lambda s: nrm.BernoulliBeta(s, [0.5, 0.8, 1.0, 0.6]), 4, True),
     "CategoricalDirichlet": (lambda s: nrm.CategoricalDirichlet(s, [2, 3, 3]), 3, True),
     "MultinomialDirichlet": (lambda s: nrm.MultinomialDirichlet(s, total=5), 3, True),
-}
+} | rows_of_wings("CALIBRATED_FAMILIES")
 
 
 # Membership depends on a covariate, and the hyperpriors of the regression are those of `learned`.

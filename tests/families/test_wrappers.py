@@ -4,6 +4,7 @@ import inspect
 
 import pytest
 from cases import PrincipalNormalWishart, SphericalPrincipalNormalWishart
+from wings import rows_of_wings
 
 import pymc_nrm as nrm
 from pymc_nrm.families.erased.erased import Erased
@@ -89,9 +90,9 @@ PLAIN = {
     NoData,
     nrm.NormalGamma,
     nrm.NormalRegression,
-    nrm.NormalTrajectory,
     nrm.NormalWishart,
     nrm.PoissonGamma,
+    *rows_of_wings("PLAIN"),
 }
 
 

@@ -33,7 +33,7 @@ def data_of(model):
 
 
 def test_the_model_is_the_one_of_the_docstring():
-    model = nrm.growth_mixture(DF, **COLUMNS, degree=1, jitter_ties=False)
+    model = nrm.growth.growth_mixture(DF, **COLUMNS, degree=1, jitter_ties=False)
     wide = DF.sort_values("t").groupby("id", sort=False).agg(list).loc[list(model.coords["subject"])]
     d = wide["t"].map(len).max()
     times = np.array([t + [t[-1]] * (d - len(t)) for t in wide["t"]])
@@ -42,7 +42,7 @@ def test_the_model_is_the_one_of_the_docstring():
     np.testing.assert_array_equal(model["time"].get_value(), times)
     with pm.Model(coords={"subject": wide.index, "visit": range(d)}) as by_hand:
         z = nrm.Partition("z", nrm.DirichletProcess(pm.Exponential("alpha", np.log(30))), dims="subject")
-        family = nrm.NormalTrajectory.learned("trajectory", values, pm.Data("time", times))
+        family = nrm.growth.NormalTrajectory.learned("trajectory", values, pm.Data("time", times))
         nrm.Mixture("trajectory", z, family, observed=values)
     point = by_hand.initial_point() | {"z": np.arange(30) % 7 % 2}
     found = [other.compile_logp(jacobian=False)(point) for other in (model, by_hand)]
@@ -50,7 +50,7 @@ def test_the_model_is_the_one_of_the_docstring():
 
 
 def test_membership_is_a_softmax_of_standardised_columns():
-    model = nrm.growth_mixture(DF, **COLUMNS, degree=1, n_groups=3, membership=["age", "sex"])
+    model = nrm.growth.growth_mixture(DF, **COLUMNS, degree=1, n_groups=3, membership=["age", "sex"])
     assert model.coords["membership_term"] == ("age", "sex: m") or model.coords["membership_term"] == ("age", "sex: f")
     design = model["membership"].get_value()
     np.testing.assert_allclose(design.mean(axis=0), 0.0, atol=1e-12)
@@ -64,23 +64,23 @@ def test_membership_is_a_softmax_of_standardised_columns():
 
 @pytest.mark.parametrize("options", [{"n_groups": 2}, {"max_groups": 4, "membership": "age"}, {"n_groups": 1}])
 def test_weights_of_groups(options):
-    model = nrm.growth_mixture(DF, **COLUMNS, degree=2, **options)
+    model = nrm.growth.growth_mixture(DF, **COLUMNS, degree=2, **options)
     n = options.get("n_groups") or options["max_groups"]
     assert len(model.coords["group"]) == model["z"].owner.op.kind.max_clusters == n
 
 
 def test_forms_of_tables(caplog):
     """Text and numbers as ids, dates as times, gaps, subjects with one row, and other libraries' tables."""
-    model = nrm.growth_mixture(DF, **COLUMNS, degree=1)
+    model = nrm.growth.growth_mixture(DF, **COLUMNS, degree=1)
     numbered = DF.assign(id=DF["id"].str[1:].astype(int))
-    other = nrm.growth_mixture(numbered, **COLUMNS, degree=1)
+    other = nrm.growth.growth_mixture(numbered, **COLUMNS, degree=1)
     assert [f"s{k}" for k in other.coords["subject"]] == list(model.coords["subject"])
     np.testing.assert_array_equal(data_of(other), data_of(model))
     start = pd.Timestamp("2015-03-01")
     dated = DF.assign(t=start + pd.to_timedelta(365.25 * (DF["t"] - DF["t"].min()), unit="D"))
     gaps = pd.DataFrame({"id": ["s1", None, "x"], "t": [start, start, start], "y": [None, 1.0, None]})
     with caplog.at_level(logging.INFO):
-        other = nrm.growth_mixture(pd.concat([dated, gaps]), **COLUMNS, degree=1)
+        other = nrm.growth.growth_mixture(pd.concat([dated, gaps]), **COLUMNS, degree=1)
     np.testing.assert_array_equal(data_of(other), data_of(model))
     np.testing.assert_allclose(other["time"].get_value(), model["time"].get_value() - DF["t"].min(), atol=1e-6)
     assert "'t' is in years since 2015-03-01" in caplog.text
@@ -92,9 +92,9 @@ def test_forms_of_tables(caplog):
 def test_numbers_in_text(caplog):
     text = DF.assign(y=DF["y"].round(3).map(str).where(DF["id"] != "s4", "?"))
     with caplog.at_level(logging.INFO):
-        model = nrm.growth_mixture(text, **COLUMNS, degree=1, jitter_ties=False)
+        model = nrm.growth.growth_mixture(text, **COLUMNS, degree=1, jitter_ties=False)
     assert "'y': '?' became missing (" in caplog.text and "s4" not in model.coords["subject"]
-    rounded = nrm.growth_mixture(DF[DF["id"] != "s4"].round({"y": 3}), **COLUMNS, degree=1, jitter_ties=False)
+    rounded = nrm.growth.growth_mixture(DF[DF["id"] != "s4"].round({"y": 3}), **COLUMNS, degree=1, jitter_ties=False)
     np.testing.assert_array_equal(data_of(model), data_of(rounded))
 
 
@@ -106,14 +106,14 @@ def test_the_degree_is_guessed(caplog):
         df = pd.DataFrame({"id": subject, "t": t, "y": y})
         caplog.clear()
         with caplog.at_level(logging.INFO):
-            model = nrm.growth_mixture(df, **COLUMNS)
+            model = nrm.growth.growth_mixture(df, **COLUMNS)
         assert f"Curves have degree {power}" in caplog.text
-        assert model["trajectory"].owner.op.origin.growth.curve.degree == power
+        assert model["trajectory"].owner.op.origin.rows.curve.degree == power
 
 
 def test_a_spline_is_linear_beyond_its_knots():
-    model = nrm.growth_mixture(DF, **COLUMNS, degree="spline")
-    curve = model["trajectory"].owner.op.origin.growth.curve
+    model = nrm.growth.growth_mixture(DF, **COLUMNS, degree="spline")
+    curve = model["trajectory"].owner.op.origin.rows.curve
     outside = curve.center + curve.width * np.array([1.0, 1.5, 2.0])
     columns = np.stack(curve.columns(outside), axis=1)
     assert columns.shape == (3, 4)
@@ -124,8 +124,8 @@ def test_a_spline_is_linear_beyond_its_knots():
 
 
 def test_further_subjects():
-    model = nrm.growth_mixture(DF, **COLUMNS, degree=1, n_groups=2, membership=["age", "sex"], jitter_ties=False)
-    new = nrm.trajectory_data(model, DF[DF["id"].isin(["s3", "s9"])])
+    model = nrm.growth.growth_mixture(DF, **COLUMNS, degree=1, n_groups=2, membership=["age", "sex"], jitter_ties=False)
+    new = nrm.growth.trajectory_data(model, DF[DF["id"].isin(["s3", "s9"])])
     places = [list(model.coords["subject"]).index(name) for name in new["trajectory"].new_subject.values]
     np.testing.assert_array_equal(new["trajectory"], data_of(model)[places])
     np.testing.assert_array_equal(new["time"], model["time"].get_value()[places])
@@ -138,12 +138,12 @@ def test_times_of_further_subjects_are_of_the_same_kind():
     spans, years = DF.assign(t=pd.to_timedelta(DF["t"], unit="D")), DF.assign(t=2020)
     tables = {"dates": dates, "numbers": DF, "durations or times of a day": spans}
     for wanted, df in tables.items():
-        model = nrm.growth_mixture(df, **COLUMNS, degree=1)
-        nrm.trajectory_data(model, df.assign(t=df["t"].astype(str) if wanted == "dates" else df["t"]))
+        model = nrm.growth.growth_mixture(df, **COLUMNS, degree=1)
+        nrm.growth.trajectory_data(model, df.assign(t=df["t"].astype(str) if wanted == "dates" else df["t"]))
         for got, other in (tables | {"numbers": years}).items():
             if got != wanted:
                 with pytest.raises(TypeError, match=f"time 't' must hold {wanted}, as in .* the model; got {got}"):
-                    nrm.trajectory_data(model, other)
+                    nrm.growth.trajectory_data(model, other)
 
 
 ONE_ROW_EACH = DF.drop_duplicates("id")
@@ -180,19 +180,19 @@ def test_bad_input(changes, message):
     options = COLUMNS | {"degree": 1} | changes
     df = options.pop("df", DF)
     with pytest.raises((TypeError, ValueError), match=message):
-        nrm.growth_mixture(df, **options)
+        nrm.growth.growth_mixture(df, **options)
 
 
 def test_bad_further_subjects():
-    model = nrm.growth_mixture(DF, **COLUMNS, degree=1, n_groups=2, membership="sex")
+    model = nrm.growth.growth_mixture(DF, **COLUMNS, degree=1, n_groups=2, membership="sex")
     with pytest.raises(ValueError, match=r"df must have the columns of the model, .* it lacks \['sex'\]"):
-        nrm.trajectory_data(model, DF[["id", "t", "y"]])
+        nrm.growth.trajectory_data(model, DF[["id", "t", "y"]])
     with pytest.raises(ValueError, match=r"'sex' must have the levels of the model, \['f', 'm'\]; got \['x'\]"):
-        nrm.trajectory_data(model, DF.assign(sex="x"))
+        nrm.growth.trajectory_data(model, DF.assign(sex="x"))
     with pytest.raises(ValueError, match="at most 5 rows of each subject, as the model has; 'a' has more"):
-        nrm.trajectory_data(model, DF.assign(id="a", sex="f"))
+        nrm.growth.trajectory_data(model, DF.assign(id="a", sex="f"))
     with pytest.raises(ValueError, match="model must be made by growth_mixture"):
-        nrm.trajectory_data(nrm.gaussian_mixture(np.arange(4.0)), DF)
+        nrm.growth.trajectory_data(nrm.gaussian_mixture(np.arange(4.0)), DF)
 
 
 def ratio_given_groups(df):
@@ -221,7 +221,7 @@ def ratio_given_groups(df):
 )
 def test_groups_are_found(options):
     df = simulate(90, 6)
-    model = nrm.growth_mixture(df, **COLUMNS, degree=1, **options)
+    model = nrm.growth.growth_mixture(df, **COLUMNS, degree=1, **options)
     idata = nrm.sample(400, tune=400, chains=2, cores=1, model=model, random_seed=1, progressbar=False)
     truth = df.groupby("id")["group"].first().loc[list(model.coords["subject"])].to_numpy()
     labels = nrm.point_estimate(idata, random_seed=1)["labels"].values

@@ -26,7 +26,7 @@ ESTIMATE = np.where(GROUP, 7, 3)
 
 def make_model(**options):
     names = {"subject": "id", "time": "t", "target": "y", "degree": 1, "jitter_ties": False}
-    return nrm.growth_mixture(DF, **names, **options)
+    return nrm.growth.growth_mixture(DF, **names, **options)
 
 
 def make_draws(z, **further):
@@ -57,7 +57,7 @@ def posterior_mean_of_curve(model, items, times):
 def test_curves_are_those_of_the_members():
     model = make_model()
     draws = make_draws(np.tile(GROUP, (400, 1)), alpha=(("chain", "draw"), np.ones((1, 400))))
-    description = nrm.describe_trajectories(draws, model, ESTIMATE, ci_prob=0.9)
+    description = nrm.growth.describe_trajectories(draws, model, ESTIMATE, ci_prob=0.9)
     for k, name in enumerate((3, 7)):
         curve = description.curves[description.curves["group"] == name]
         wanted = posterior_mean_of_curve(model, np.flatnonzero(k == GROUP), curve["time"].to_numpy())
@@ -104,7 +104,7 @@ def test_effects_do_not_depend_on_the_order_of_components():
     weights = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
     shares = [[(GROUP[row == k] == 0).sum() / max((row == k).sum(), 1) for k in range(3)] for row in z]
     np.testing.assert_allclose(effects[0][0][:, 0], (weights * np.array(shares)).sum(axis=1))
-    table = nrm.describe_trajectories(draws, model, ESTIMATE).effects
+    table = nrm.growth.describe_trajectories(draws, model, ESTIMATE).effects
     assert table["group"].tolist() == [3, 7] and (table["difference_low"] <= table["difference_high"]).all()
 
 
@@ -112,13 +112,13 @@ def test_effects_of_levels_are_those_of_subjects_who_have_them():
     """Nobody has two levels: arms are compared with the most frequent one, whoever is in which."""
     arm = np.array(["a", "b", "c", "c"] * 3)
     names = {"subject": "id", "time": "t", "target": "y", "degree": 1, "n_groups": 2, "membership": ["arm", "age"]}
-    model = nrm.growth_mixture(DF.assign(arm=np.repeat(arm, 3)), **names)
+    model = nrm.growth.growth_mixture(DF.assign(arm=np.repeat(arm, 3)), **names)
     gate, level = RNG.normal(size=(3, 2)), np.array([0.3, -0.2])
     further = {
         "level": (("chain", "draw", "group"), np.tile(level, (1, 20, 1))),
         "gate": (("chain", "draw", "membership_term", "group"), np.tile(gate, (1, 20, 1, 1))),
     }
-    description = nrm.describe_trajectories(make_draws(np.tile(GROUP, (20, 1)), **further), model, ESTIMATE)
+    description = nrm.growth.describe_trajectories(make_draws(np.tile(GROUP, (20, 1)), **further), model, ESTIMATE)
     effects = description.effects[description.effects["term"] == "arm"]
     assert effects[["from", "to"]].drop_duplicates().values.tolist() == [["c", "a"], ["c", "b"]]
     X = model["membership"].get_value()
@@ -137,9 +137,9 @@ def test_a_model_written_by_hand():
         z = nrm.Partition("z", nrm.DirichletProcess(1.0), n=N)
         when = pm.Data("when", np.tile(TIMES, (N, 1)))
         W = pm.math.stack([pm.math.ones_like(when), when], axis=-1)
-        nrm.Mixture("y", z, nrm.NormalTrajectory(W, 1.0, 0.0, 0.01 * np.eye(2), 2.0, 1.0), observed=Y)
+        nrm.Mixture("y", z, nrm.growth.NormalTrajectory(W, 1.0, 0.0, 0.01 * np.eye(2), 2.0, 1.0), observed=Y)
     draws = xr.Dataset({"z": (("chain", "draw", "item"), np.tile(GROUP, (1, 50, 1)))})
-    description = nrm.describe_trajectories(draws, model, ESTIMATE)
+    description = nrm.growth.describe_trajectories(draws, model, ESTIMATE)
     np.testing.assert_allclose(description.table.loc[[3, 7], "slope"], [1.0, -1.0], atol=0.5)
     assert "y over time" in str(description) and len(description.effects) == 0
 
@@ -147,14 +147,14 @@ def test_a_model_written_by_hand():
 def test_models_without_trajectories():
     draws = xr.Dataset({"z": (("chain", "draw", "item"), np.zeros((1, 2, 4), dtype=int))})
     with pytest.raises(ValueError, match="model must have one observed Mixture of NormalTrajectory"):
-        nrm.describe_trajectories(draws, nrm.gaussian_mixture(np.arange(4.0)))
+        nrm.growth.describe_trajectories(draws, nrm.gaussian_mixture(np.arange(4.0)))
     with pm.Model() as model:
         z = nrm.Partition("z", nrm.DirichletProcess(1.0), n=N)
         W = np.stack([np.ones(3), TIMES], axis=1)
-        nrm.Mixture("y", z, nrm.NormalTrajectory(W, 1.0, 0.0, 0.01 * np.eye(2), 2.0, 1.0), observed=Y)
+        nrm.Mixture("y", z, nrm.growth.NormalTrajectory(W, 1.0, 0.0, 0.01 * np.eye(2), 2.0, 1.0), observed=Y)
     draws = xr.Dataset({"z": (("chain", "draw", "item"), GROUP[None, None])})
     with pytest.raises(ValueError, match="covariates of 'y' must be a function of one pm.Data"):
-        nrm.describe_trajectories(draws, model)
+        nrm.growth.describe_trajectories(draws, model)
 
 
 def test_covariates_that_are_sampled_have_no_new_values():
@@ -163,11 +163,11 @@ def test_covariates_that_are_sampled_have_no_new_values():
         z = nrm.Partition("z", nrm.DirichletProcess(1.0), n=N)
         when, rate = pm.Data("when", np.tile(TIMES, (N, 1))), pm.HalfNormal("rate")
         W = pm.math.stack([pm.math.ones_like(when), pm.math.exp(-rate * when)], axis=-1)
-        nrm.Mixture("y", z, nrm.NormalTrajectory(W, 1.0, 0.0, 0.01 * np.eye(2), 2.0, 1.0), observed=Y)
+        nrm.Mixture("y", z, nrm.growth.NormalTrajectory(W, 1.0, 0.0, 0.01 * np.eye(2), 2.0, 1.0), observed=Y)
     draws = xr.Dataset({"z": (("chain", "draw", "item"), GROUP[None, None]), "rate": (("chain", "draw"), [[1.0]])})
     message = r"covariates of 'y' must be a function of pm.Data alone, .* got one of \['rate'\]"
     with pytest.raises(ValueError, match=message):
-        nrm.describe_trajectories(draws, model, ESTIMATE)
+        nrm.growth.describe_trajectories(draws, model, ESTIMATE)
     with pytest.raises(ValueError, match=message):
         nrm.log_predictive_density(draws, model, {"y": Y, "when": np.tile(TIMES, (N, 1))}, progressbar=False)
 
@@ -186,16 +186,18 @@ def test_covariates_that_are_centred_by_their_data(axis, message):
         z = nrm.Partition("z", nrm.DirichletProcess(1.0), n=N)
         when = pm.Data("when", np.tile(TIMES, (N, 1)))
         W = pm.math.stack([pm.math.ones_like(when), when - when.mean(axis=axis, keepdims=True)], axis=-1)
-        nrm.Mixture("y", z, nrm.NormalTrajectory(W, 1.0, 0.0, 0.01 * np.eye(2), 2.0, 1.0), observed=Y)
+        nrm.Mixture("y", z, nrm.growth.NormalTrajectory(W, 1.0, 0.0, 0.01 * np.eye(2), 2.0, 1.0), observed=Y)
     draws = xr.Dataset({"z": (("chain", "draw", "item"), GROUP[None, None])})
     with pytest.raises(ValueError, match=message):
-        nrm.describe_trajectories(draws, model, ESTIMATE)
+        nrm.growth.describe_trajectories(draws, model, ESTIMATE)
 
 
 def test_new_subjects_join_the_groups_of_their_curves():
     model = make_model()
     draws = make_draws(np.tile(GROUP, (20, 1)), alpha=(("chain", "draw"), np.ones((1, 20))))
-    new = nrm.trajectory_data(model, pd.DataFrame({"id": list("aabb"), "t": [1.0, 4, 1, 4], "y": [6.0, 9, 8, 5]}))
+    new = nrm.growth.trajectory_data(
+        model, pd.DataFrame({"id": list("aabb"), "t": [1.0, 4, 1, 4], "y": [6.0, 9, 8, 5]})
+    )
     found = nrm.cluster_probabilities(draws, model, new, ESTIMATE)
     assert found.labels.values.tolist() == [3, 7] and found.new_subject.values.tolist() == ["a", "b"]
 
@@ -210,7 +212,7 @@ def test_new_subjects_with_covariates_of_membership():
     draws = make_draws(np.tile(GROUP, (20, 1)), **further)
     age = DF.groupby("id")["age"].first()
     new = pd.DataFrame({"id": list("abb"), "t": [1.0, 1, 4], "y": [np.nan, 8, 5], "age": age.mean() + age.std(ddof=0)})
-    new = nrm.trajectory_data(model, new.assign(y=[7.5, 8, 5]))
+    new = nrm.growth.trajectory_data(model, new.assign(y=[7.5, 8, 5]))
     new["trajectory"][0] = np.nan
     found = nrm.cluster_probabilities(draws, model, new, ESTIMATE)
     np.testing.assert_allclose(found["probability"].sel(cluster=7)[0], 1.0 / (1.0 + np.exp(-2.0)), atol=1e-6)

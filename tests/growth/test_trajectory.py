@@ -18,7 +18,7 @@ TIME = np.sort(RNG.uniform(0.0, 3.0, (9, 4)), axis=1)
 W = np.stack([np.ones((9, 4)), TIME], axis=-1)
 Y = TIME + RNG.normal(size=(9, 1)) + 0.5 * RNG.normal(size=(9, 4))
 Y[3, 1] = Y[4] = Y[5, 1:] = np.nan
-FAMILY = nrm.NormalTrajectory(W, 1.7, [0.3, 0.4], np.diag([0.3, 0.5]) + 0.1, 2.5, 0.9)
+FAMILY = nrm.growth.NormalTrajectory(W, 1.7, [0.3, 0.4], np.diag([0.3, 0.5]) + 0.1, 2.5, 0.9)
 
 
 def log_marginal(family, X, items):
@@ -69,7 +69,7 @@ def test_without_intercepts_rows_are_those_of_a_regression():
         family = nrm.NormalRegression(W.reshape(-1, 2), *FAMILY[2:])
         nrm.Mixture("x", z, family, observed=Y.ravel(), rows=rows)
     values = [model.compile_logp(model.observed_RVs)(point) for model in (trajectory, regression)]
-    assert values[0] == pytest.approx(values[1], abs=1e-9)
+    assert values[0] == pytest.approx(values[1], rel=1e-9)
 
 
 @pytest.mark.slow
@@ -77,7 +77,7 @@ def test_learned_is_equivariant():
     """Other units and origins of responses and of time change the density by the volume alone."""
     values = []
     for y, time in ((Y, TIME), (3.0 * Y - 7.0, TIME), (Y, 0.1 * TIME + 4.0)):
-        model = mixture_of(lambda y=y, time=time: nrm.NormalTrajectory.learned("x", y, time), y)
+        model = mixture_of(lambda y=y, time=time: nrm.growth.NormalTrajectory.learned("x", y, time), y)
         values.append(model.compile_logp(model.observed_RVs)(model.initial_point() | {"z": np.arange(9) % 2}))
     n = (~np.isnan(Y)).sum()
     np.testing.assert_allclose(values, [values[0], values[0] - n * np.log(3.0), values[0]], atol=1e-6)
@@ -94,7 +94,7 @@ def test_learned_is_equivariant():
 )
 def test_bad_input_of_learned(X, covariates, message):
     with pm.Model(), pytest.raises(ValueError, match=message):
-        nrm.NormalTrajectory.learned("x", X, covariates)
+        nrm.growth.NormalTrajectory.learned("x", X, covariates)
 
 
 def test_covariates_need_the_shape_of_the_data():
@@ -105,7 +105,7 @@ def test_covariates_need_the_shape_of_the_data():
 def test_rows_of_an_item_are_coordinates_of_one_point(rng):
     W, y = np.tile(np.column_stack([np.ones(3), np.arange(3.0)]), (6, 1, 1)), rng.normal(size=(6, 3))
     y[2, 1] = np.nan
-    data = prepare_data(nrm.NormalTrajectory(W, 1.0, 0.0, np.eye(2), 2.0, 1.0), y)
+    data = prepare_data(nrm.growth.NormalTrajectory(W, 1.0, 0.0, np.eye(2), 2.0, 1.0), y)
     points = features(data, rng)
     assert points.shape[0] == 6
     assert points.ndim == 2

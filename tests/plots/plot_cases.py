@@ -35,19 +35,6 @@ def make_sequences():
     return make_draws().assign_attrs(sequence_starts=[0, 12, 20])
 
 
-def make_trajectories(time=range(4)):
-    """Draws and model of a growth mixture."""
-    rng, time = np.random.default_rng(1), list(time)
-    subject, visit = np.repeat(np.arange(N), 4), np.tile(np.arange(4), N)
-    y = TRUE[subject] * (visit - 1.0) + rng.normal(size=4 * N)
-    df = pd.DataFrame({"subject": subject, "when": [time[t] for t in visit], "length": y})
-    model = nrm.growth_mixture(df.drop(index=5), subject="subject", time="when", target="length", degree=1)
-    values = {"alpha": 1.0, "trajectory_ratio": 0.5, "trajectory_share": 0.3, "trajectory_kappa": 0.1}
-    values |= {"trajectory_g": 10.0, "trajectory_excess": 5.0}
-    z = make_draws(n_draws=10).drop_vars("item").rename(item="subject")
-    return z.to_dataset().assign({name: (z.dims[:2], np.full((2, 10), value)) for name, value in values.items()}), model
-
-
 def make_categories():
     """A column with a gap, one of ten levels, and one of numbers."""
     kind = np.where(np.arange(N) % 3 == 0, "b", "a").astype(object)

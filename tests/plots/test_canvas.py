@@ -6,7 +6,6 @@ import re
 import warnings
 
 import numpy as np
-import pandas as pd
 import plot_cases
 import pytest
 import xarray as xr
@@ -24,7 +23,6 @@ plt, plotly = ("matplotlib",), ("matplotlib", "plotly")
 RNG = np.random.default_rng(4)
 PALE, GAINS = np.linspace(0, 1, plot_cases.N), np.linspace(0, 1, 23)
 LONG_NAMES = ["a long name"] * 12
-DATES = pd.to_datetime(["2001-05-03", "2008-01-01", "2008-07-01", "2020-02-02"])
 HELD_OUT = xr.DataArray(-np.ones((2, 9)), dims=("n_components", "item"), coords={"n_components": [1, 2]})
 
 
@@ -70,15 +68,13 @@ PICTURES = {
     "density_2": (lambda: (plot_cases.normal_density(2),), {"data": RNG.normal(size=(100, 2))}),
     "conditional_density": (lambda: (make_curves(),), {"data": RNG.normal(size=(30, 2))}),
     "held_out_density": (lambda: (HELD_OUT,), {}),
-    "trajectories": (lambda: plot_cases.make_trajectories(), {"estimate": plot_cases.TRUE}),
-    "trajectories_1": (lambda: plot_cases.make_trajectories(DATES), {"estimate": np.arange(plot_cases.N) % 10}),
     "dendrogram": (lambda: (plot_cases.clustered(3),), {"names": LONG_NAMES, "probabilities": True}),
     "dendrogram_1": (lambda: (plot_cases.clustered(3),), {"names": LONG_NAMES, "gains": GAINS}, plotly),
 } | rows_of_wings("PICTURES", "pictures")
 
 
 # The modules of plots of the core and of all wings.
-PLOTS = [plots, *[getattr(nrm, wing).plots for wing in WINGS if "plots" in dir(getattr(nrm, wing))]]
+PLOTS = [plots, *filter(None, [getattr(getattr(nrm, wing), "plots", None) for wing in WINGS])]
 ALL = [name for module in PLOTS for name in module.__all__]
 
 

@@ -12,6 +12,7 @@ import pytensor.tensor as pt
 import pytest
 import xarray as xr
 from helpers import result_of
+from wings import rows_of_wings
 
 import pymc_nrm as nrm
 from pymc_nrm.common.marks import partition_number
@@ -292,13 +293,9 @@ def test_many_clusters_are_told_where_to_go(n, is_told):
 def test_clusters_without_overlap_are_not_told_to_be_fused():
     """fused_estimate compares densities of clusters, which not all families have."""
     t = np.tile(np.arange(3.0), (20, 1))
-    families = {
-        "nrm.point_estimate(idata, max_clusters=6)": nrm.NormalTrajectory(
-            np.stack([t**0, t], axis=2), 1.0, 0.0, np.eye(2), 2.0, 1.0
-        ),
-        "nrm.fused_estimate": nrm.NormalGamma(np.zeros(3), 1.0, 2.0, np.ones(3)),
-    }
-    for function, family in families.items():
+    families = [("nrm.fused_estimate", nrm.NormalGamma(np.zeros(3), 1.0, 2.0, np.ones(3)))]
+    families += [("nrm.point_estimate(idata, max_clusters=6)", make(t)) for make in rows_of_wings("NOT_FUSED").values()]
+    for function, family in families:
         with pm.Model() as model:
             z = nrm.Partition("z", nrm.DirichletProcess(1.0), n=20)
             nrm.Mixture("x", z, family, observed=t)

@@ -7,6 +7,7 @@ import pytest
 from cases import PrincipalNormalWishart, SphericalPrincipalNormalWishart
 from helpers import mixture_of
 from pytensor.graph.traversal import ancestors
+from wings import rows_of_wings
 
 import pymc_nrm as nrm
 from pymc_nrm.families.base import localise, log_likelihood, prepare_data, statistics_size
@@ -29,7 +30,6 @@ _root = _rng.normal(size=(3, 3))
 _covariates = np.column_stack([np.ones(12), _rng.normal(size=(12, 2))])
 _response = _covariates @ [1.0, 2.0, -1.0] + _rng.normal(size=12)
 _response[4] = np.nan
-_visits = np.stack([np.ones((12, 3)), np.linspace(-1.0, 2.0, 36).reshape(12, 3)], axis=-1)
 _axes = principal_directions(_rng.normal(size=(12, 3)) @ _rng.normal(size=(3, 3)) * [1.0, 10.0, 100.0])[:3]
 CASES = {
     "NormalWishart": (nrm.NormalWishart([0.3, -1.0, 100.0], 0.3, _root @ _root.T, 3.7), _rng.normal(size=(12, 3))),
@@ -41,10 +41,6 @@ CASES = {
     "NormalRegression": (
         nrm.NormalRegression(_covariates, [0.5, 0.0, 1.0], np.diag([0.3, 0.5, 0.8]) + 0.1, 2.5, 0.9),
         _response[:, None],
-    ),
-    "NormalTrajectory": (
-        nrm.NormalTrajectory(_visits, 0.7, [0.5, 1.0], np.diag([0.3, 0.5]) + 0.1, 2.5, 0.9),
-        _visits @ [1.0, 2.0] + _missing,
     ),
     "PrincipalNormalWishart": (
         PrincipalNormalWishart(*_axes, [0.3, -0.2], 0.5, [[2.0, 0.5], [0.5, 1.0]], 5.0, [0.7]),
@@ -77,11 +73,12 @@ CASES["HurdlePoisson"] = (
 # Numbers of fields at the front that are constants.
 CONSTANT = {
     "NormalRegression": 1,
-    "NormalTrajectory": 1,
     "PrincipalNormalWishart": 3,
     "SphericalPrincipalNormalWishart": 3,
 }
 CONSTANT |= {"LogNormalWishart": 1, "LogNormalGamma": 1}
+for _name, (_family, _X, CONSTANT[_name]) in rows_of_wings("MARGINALS").items():
+    CASES[_name] = _family, _X
 
 
 def as_tensors(family, n_constant=0):

@@ -19,8 +19,6 @@ RNG = np.random.default_rng(0)
 DAYS = pd.Timestamp("2020-01-01") + pd.to_timedelta(RNG.integers(0, 900, 40), unit="D")
 # Both columns of numbers repeat values, which are spread.
 TABLE = pd.DataFrame({"day": DAYS, "x": RNG.normal(size=40).round(1), "kind": RNG.choice(list("abc"), 40)})
-VISITS = pd.DataFrame({"id": np.repeat(range(8), 4), "t": np.tile(np.arange(4.0), 8), "y": RNG.normal(size=32)})
-GROWTH = {"subject": "id", "time": "t", "target": "y"}
 # Recipes of wings, each with a check of its copy.
 OF_WINGS = rows_of_wings("COPIED").values()
 
@@ -46,7 +44,7 @@ def with_another_variable(model):
 
 @pytest.fixture(scope="module")
 def models():
-    recipes = [nrm.mixture_model(TABLE), nrm.growth_mixture(VISITS, **GROWTH), *(make() for make, _ in OF_WINGS)]
+    recipes = [nrm.mixture_model(TABLE), *(make() for make, _ in OF_WINGS)]
     return [with_another_variable(model) for model in recipes]
 
 
@@ -56,17 +54,14 @@ def as_lists(data):
 
 @pytest.mark.parametrize("name", COPIES)
 def test_copies_know_how_the_table_was_read(name, models):
-    table, growth, *_ = models
+    table, *_ = models
     copied = [COPIES[name](model) for model in models]
     found = nrm.table_data(copied[0], TABLE.tail(3))
     assert as_lists(found) == as_lists(nrm.table_data(table, TABLE.tail(3)))
     # Days are counted from the first one of the whole table.
     assert list(found) == ["numeric", "categorical"] and found["numeric"].values[:, 0].max() > 365
     np.testing.assert_array_equal(origin_of(copied[0]["numeric"]).recorded[:, 1], TABLE["x"])
-    assert as_lists(nrm.trajectory_data(copied[1], VISITS.tail(4))) == as_lists(
-        nrm.trajectory_data(growth, VISITS.tail(4))
-    )
-    for (_, check), model in zip(OF_WINGS, copied[2:], strict=True):
+    for (_, check), model in zip(OF_WINGS, copied[1:], strict=True):
         check(model)
 
 

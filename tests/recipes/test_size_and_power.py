@@ -47,17 +47,8 @@ def mixed(rng, distance):
     return nrm.mixture_model(df, kinds={"count": "count"})
 
 
-def growth(rng, distance):
-    n, times = 60, np.arange(5.0)
-    slopes = np.where(np.arange(n) < n // 2, 0.2 * distance, 0.0)[:, None]
-    y = 1.0 + (0.5 + slopes) * times + 0.5 * rng.normal(size=(n, 1)) + 0.5 * rng.normal(size=(n, 5))
-    df = pd.DataFrame({"id": np.repeat(np.arange(n), 5), "week": np.tile(times, n), "weight": y.ravel()})
-    return nrm.growth_mixture(df, subject="id", time="week", target="weight")
-
-
 RECIPES = {
-    write.__name__: write
-    for write in (numbers, few_correlated_numbers, few_rows_of_many_numbers, answers, mixed, growth)
+    write.__name__: write for write in (numbers, few_correlated_numbers, few_rows_of_many_numbers, answers, mixed)
 } | rows_of_wings("RECIPES")
 
 

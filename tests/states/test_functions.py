@@ -56,7 +56,6 @@ REFUSED = {
         nrm.sample_random_measure,
         "there is no random measure: the states of 'z' have transition probabilities",
     ),
-    "describe_trajectories": (nrm.describe_trajectories, "must have one observed Mixture of NormalTrajectory"),
     "label_rows": (nrm.label_rows, "must name a partition of rows in chunks; 'z' is none"),
     "draw_labels": (nrm.draw_labels, "model must have a Partition with log_weights; got one with"),
     "sample_new_labels": (nrm.sample_new_labels, "with max_clusters or HiddenStates with max_states; 'z' has no slots"),

@@ -34,9 +34,9 @@ with pm.Model(coords={"item": range(4), "feature": ["a", "b"]}) as model:
     nrm.Mixture("lines", z, nrm.NormalRegression.learned("lines", X[:, 0], X[:, 1:]), observed=X[:, 0])
     nrm.Mixture("through_origin", z, nrm.NormalRegression(X, 0.0, np.eye(2), 2.0, 1.0), observed=X[:, 0])
     nrm.Mixture(
-        "trajectories", z, nrm.NormalTrajectory(np.ones((2, 1)), 1.0, 0.0, np.eye(1), 2.0, scale[0]), observed=X
+        "trajectories", z, nrm.growth.NormalTrajectory(np.ones((2, 1)), 1.0, 0.0, np.eye(1), 2.0, scale[0]), observed=X
     )
-    assert_type(nrm.NormalTrajectory.learned("learned", X, X, ratio=0.0), nrm.NormalTrajectory)
+    assert_type(nrm.growth.NormalTrajectory.learned("learned", X, X, ratio=0.0), nrm.growth.NormalTrajectory)
     nrm.Mixture("visits", z, nrm.PoissonGamma(1.0, 1.0), observed=[1, 2, 0], rows=[0, 0, 3])
     nrm.Mixture("plane", z, nrm.NormalWishart.from_data(X), observed=X)
     nrm.Mixture("full", z, nrm.NormalWishart(mu=[0.0, 0.0], kappa=0.1, Psi=np.eye(2), nu=8), observed=X)
@@ -74,10 +74,10 @@ assert_type(nrm.table_data(from_table, table), dict[str, xr.DataArray])
 regression = nrm.regression_model(pd.DataFrame({"height": X[:, 0], "age": X[:, 1]}), target="height")
 assert_type(regression, pm.Model)
 visits_table = pd.DataFrame({"id": [1, 1, 2, 2], "t": [0, 1, 0, 1], "y": X[:, 0], "age": [5, 5, 7, 7]})
-growth = nrm.growth_mixture(visits_table, subject="id", time="t", target="y", n_groups=2, membership=["age"])
+growth = nrm.growth.growth_mixture(visits_table, subject="id", time="t", target="y", n_groups=2, membership=["age"])
 assert_type(growth, pm.Model)
-assert_type(nrm.trajectory_data(growth, visits_table), dict[str, xr.DataArray])
-nrm.growth_mixture(visits_table, subject="id", time="t", target="y", degree=1, random_intercept=False)
+assert_type(nrm.growth.trajectory_data(growth, visits_table), dict[str, xr.DataArray])
+nrm.growth.growth_mixture(visits_table, subject="id", time="t", target="y", degree=1, random_intercept=False)
 assert_type(nrm.datasets.penguins(), pd.DataFrame)
 
 forward = nrm.Partition.dist(nrm.DirichletProcess(1.0), n=4)

@@ -11,7 +11,8 @@ import xarray as xr
 from arviz_plots.plot_collection import PlotCollection
 
 import pymc_nrm as nrm
-from pymc_nrm.posterior import ClusterDescription, TrajectoryDescription
+from pymc_nrm.growth import TrajectoryDescription
+from pymc_nrm.posterior import ClusterDescription
 
 X = np.array([0.1, 0.3, -0.2, 7.1, 6.9, 7.4])
 family = nrm.NormalGamma(mu=X.mean(), kappa=0.1, alpha=2, beta=0.5)
@@ -123,12 +124,14 @@ with pm.Model() as trajectories:
     z = nrm.Partition("z", nrm.DirichletProcess(1.0), n=6)
     when = pm.Data("when", np.tile([0.0, 1.0], (6, 1)))
     responses = np.column_stack([X, X + 1.0])
-    trajectory = nrm.NormalTrajectory(pt.stack([when], axis=-1), 1.0, 0.0, np.eye(1), 2.0, 1.0)
+    trajectory = nrm.growth.NormalTrajectory(pt.stack([when], axis=-1), 1.0, 0.0, np.eye(1), 2.0, 1.0)
     nrm.Mixture("trajectory", z, trajectory, observed=responses)
-groups = nrm.describe_trajectories(idata, trajectories, estimate, ci_prob=0.9)
+groups = nrm.growth.describe_trajectories(idata, trajectories, estimate, ci_prob=0.9)
 assert_type(groups, TrajectoryDescription)
 assert_type(groups.members, pd.DataFrame)
-assert_type(nrm.plots.plot_trajectories(idata, trajectories, estimate, max_lines=3, backend="none"), PlotCollection)
+assert_type(
+    nrm.growth.plots.plot_trajectories(idata, trajectories, estimate, max_lines=3, backend="none"), PlotCollection
+)
 log_likelihood: xr.DataTree = nrm.compute_log_likelihood(idata, model)
 
 picture = nrm.plots.plot_similarity(idata, estimate=estimate, backend="none")

@@ -10,7 +10,6 @@ from pymc_nrm.families.fast_paths import (
     poisson_gamma,
     principal_normal_wishart,
 )
-from pymc_nrm.growth.families import fast_normal_trajectory as normal_trajectory
 
 __all__ = [
     "bernoulli_beta",
@@ -18,7 +17,6 @@ __all__ = [
     "multinomial_dirichlet",
     "normal_gamma",
     "normal_regression",
-    "normal_trajectory",
     "normal_wishart",
     "poisson_gamma",
     "principal_normal_wishart",

@@ -73,7 +73,7 @@ class NormalTrajectory(NamedTuple):
     >>> y = [[0.1, 1.2, 1.9, 3.1], [5.0, 4.1, np.nan, 2.0]]
     >>> with pm.Model() as model:
     ...     z = nrm.Partition("z", nrm.DirichletProcess(1.0), n=2)
-    ...     family = nrm.NormalTrajectory(W, 2.0, 0.0, 0.1 * np.eye(2), 2.0, 1.0)
+    ...     family = nrm.growth.NormalTrajectory(W, 2.0, 0.0, 0.1 * np.eye(2), 2.0, 1.0)
     ...     y = nrm.Mixture("y", z, family, observed=y)
     >>> print(model.str_repr())
     z ~ Partition[DirichletProcess](2, 1)

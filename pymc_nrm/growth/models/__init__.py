@@ -1,1 +1,1 @@
-"""Growth mixtures: models."""
+"""How tables of a growth mixture are read, kept at its mixture."""

@@ -1,1 +1,5 @@
-"""Growth mixtures: plots."""
+"""Pictures of trajectories."""
+
+from pymc_nrm.growth.plots.trajectories import plot_trajectories
+
+__all__ = ["plot_trajectories"]

@@ -57,8 +57,8 @@ def plot_trajectories(
     Raises
     ------
     ValueError
-        If the model has no mixture of trajectories, see :func:`~pymc_nrm.describe_trajectories`, the estimate has a
-        different number of items, or an argument is out of range.
+        If the model has no mixture of trajectories, see :func:`~pymc_nrm.growth.describe_trajectories`, the estimate
+        has a different number of items, or an argument is out of range.
 
     Notes
     -----
@@ -70,9 +70,9 @@ def plot_trajectories(
     --------
     >>> import pandas as pd
     >>> import pymc_nrm as nrm
-    >>> from pymc_nrm.plots import plot_trajectories
+    >>> from pymc_nrm.growth.plots import plot_trajectories
     >>> df = pd.DataFrame({"id": [1, 1, 2, 2, 3, 3], "day": 3 * [0, 1], "y": [5.0, 6.1, 5.2, 6.0, 8.0, 7.4]})
-    >>> model = nrm.growth_mixture(df, subject="id", time="day", target="y", degree=1)
+    >>> model = nrm.growth.growth_mixture(df, subject="id", time="day", target="y", degree=1)
     >>> constants = {"trajectory_ratio": 0.1, "trajectory_share": 0.01, "trajectory_kappa": 0.01, "trajectory_g": 1e4}
     >>> constants |= {"trajectory_excess": 10.0, "alpha": 1.0}
     >>> draws = {name: (("chain", "draw"), [[value] * 9]) for name, value in constants.items()}

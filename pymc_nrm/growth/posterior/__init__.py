@@ -1,1 +1,1 @@
-"""Growth mixtures: posterior."""
+"""What follows from draws of a growth mixture."""

@@ -26,7 +26,7 @@ _WIDTH, _MOST_GROUPS = 80, 6
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class TrajectoryDescription(TextDescription):
-    """Groups of trajectories in words and numbers, the result of :func:`~pymc_nrm.describe_trajectories`.
+    """Groups of trajectories in words and numbers, the result of :func:`~pymc_nrm.growth.describe_trajectories`.
 
     ``print`` shows a text of lines of at most 80 characters.
 
@@ -84,11 +84,12 @@ def describe_trajectories(
     Returns
     -------
     TrajectoryDescription
-        Of :func:`~pymc_nrm.growth_mixture`, or any model with a Mixture of :class:`~pymc_nrm.NormalTrajectory` whose
-        covariates are a function of one ``pm.Data``, the times of the visits.  ``.table`` has the columns ``size``,
-        ``share`` and ``certainty``; ``first`` and ``last``, the curve at the first and last time, and ``slope``, its
-        change per unit of time between them, each with ``_low`` and ``_high``; ``intercepts``, the standard deviation
-        of the intercepts of subjects, and ``noise``.  All are in the units of the table.
+        Of :func:`~pymc_nrm.growth.growth_mixture`, or any model with a Mixture of
+        :class:`~pymc_nrm.growth.NormalTrajectory` whose covariates are a function of one ``pm.Data``, the times of the
+        visits.  ``.table`` has the columns ``size``, ``share`` and ``certainty``; ``first`` and ``last``, the curve at
+        the first and last time, and ``slope``, its change per unit of time between them, each with ``_low`` and
+        ``_high``; ``intercepts``, the standard deviation of the intercepts of subjects, and ``noise``.  All are in the
+        units of the table.
 
     Raises
     ------
@@ -98,7 +99,7 @@ def describe_trajectories(
 
     See Also
     --------
-    pymc_nrm.plots.plot_trajectories : The picture.
+    pymc_nrm.growth.plots.plot_trajectories : The picture.
 
     Notes
     -----
@@ -117,12 +118,12 @@ def describe_trajectories(
     ...     "day": 3 * [0, 1, 2],
     ...     "weight": [5.0, 6.1, 6.9, 5.2, 6.0, 7.1, 8.0, 7.4, 7.1],
     ... })
-    >>> model = nrm.growth_mixture(df, subject="id", time="day", target="weight", degree=1)
+    >>> model = nrm.growth.growth_mixture(df, subject="id", time="day", target="weight", degree=1)
     >>> constants = {"trajectory_ratio": 0.1, "trajectory_share": 0.01, "trajectory_kappa": 0.01, "trajectory_g": 1e4}
     >>> constants |= {"trajectory_excess": 10.0, "alpha": 1.0}
     >>> draws = {name: (("chain", "draw"), [[value] * 200]) for name, value in constants.items()}
     >>> draws["z"] = (("chain", "draw", "subject"), [[[0, 0, 1]] * 200])
-    >>> description = nrm.describe_trajectories(xr.Dataset(draws), model, ci_prob=0.9)
+    >>> description = nrm.growth.describe_trajectories(xr.Dataset(draws), model, ci_prob=0.9)
     >>> description.table[["size", "first"]].round(1).values.tolist()
     [[2.0, 5.1], [1.0, 7.9]]
     >>> print(description.text.splitlines()[0])

@@ -6,8 +6,8 @@ import numpy as np
 import scipy
 
 from pymc_nrm.common.checks import random_generator
-from pymc_nrm.families import NormalTrajectory
 from pymc_nrm.families.conjugate import restore_parameters
+from pymc_nrm.growth.families import NormalTrajectory
 from pymc_nrm.models.origin import origin_of
 from pymc_nrm.models.rvs import checked_model, family_of, is_mixture, partition_of
 from pymc_nrm.posterior.any_draws import draws_of
@@ -106,7 +106,7 @@ def trajectory_groups(idata, model, estimate=None, var_name=None):
     return TrajectoryGroups(
         *(labels, names, estimate, probability / len(curves), times),
         *(np.stack(curves), np.stack(noise), np.stack(intercepts)),
-        *(dim, time, values, mixture, origin_of(mixture).growth),
+        *(dim, time, values, mixture, origin_of(mixture).rows),
     )
 
 

@@ -1,1 +1,1 @@
-"""Growth mixtures: recipes."""
+"""Growth mixtures in one call."""

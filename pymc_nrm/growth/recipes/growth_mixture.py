@@ -11,7 +11,7 @@ from pymc_nrm.common.checks import check_count, check_flag
 from pymc_nrm.common.column_contents import read_content
 from pymc_nrm.common.tables import as_pandas
 from pymc_nrm.common.wrapping import first_few
-from pymc_nrm.families import NormalTrajectory
+from pymc_nrm.growth.families import NormalTrajectory
 from pymc_nrm.growth.models.growth import Growth
 from pymc_nrm.growth.recipes.trajectory_table import (
     check_names,
@@ -57,7 +57,7 @@ def growth_mixture(
             alpha = pm.Exponential("alpha", np.log(len(ids)))
             z = nrm.Partition("z", nrm.DirichletProcess(alpha), dims="subject")
             time = pm.Data("time", times, dims=("subject", "visit"))
-            family = nrm.NormalTrajectory.learned("trajectory", heights, time)
+            family = nrm.growth.NormalTrajectory.learned("trajectory", heights, time)
             nrm.Mixture("trajectory", z, family, observed=heights, dims=("subject", "visit"))
 
     Parameters
@@ -108,9 +108,9 @@ def growth_mixture(
 
     See Also
     --------
-    pymc_nrm.describe_trajectories : What the groups are like, and who belongs to them.
-    pymc_nrm.plots.plot_trajectories : The picture.
-    pymc_nrm.trajectory_data : Data of further subjects, for :func:`~pymc_nrm.cluster_probabilities`.
+    pymc_nrm.growth.describe_trajectories : What the groups are like, and who belongs to them.
+    pymc_nrm.growth.plots.plot_trajectories : The picture.
+    pymc_nrm.growth.trajectory_data : Data of further subjects, for :func:`~pymc_nrm.cluster_probabilities`.
 
     Notes
     -----
@@ -132,7 +132,7 @@ def growth_mixture(
     ...     "age": [8, 10, 12, 8, 10, 12, 8, 12],
     ...     "length": [21.0, 20.2, 21.5, 20.1, 23.0, 26.2, 21.3, 27.1],
     ... })
-    >>> model = nrm.growth_mixture(df, subject="child", time="age", target="length", degree=1)
+    >>> model = nrm.growth.growth_mixture(df, subject="child", time="age", target="length", degree=1)
     >>> [variable.name for variable in model.free_RVs][:3], model.coords["subject"]
     (['alpha', 'z', 'trajectory_ratio'], ('a', 'b', 'c'))
     """
@@ -166,7 +166,7 @@ def growth_mixture(
         covariates = pt.stack(curve.columns(when, pt.maximum), axis=-1)
         ratio = None if random_intercept else 0.0
         family = NormalTrajectory.learned("trajectory", rows.values, covariates, ratio)
-        origin = Origin(growth=Growth(subject, time, target, rule, unit, divisor, start, curve, terms))
+        origin = Origin(rows=Growth(subject, time, target, rule, unit, divisor, start, curve, terms))
         Mixture("trajectory", z, family, observed=rows.values, dims=("subject", "visit"), origin=origin)
     return model
 
@@ -217,7 +217,7 @@ def trajectory_data(model: pm.Model, df: Any) -> dict[str, xr.DataArray]:
     Parameters
     ----------
     model : pymc.Model
-        From :func:`~pymc_nrm.growth_mixture`.
+        From :func:`~pymc_nrm.growth.growth_mixture`.
     df : DataFrame
         Rows of further subjects, with the columns of the model, in any order; at most as many rows for each subject as
         the model has visits.
@@ -241,14 +241,15 @@ def trajectory_data(model: pm.Model, df: Any) -> dict[str, xr.DataArray]:
     >>> import pandas as pd
     >>> import pymc_nrm as nrm
     >>> df = pd.DataFrame({"id": [1, 1, 2, 2, 3, 3], "t": [0, 1, 0, 1, 0, 2.0], "y": [0.1, 1.2, 0.3, 1.1, 5.1, 3.2]})
-    >>> model = nrm.growth_mixture(df, subject="id", time="t", target="y", degree=1)
-    >>> new = nrm.trajectory_data(model, pd.DataFrame({"id": ["x", "x", "y"], "t": [1, 0, 2], "y": [4.1, 5.2, 2.9]}))
+    >>> model = nrm.growth.growth_mixture(df, subject="id", time="t", target="y", degree=1)
+    >>> rows = pd.DataFrame({"id": ["x", "x", "y"], "t": [1, 0, 2], "y": [4.1, 5.2, 2.9]})
+    >>> new = nrm.growth.trajectory_data(model, rows)
     >>> new["trajectory"].values.tolist()
     [[5.2, 4.1], [2.9, nan]]
     """
     model = checked_model(model)
     mixture = find_mixture(model, "trajectory") if "trajectory" in model.named_vars else None
-    growth = None if mixture is None else origin_of(mixture).growth
+    growth = None if mixture is None else origin_of(mixture).rows
     if growth is None:
         raise ValueError("model must be made by growth_mixture; it has no columns of a table")
     df = as_pandas("df", df)

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 import pymc_nrm as nrm
 
 from .case import Case, Text, names_of, pieces
-from .inputs import VALUES, data, families, measures
+from .inputs import OF_WINGS, VALUES, data, families, measures
 from .values import WRONG_ANYTHING, choose, options
 
 NAMED = {
@@ -159,7 +159,7 @@ def cases_of(draw, room, kinds=()):
     text, given, after, is_plain = "", "", "", True
     if room == "predictions":
         # Regressions need covariates of new items, which these programs do not have.
-        kind = choose(draw, [kind for kind in kinds if kind not in ("NormalRegression", "NormalTrajectory")])
+        kind = choose(draw, [kind for kind in kinds if kind not in ("NormalRegression", *OF_WINGS)])
         d = choose(draw, [2, 1, 3])
         X, family, measure = (
             draw(data(VALUES[kind], n, d, 0)),

@@ -10,6 +10,7 @@ import pymc as pm
 import pytensor.tensor as pt
 import xarray as xr
 from scipy import sparse
+from wings import rows_of_wings
 
 import pymc_nrm as nrm
 
@@ -55,10 +56,11 @@ def names_of(*functions):
 
 
 FAMILIES = (
-    *(nrm.NormalGamma, nrm.NormalRegression, nrm.NormalTrajectory, nrm.NormalWishart),
+    *(nrm.NormalGamma, nrm.NormalRegression, nrm.NormalWishart),
     nrm.PoissonGamma,
     *(nrm.BernoulliBeta, nrm.CategoricalDirichlet, nrm.MultinomialDirichlet),
     *(nrm.LogNormalWishart, nrm.LogNormalGamma, nrm.HurdleLogNormal, nrm.HurdlePoisson),
+    *rows_of_wings("PLAIN"),
 )
 MEASURES = (
     *(nrm.DirichletProcess, nrm.PitmanYorProcess, nrm.MixtureOfFiniteMixtures),

@@ -4,6 +4,7 @@ import functools
 from typing import NamedTuple
 
 from hypothesis import strategies as st
+from wings import rows_of_wings
 
 from .case import Text, pieces
 from .values import EXTREME_POSITIVE, WRONG_NUMBERS, choose, per_feature, positive, real
@@ -137,6 +138,10 @@ def matrices(draw, d, hostile):
     return Text(choose(draw, [*(form.format(d=d) for form in forms), number]), False)
 
 
+# Families of real rows in wings: their fields, with the source of those that are not drawn.
+OF_WINGS = rows_of_wings("ATTACKED")
+
+
 @functools.cache
 @st.composite
 def families(draw, kind, n, d, hostile):
@@ -158,14 +163,6 @@ def families(draw, kind, n, d, hostile):
             "alpha": scalar,
             "beta": scalar,
         },
-        "NormalTrajectory": {
-            "covariates": st.just(Text(f"np.linspace(-1, 1, {n * d}).reshape({n}, {d}, 1) ** np.arange({d})", True)),
-            "ratio": scalar,
-            "mu": location,
-            "Lambda": matrix,
-            "alpha": scalar,
-            "beta": scalar,
-        },
         "LogNormalGamma": {"log_columns": logs, "mu": location, "kappa": shaped, "alpha": shaped, "beta": shaped},
         "LogNormalWishart": {"log_columns": logs, "mu": location, "kappa": scalar, "Psi": matrix, "nu": nu},
         "HurdleLogNormal": {
@@ -182,6 +179,11 @@ def families(draw, kind, n, d, hostile):
         "CategoricalDirichlet": {"alpha": scalar},
         "MultinomialDirichlet": {"alpha": shaped},
     }
+    drawn = {"mu": location, "Lambda": matrix}
+    for name, fields in OF_WINGS.items():
+        made = {field: source.format(n=n, d=d) for field, source in fields.items() if source}
+        parts[name] = {field: drawn.get(field, scalar) for field in fields}
+        parts[name] |= {field: st.just(Text(source, True)) for field, source in made.items()}
     texts = {name: draw(part) for name, part in parts[kind].items()}
     further = {"CategoricalDirichlet": "n_levels", "MultinomialDirichlet": "total"}.get(kind)
     if hostile and further and draw(st.integers(0, 4)) == 0:
@@ -194,7 +196,6 @@ def families(draw, kind, n, d, hostile):
 VALUES = {
     "NormalGamma": REAL,
     "NormalRegression": REAL,
-    "NormalTrajectory": REAL,
     "NormalWishart": REAL,
     "LogNormalGamma": POSITIVE,
     "LogNormalWishart": POSITIVE,
@@ -204,7 +205,7 @@ VALUES = {
     "BernoulliBeta": BITS,
     "CategoricalDirichlet": LEVELS,
     "MultinomialDirichlet": COUNTS,
-}
+} | dict.fromkeys(OF_WINGS, REAL)
 
 
 @functools.cache
