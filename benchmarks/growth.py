@@ -36,7 +36,7 @@ def describe(df, options, size, seed=1):
     model = nrm.growth.growth_mixture(df, subject="subject", time="t", target="y", **options)
     idata = nrm.sample(**size, model=model, random_seed=seed, progressbar=False)
     estimate = nrm.point_estimate(idata, random_seed=seed, progressbar=False)
-    text = str(nrm.growth.describe_trajectories(idata, model, estimate))
+    text = str(nrm.describe(idata, model, estimate))
     return estimate["labels"].values, idata["posterior"]["z_n_clusters"].values, text
 
 
@@ -61,7 +61,7 @@ def table(rows):
     return (
         f"{rows[0]['n'] if rows else 0} subjects by {N_VISITS} visits in three groups, from a DataFrame to the "
         "description, all with defaults: `growth_mixture`, `sample` (2 chains of 1000 draws after 1000, more if they "
-        "are too few), `point_estimate`, `describe_trajectories`; kernels compiled.  *groups*: posterior mean; *ARI*: "
+        "are too few), `point_estimate`, `describe`; kernels compiled.  *groups*: posterior mean; *ARI*: "
         f"of the estimate with the groups.\n\n{columns(rows, shown)}"
     )
 

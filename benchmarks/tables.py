@@ -55,7 +55,7 @@ def describe(X, kinds, size, seed=1):
     lap("draws")
     estimate = nrm.point_estimate(idata, random_seed=seed, progressbar=False)
     lap("estimate")
-    text = str(nrm.describe_clusters(idata, model, estimate))
+    text = str(nrm.describe(idata, model, estimate))
     lap("description")
     return estimate["labels"].values, text, steps
 
@@ -102,7 +102,7 @@ def table(rows):
     shown |= {"classes": "n_classes", "clusters": "n_clusters", "of 1 % and more": "n_large", "chains": "verdict"}
     return (
         "From a DataFrame to the description of its clusters, all with defaults: `mixture_model`, `sample` (2 chains "
-        "of 1000 draws after 1000, one after the other), `point_estimate`, `describe_clusters`; kernels compiled.  "
+        "of 1000 draws after 1000, one after the other), `point_estimate`, `describe`; kernels compiled.  "
         "*ARI*: of the estimate with known classes; *chains*: what the report says.\n\n"
         f"{columns(rows, shown)}"
     )

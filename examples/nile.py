@@ -51,7 +51,7 @@ def main():
     print(nrm.summary(idata).to_string())
 
     estimate = nrm.point_estimate(idata, random_seed=1)
-    print(nrm.states.describe_regimes(idata, model, estimate))
+    print(nrm.describe(idata, model, estimate))
     smoothed = nrm.states.state_probabilities(idata, model, estimate, random_seed=1)
     labels = nrm.stats.stack_draws(nrm.stats.partition_draws(idata))
     begins = (labels[:, 1:] != labels[:, :-1]).mean(axis=0)

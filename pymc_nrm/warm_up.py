@@ -102,7 +102,7 @@ def parts() -> Iterator[tuple[str, Callable[[], None]]]:
         options = {"covariance": covariance}
         yield f"gaussian_mixture, {covariance}", _recipe(partial(nrm.gaussian_mixture, numbers, **options))
         mixture = partial(nrm.mixture_model, table, **options)
-        yield f"mixture_model, {covariance}", _recipe(mixture, nrm.describe_clusters)
+        yield f"mixture_model, {covariance}", _recipe(mixture, nrm.describe)
     yield "regression_model", _recipe(lambda: nrm.regression_model(table[["height", "width"]], "height"))
     for wing in WINGS:
         if importlib.util.find_spec(f"pymc_nrm.{wing}.warm_up") is not None:

@@ -46,7 +46,7 @@ def describe(X, *, size=CHAINS, warm=True, seed=1):
         lap("model")
         idata = nrm.sample(**size, model=model, random_seed=seed, progressbar=False)
         lap("draws")
-        description = nrm.describe_clusters(idata, model)
+        description = nrm.describe(idata, model)
         lap("description")
     texts = [str(warning.message) for warning in caught if warning.category is UserWarning]
     return Described(idata, description, seconds, texts, lines.verdict())

@@ -9,16 +9,18 @@ from typing import TYPE_CHECKING
 
 from pymc_nrm.common.docstrings import document_all
 from pymc_nrm.growth.families import NormalTrajectory
-from pymc_nrm.growth.posterior.describe_trajectories import TrajectoryDescription, describe_trajectories
+from pymc_nrm.growth.posterior.described_trajectories import of_trajectories
 from pymc_nrm.growth.recipes.growth_mixture import growth_mixture, trajectory_data
+from pymc_nrm.posterior.describe import SPECIAL_OF_FAMILY
 
 __all__ = [
     "NormalTrajectory",
-    "TrajectoryDescription",
-    "describe_trajectories",
     "growth_mixture",
     "trajectory_data",
 ]
+
+# What the core cannot know: how groups of trajectories are described.
+SPECIAL_OF_FAMILY[NormalTrajectory] = of_trajectories
 
 document_all(globals())
 

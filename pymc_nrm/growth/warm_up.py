@@ -14,4 +14,4 @@ def parts(table: pd.DataFrame, recipe: Callable[..., Any]) -> Iterator[tuple[str
     visits = table[["height"]].assign(person=np.repeat(np.arange(6), 4), year=np.tile(np.arange(4), 6))
     columns = {"subject": "person", "time": "year", "target": "height", "degree": 1}
     model = lambda: nrm.growth.growth_mixture(visits, **columns)  # noqa: E731
-    yield "growth_mixture", recipe(model, nrm.growth.describe_trajectories)
+    yield "growth_mixture", recipe(model, nrm.describe)

@@ -57,8 +57,8 @@ def plot_category_shares(
     %(var_name)s
     model : pymc.Model, optional
         The sampled model: without an estimate, clusters are then the fused components of
-        :func:`~pymc_nrm.describe_clusters`, with the same labels.
-    estimate : Dataset with variable ``labels``, DataArray or array_like, shape (n,), or ClusterDescription, optional
+        :func:`~pymc_nrm.describe`, with the same labels.
+    estimate : Dataset with variable ``labels``, DataArray or array_like, shape (n,), or Description, optional
         By default, without a model, the components of :func:`~pymc_nrm.stats.point_estimate` with ``random_seed=0``.
     features : sequence of int or str, optional
         Columns of X to show, by position or name, at most 12 of categories and 40 of 0 and 1.  By default columns of

@@ -12,8 +12,8 @@ from pymc_nrm.common.checks import check_count, numeric_array
 from pymc_nrm.common.column_contents import read_content
 from pymc_nrm.common.tables import as_pandas
 from pymc_nrm.plots.visuals import CLUSTER_COLORS, MARKERS, backend_marker, backend_of, cluster_style
-from pymc_nrm.posterior.cluster_description import ClusterDescription
 from pymc_nrm.posterior.default_clusters import default_clusters
+from pymc_nrm.posterior.description import Description
 from pymc_nrm.stats.contingency import contingency_table, match_clusters
 from pymc_nrm.stats.draws import estimated_items, partition_draws
 from pymc_nrm.stats.losses import read_estimate
@@ -172,9 +172,9 @@ def group_clusters(labels, min_size, numbers):
 def draws_and_estimate(idata, model, var_name, estimate):
     """Draws to compare an estimate with, or None, the estimate, and whether it has each item, bool (n,), or None.
 
-    By default the estimate is the one that :func:`~pymc_nrm.describe_clusters` shows, if there is a model.
+    By default the estimate is the one that :func:`~pymc_nrm.describe` shows, if there is a model.
     """
-    if isinstance(estimate, ClusterDescription):
+    if isinstance(estimate, Description):
         estimate = estimate.estimate
     if idata is None:
         return None, estimate, None

@@ -65,8 +65,8 @@ def plot_clusters(
     %(var_name)s
     model : pymc.Model, optional
         The sampled model: without an estimate, clusters are then the fused components of
-        :func:`~pymc_nrm.describe_clusters`, with the same labels.
-    estimate : Dataset with variable ``labels``, DataArray or array_like, shape (n,), or ClusterDescription, optional
+        :func:`~pymc_nrm.describe`, with the same labels.
+    estimate : Dataset with variable ``labels``, DataArray or array_like, shape (n,), or Description, optional
         A description stands for the estimate that it describes.  By default, without a model, the components of
         :func:`~pymc_nrm.stats.point_estimate` with ``random_seed=0``.
     components : Dataset, optional

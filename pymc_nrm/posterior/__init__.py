@@ -1,10 +1,10 @@
 """What follows from the draws of a partition and the model: parameters, predictions, densities."""
 
 from pymc_nrm.common.docstrings import document_all
-from pymc_nrm.posterior.cluster_description import ClusterDescription
 from pymc_nrm.posterior.cluster_parameters import sample_cluster_parameters
 from pymc_nrm.posterior.conditional_distributions import conditional_quantiles
-from pymc_nrm.posterior.describe_clusters import describe_clusters
+from pymc_nrm.posterior.describe import describe
+from pymc_nrm.posterior.description import Description
 from pymc_nrm.posterior.fused_estimate import fused_estimate
 from pymc_nrm.posterior.label_draws import draw_labels
 from pymc_nrm.posterior.label_rows import label_rows
@@ -14,11 +14,11 @@ from pymc_nrm.posterior.predictive_density import log_predictive_density, predic
 from pymc_nrm.posterior.random_measure import measure_cdf, measure_density, measure_mean, sample_random_measure
 
 __all__ = [
-    "ClusterDescription",
+    "Description",
     "cluster_probabilities",
     "compute_log_likelihood",
     "conditional_quantiles",
-    "describe_clusters",
+    "describe",
     "draw_labels",
     "fused_estimate",
     "label_rows",

@@ -16,7 +16,7 @@ from pymc_nrm.models.values import constant_value
 from pymc_nrm.stats.draws import item_dimension
 
 # Names in tables, in addition to the names of columns of the data.
-_OWN_NAMES = ("cluster", "items", "together", "others", "certainty")
+_OWN_NAMES = ("items", "together", "others", "certainty")
 
 # Kinds of the columns of families, by the names of ``describe_values.KINDS``; all others hold numbers.
 _KIND_OF_FAMILY = {
@@ -41,9 +41,9 @@ class Column(NamedTuple):
     items: Any = None
 
 
-def columns_of_model(model, partition, n):
+def columns_of_model(model, partition, n, one="cluster"):
     """Columns of the observed mixtures, for rows in chunks with the followed rows only; taken names begin with the name
-    of the mixture.
+    of the mixture, and ``one``, what a cluster is called, is taken.
     """
     observed, columns = find_observations(model), []
     for mixture in mixtures_of(model, partition):
@@ -66,7 +66,7 @@ def columns_of_model(model, partition, n):
         for name, kind, column in zip(map(str, features), _kinds(mixture, matrix.shape[1]), matrix.T, strict=True):
             levels = _levels(model, name, column) if kind == "levels" else None
             columns.append((mixture.name, Column(name, kind, levels, column, items)))
-    names = [*_OWN_NAMES, *(column.name for _, column in columns)]
+    names = [one, *_OWN_NAMES, *(column.name for _, column in columns)]
     return [c._replace(name=f"{mixture} {c.name}") if names.count(c.name) > 1 else c for mixture, c in columns]
 
 
@@ -102,7 +102,7 @@ def _items(mixture):
     return None if isinstance(rows, slice) else np.asarray(rows, dtype="int64")
 
 
-def columns_of_table(data, of_model, draws, rules):
+def columns_of_table(data, of_model, draws, rules, one="cluster"):
     """Columns of a table with a row for each item; levels are those that occur.
 
     ``rules`` say how the model has read columns, by their names.
@@ -125,7 +125,8 @@ def columns_of_table(data, of_model, draws, rules):
             columns.append(Column(name, kind, None, content.values))
         else:
             columns.append(Column(name, "levels", tuple(map(str, content.levels)), content.codes(content.levels)))
-    return [column._replace(name=f"data {column.name}") if column.name in _OWN_NAMES else column for column in columns]
+    taken = (one, *_OWN_NAMES)
+    return [column._replace(name=f"data {column.name}") if column.name in taken else column for column in columns]
 
 
 def rules_of_model(model, partition):

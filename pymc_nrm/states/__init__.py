@@ -11,12 +11,13 @@ from pymc_nrm.common.docstrings import document_all
 from pymc_nrm.common.pymc_internals import register_steps
 from pymc_nrm.models.learned_priors import learned_partition
 from pymc_nrm.posterior.any_draws import DRAWS
+from pymc_nrm.posterior.describe import special_of_kind
 from pymc_nrm.states.models.hidden_states import HiddenStates
 from pymc_nrm.states.models.learned import LearnedStates, learned_states
 from pymc_nrm.states.partitions.chain import Chain, States
 from pymc_nrm.states.partitions.prior import Transitions
 from pymc_nrm.states.partitions.slots import StateSlots
-from pymc_nrm.states.posterior.describe_regimes import RegimeDescription, describe_regimes
+from pymc_nrm.states.posterior.described_states import of_states
 from pymc_nrm.states.posterior.draws import StateDraws
 from pymc_nrm.states.posterior.forecast_density import forecast_density
 from pymc_nrm.states.posterior.slot_draws import StateSlotDraws
@@ -30,11 +31,9 @@ from pymc_nrm.steps.learned_gibbs import DRAWN_BY
 
 __all__ = [
     "HiddenStates",
-    "RegimeDescription",
     "StateGibbs",
     "StateSampler",
     "Transitions",
-    "describe_regimes",
     "forecast_density",
     "regime_model",
     "state_durations",
@@ -42,9 +41,10 @@ __all__ = [
     "transition_matrix",
 ]
 
-# What the core asks of a kind and cannot know: steps, draws, priors of hyperparameters and what draws these.
+# What the core asks of a kind and cannot know: steps, draws, descriptions, priors of hyperparameters, what draws these.
 register_steps(StateSampler, StateGibbs)
 DRAWS.update({States: StateDraws, StateSlots: StateSlotDraws})
+special_of_kind.register(Chain, lambda kind, asked: of_states(asked))
 learned_partition.register(Chain, learned_states)
 DRAWN_BY[LearnedStates] = StateConcentrations
 

@@ -285,7 +285,7 @@ def test_all_rows_get_the_probabilities_of_their_clusters(tmp_path):
     assert np.array_equal(stored.labels, labelled.labels)
     # The followed rows are described: two groups overlap, the third is apart.
     fused = nrm.fused_estimate(idata, model, estimate, random_seed=1, progressbar=False)
-    description = nrm.describe_clusters(idata, model)
+    description = nrm.describe(idata, model)
     assert description.title.startswith("200 followed rows of 600 in ")
     apart = truth[rows.followed] == 2
     for labels in (fused.labels.values, description.estimate.labels.values):

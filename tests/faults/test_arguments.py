@@ -47,7 +47,7 @@ OF_DRAWS = [
 OF_MODELS = [
     nrm.sample_cluster_parameters,
     nrm.fused_estimate,
-    nrm.describe_clusters,
+    nrm.describe,
     nrm.sample_posterior_predictive,
     nrm.sample_random_measure,
     lambda idata, model, **arguments: nrm.predictive_density(idata, model, X, **arguments),

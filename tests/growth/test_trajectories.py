@@ -57,20 +57,20 @@ def posterior_mean_of_curve(model, items, times):
 def test_curves_are_those_of_the_members():
     model = make_model()
     draws = make_draws(np.tile(GROUP, (400, 1)), alpha=(("chain", "draw"), np.ones((1, 400))))
-    description = nrm.growth.describe_trajectories(draws, model, ESTIMATE, ci_prob=0.9)
+    description = nrm.describe(draws, model, ESTIMATE, ci_prob=0.9)
     for k, name in enumerate((3, 7)):
-        curve = description.curves[description.curves["group"] == name]
+        curve = description.tables["curves"][description.tables["curves"]["group"] == name]
         wanted = posterior_mean_of_curve(model, np.flatnonzero(k == GROUP), curve["time"].to_numpy())
         error = (curve["high"] - curve["low"]) / 3.3 / np.sqrt(400)
         assert (np.abs(curve["mean"] - wanted) < 4 * error).all()
-        row = description.table.loc[name]
+        row = description.table["group"].loc[name]
         assert row["first"] == curve["mean"].iloc[0] and row["size"] == 6 and row["certainty"] == 1.0
         assert row["slope"] == pytest.approx((curve["mean"].iloc[-1] - curve["mean"].iloc[0]) / 3.0)
         assert row["intercepts"] == pytest.approx(np.sqrt(2.0) * row["noise"])
     text = str(description)
     assert text.startswith("12 subjects in 2 groups (in all draws); y over t, degree 1")
     assert max(map(len, text.splitlines())) <= 80
-    assert description.to_text() in description.to_html()
+    assert "<td>0</td>" not in description.to_html() and "<td>3</td>" in description.to_html()
 
 
 def test_probabilities_of_members():
@@ -104,7 +104,7 @@ def test_effects_do_not_depend_on_the_order_of_components():
     weights = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
     shares = [[(GROUP[row == k] == 0).sum() / max((row == k).sum(), 1) for k in range(3)] for row in z]
     np.testing.assert_allclose(effects[0][0][:, 0], (weights * np.array(shares)).sum(axis=1))
-    table = nrm.growth.describe_trajectories(draws, model, ESTIMATE).effects
+    table = nrm.describe(draws, model, ESTIMATE).tables["effects"]
     assert table["group"].tolist() == [3, 7] and (table["difference_low"] <= table["difference_high"]).all()
 
 
@@ -118,8 +118,8 @@ def test_effects_of_levels_are_those_of_subjects_who_have_them():
         "level": (("chain", "draw", "group"), np.tile(level, (1, 20, 1))),
         "gate": (("chain", "draw", "membership_term", "group"), np.tile(gate, (1, 20, 1, 1))),
     }
-    description = nrm.growth.describe_trajectories(make_draws(np.tile(GROUP, (20, 1)), **further), model, ESTIMATE)
-    effects = description.effects[description.effects["term"] == "arm"]
+    description = nrm.describe(make_draws(np.tile(GROUP, (20, 1)), **further), model, ESTIMATE)
+    effects = description.tables["effects"][description.tables["effects"]["term"] == "arm"]
     assert effects[["from", "to"]].drop_duplicates().values.tolist() == [["c", "a"], ["c", "b"]]
     X = model["membership"].get_value()
     for end in ("from", "to"):
@@ -139,22 +139,22 @@ def test_a_model_written_by_hand():
         W = pm.math.stack([pm.math.ones_like(when), when], axis=-1)
         nrm.Mixture("y", z, nrm.growth.NormalTrajectory(W, 1.0, 0.0, 0.01 * np.eye(2), 2.0, 1.0), observed=Y)
     draws = xr.Dataset({"z": (("chain", "draw", "item"), np.tile(GROUP, (1, 50, 1)))})
-    description = nrm.growth.describe_trajectories(draws, model, ESTIMATE)
-    np.testing.assert_allclose(description.table.loc[[3, 7], "slope"], [1.0, -1.0], atol=0.5)
-    assert "y over time" in str(description) and len(description.effects) == 0
+    description = nrm.describe(draws, model, ESTIMATE)
+    np.testing.assert_allclose(description.table["group"].loc[[3, 7], "slope"], [1.0, -1.0], atol=0.5)
+    assert "y over time" in str(description) and len(description.tables["effects"]) == 0
 
 
 def test_models_without_trajectories():
     draws = xr.Dataset({"z": (("chain", "draw", "item"), np.zeros((1, 2, 4), dtype=int))})
     with pytest.raises(ValueError, match="model must have one observed Mixture of NormalTrajectory"):
-        nrm.growth.describe_trajectories(draws, nrm.gaussian_mixture(np.arange(4.0)))
+        trajectory_groups(draws, nrm.gaussian_mixture(np.arange(4.0)))
     with pm.Model() as model:
         z = nrm.Partition("z", nrm.DirichletProcess(1.0), n=N)
         W = np.stack([np.ones(3), TIMES], axis=1)
         nrm.Mixture("y", z, nrm.growth.NormalTrajectory(W, 1.0, 0.0, 0.01 * np.eye(2), 2.0, 1.0), observed=Y)
     draws = xr.Dataset({"z": (("chain", "draw", "item"), GROUP[None, None])})
     with pytest.raises(ValueError, match="covariates of 'y' must be a function of one pm.Data"):
-        nrm.growth.describe_trajectories(draws, model)
+        nrm.describe(draws, model)
 
 
 def test_covariates_that_are_sampled_have_no_new_values():
@@ -167,7 +167,7 @@ def test_covariates_that_are_sampled_have_no_new_values():
     draws = xr.Dataset({"z": (("chain", "draw", "item"), GROUP[None, None]), "rate": (("chain", "draw"), [[1.0]])})
     message = r"covariates of 'y' must be a function of pm.Data alone, .* got one of \['rate'\]"
     with pytest.raises(ValueError, match=message):
-        nrm.growth.describe_trajectories(draws, model, ESTIMATE)
+        nrm.describe(draws, model, ESTIMATE)
     with pytest.raises(ValueError, match=message):
         nrm.log_predictive_density(draws, model, {"y": Y, "when": np.tile(TIMES, (N, 1))}, progressbar=False)
 
@@ -189,7 +189,7 @@ def test_covariates_that_are_centred_by_their_data(axis, message):
         nrm.Mixture("y", z, nrm.growth.NormalTrajectory(W, 1.0, 0.0, 0.01 * np.eye(2), 2.0, 1.0), observed=Y)
     draws = xr.Dataset({"z": (("chain", "draw", "item"), GROUP[None, None])})
     with pytest.raises(ValueError, match=message):
-        nrm.growth.describe_trajectories(draws, model, ESTIMATE)
+        nrm.describe(draws, model, ESTIMATE)
 
 
 def test_new_subjects_join_the_groups_of_their_curves():

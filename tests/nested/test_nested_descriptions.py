@@ -26,25 +26,22 @@ def nested_model(X, **options):
 def test_nodes_and_components_of_a_tree():
     X = np.array([0, 1, 10, 11, 100, 101, 110, 111.0])[:, None]
     model, draws = nested_model(X)
-    description = nrm.describe_clusters(draws, model)
+    description = nrm.describe(draws, model)
     assert description.title == "8 rows in 4 clusters (in all draws), the nodes of level 2 of 2"
     assert description.table["size"]["mean"].tolist() == [0.5, 10.5, 100.5, 110.5]
     assert description.table["cluster"]["certainty"].tolist() == [1.0] * 4
-    above = nrm.describe_clusters(draws, model, level=1)
+    above = nrm.describe(draws, model, level=1)
     assert above.title == "8 rows in 2 clusters (in all draws), the nodes of level 1 of 2"
-    assert nrm.describe_clusters(draws, model, [0] * 4 + [1] * 4).table["cluster"][
-        "certainty"
-    ].tolist() == pytest.approx([1 / 3] * 2)
-    with pytest.raises(ValueError, match="level must be a whole number between 1 and 2; got 3"):
-        nrm.describe_clusters(draws, model, level=3)
-    with pytest.raises(ValueError, match="components must be False for 't', a nested partition"):
-        nrm.describe_clusters(draws, model, components=True)
-    weighted, draws = nested_model(X, weights=nrm.nested.HierarchicalDirichletProcess(1.0, 1.0))
-    assert (
-        nrm.describe_clusters(draws, weighted).title
-        == "8 rows in 8 clusters (in all draws), the components of the tree"
+    assert nrm.describe(draws, model, [0] * 4 + [1] * 4).table["cluster"]["certainty"].tolist() == pytest.approx(
+        [1 / 3] * 2
     )
-    assert nrm.describe_clusters(draws, weighted, level=1).table["size"]["mean"].tolist() == [5.5, 105.5]
+    with pytest.raises(ValueError, match="level must be a whole number between 1 and 2; got 3"):
+        nrm.describe(draws, model, level=3)
+    with pytest.raises(ValueError, match="components must be False for 't', a nested partition"):
+        nrm.describe(draws, model, components=True)
+    weighted, draws = nested_model(X, weights=nrm.nested.HierarchicalDirichletProcess(1.0, 1.0))
+    assert nrm.describe(draws, weighted).title == "8 rows in 8 clusters (in all draws), the components of the tree"
+    assert nrm.describe(draws, weighted, level=1).table["size"]["mean"].tolist() == [5.5, 105.5]
 
 
 def test_nested_partitions_have_no_rows():

@@ -69,7 +69,7 @@ def test_descriptions_say_why_components_are_not_joined():
     for with_means, text in texts.items():
         model = make_model(with_means=with_means)
         posterior = draws(z=LABELS, mean=MEANS)
-        assert f"(not joined: {text})" in nrm.describe_clusters(posterior, model).title
+        assert f"(not joined: {text})" in nrm.describe(posterior, model).title
 
 
 def test_join_others_leaves_an_item_out():

@@ -46,16 +46,16 @@ def test_a_cluster_of_several_components_has_the_mean_of_its_items():
 
 def test_descriptions_show_them():
     model, posterior, shares, names = model_and_draws(False)
-    description = nrm.describe_clusters(posterior, model, LABELS, ci_prob=0.9)
+    description = nrm.describe(posterior, model, LABELS, ci_prob=0.9)
     own = np.take_along_axis(shares, names, axis=1)
     table = description.table["cluster"].sort_index()
-    np.testing.assert_allclose(table["share"], own.mean(axis=0))
-    np.testing.assert_allclose(table[["share_low", "share_high"]].T, np.quantile(own, [0.05, 0.95], axis=0))
+    np.testing.assert_allclose(table["weight"], own.mean(axis=0))
+    np.testing.assert_allclose(table[["weight_low", "weight_high"]].T, np.quantile(own, [0.05, 0.95], axis=0))
     text = str(description)
-    assert f"{100 * table['share'][0]:.0f} % ({100 * table['share_low'][0]:.0f} to" in text
-    assert "share: the weight of the component; ranges: 90 % intervals" in " ".join(text.split())
+    assert f"{100 * table['weight'][0]:.0f} % ({100 * table['weight_low'][0]:.0f} to" in text
+    assert "component weight: the mean over draws; ranges: 90 % intervals" in " ".join(text.split())
     with pm.Model() as other:
         z = nrm.Partition("z", nrm.DirichletProcess(1.0), n=N)
         nrm.Mixture("x", z, nrm.BernoulliBeta(1.0, 1.0), observed=np.tile([0.0, 1.0], N // 2))
-    without = nrm.describe_clusters(posterior, other, LABELS)
-    assert "share" not in without.table["cluster"] and "share:" not in str(without)
+    without = nrm.describe(posterior, other, LABELS)
+    assert "weight" not in without.table["cluster"] and "share:" not in str(without)

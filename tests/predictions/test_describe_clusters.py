@@ -37,7 +37,7 @@ def a_table():
 def described():
     df = a_table()
     model = nrm.mixture_model(df, kinds={"visits": "count"}, covariance="diagonal", jitter_ties=False)
-    return df, nrm.describe_clusters(draws_of(LABELS, LABELS, np.minimum(LABELS, 1)), model, LABELS, ci_prob=0.5)
+    return df, nrm.describe(draws_of(LABELS, LABELS, np.minimum(LABELS, 1)), model, LABELS, ci_prob=0.5)
 
 
 def test_statistics_are_those_of_pandas(described):
@@ -70,7 +70,7 @@ def test_size_and_certainty(described):
 
 def test_what_sets_clusters_apart(described):
     df, description = described
-    apart = description.table["cluster"]["apart"]
+    apart = description.entries
     for k in (0, 2):
         entries = apart[k].split("; ")
         inside, rest = df["mass"][k == LABELS].mean(), df["mass"][k != LABELS].mean()
@@ -104,11 +104,11 @@ def test_labels_are_those_of_the_picture():
     pytest.importorskip("arviz_plots")
     X = np.random.default_rng(2).normal(size=(N, 2)) + 5.0 * LABELS[:, None]
     estimate, draws = np.array([7, 3, 5])[LABELS], draws_of(LABELS, LABELS, np.minimum(LABELS, 1))
-    description = nrm.describe_clusters(draws, nrm.gaussian_mixture(X), estimate)
+    description = nrm.describe(draws, nrm.gaussian_mixture(X), estimate)
     pc = nrm.plots.plot_clusters(None, X, estimate=estimate, uncertainty=False, backend="none")
     legend = pc.viz["legend"]["entries"].item()["labels"]
     assert [f"{k}: {size} items" for k, size in description.table["cluster"]["size"].items()] == legend[:3]
-    by_default = nrm.describe_clusters(draws, nrm.gaussian_mixture(X), components=True)
+    by_default = nrm.describe(draws, nrm.gaussian_mixture(X), components=True)
     assert by_default.table["cluster"]["size"].tolist() == [12, 6, 6]
 
 
@@ -117,7 +117,7 @@ def test_rare_levels_set_no_cluster_apart():
     kind, city = np.where(labels, "a", "b"), np.full(200, "x", dtype=object)
     kind[90:110], city[:5], city[5:9] = ["a"] * 20, "y", "z"
     model = nrm.mixture_model(pd.DataFrame({"kind": kind, "city": city}), kinds={"city": "categorical"})
-    apart = nrm.describe_clusters(draws_of(labels), model, labels).table["cluster"]["apart"]
+    apart = nrm.describe(draws_of(labels), model, labels).entries
     assert apart.tolist() == ["kind b: 90 % (0 %)", "kind a: 100 % (10 %)"]
 
 
@@ -126,8 +126,8 @@ def test_rare_values_are_not_rounded_away():
     kind, smokes = np.where(labels, "a", "b"), (np.arange(2000) % 1000 == 0) * labels
     kind[:3] = "a"
     model = nrm.mixture_model(pd.DataFrame({"kind": kind, "smokes": smokes}))
-    description = nrm.describe_clusters(draws_of(labels), model, labels)
-    assert description.table["cluster"]["apart"][1].startswith("kind a: 100 % (0.3 %)")
+    description = nrm.describe(draws_of(labels), model, labels)
+    assert description.entries[1].startswith("kind a: 100 % (0.3 %)")
     assert description.cells["kind"].tolist() == ["b 99.7 %", "a 100 %"]
     assert description.cells["smokes"].tolist() == ["yes 0 %", "yes 0.1 %"]
 
@@ -145,7 +145,7 @@ def test_positive_columns_have_medians_and_shares_of_zeros():
     }
     data = {"income": income[:, None], "rain": rain[:, None], "visits": visits[:, None]}
     model = mixture_of(families, data)
-    description = nrm.describe_clusters(draws_of(labels), model, labels)
+    description = nrm.describe(draws_of(labels), model, labels)
     table = description.table
     for k in (0, 1):
         own = labels == k
@@ -153,7 +153,7 @@ def test_positive_columns_have_medians_and_shares_of_zeros():
         assert table["income_0"]["high"][k] == pytest.approx(np.quantile(income[own], 0.9))
         assert table["rain_0"]["zero"][k] == pytest.approx((rain[own] == 0).mean())
         assert table["rain_0"]["median"][k] == pytest.approx(np.median(rain[own & (rain > 0)]))
-    apart = table["cluster"]["apart"][0]
+    apart = description.entries[0]
     assert f"income_0 high {np.median(income[labels == 0]):,.0f} ({np.median(income[labels == 1]):.0f})" in apart
     share, other = ((rain[labels == k] > 0).mean() for k in (0, 1))
     assert f"rain_0 above 0: {100 * share:.0f} % ({100 * other:.0f} %)" in apart
@@ -166,7 +166,7 @@ def test_pictures_show_the_clusters_that_are_described():
     X, _, idata = skewed_group()
     model = line_model(X)
     pc = nrm.plots.plot_clusters(idata, X, model=model, backend="none")
-    table = nrm.describe_clusters(idata, model).table
+    table = nrm.describe(idata, model).table
     legend = pc.viz["legend"]["entries"].item()["labels"]
     assert legend[:2] == [f"{k}: {size} items" for k, size in table["cluster"]["size"].items()]
     # Items that change between fused components are certain of their cluster.
@@ -218,7 +218,7 @@ def test_models_written_by_hand():
         nrm.Mixture("b", z, nrm.BernoulliBeta(1.0, 1.0), observed=[[0], [0], [1]])
         nrm.Mixture("w", z, nrm.NormalGamma(0.0, 1.0, 2.0, 1.0), observed=X, dims=("item", "feature"))
         nrm.Mixture("latent", z, nrm.NormalGamma(0.0, 1.0, 2.0, 1.0))
-    table = nrm.describe_clusters(draws_of([0, 0, 1], [0, 0, 0]), model, [0, 0, 1]).table
+    table = nrm.describe(draws_of([0, 0, 1], [0, 0, 0]), model, [0, 0, 1]).table
     names = ["cluster", "x u", "x v", "y", "c_0", "c_1", "b_0", "w u", "w v"]
     assert table.columns.get_level_values(0).unique().tolist() == names
     assert table["y"]["mean"].tolist() == [1.5, 9.0] and np.isnan(table["y"]["sd"][1])
@@ -226,7 +226,7 @@ def test_models_written_by_hand():
     assert table["c_0"]["low"].tolist() == [1.0, 0.0] and table["b_0"]["yes"].tolist() == [0.0, 1.0]
     # A single item is certain of its cluster where it is alone.
     assert table["cluster"]["certainty"].tolist() == [1.0, 0.5]
-    title = nrm.describe_clusters(draws_of([0, 0, 1], [0, 0, 0]), model).title
+    title = nrm.describe(draws_of([0, 0, 1], [0, 0, 0]), model).title
     assert title.endswith("of the point estimate (not joined: the draws have no 'latent')")
 
 
@@ -235,7 +235,7 @@ def test_columns_of_a_table_in_place_of_those_of_the_model():
     df["code"], df["items"] = LABELS + 1, 1.0
     modelled = df[["mass", "wings", "code"]].assign(mass=df["mass"].round(-2))
     model = nrm.mixture_model(modelled, kinds={"code": "categorical", "mass": "numeric"})
-    table = nrm.describe_clusters(draws_of(LABELS), model, LABELS, data=df.drop(columns="gaps")).table
+    table = nrm.describe(draws_of(LABELS), model, LABELS, data=df.drop(columns="gaps")).table
     names = ["cluster", "mass", "colour", "wings", "visits", "place", "code", "data items"]
     assert table.columns.get_level_values(0).unique().tolist() == names
     # Values are as recorded, where the model has spread those that are equal.
@@ -243,12 +243,12 @@ def test_columns_of_a_table_in_place_of_those_of_the_model():
     assert table["place"].columns.tolist() == ["sea", "land"] and table["place"]["land"][1] == 1.0
     assert table["code"]["2"].tolist() == [1.0, 0.0, 0.0] and table["wings"].columns.tolist() == ["yes"]
     with pytest.raises(ValueError, match="data must have a row .*24 items, .* got 23 rows"):
-        nrm.describe_clusters(draws_of(LABELS), model, LABELS, data=df.head(23))
+        nrm.describe(draws_of(LABELS), model, LABELS, data=df.head(23))
     named = draws_of(LABELS).assign_coords(item=np.arange(N))
     with pytest.raises(ValueError, match="with the names and in the order of the draws"):
-        nrm.describe_clusters(named, model, LABELS, data=df.iloc[::-1])
+        nrm.describe(named, model, LABELS, data=df.iloc[::-1])
     with pytest.raises(TypeError, match="data must be a pandas DataFrame; got ndarray"):
-        nrm.describe_clusters(draws_of(LABELS), model, LABELS, data=df.to_numpy())
+        nrm.describe(draws_of(LABELS), model, LABELS, data=df.to_numpy())
 
 
 def test_many_columns_and_clusters():
@@ -256,17 +256,17 @@ def test_many_columns_and_clusters():
     X[:, 22] += 9.0 * LABELS
     families = {"x": nrm.NormalGamma(0.0, 1.0, 2.0, 1.0), "items": nrm.PoissonGamma(1.0, 1.0)}
     model = mixture_of(families, {"x": X, "items": LABELS})
-    description = nrm.describe_clusters(draws_of(LABELS), model, LABELS)
+    description = nrm.describe(draws_of(LABELS), model, LABELS)
     assert len(description.table.columns.get_level_values(0).unique()) == 27
     columns = [name for name in description.cells if name.startswith("x_")]
     assert len(columns) == 25 and description.cells["items items"].iloc[0] == "1.0 ± 0.0"
     assert columns == sorted(columns, key=lambda name: int(name[2:]))
     assert all(name in description.to_text(full=True) for name in columns)
-    assert description.table["cluster"]["apart"][[0, 2]].str.contains("x_22").all()
+    assert description.entries[[0, 2]].str.contains("x_22").all()
 
 
 test_wrong_arguments = refused(
-    lambda draws, options: nrm.describe_clusters(draws_of(draws), nrm.gaussian_mixture(np.arange(4.0) ** 2), **options),
+    lambda draws, options: nrm.describe(draws_of(draws), nrm.gaussian_mixture(np.arange(4.0) ** 2), **options),
     ([0, 0, 1, 1], {"estimate": [0, 0, 1]}, r"estimate must have shape \(4,\); got shape \(3,\)"),
     ([0, 0, 1, 1], {"ci_prob": 2}, "ci_prob must be between 0 and 1; got 2"),
     ([0, 0, 1], {}, "Mixture 'x' has 4 rows of data, and its partition 3 items in the draws"),
@@ -278,7 +278,7 @@ def test_twenty_clusters_of_twelve_columns_fit_in_a_terminal():
     X = pd.DataFrame(np.random.default_rng(4).normal(size=(len(labels), 12)) + labels[:, None])
     X.columns = [f"a_long_name_of_column_{k}" for k in range(12)]
     model = nrm.gaussian_mixture(X)
-    description = nrm.describe_clusters(draws_of(labels, labels), model, labels)
+    description = nrm.describe(draws_of(labels, labels), model, labels)
     lines = str(description).splitlines()
     assert len(lines) <= 30 and max(map(len, lines)) <= 80
     # The largest clusters that hold 1 %; the others are one line, in the text as in HTML.
@@ -292,19 +292,19 @@ def test_twenty_clusters_of_twelve_columns_fit_in_a_terminal():
 def test_small_clusters_are_shown_where_there_are_no_others():
     labels = np.arange(240) // 2
     model = nrm.gaussian_mixture(np.random.default_rng(5).normal(size=240))
-    lines = str(nrm.describe_clusters(draws_of(labels), model, labels)).splitlines()
+    lines = str(nrm.describe(draws_of(labels), model, labels)).splitlines()
     assert lines[3].startswith("0           2  1 %") and lines[23] == "100 more clusters of 2 rows: 200 rows (83 %)"
     labels = np.repeat([0, 1], [239, 1])
-    lines = str(nrm.describe_clusters(draws_of(labels), model, labels)).splitlines()
+    lines = str(nrm.describe(draws_of(labels), model, labels)).splitlines()
     assert lines[4] == "1 more cluster of 1 row"
     # What a single cluster is like, since there are no others.
-    assert " x " in str(nrm.describe_clusters(draws_of(0 * labels), model, 0 * labels)).splitlines()[3]
+    assert " x " in str(nrm.describe(draws_of(0 * labels), model, 0 * labels)).splitlines()[3]
 
 
 def test_by_default_clusters_are_fused_and_compared_with_fused_draws():
     X, components, idata = skewed_group()
     model = line_model(X)
-    description = nrm.describe_clusters(idata, model)
+    description = nrm.describe(idata, model)
     assert str(description).startswith(
         "120 rows in 2 clusters (in all draws; 3 components, joined where they overlap)\n"
     )
@@ -313,13 +313,13 @@ def test_by_default_clusters_are_fused_and_compared_with_fused_draws():
     # Items change between components that are one cluster: in components, their certainty is below that.
     assert own["certainty"].tolist() == [1.0, 1.0]
     xr.testing.assert_identical(description.estimate, nrm.fused_estimate(idata, model, random_seed=0))
-    of_components = nrm.describe_clusters(idata, model, components=True)
+    of_components = nrm.describe(idata, model, components=True)
     assert "in 3 clusters (in all draws), the components of the point estimate" in str(of_components)
     assert of_components.table["cluster"]["certainty"].max() == 1.0 > of_components.table["cluster"]["certainty"].min()
-    again = nrm.describe_clusters(idata, model, description.estimate)
+    again = nrm.describe(idata, model, description.estimate)
     assert again.table.equals(description.table) and again.title == description.title
     with pytest.raises(ValueError, match="give either components=True or an estimate, not both"):
-        nrm.describe_clusters(idata, model, components, components=True)
+        nrm.describe(idata, model, components, components=True)
 
 
 def test_draws_are_fused_as_the_estimate_is():
@@ -347,7 +347,7 @@ def test_parameters_of_slots_and_regressions():
         W = pm.math.stack([np.ones(120), pm.Data("t", t)], axis=1)
         family = nrm.NormalRegression(W, 0.0, 1e-4 * np.eye(2), 2.0, 0.01)
         nrm.Mixture("y", z, family, observed=y, rows=rows)
-    description = nrm.describe_clusters(draws_of(*([labels] * 40)), model, ci_prob=0.9)
+    description = nrm.describe(draws_of(*([labels] * 40)), model, ci_prob=0.9)
     assert "of the point estimate (not joined: NormalRegression has no affinity" in description.title
     table = description.table
     for k, (slope, intercept) in enumerate([(0.5, 5.0), (-0.5, 1.0)]):
@@ -357,11 +357,11 @@ def test_parameters_of_slots_and_regressions():
             assert own["mean"] == pytest.approx(value, abs=4 * least_squares_error)
             assert own["low"] < own["mean"] < own["high"] < own["low"] + 8 * least_squares_error
         np.testing.assert_allclose(table["y"]["mean"][k], y[labels[rows] == k].mean())
-    assert "y slope of t high 0.49" in table["cluster"]["apart"][0]
+    assert "y slope of t high 0.49" in description.entries[0]
     # Draws with half of the first cluster among the second, whose intercept is then (5 * 5 + 20 * 1) / 25: a mean over
     # items, with the error of draws, of standard deviation 0.35 in the mixed cluster.
     mixed = np.repeat([0, 1], [5, 25])
-    table = nrm.describe_clusters(draws_of(*([labels] * 40), *([mixed] * 40)), model, labels).table
+    table = nrm.describe(draws_of(*([labels] * 40), *([mixed] * 40)), model, labels).table
     assert table["y intercept"]["mean"][0] == pytest.approx((5.0 + (5.0 + 1.8) / 2) / 2, abs=0.15)
     with pm.Model(coords={"slot": range(4), "side": ["left", "right"]}) as model:
         z = nrm.Partition("z", nrm.DirichletProcess(1.0), n=3, max_clusters="slot")
@@ -376,17 +376,17 @@ def test_parameters_of_slots_and_regressions():
         },
         coords={"side": ["left", "right"]},
     )
-    description = nrm.describe_clusters(posterior, model, [7, 7, 3])
+    description = nrm.describe(posterior, model, [7, 7, 3])
     assert description.table["mu[right]"]["mean"].tolist() == [(5.0 + 9.0) / 2, (1.0 + 11.0) / 2]
     assert "not joined" not in description.title and "3 items in 2 clusters" in description.title
-    assert "labels index parameters" in nrm.describe_clusters(posterior, model).title
+    assert "labels index parameters" in nrm.describe(posterior, model).title
 
 
 def test_clusters_far_below_the_spread_of_a_column_have_digits():
     weights = pd.DataFrame({"weight": np.r_[0.012, 0.018, 0.021, 5e-3, 3000.0, 4000.0]})
     model = nrm.mixture_model(weights, jitter_ties=False)
     labels = np.array([0, 0, 0, 1, 2, 2])
-    description = nrm.describe_clusters(draws_of(labels, labels), model, labels)
+    description = nrm.describe(draws_of(labels, labels), model, labels)
     assert description.cells["weight"].tolist() == ["0.0170 ± 0.0046", "3500 ± 707", "0.0050"]
 
 
@@ -400,7 +400,7 @@ def test_values_are_described_as_they_were_recorded():
     df.loc[3, "length"] = np.nan
     kinds = {"shelf": "numeric", "iron": "numeric"}
     model = cloudpickle.loads(cloudpickle.dumps(nrm.mixture_model(df, kinds=kinds)))
-    description = nrm.describe_clusters(draws_of(labels, labels), model, labels)
+    description = nrm.describe(draws_of(labels, labels), model, labels)
     assert description.cells["shelf"].tolist() == ["0.0 ± 0.0", "2.0 ± 0.0"]
     assert description.cells["iron"].tolist()[0] == "0.00 ± 0.00"
     expected = df.groupby(labels)["length"].agg(["mean", "std"])
@@ -458,7 +458,7 @@ def test_closeness_of_two_gaussians_is_that_of_their_means():
 def test_what_is_refused():
     model = line_model(np.array([0.0, 1.0, 5.0, 6.0]))
     with pytest.raises(ValueError, match="level must be None, since 'z' is not nested; got 1"):
-        nrm.describe_clusters(draws_of([0, 0, 1, 1]), model, level=1)
+        nrm.describe(draws_of([0, 0, 1, 1]), model, level=1)
     idata = xr.Dataset({"z": (("chain", "draw", "item"), [[[0, 0, 1, 1]] * 2])})
     for arguments, message in [
         ({"omega": 0.0}, "omega must be positive and finite; got 0"),
@@ -531,9 +531,7 @@ def test_columns_of_data_are_read_as_those_of_the_model():
     model = nrm.mixture_model(df, covariance="diagonal")
     draws = xr.Dataset({"z": (("chain", "draw", "item"), np.zeros((1, 2, n), dtype=int))})
     new = df.assign(day=days + pd.Timedelta(days=10), town=np.resize(["Ayr", None], n))
-    table = nrm.describe_clusters(
-        draws, model, np.zeros(n, dtype=int), data=new[["price", "day", "rating", "town"]]
-    ).table
+    table = nrm.describe(draws, model, np.zeros(n, dtype=int), data=new[["price", "day", "rating", "town"]]).table
     assert table["price", "mean"][0] == pytest.approx(df["price"].str.replace(",", ".").astype(float).mean())
     assert table["day", "mean"][0] == pytest.approx(10 + (n - 1) / 2)
     assert table["rating", "1"][0] == pytest.approx(14 / 40) and table["town", "Ayr"][0] == 1.0

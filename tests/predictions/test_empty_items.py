@@ -37,7 +37,7 @@ def test_rows_without_values_are_left_out(fixed, caplog):
         nrm.Mixture("x", z, nrm.BernoulliBeta(1.0, 1.0), observed=answers, dims=("item", "x_feature"))
     posterior = posterior.assign_coords(item=answers.index)
     with caplog.at_level(logging.INFO, logger="pymc.nrm_estimates"):
-        described = nrm.describe_clusters(posterior, model)
+        described = nrm.describe(posterior, model)
     assert "3 items have no values and are left out of the estimate" in caplog.text
     assert described.title.endswith("; 3 rows have no values and are left out of the estimate")
     assert described.title.startswith("13 rows in 2 clusters")
@@ -48,12 +48,12 @@ def test_rows_without_values_are_left_out(fixed, caplog):
     assert described.estimate.item.values.tolist() == answers.index[known].tolist()
     # The same, given the estimate with or without coordinates, or other columns of all rows.
     for estimate in (described.estimate, described.estimate.labels.values):
-        again = nrm.describe_clusters(posterior, model, estimate, data=answers)
+        again = nrm.describe(posterior, model, estimate, data=answers)
         pd.testing.assert_frame_equal(again.table["cluster"], table["cluster"])
         assert again.title.startswith("13 rows in 2 clusters") and again.table["meat", "missing"].sum() == 1
     # Estimates of all rows have them.
     every = nrm.point_estimate(posterior, random_seed=1)
-    assert nrm.describe_clusters(posterior, model, every).table["cluster", "size"].sum() == 16
+    assert nrm.describe(posterior, model, every).table["cluster", "size"].sum() == 16
 
     # Probabilities of clusters for the rows left out: most rows of the cluster, nearly.
     empty = nrm.cluster_probabilities(posterior, model, answers[~known])
@@ -129,7 +129,7 @@ def test_pictures_leave_out_the_same_rows():
     answers["age"] = np.where(known, np.arange(16.0), np.nan)
     model = nrm.mixture_model(answers.drop(columns="salt"), jitter_ties=False)
     posterior = posterior.rename(item="row")
-    described = nrm.describe_clusters(posterior, model)
+    described = nrm.describe(posterior, model)
     options = {"model": model, "backend": "none"}
     for X in (answers[["age", "fish"]], None):
         pc = nrm.plots.plot_clusters(posterior, X, estimate=described, **options)

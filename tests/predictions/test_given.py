@@ -219,7 +219,7 @@ def test_replications_parameters_and_new_items():
     new = nrm.sample_posterior_predictive(idata, model, new_items=2, var_names="count", random_seed=1)
     assert new["predictions"]["count"].shape == (1, 400, 2)
     assert new["posterior_predictive"]["count"].shape == (1, 400, 7)
-    assert list(nrm.describe_clusters(idata, model, [0, 0, 1, 0]).cells.columns.intersection(["y", "count"])) == [
+    assert list(nrm.describe(idata, model, [0, 0, 1, 0]).cells.columns.intersection(["y", "count"])) == [
         "y",
         "count",
     ]

@@ -64,6 +64,6 @@ def test_descriptions_say_that_clusters_overlap():
     noise = xr.Dataset({"z": (("chain", "draw", "item"), np.where(random == random[..., :1], 0, 1))})
     clear = xr.Dataset({"z": (("chain", "draw", "item"), np.tile(np.repeat([0, 1], 15), (2, 200, 1)))})
     estimate = np.repeat([0, 1], 15)
-    assert "clusters overlap almost completely" in " ".join(str(nrm.describe_clusters(noise, model, estimate)).split())
-    assert "overlap" not in str(nrm.describe_clusters(clear, model, estimate))
+    assert "clusters overlap almost completely" in " ".join(str(nrm.describe(noise, model, estimate)).split())
+    assert "overlap" not in str(nrm.describe(clear, model, estimate))
     assert clusters_overlap_in(noise["z"]) and not clusters_overlap_in(clear["z"])

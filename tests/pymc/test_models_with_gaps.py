@@ -200,7 +200,7 @@ def test_a_whole_run():
     assert replicated["posterior_predictive"]["x"].notnull().all()
     assert not [row for row in nrm.summary(idata).index if "missing" in row]
     estimate = nrm.point_estimate(idata, random_seed=1)
-    assert "missing" in nrm.describe_clusters(idata, model, estimate).to_text(full=True)
+    assert "missing" in nrm.describe(idata, model, estimate).to_text(full=True)
     parameters = nrm.sample_cluster_parameters(idata, model, random_seed=1, progressbar=False)
     assert np.isfinite(parameters["item_mean"]).all()
     nrm.plots.plot_clusters(idata, observed, estimate=estimate, backend="none")

@@ -98,7 +98,7 @@ def test_frozen_models_are_sampled_and_read():
     with model:
         idata = nrm.sample(20, tune=10, chains=2, cores=1, compute_convergence_checks=False, **options)
     assert "z[n_clusters]" in nrm.summary(idata).index
-    description = nrm.describe_clusters(idata, model, nrm.point_estimate(idata, **options))
+    description = nrm.describe(idata, model, nrm.point_estimate(idata, **options))
     assert "6 rows in" in str(description)
     assert nrm.log_predictive_density(idata, model, np.array([0.0, 9.0])).shape[-1] == 2
     replicated = nrm.sample_posterior_predictive(idata, model, new_items=2, **options)

@@ -233,7 +233,7 @@ def test_expression_data_have_their_groups():
     estimate = nrm.point_estimate(idata, random_seed=1, progressbar=False)
     assert nrm.stats.adjusted_rand(estimate["labels"].values, groups) == 1.0
     assert nrm.fused_estimate(idata, model, progressbar=False)["labels"].values.max() == 2
-    assert "cluster" in str(nrm.describe_clusters(idata, model, estimate))
+    assert "cluster" in str(nrm.describe(idata, model, estimate))
     replicated = nrm.sample_posterior_predictive(idata, model, random_seed=1, progressbar=False)
     found = replicated["posterior_predictive"]["x"].isel(draw=slice(20)).values.reshape(-1, 2307)
     np.testing.assert_allclose(found.std(axis=0).mean(), values.std(axis=0).mean(), rtol=0.15)
@@ -271,7 +271,7 @@ def test_results_are_in_the_original_columns():
     replicated = nrm.sample_posterior_predictive(idata, model, random_seed=1, progressbar=False)
     found = replicated["posterior_predictive"]["numeric"].values.reshape(-1, 4)
     np.testing.assert_allclose(found.std(axis=0), ROTATED.std(axis=0), rtol=0.1)
-    assert "a" in str(nrm.describe_clusters(idata, model))
+    assert "a" in str(nrm.describe(idata, model))
     log_likelihood = nrm.compute_log_likelihood(idata, model, progressbar=False)
     assert np.isfinite(log_likelihood["log_likelihood"]["numeric"].values).all()
 

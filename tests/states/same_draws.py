@@ -69,8 +69,8 @@ AFTER = {
         lambda idata, model: arrays(OF_STATES.transition_matrix(idata, model, LABELS, **SEEDED)),
     ),
     "state_durations": (tuple(KINDS), lambda idata, model: arrays(OF_STATES.state_durations(idata, LABELS))),
-    "describe_regimes": (
+    "describe": (
         tuple(KINDS),
-        lambda idata, model: {"text": np.array(str(OF_STATES.describe_regimes(idata, model, LABELS)))},
+        lambda idata, model: {"text": np.array(str(nrm.describe(idata, model, LABELS)))},
     ),
 }

@@ -28,8 +28,7 @@ WORKS = {
     "partition_quantities": lambda idata, model: stats.partition_quantities(idata),
     "state_durations": lambda idata, model: nrm.states.state_durations(idata, ESTIMATE),
     # Draws and the model.
-    "describe_clusters": nrm.describe_clusters,
-    "describe_regimes": nrm.states.describe_regimes,
+    "describe": nrm.describe,
     "fused_estimate": lambda idata, model: nrm.fused_estimate(idata, model, ESTIMATE, random_seed=1),
     "sample_cluster_parameters": nrm.sample_cluster_parameters,
     "predictive_density": lambda idata, model: nrm.predictive_density(idata, model, GRID),
@@ -88,14 +87,14 @@ def result_of(values):
     return xr.DataTree.from_dict({"posterior": posterior})
 
 
-@pytest.mark.quick("describe_regimes", "cluster_probabilities", "plot_state_sequence", "without_labels")
+@pytest.mark.quick("describe", "cluster_probabilities", "plot_state_sequence", "without_labels")
 @pytest.mark.parametrize("name", WORKS)
 @pytest.mark.filterwarnings("ignore")
 def test_function_works(name, idata):
     assert WORKS[name](idata, state_cases.make_model()) is not None
 
 
-@pytest.mark.quick("describe_regimes", "cluster_probabilities")
+@pytest.mark.quick("describe", "cluster_probabilities")
 @pytest.mark.parametrize("name", WORKS)
 @pytest.mark.filterwarnings("ignore")
 def test_function_works_with_slots(name):

@@ -93,7 +93,7 @@ def test_forecasts_of_lagged_values():
         float((d.mean(("chain", "draw")) * d.point).sum() / d.mean(("chain", "draw")).sum()) for d in (density, exact)
     ]
     np.testing.assert_allclose(means, ahead[-3], atol=0.01)
-    description = str(nrm.states.describe_regimes(idata, model))
+    description = str(nrm.describe(idata, model))
     slopes = re.findall(r"slope of lag (\d) (-?[\d.]+),", description)
     assert [lag for lag, _ in slopes] == ["1", "2"]
     np.testing.assert_allclose([float(slope) for _, slope in slopes], [0.5, -0.9], atol=0.002)
@@ -108,23 +108,24 @@ def test_description_is_short():
     days = pd.date_range("2020-01-01", periods=n, freq="D")
     series = pd.Series(labels + 0.1 * RNG.normal(size=n), days, name="a long name of a column")
     model = nrm.states.regime_model(series)
-    description = nrm.states.describe_regimes(with_labels(model, labels), model, labels)
+    description = nrm.describe(with_labels(model, labels), model, labels)
     lines = str(description).splitlines()
     assert len(lines) <= 30 and max(map(len, lines)) <= 80
-    assert "4 more regimes" in str(description) and "2020-01-01 to 2020-01-03" in str(description)
-    assert len(description.table) == 12 and description.runs["length"].sum() == n
-    assert description.to_html().startswith("<pre>")
+    assert "5 more regimes" in str(description) and "2020-01-01 to 2020-01-03" in str(description)
+    assert len(description.table) == 12 and description.tables["runs"]["length"].sum() == n
+    assert description.to_html().startswith("<p><b>400 times in 12 regimes")
 
 
 def test_shares_are_mean_probabilities_as_in_the_legend():
     model, estimate = nrm.states.regime_model(SERIES), np.repeat([0, 1], 20)
     draws = with_labels(model, estimate)
     draws["posterior"]["z"].values[0, :2] = np.repeat([0, 1, 2], [20, 10, 10])
-    description = nrm.states.describe_regimes(draws, model, estimate)
-    assert description.table["share"].tolist() == [0.5, 0.375]
+    description = nrm.describe(draws, model, estimate)
+    assert description.table["regime", "share"].tolist() == [0.5, 0.375]
     text = str(description)
     assert text.startswith(
-        "40 times in 2 regimes (2 to 3 in all draws), 12 % in others\n\n0: 50 % of times, certainty 100 %"
+        "40 times in 2 regimes (2 to 3 in all draws), 12 % in others\n\n"
+        "regime  times  certainty  runs, when, and data\n0        50 %      100 %  1 run"
     )
     draws["posterior"]["z"].attrs["sequence_starts"] = [0]
     drawn = nrm.states.plots.plot_state_sequence(draws, estimate, backend="none").viz["legend"]["entries"].item()
@@ -134,7 +135,7 @@ def test_shares_are_mean_probabilities_as_in_the_legend():
 def test_data_of_few_regimes_have_several_lines():
     frame = pd.DataFrame({f"column number {k}": SERIES + RNG.normal(size=40) for k in range(6)})
     model, labels = nrm.states.regime_model(frame, covariance="diagonal"), np.repeat([0, 1], 20)
-    lines = str(nrm.states.describe_regimes(with_labels(model, labels), model, labels)).splitlines()
+    lines = str(nrm.describe(with_labels(model, labels), model, labels)).splitlines()
     assert max(map(len, lines)) <= 80 and sum(line.count("column number") for line in lines) == 12
 
 
@@ -143,10 +144,10 @@ def test_runs_end_with_their_sequence_in_draws_of_pm_sample():
     frame = pd.DataFrame({"x": SERIES, "who": np.repeat(["b", "a"], 20)})
     model, labels = nrm.states.regime_model(frame, sequences="who"), np.repeat([0, 1, 1, 0], 10)
     draws = with_labels(model, labels)
-    description = nrm.states.describe_regimes(draws, model, labels)
-    assert description.runs["length"].tolist() == [10, 10, 10, 10]
-    assert description.runs["sequence"].tolist() == ["b", "b", "a", "a"]
-    assert "b: 2020-01-31 to 2020-10-31, a: 2022-07-31 to 2023-04-30" in str(description)
+    description = nrm.describe(draws, model, labels)
+    assert description.tables["runs"]["length"].tolist() == [10, 10, 10, 10]
+    assert description.tables["runs"]["sequence"].tolist() == ["b", "b", "a", "a"]
+    assert "b: 2020-01-31 to 2020-10-31, a: 2022-07-31 to 2023-04-30" in description.entries[0]
     with pytest.warns(UserWarning, match="draws of 'z' do not say where sequences begin"):
         nrm.states.state_durations(draws, labels)
 

@@ -150,7 +150,7 @@ def test_all_functions_of_results(sampled):
     replicated = pm.sample_posterior_predictive(idata, model=model, progressbar=False)
     assert replicated["posterior_predictive"]["x"].shape == (2, 60, 24)
     nrm.states.plots.plot_state_sequence(idata, estimate, data=COUNTS)
-    assert "3 regimes" in str(nrm.states.describe_regimes(idata, model, estimate))
+    assert "3 regimes" in str(nrm.describe(idata, model, estimate))
 
 
 def test_functions_that_need_mixtures_say_so(sampled):

@@ -11,8 +11,7 @@ import xarray as xr
 from arviz_plots.plot_collection import PlotCollection
 
 import pymc_nrm as nrm
-from pymc_nrm.growth import TrajectoryDescription
-from pymc_nrm.posterior import ClusterDescription
+from pymc_nrm.posterior import Description
 
 X = np.array([0.1, 0.3, -0.2, 7.1, 6.9, 7.4])
 family = nrm.NormalGamma(mu=X.mean(), kappa=0.1, alpha=2, beta=0.5)
@@ -97,8 +96,8 @@ print(density["density"].mean(("chain", "draw")).values.max())
 parameters = nrm.sample_cluster_parameters(idata, model, random_seed=1)
 assert_type(parameters, xr.Dataset)
 assert_type(nrm.cluster_probabilities(idata, model, [0.0, 7.0], estimate), xr.Dataset)
-description = nrm.describe_clusters(idata, model, estimate, ci_prob=0.9)
-assert_type(description, ClusterDescription)
+description = nrm.describe(idata, model, estimate, ci_prob=0.9)
+assert_type(description, Description)
 assert_type(description.table, pd.DataFrame)
 print(description, description.to_html(), description.cells["items"].tolist(), description.title, description.notes)
 assert_type(nrm.fused_estimate(idata, model, estimate, omega=2.0), xr.Dataset)
@@ -126,9 +125,9 @@ with pm.Model() as trajectories:
     responses = np.column_stack([X, X + 1.0])
     trajectory = nrm.growth.NormalTrajectory(pt.stack([when], axis=-1), 1.0, 0.0, np.eye(1), 2.0, 1.0)
     nrm.Mixture("trajectory", z, trajectory, observed=responses)
-groups = nrm.growth.describe_trajectories(idata, trajectories, estimate, ci_prob=0.9)
-assert_type(groups, TrajectoryDescription)
-assert_type(groups.members, pd.DataFrame)
+groups = nrm.describe(idata, trajectories, estimate, ci_prob=0.9)
+assert_type(groups, Description)
+assert_type(groups.tables["members"], pd.DataFrame)
 assert_type(
     nrm.growth.plots.plot_trajectories(idata, trajectories, estimate, max_lines=3, backend="none"), PlotCollection
 )

@@ -57,7 +57,7 @@ def plot_trajectories(
     Raises
     ------
     ValueError
-        If the model has no mixture of trajectories, see :func:`~pymc_nrm.growth.describe_trajectories`, the estimate
+        If the model has no mixture of trajectories, see :func:`~pymc_nrm.describe`, the estimate
         has a different number of items, or an argument is out of range.
 
     Notes

@@ -46,9 +46,11 @@ class TrajectoryGroups(NamedTuple):
     growth: Any
 
 
-def find_trajectories(model, var_name=None):
-    """Find the only mixture of trajectories, or the one of a name."""
+def find_trajectories(model, var_name=None, partition=None):
+    """Find the only mixture of trajectories, of a partition if this is given, or the one of a name."""
     found = [rv for rv in model.observed_RVs if is_mixture(rv) and isinstance(family_of(rv), NormalTrajectory)]
+    if partition is not None:
+        found = [rv for rv in found if partition_of(rv) is partition]
     if var_name is not None:
         found = [rv for rv in found if rv.name == var_name]
     if len(found) != 1:
@@ -60,10 +62,10 @@ def find_trajectories(model, var_name=None):
     return found[0]
 
 
-def trajectory_groups(idata, model, estimate=None, var_name=None):
+def trajectory_groups(idata, model, estimate=None, var_name=None, partition=None):
     """Return :class:`TrajectoryGroups` of an estimate, by default the point estimate with seed 0."""
     model = checked_model(model)
-    mixture = find_trajectories(model, var_name)
+    mixture = find_trajectories(model, var_name, partition)
     covariates = NewCovariates(model, mixture.name)
     values = model.rvs_to_values[mixture].data
     if len(covariates.sources) != 1 or model[covariates.sources[0]].ndim != 2:

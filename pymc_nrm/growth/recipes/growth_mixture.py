@@ -108,7 +108,7 @@ def growth_mixture(
 
     See Also
     --------
-    pymc_nrm.growth.describe_trajectories : What the groups are like, and who belongs to them.
+    pymc_nrm.describe : What the groups are like, and who belongs to them.
     pymc_nrm.growth.plots.plot_trajectories : The picture.
     pymc_nrm.growth.trajectory_data : Data of further subjects, for :func:`~pymc_nrm.cluster_probabilities`.
 

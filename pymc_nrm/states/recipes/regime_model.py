@@ -91,7 +91,7 @@ def regime_model(
 
     See Also
     --------
-    pymc_nrm.states.describe_regimes : What regimes are like, how long they last, and when.
+    pymc_nrm.describe : What regimes are like, how long they last, and when.
     pymc_nrm.states.plots.plot_state_sequence : The picture.
     pymc_nrm.states.forecast_density : What comes next.
 

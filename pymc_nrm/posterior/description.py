@@ -1,53 +1,73 @@
-"""Clusters in words and numbers: a short text that is read first, a long one, and HTML."""
+"""A description in words and numbers: a short text that is read first, a long one, and HTML."""
 
 import dataclasses
 import html
 import textwrap
-from typing import Any
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
-from pymc_nrm.common.wrapping import whole_percent
+from pymc_nrm.common.wrapping import percent, whole_percent
 
-# The short text has lines of at most so many characters; at most so many clusters and lines about them.
-_WIDTH, _MOST_CLUSTERS, _MOST_LINES, _MOST_LINES_EACH = 80, 20, 21, 3
+# The short text has lines of at most so many characters, and so many lines about clusters.
+_WIDTH, _MOST_LINES = 80, 21
 # Clusters with less than this share of the items are one line.
 _LEAST_SHARE = 0.01
 # Lines of the long text.
 _LONG = 118
-_APART = "what sets it apart"
 _FIXED_SPACE = "\u00a0"
 
 
+class Words(NamedTuple):
+    """What is described: what one cluster is called, what items are called, and the header of what it is like."""
+
+    one: str
+    items: str
+    like: str
+    # Whether items are counted, or have shares alone.
+    are_counted: bool = True
+    # At most so many clusters have lines of their own, of at most so many lines each.
+    most: int = 20
+    lines_each: int = 3
+    # Names of cells that the short text shows too.
+    further: tuple[str, ...] = ()
+
+
 @dataclasses.dataclass(frozen=True, eq=False)
-class ClusterDescription:
-    r"""Clusters in words and numbers, the result of :func:`~pymc_nrm.describe_clusters`.
+class Description:
+    r"""Clusters, hidden states or groups of trajectories in words and numbers, from :func:`~pymc_nrm.describe`.
 
     ``print`` shows a text of at most 30 lines of 80 characters, a notebook the same as a table: each cluster, the
-    largest first, with its size, its certainty, and what sets it apart.  Clusters with less than 1 % of the items, and
+    largest first, with its size, its certainty, and what it is like.  Clusters with less than 1 % of the items, and
     those after the twentieth, are one line.
 
     Parameters
     ----------
     table : DataFrame
         One row for each cluster, the largest first, with its label in the estimate as the index.  Columns have two
-        levels.  Under ``cluster``: ``size``, ``together_low``, ``together_high``, ``others_low``, ``others_high``,
-        ``certainty`` and the text ``apart``; with weights of your own also ``share``, ``share_low`` and
-        ``share_high``.  Under the name of a column of the data: ``mean`` and ``sd`` in its own
-        units, or the share of each level (``yes`` for a binary column); and ``missing``, the number of items without a
-        value, if the column has gaps.  Under the name of a parameter: ``mean``, ``low`` and ``high``.
+        levels.  Under ``cluster``, ``regime`` or ``group``: ``size``, ``share``, ``certainty`` and further numbers of
+        this kind, which :func:`~pymc_nrm.describe` explains.  Under the name of a column of the data: ``mean`` and
+        ``sd`` in its own units, or the share of each level (``yes`` for a binary column); and ``missing``, the number
+        of items without a value, if the column has gaps.  Under the name of a parameter: ``mean``, ``low`` and
+        ``high``.
     cells : DataFrame
         The same as short texts.
+    entries : Series
+        What each cluster is like, in short texts between semicolons, the most important first.
     title : str
         What is described.
     notes : tuple of str
         What the numbers mean, one sentence each.
+    words : Words
+        What a cluster, its items and its entries are called.
     estimate : Dataset or array_like
         The estimate that is described, for other functions: the default one is the result of
         :func:`~pymc_nrm.fused_estimate` or :func:`~pymc_nrm.point_estimate`.
-    word : str
-        What items are called, "rows" or "items".
+    tables : mapping of str to DataFrame
+        Further tables: ``runs`` of hidden states; ``curves``, ``members`` and ``effects`` of trajectories.
     long_notes : tuple of str
         What the numbers of the long text mean.
 
@@ -58,7 +78,7 @@ class ClusterDescription:
     >>> import pymc_nrm as nrm
     >>> model = nrm.mixture_model(pd.DataFrame({"spots": [1, 1, 0, 0], "wings": [0, 1, 1, 0]}))
     >>> posterior = xr.Dataset({"z": (("chain", "draw", "item"), [[[0, 0, 1, 1], [0, 0, 0, 1]]])})
-    >>> description = nrm.describe_clusters(posterior, model, [0, 0, 1, 1])
+    >>> description = nrm.describe(posterior, model, [0, 0, 1, 1])
     >>> description.table["spots"]["yes"].tolist(), description.cells["wings"].tolist()
     ([1.0, 0.0], ['yes 50 %', 'yes 50 %'])
     >>> print("\n".join(str(description).splitlines()[:5]))
@@ -71,10 +91,12 @@ class ClusterDescription:
 
     table: pd.DataFrame
     cells: pd.DataFrame
+    entries: pd.Series
     title: str
     notes: tuple[str, ...]
+    words: Words
     estimate: Any = None
-    word: str = "items"
+    tables: Mapping[str, pd.DataFrame] = MappingProxyType({})
     long_notes: tuple[str, ...] = ()
 
     def to_text(self, *, full: bool = False) -> str:
@@ -113,56 +135,56 @@ class ClusterDescription:
 
     def _shown(self):
         """The clusters that have lines of their own, and the line about the others."""
-        own = self.table["cluster"]
-        n, sizes = own["size"].sum(), own["size"]
-        n_shown = min(int((sizes >= _LEAST_SHARE * n).sum()) or len(own), _MOST_CLUSTERS)
-        folded = sizes.iloc[n_shown:]
+        own, words = self.table[self.words.one], self.words
+        n_shown = min(int((own["share"] >= _LEAST_SHARE).sum()) or len(own), words.most)
+        folded = own.iloc[n_shown:]
         if folded.empty:
             return own, ""
-        low, high, total = folded.min(), folded.max(), folded.sum()
+        one = f"{len(folded):,} more {words.one}{'s' * (len(folded) > 1)}"
+        if not words.are_counted:
+            return own.iloc[:n_shown], f"{one}: {percent(folded['share'].sum())} of {words.items}"
+        low, high, total = folded["size"].min(), folded["size"].max(), folded["size"].sum()
         sizes = f"{high:,}" if low == high else f"{low:,} to {high:,}"
-        words = self.word if high > 1 else self.word[:-1]
-        if len(folded) == 1:
-            return own.iloc[:n_shown], f"1 more cluster of {sizes} {words}"
-        text = f"{len(folded):,} more clusters of {sizes} {words}: {total:,} {self.word} ({100 * total / n:.2g} %)"
+        text = f"{one} of {sizes} {words.items if high > 1 else words.items[:-1]}"
+        if len(folded) > 1:
+            text += f": {total:,} {words.items} ({100 * total / own['size'].sum():.2g} %)"
         return own.iloc[:n_shown], text
 
     def _columns(self, shown):
         """Texts of the short table by the names of its columns."""
-        n = self.table["cluster", "size"].sum()
+        words, shares = self.words, list(map(whole_percent, shown["share"]))
+        counted = {words.items: [f"{size:,}" for size in shown["size"]], "": shares}
         return {
-            "cluster": list(map(str, shown.index)),
-            self.word: [f"{size:,}" for size in shown["size"]],
-            "": list(map(whole_percent, shown["size"] / n)),
-            **({"share": list(self.cells["share"].loc[shown.index])} if "share" in shown else {}),
+            words.one: list(map(str, shown.index)),
+            **(counted if words.are_counted else {words.items: shares}),
+            **{name: list(self.cells[name].loc[shown.index]) for name in words.further},
             "certainty": list(map(whole_percent, shown["certainty"])),
-            f"{_APART} (all other {self.word})": list(shown["apart"]),
+            words.like: list(self.entries.loc[shown.index]),
         }
 
     def _short_text(self):
         shown, folded = self._shown()
-        *columns, (header, apart) = self._columns(shown).items()
+        *columns, (header, entries) = self._columns(shown).items()
         prefix = [""] * (len(shown) + 1)
         for k, (name, texts) in enumerate(columns):
             width = max(map(len, (name, *texts)))
             lines = [text.rjust(width) if k else text.ljust(width) for text in (name, *texts)]
             prefix = [f"{left}{right}  " for left, right in zip(prefix, lines, strict=True)]
         room = max(_WIDTH - len(prefix[0]), 20)
-        n_lines = int(np.clip(_MOST_LINES // max(len(shown), 1), 1, _MOST_LINES_EACH))
+        n_lines = int(np.clip(_MOST_LINES // max(len(shown), 1), 1, self.words.lines_each))
         lines = [*textwrap.wrap(self.title, _WIDTH), "", (prefix[0] + header).rstrip()]
-        for left, text in zip(prefix[1:], apart, strict=True):
+        for left, text in zip(prefix[1:], entries, strict=True):
             first, *others = _fitted(text, room, n_lines)
             lines += [(left + first).rstrip(), *(" " * len(left) + line for line in others)]
         lines += [folded] if folded else []
         return "\n".join([*lines, "", *(line for note in self.notes for line in textwrap.wrap(note, _WIDTH))])
 
     def _long_text(self):
-        lines = [self.title, ""]
-        for block in _blocks(self.cells):
+        lines = [*textwrap.wrap(self.title, _LONG), ""]
+        for block in _blocks(self.cells.rename(columns={"items": self.words.items}), self.words.one):
             lines += [*block, ""]
-        apart = self.table["cluster", "apart"]
-        entries = [f"{k}: {text}" for k, text in apart.items() if text]
-        lines += [f"{_APART} (all other {self.word})", *(_wrapped(entry, "  ") for entry in entries), ""]
+        entries = [f"{name}: {text}" for name, text in self.entries.items() if text]
+        lines += [self.words.like, *(_wrapped(entry, "  ") for entry in entries), ""]
         return "\n".join([*lines, *map(_wrapped, (*self.long_notes, *self.notes[:1]))])
 
 
@@ -185,9 +207,9 @@ def _wrapped(text, indent=""):
     return textwrap.fill(text, _LONG, initial_indent=indent, subsequent_indent=f"{indent}  ")
 
 
-def _blocks(cells):
+def _blocks(cells, one):
     """Lines of a table that is cut into several where it is too wide; each begins with the labels of the clusters."""
-    index = _justified("cluster", map(str, cells.index))
+    index = _justified(one, map(str, cells.index))
     blocks = [index]
     for name in cells.columns:
         column = _justified(name, cells[name])
