@@ -29,7 +29,7 @@ EVERY = SETS | REAL
 def measure(quick, note, sets=None):
     rows = rows_to_keep("ablation", quick, note, sets)
     variants = {
-        name: Sampler(nrm.TreeGuided, lambda n, moves=moves: {"moves": dict.fromkeys(moves, 0)})
+        name: Sampler(nrm.steps.TreeGuided, lambda n, moves=moves: {"moves": dict.fromkeys(moves, 0)})
         for name, moves in LEFT_OUT.items()
     }
     for name, data in load_all(sets or (["toy"] if quick else EVERY), note, lambda name: EVERY[name]()).items():

@@ -45,7 +45,7 @@ def timed_chains(model, starts, tune, draws):
 
 def quantities(idata):
     """Number of clusters, log joint and whether uncertain pairs are together, shape (chains, draws, 2 + pairs)."""
-    scalars = nrm.without_labels(idata).posterior
+    scalars = nrm.stats.without_labels(idata).posterior
     labels = idata.posterior["z"].values
     pairs = uncertain_pairs(labels.reshape(-1, labels.shape[-1]), N_PAIRS, np.random.default_rng(1))
     together = labels[..., pairs[:, 0]] == labels[..., pairs[:, 1]]

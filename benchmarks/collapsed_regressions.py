@@ -36,7 +36,7 @@ def integrated_model(x, y):
         z = nrm.Partition("z", nrm.DirichletProcess(ALPHA), n=len(x))
         family = nrm.NormalRegression(design, 0.0, PRECISION * np.eye(2), SHAPE, SCALE)
         nrm.Mixture("y", z, family, observed=y)
-        return model, nrm.TreeGuided([z]), [model.initial_point()] * N_CHAINS
+        return model, nrm.steps.TreeGuided([z]), [model.initial_point()] * N_CHAINS
 
 
 def slot_model(x, y):
@@ -45,7 +45,7 @@ def slot_model(x, y):
         z = nrm.Partition("z", nrm.DirichletProcess(ALPHA), n=len(x), max_clusters=N_SLOTS)
         intercept, slope, width = _parameters()
         pm.Normal("y", intercept[z] + slope[z] * x, width[z], observed=y)
-        return model, CompoundStep([nrm.SlotNUTS(), nrm.SlotGibbs([z])]), [model.initial_point()] * N_CHAINS
+        return model, CompoundStep([nrm.steps.SlotNUTS(), nrm.steps.SlotGibbs([z])]), [model.initial_point()] * N_CHAINS
 
 
 def summed_model(x, y):

@@ -49,7 +49,7 @@ def sweep(n, labels):
 
     X = posts(n)[0].to_numpy()
     with dirichlet_process(X, nrm.BernoulliBeta(0.1, 1.0), initval=np.array(labels)) as model:
-        step = nrm.MarginalGibbs([model["z"]])
+        step = nrm.steps.MarginalGibbs([model["z"]])
     return {"sweep": 1e3 * float(np.median(time_draws(step, model.initial_point(), 2.0)[0]))}
 
 

@@ -65,7 +65,7 @@ def first_step(sampler):
     before = unit()
     start = time.process_time()
     with model:
-        getattr(nrm, sampler)([model["z"]])
+        getattr(nrm.steps, sampler)([model["z"]])
     seconds = time.process_time() - start
     return seconds, 2.0 * seconds / (before + unit())
 

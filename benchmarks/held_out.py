@@ -106,7 +106,7 @@ def chain(train, family, seconds, seed):
 
     def make():
         with dirichlet_process(train, family, nrm.DirichletProcess(ALPHA)) as model:
-            step = nrm.TreeGuided([model["z"]])
+            step = nrm.steps.TreeGuided([model["z"]])
         return model, step, [model.initial_point()]
 
     limits = {"tune": N_TUNE, "seconds": seconds, "tuning_seconds": seconds, "all_draws": True}

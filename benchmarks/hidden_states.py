@@ -84,7 +84,7 @@ def sampled(X, seconds, learned=True):
         model = model_of(X, learned)
         with model:
             steps = [nrm.states.StateSampler([model["z"]])]
-            step = CompoundStep([nrm.LearnedGibbs(), *steps] if learned else steps)
+            step = CompoundStep([nrm.steps.LearnedGibbs(), *steps] if learned else steps)
         return model, step, [model.initial_point()] * N_CHAINS
 
     _, chains, compilation = run_chains(make, tune=TUNE, seconds=seconds)

@@ -170,7 +170,7 @@ def package_chains(problem, n_slots, seconds):
 
     def make():
         with slot_model(problem, ALPHA, n_slots) as model:
-            step = CompoundStep([nrm.SlotNUTS(), nrm.SlotGibbs([model["z"]])])
+            step = CompoundStep([nrm.steps.SlotNUTS(), nrm.steps.SlotGibbs([model["z"]])])
         return model, step, [model.initial_point()] * N_CHAINS
 
     model, chains, compilation = run_chains(make, tune=TUNE, seconds=seconds)

@@ -61,10 +61,10 @@ def make_start(n, d, n_clusters, separation, path):
 
 def _step(nrm, method, z, n):
     if method == "Gibbs on a tenth":
-        return nrm.MarginalGibbs([z], n_items=n // 10)
+        return nrm.steps.MarginalGibbs([z], n_items=n // 10)
     if method == "split-merge":
-        return nrm.SplitMerge([z], n_moves=2, n_items=n // 100)
-    return nrm.TreeGuided([z], n_trees=1, moves={"marginal_gibbs": 0.1})
+        return nrm.steps.SplitMerge([z], n_moves=2, n_items=n // 100)
+    return nrm.steps.TreeGuided([z], n_trees=1, moves={"marginal_gibbs": 0.1})
 
 
 def run(n, d, n_clusters, separation, method, seconds, path):

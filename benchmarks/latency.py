@@ -69,7 +69,7 @@ def time_per_draw(sampler, hyperparameters, draws):
             times.append((time.process_time(), *spent.values()))
 
     with model:
-        step = getattr(nrm, sampler)([model["z"]])
+        step = getattr(nrm.steps, sampler)([model["z"]])
         step.moves, step.step = timed(step.moves, "moves"), timed(step.step, "steps")
         options = {"chains": 1, "cores": 1, "progressbar": False, "quiet": True, "random_seed": 1}
         pm.sample(draws, tune=500, step=[step], callback=note, compute_convergence_checks=False, **options)

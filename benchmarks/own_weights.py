@@ -101,7 +101,7 @@ def chains_of_nutpie(model, problem, seconds):
 
 
 METHODS = {
-    OURS: lambda *given: chains_of_steps(our_model, nrm.WeightedNUTS, *given),
+    OURS: lambda *given: chains_of_steps(our_model, nrm.steps.WeightedNUTS, *given),
     BY_HAND: lambda *given: chains_of_steps(mixture_by_hand, pm.NUTS, *given),
     NUTPIE: lambda problem, k, seconds: chains_of_nutpie(mixture_by_hand(problem, k), problem, seconds),
     EXPORTED: lambda problem, k, seconds: chains_of_nutpie(nrm.summed_out(our_model(problem, k)), problem, seconds),

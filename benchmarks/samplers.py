@@ -13,14 +13,14 @@ import pymc_nrm as nrm
 
 RESTRICTED = {"proposal": "restricted_gibbs"}
 SAMPLERS = {
-    "Gibbs": Sampler(nrm.MarginalGibbs),
-    "Gibbs on a tenth": Sampler(nrm.MarginalGibbs, lambda n: {"n_items": n // 10}),
-    "slice": Sampler(nrm.SliceSampler),
-    SEQUENTIAL: Sampler(nrm.SplitMerge),
-    "split-merge, restricted Gibbs": Sampler(nrm.SplitMerge, lambda n: RESTRICTED),
-    "split-merge and Gibbs on a tenth": Sampler(nrm.SplitMerge, lambda n: RESTRICTED | {"n_items": n // 10}),
+    "Gibbs": Sampler(nrm.steps.MarginalGibbs),
+    "Gibbs on a tenth": Sampler(nrm.steps.MarginalGibbs, lambda n: {"n_items": n // 10}),
+    "slice": Sampler(nrm.steps.SliceSampler),
+    SEQUENTIAL: Sampler(nrm.steps.SplitMerge),
+    "split-merge, restricted Gibbs": Sampler(nrm.steps.SplitMerge, lambda n: RESTRICTED),
+    "split-merge and Gibbs on a tenth": Sampler(nrm.steps.SplitMerge, lambda n: RESTRICTED | {"n_items": n // 10}),
     "published tree-guided (biased)": Sampler(nrm.published.PublishedTreeGuided, exact=False),
-    TREE: Sampler(nrm.TreeGuided),
+    TREE: Sampler(nrm.steps.TreeGuided),
 }
 QUICK_SETS = ("toy", "x1000")
 QUICK_SAMPLERS = (SEQUENTIAL, "split-merge, restricted Gibbs", "published tree-guided (biased)", TREE)

@@ -68,7 +68,7 @@ def point(against, value, what, values, unit="seconds"):
 def draw_times(name, X, labels, target, repeats=3):
     """CPU seconds per draw of a step object from the given labels: several means over some draws."""
     with dirichlet_process(X, gaussian_family(X.shape[1])) as model:
-        step = getattr(nrm, name)([model["z"]], rng=np.random.default_rng(1))
+        step = getattr(nrm.steps, name)([model["z"]], rng=np.random.default_rng(1))
     step.setup_chain(np.random.default_rng(1), 0, 1)
     point = model.initial_point() | {"z": labels}
     # The first draw grows the guide trees and compiles what the constructor has not.

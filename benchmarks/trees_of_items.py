@@ -115,7 +115,7 @@ def evaluated(data, label, found, counts):
         if counts:
             row["at_ours"] = by_level(found.cut(counts), data.truth)
     if found.draws is not None:
-        draws = nrm.levels(found.draws)[:, :: max(1, found.draws.posterior.sizes["draw"] // 50)]
+        draws = nrm.stats.levels(found.draws)[:, :: max(1, found.draws.posterior.sizes["draw"] // 50)]
         expected = nrm.nested.level_agreement(draws, data.truth).mean(("chain", "draw"))
         row["expected"] = [
             {name: float(expected[name][level]) for name in ("n_clusters", *MEASURES)} for level in range(len(classes))

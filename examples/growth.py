@@ -106,7 +106,7 @@ def main():
     labels = estimate["labels"].values
     agreement = nrm.stats.adjusted_rand(labels, data["group"])
     print(f"\npoint estimate: {int(estimate.n_clusters)} groups, adjusted Rand index with the truth {agreement:.3f}")
-    parameters = nrm.cluster_parameters(idata, estimate)
+    parameters = nrm.stats.cluster_parameters(idata, estimate)
     posterior = idata.posterior.to_dataset()
     of_chick = posterior[["gain", "rate"]].isel(cluster=posterior["z"])
     for name, truth in {"gain": GAIN, "rate": RATE}.items():

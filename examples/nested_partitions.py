@@ -60,7 +60,7 @@ def diffusion_model(X):
 
 def report(name, idata):
     """Print how often points share a node, by level; return the similarities of level 1."""
-    similarities = [nrm.similarity(nrm.levels(idata).sel(level=level)).values for level in range(1, DEPTH + 1)]
+    similarities = [nrm.similarity(nrm.stats.levels(idata).sel(level=level)).values for level in range(1, DEPTH + 1)]
     print(f"{name}: probability of sharing a node of levels 1 to {DEPTH}")
     for kind, pairs in KINDS.items():
         print(f"  {kind:12s}", "  ".join(f"{similarity[pairs].mean():.3f}" for similarity in similarities))

@@ -108,7 +108,7 @@ def main():
                 radius = np.sqrt(stats.chi2.ppf(0.9, 2))
                 plot_ellipse(axes[number], own.mean(axis=0), np.linalg.cholesky(np.cov(own.T)), radius, color)
         else:
-            means = nrm.cluster_parameters(idata, estimate).mean(("chain", "draw"))
+            means = nrm.stats.cluster_parameters(idata, estimate).mean(("chain", "draw"))
             for k, color in zip(large, COLORS, strict=False):
                 own = means.sel(cluster=k)
                 radius = np.sqrt(2 * stats.f.ppf(0.9, 2, NU))

@@ -27,7 +27,11 @@ import xarray as xr
 
 import pymc_nrm as nrm
 
-SAMPLERS = {"TreeGuided": nrm.TreeGuided, "SplitMerge": nrm.SplitMerge, "MarginalGibbs": nrm.MarginalGibbs}
+SAMPLERS = {
+    "TreeGuided": nrm.steps.TreeGuided,
+    "SplitMerge": nrm.steps.SplitMerge,
+    "MarginalGibbs": nrm.steps.MarginalGibbs,
+}
 QUANTITIES = {"z[n_clusters]": "number of clusters", "z[entropy]": "entropy", "z[log_joint]": "log joint density"}
 # Paul Tol's muted colours, which people with any colour vision can tell apart.
 COLORS = ["#332288", "#cc6677", "#117733"]

@@ -61,7 +61,7 @@ def moves() -> Iterator[tuple[str, Callable[[], None]]]:
 
     def step():
         with pm.Model():
-            nrm.TreeGuided([nrm.Partition("z", nrm.DirichletProcess(1.0), n=_N)])
+            nrm.steps.TreeGuided([nrm.Partition("z", nrm.DirichletProcess(1.0), n=_N)])
 
     def point_estimate():
         with pm.Model():
@@ -90,7 +90,7 @@ def parts() -> Iterator[tuple[str, Callable[[], None]]]:
         "CategoricalDirichlet": (nrm.CategoricalDirichlet(0.5), counts % 3),
         "MultinomialDirichlet": (nrm.MultinomialDirichlet(0.5), counts),
     }
-    steps = (nrm.TreeGuided, nrm.SplitMerge, nrm.MarginalGibbs, nrm.SliceSampler)
+    steps = (nrm.steps.TreeGuided, nrm.steps.SplitMerge, nrm.steps.MarginalGibbs, nrm.steps.SliceSampler)
     for step in steps:
         for name, (family, observed) in families.items():
             yield f"{step.__name__} for {name}", _flat(family, observed, step)

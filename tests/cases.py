@@ -23,15 +23,15 @@ QUIET = dict.fromkeys(TREE_MOVES, 0) | {"marginal_gibbs": 1}
 SCANS = {"n_moves": 2, "proposal": "restricted_gibbs", "n_items": 1}
 # Steps and their options.
 SAMPLERS = {
-    "gibbs": (nrm.MarginalGibbs, {}),
-    "gibbs of 2 items": (nrm.MarginalGibbs, {"n_items": 2}),
-    "sequential": (nrm.SplitMerge, {"n_moves": 2}),
-    "sequential, gibbs of 1 item": (nrm.SplitMerge, {"n_moves": 3, "n_items": 1}),
-    **{f"{n} scans": (nrm.SplitMerge, SCANS | {"n_scans": n}) for n in (0, 1, 3)},
-    "slice": (nrm.SliceSampler, {}),
-    "tree": (nrm.TreeGuided, {}),
-    "tree, three cycles": (nrm.TreeGuided, {"n_cycles": 3}),
-    **{f"tree, {name}": (nrm.TreeGuided, {"moves": QUIET | {name: 4}, "n_cycles": 1}) for name in TREE_MOVES},
+    "gibbs": (nrm.steps.MarginalGibbs, {}),
+    "gibbs of 2 items": (nrm.steps.MarginalGibbs, {"n_items": 2}),
+    "sequential": (nrm.steps.SplitMerge, {"n_moves": 2}),
+    "sequential, gibbs of 1 item": (nrm.steps.SplitMerge, {"n_moves": 3, "n_items": 1}),
+    **{f"{n} scans": (nrm.steps.SplitMerge, SCANS | {"n_scans": n}) for n in (0, 1, 3)},
+    "slice": (nrm.steps.SliceSampler, {}),
+    "tree": (nrm.steps.TreeGuided, {}),
+    "tree, three cycles": (nrm.steps.TreeGuided, {"n_cycles": 3}),
+    **{f"tree, {name}": (nrm.steps.TreeGuided, {"moves": QUIET | {name: 4}, "n_cycles": 1}) for name in TREE_MOVES},
 }
 
 

@@ -164,22 +164,7 @@ def test_parts_that_are_imported_on_demand_look_like_all_others():
         assert getattr(pymc_nrm, name) is not None
 
 
-OLD = {
-    "density": "predictive_density",
-    "log_density": "log_predictive_density",
-    "samplers": "steps",
-    "predictions": "posterior",
-    "priors": "the method learned of every family",
-    "elicitation": "recipes.elicitation",
-    "estimators": "recipes.estimator",
-    "predict_labels": "cluster_probabilities",
-    "sample_components": "sample_cluster_parameters",
-    "HiddenStates": "states.HiddenStates",
-}
-
-
-@pytest.mark.parametrize("name", [*OLD, "unknown"])
-def test_old_and_unknown_names(name):
-    message = f"{name} is {OLD[name]} now" if name in OLD else "module 'pymc_nrm' has no attribute 'unknown'"
-    with pytest.raises(AttributeError, match=message):
-        getattr(nrm, name)
+def test_at_most_sixty_names_at_the_top():
+    assert len(pymc_nrm.__all__) <= 60
+    with pytest.raises(AttributeError, match="module 'pymc_nrm' has no attribute 'unknown'"):
+        getattr(nrm, "unknown")  # noqa: B009

@@ -72,9 +72,9 @@ OF_ITEMS = {
     "point_estimate": lambda *at: nrm.point_estimate(draws_of(*at), **QUIET),
     "point_estimates": lambda *at: nrm.point_estimates(draws_of(*at), 2, **QUIET),
     "credible_ball": lambda *at: nrm.credible_ball(draws_of(*at), ESTIMATE, **QUIET),
-    "assignment_uncertainty": lambda *at: nrm.assignment_uncertainty(draws_of(*at), ESTIMATE).to_dataset(),
+    "assignment_uncertainty": lambda *at: nrm.stats.assignment_uncertainty(draws_of(*at), ESTIMATE).to_dataset(),
     "similarity": lambda *at: nrm.similarity(draws_of(*at)).to_dataset(),
-    "expected_loss": lambda *at: nrm.expected_loss(ESTIMATE, draws_of(*at)),
+    "expected_loss": lambda *at: nrm.stats.expected_loss(ESTIMATE, draws_of(*at)),
     "partition_quantities": lambda *at: stats.partition_quantities(draws_of(*at)),
     "fused_estimate": lambda *at: nrm.fused_estimate(draws_of(*at), flat(at[0]), ESTIMATE, **QUIET),
     "sample_cluster_parameters": lambda *at: nrm.sample_cluster_parameters(
@@ -83,7 +83,9 @@ OF_ITEMS = {
     "sample_cluster_parameters, categories": lambda *at: nrm.sample_cluster_parameters(
         draws_of(*at), categories(at[0]), to_items=True, **QUIET
     ),
-    "sample_random_measure": lambda *at: nrm.sample_random_measure(draws_of(*at), flat(at[0]), var_name="x", **QUIET),
+    "sample_random_measure": lambda *at: nrm.random_measure.sample_random_measure(
+        draws_of(*at), flat(at[0]), var_name="x", **QUIET
+    ),
     "levels": lambda *at: stats.levels(tree_of(*at)).to_dataset(),
     "common_depth": lambda *at: stats.common_depth(tree_of(*at), progressbar=False).to_dataset(),
     "partition_quantities, nested": lambda *at: stats.partition_quantities(tree_of(*at)),
@@ -118,7 +120,7 @@ OF_NEW_ITEMS = {
 def of_measure(function, *arguments):
     def result(features):
         model = flat(NEUTRAL, features)
-        measures = nrm.sample_random_measure(draws_of(NEUTRAL), model, var_name="x", **QUIET)
+        measures = nrm.random_measure.sample_random_measure(draws_of(NEUTRAL), model, var_name="x", **QUIET)
         return function(measures, model, *arguments)
 
     return result
@@ -133,10 +135,10 @@ OF_FEATURES = {
     "sample_cluster_parameters, categories": lambda dim: nrm.sample_cluster_parameters(
         draws_of(NEUTRAL), categories(NEUTRAL, dim), **QUIET
     ),
-    "measure_density": of_measure(nrm.measure_density, COUNTS[:3]),
-    "measure_cdf": of_measure(nrm.measure_cdf, [0.0, 1.0]),
-    "measure_mean": of_measure(nrm.measure_mean),
-    "cluster_parameters": lambda dim: nrm.cluster_parameters(slots_of(dim), ESTIMATE),
+    "measure_density": of_measure(nrm.random_measure.measure_density, COUNTS[:3]),
+    "measure_cdf": of_measure(nrm.random_measure.measure_cdf, [0.0, 1.0]),
+    "measure_mean": of_measure(nrm.random_measure.measure_mean),
+    "cluster_parameters": lambda dim: nrm.stats.cluster_parameters(slots_of(dim), ESTIMATE),
     "sample_posterior_predictive": lambda dim: nrm.sample_posterior_predictive(
         draws_of(NEUTRAL), flat(NEUTRAL, dim), **QUIET
     )["posterior_predictive"].to_dataset(),
@@ -233,7 +235,7 @@ def test_models_with_a_coordinate_of_this_name():
             draws = xr.Dataset({"z": (("chain", "draw", "z_dim_0"), LABELS)})
             parameters = nrm.sample_cluster_parameters(draws, model, **QUIET)
             assert "cluster" not in parameters.coords
-            assert "atom" not in nrm.sample_random_measure(draws, model, **QUIET).coords
+            assert "atom" not in nrm.random_measure.sample_random_measure(draws, model, **QUIET).coords
 
 
 @pytest.mark.parametrize("name", ["state", "cluster", "level", "clustering", "point", "row", "column", "item"])

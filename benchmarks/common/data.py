@@ -41,7 +41,7 @@ def sample(model, sampler, draws, **kwargs):
     options = {"chains": 1, "cores": 1, "progressbar": False, "quiet": True, "random_seed": 1}
     with model:
         # Leave the default step to PyMC, as users do.
-        step = [] if sampler == "TreeGuided" else [getattr(nrm, sampler)([model["z"]])]
+        step = [] if sampler == "TreeGuided" else [getattr(nrm.steps, sampler)([model["z"]])]
         return pm.sample(draws, step=step or None, compute_convergence_checks=False, **(options | kwargs))
 
 

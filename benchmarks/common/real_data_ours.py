@@ -49,7 +49,7 @@ def default_reading(data):
 def reads_otherwise(data):
     """Whether rules read a column of numbers of a set as another kind than `short_path` does."""
     numbers = data.X.select_dtypes("number")
-    kinds = nrm.column_kinds(data.X)["kind"][numbers.columns]
+    kinds = nrm.recipes.column_kinds(data.X)["kind"][numbers.columns]
     return not kinds.isin(["skip", NUMBERS_AS.get(data.kind)]).all()
 
 
@@ -61,7 +61,7 @@ def fit(data, seed, write_model=short_path):
     sampling = time.process_time() - start
     estimate = nrm.point_estimate(idata, random_seed=seed, progressbar=False)
     seconds = time.process_time() - start
-    counts = nrm.without_labels(idata).posterior["z_n_clusters"]
+    counts = nrm.stats.without_labels(idata).posterior["z_n_clusters"]
     about = {"rhat": rhat(counts), "mean_clusters": float(counts.mean())}
     similarity = nrm.similarity(idata, progressbar=False).values
     with quick_compilation():

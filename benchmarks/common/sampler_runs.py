@@ -142,9 +142,9 @@ def expected_variation(reference, size):
 def measure_set(set_name, data, samplers, note):
     """Rows of one set: the reference, then every sampler from bad starts and stationary."""
     model = data.model()
-    needed = {TREE: Sampler(nrm.TreeGuided)} | samplers
+    needed = {TREE: Sampler(nrm.steps.TreeGuided)} | samplers
     if two_references(data):
-        needed = {SEQUENTIAL: Sampler(nrm.SplitMerge)} | needed
+        needed = {SEQUENTIAL: Sampler(nrm.steps.SplitMerge)} | needed
     steps = {name: make_step(data, model, step_class, options) for name, (step_class, options, _) in needed.items()}
     reference, good, pairs = reference_run(data, model, steps)
     if len(pairs) < 50:

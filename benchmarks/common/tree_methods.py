@@ -69,7 +69,7 @@ def estimated(start, model, seed, n, step=None):
     estimate = nrm.nested.nested_point_estimate(idata, max_draws=100, n_restarts=2, random_seed=seed, progressbar=False)
     consensus = nrm.nested.consensus_tree(idata)
     seconds = time.process_time() - start
-    labels = nrm.levels(idata)
+    labels = nrm.stats.levels(idata)
     about = {
         "sampling_seconds": sampling,
         "rhat": rhat(idata.sample_stats["log_joint"]),

@@ -67,7 +67,7 @@ def model_and_step(X, name, n_chains):
     """Model, step, and the starts of chains; the step is one of the package, or NUTS with or without labels."""
     if hasattr(nrm, name):
         with dirichlet_process(X, FAMILY) as model:
-            step = getattr(nrm, name)([model["z"]])
+            step = getattr(nrm.steps, name)([model["z"]])
         return model, step, [model.initial_point()] * n_chains
     if name.endswith(SUMMED_OUT):
         model = marginal_model(X)

@@ -67,6 +67,9 @@ GROUPS = {
     "posterior": Group(
         "Predictions", ("pymc_nrm.posterior",), "What follows from draws of a partition together with the model."
     ),
+    "random_measure": Group(
+        "Random measure", ("pymc_nrm.random_measure",), "The random measure itself, given the draws of a partition."
+    ),
     "plots": Group(
         "Plots",
         ("pymc_nrm.plots",),

@@ -63,7 +63,7 @@ var_name : str, optional
     Name of the Mixture; by default the only one of the model, or the only one that is not in ``given``.""",
     "measure_draws": """
 measure_draws : Dataset
-    Result of :func:`~pymc_nrm.sample_random_measure`; draws may be selected or thinned.""",
+    Result of :func:`~pymc_nrm.random_measure.sample_random_measure`; draws may be selected or thinned.""",
     "new_paths": """
 new_paths : array_like of int or str, shape (m,) or (m, depth), optional
     Groups of the new items, known or new, for a nested partition with known paths, which requires them; one row

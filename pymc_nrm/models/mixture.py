@@ -142,7 +142,7 @@ class Mixture(Distribution):
     observed : array_like, sparse matrix or Chunks, shape (n, d) or (n,), optional
         Data; a vector has one feature.  NaN means missing, if the family allows it: it is excluded from the likelihood,
         or, with ``NormalWishart``, it is an entry of the free variable ``{name}_missing``, which
-        :class:`~pymc_nrm.MissingGibbs` draws.  Without data the mixture is a latent variable, sampled given the
+        :class:`~pymc_nrm.steps.MissingGibbs` draws.  Without data the mixture is a latent variable, sampled given the
         partition.
     dims : str or tuple of str, optional
         Names of the dimensions, one for a vector and two for a matrix.

@@ -86,7 +86,7 @@ class IndexLabels(Flat):
 
 
 class SlotLabels(IndexLabels):
-    """Labels of exchangeable slots, whose parameters :class:`~pymc_nrm.SlotNUTS` samples."""
+    """Labels of exchangeable slots, whose parameters :class:`~pymc_nrm.steps.SlotNUTS` samples."""
 
     places = "slots"
 

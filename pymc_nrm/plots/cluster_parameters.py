@@ -37,7 +37,7 @@ def plot_cluster_parameters(
     ----------
     %(result)s
     estimate, var_names, var_name
-        As for :func:`~pymc_nrm.cluster_parameters`.
+        As for :func:`~pymc_nrm.stats.cluster_parameters`.
     ci_prob
     min_size : int
         Smallest size of a cluster to show.

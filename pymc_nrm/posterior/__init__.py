@@ -11,7 +11,6 @@ from pymc_nrm.posterior.label_rows import label_rows
 from pymc_nrm.posterior.new_items import cluster_probabilities, sample_new_labels
 from pymc_nrm.posterior.posterior_predictive import compute_log_likelihood, sample_posterior_predictive
 from pymc_nrm.posterior.predictive_density import log_predictive_density, predictive_density
-from pymc_nrm.posterior.random_measure import measure_cdf, measure_density, measure_mean, sample_random_measure
 
 __all__ = [
     "Description",
@@ -23,14 +22,10 @@ __all__ = [
     "fused_estimate",
     "label_rows",
     "log_predictive_density",
-    "measure_cdf",
-    "measure_density",
-    "measure_mean",
     "predictive_density",
     "sample_cluster_parameters",
     "sample_new_labels",
     "sample_posterior_predictive",
-    "sample_random_measure",
 ]
 
 document_all(globals())

@@ -86,9 +86,9 @@ def describe(
     agree how; there are many others where draws join it with another one.
 
     *Certainty.* The mean posterior probability that two items of the cluster share one, over all pairs; for a single
-    item, that it is alone.  This is one minus the mean of :func:`~pymc_nrm.assignment_uncertainty`.  Fused clusters are
-    compared with draws whose components are fused in the same way, ``draw_fusion`` of the estimate.  The same number
-    stands for hidden states and groups of trajectories.
+    item, that it is alone.  This is one minus the mean of :func:`~pymc_nrm.stats.assignment_uncertainty`.  Fused
+    clusters are compared with draws whose components are fused in the same way, ``draw_fusion`` of the estimate.  The
+    same number stands for hidden states and groups of trajectories.
 
     *Weight.* With weights of your own, ``log_weights`` of the partition, the posterior mean and interval of the weight
     of the component, averaged over the items where these have weights of their own.  In each draw a cluster has the

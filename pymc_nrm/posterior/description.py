@@ -42,7 +42,7 @@ class Description:
 
     ``print`` shows a text of at most 30 lines of 80 characters, a notebook the same as a table: each cluster, the
     largest first, with its size, its certainty, and what it is like.  Clusters with less than 1 % of the items, and
-    those after the twentieth, are one line.
+    those after the twentieth, are one line; of states those after the seventh, of groups those after the sixth.
 
     Parameters
     ----------
@@ -136,7 +136,8 @@ class Description:
     def _shown(self):
         """The clusters that have lines of their own, and the line about the others."""
         own, words = self.table[self.words.one], self.words
-        n_shown = min(int((own["share"] >= _LEAST_SHARE).sum()) or len(own), words.most)
+        n_large = int((own["share"] >= _LEAST_SHARE).sum()) if words.are_counted else 0
+        n_shown = min(n_large or len(own), words.most)
         folded = own.iloc[n_shown:]
         if folded.empty:
             return own, ""

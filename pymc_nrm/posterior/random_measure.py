@@ -123,7 +123,7 @@ def sample_random_measure(
     ...     z = nrm.Partition("z", nrm.DirichletProcess(1.0), n=3)
     ...     x = nrm.Mixture("x", z, nrm.PoissonGamma(1.0, 0.5), observed=[1, 0, 9])
     >>> posterior = xr.Dataset({"z": (("chain", "draw", "item"), [[[0, 0, 0], [0, 0, 1]]])})
-    >>> measures = nrm.sample_random_measure(posterior, model, random_seed=1)
+    >>> measures = nrm.random_measure.sample_random_measure(posterior, model, random_seed=1)
     >>> measures.weight.sum("atom").values.round(6).tolist()
     [[1.0, 1.0]]
     >>> (measures.label >= 0).sum("atom").values.tolist()
@@ -236,8 +236,9 @@ def measure_density(measure_draws: xr.Dataset, model: Model, grid: Any) -> xr.Da
     ...     z = nrm.Partition("z", nrm.DirichletProcess(1.0), n=3)
     ...     x = nrm.Mixture("x", z, nrm.PoissonGamma(1.0, 0.5), observed=[1, 0, 9])
     >>> posterior = xr.Dataset({"z": (("chain", "draw", "item"), [[[0, 0, 0], [0, 0, 1]]])})
-    >>> measures = nrm.sample_random_measure(posterior, model, random_seed=1)
-    >>> nrm.measure_density(measures, model, np.arange(1000)).density.sum("point").values.round(6).tolist()
+    >>> measures = nrm.random_measure.sample_random_measure(posterior, model, random_seed=1)
+    >>> found = nrm.random_measure.measure_density(measures, model, np.arange(1000))
+    >>> found.density.sum("point").values.round(6).tolist()
     [[1.0, 1.0]]
     """
     draws = _MeasureDraws(measure_draws, model, COMPONENT_PANEL, "measure_density")
@@ -291,8 +292,8 @@ def measure_cdf(measure_draws: xr.Dataset, model: Model, grid: Any, *, feature: 
     ...     z = nrm.Partition("z", nrm.DirichletProcess(1.0), n=3)
     ...     x = nrm.Mixture("x", z, nrm.NormalGamma(0.0, 1.0, 2.0, 1.0), observed=[-1.0, 0.0, 9.0])
     >>> posterior = xr.Dataset({"z": (("chain", "draw", "item"), [[[0, 0, 0], [0, 0, 1]]])})
-    >>> measures = nrm.sample_random_measure(posterior, model, random_seed=1)
-    >>> nrm.measure_cdf(measures, model, [-1e9, 1e9]).cdf.values.round(3).tolist()
+    >>> measures = nrm.random_measure.sample_random_measure(posterior, model, random_seed=1)
+    >>> nrm.random_measure.measure_cdf(measures, model, [-1e9, 1e9]).cdf.values.round(3).tolist()
     [[[0.0, 1.0], [0.0, 1.0]]]
     """
     draws = _MeasureDraws(measure_draws, model, [component_cdf], "measure_cdf")
@@ -335,8 +336,8 @@ def measure_mean(measure_draws: xr.Dataset, model: Model) -> xr.Dataset:
     ...     z = nrm.Partition("z", nrm.DirichletProcess(1.0), n=3)
     ...     x = nrm.Mixture("x", z, nrm.PoissonGamma(1.0, 0.5), observed=[1, 0, 9])
     >>> posterior = xr.Dataset({"z": (("chain", "draw", "item"), [[[0, 0, 0], [0, 0, 1]]])})
-    >>> measures = nrm.sample_random_measure(posterior, model, random_seed=1)
-    >>> nrm.measure_mean(measures, model)["mean"].shape
+    >>> measures = nrm.random_measure.sample_random_measure(posterior, model, random_seed=1)
+    >>> nrm.random_measure.measure_mean(measures, model)["mean"].shape
     (1, 2)
     """
     draws = _MeasureDraws(measure_draws, model, [component_mean], "measure_mean")

@@ -51,7 +51,7 @@ class MixtureEstimator(Parameters):
     Parameters
     ----------
     kinds : mapping of {hashable : str} or DataFrame, optional
-        Kinds of columns of a DataFrame, see :func:`~pymc_nrm.mixture_model` and :func:`~pymc_nrm.column_kinds`.
+        Kinds of columns of a DataFrame, see :func:`~pymc_nrm.mixture_model` and :func:`~pymc_nrm.recipes.column_kinds`.
     strict : bool
         Whether a column of a DataFrame whose kind is doubtful is an error unless ``kinds`` has it.
     covariance : {None, "full", "diagonal"}
@@ -63,7 +63,7 @@ class MixtureEstimator(Parameters):
     measure : measure or ElicitedPrior, optional
         By default ``DirichletProcess(pm.Exponential.dist(log(n)))`` for n rows.
     jitter_ties : bool
-        Whether repeated numbers are spread over the width of their rounding, see :func:`~pymc_nrm.jitter_ties`.
+        Whether repeated numbers are spread over the width of their rounding, see :func:`~pymc_nrm.recipes.jitter_ties`.
     draws, tune : int, optional
         Number of draws of each chain, and of tuning draws before them, which are discarded; by default as in
         :func:`~pymc_nrm.sample`.

@@ -101,7 +101,7 @@ def gaussian_mixture(
     ``gaussian_mixture(X)`` is short for the following model, with ``NormalGamma`` in place of ``NormalWishart`` where
     the data do not allow full covariances::
 
-        X = nrm.jitter_ties(X)
+        X = nrm.recipes.jitter_ties(X)
         with pm.Model(coords={"item": range(n)}) as model:
             alpha = pm.Exponential("alpha", np.log(n))
             z = nrm.Partition("z", nrm.DirichletProcess(alpha), dims="item")
@@ -151,8 +151,8 @@ def gaussian_mixture(
         Whether all items are in the clusters of known labels, as in :class:`~pymc_nrm.Partition`.
     jitter_ties : bool
         Whether items with the same value of a column are spread over the width of its rounding, see
-        :func:`~pymc_nrm.jitter_ties`.  A line in the log names the columns.  The observed data of the model are then
-        the spread values.
+        :func:`~pymc_nrm.recipes.jitter_ties`.  A line in the log names the columns.  The observed data of the model are
+        then the spread values.
 
     Returns
     -------

@@ -54,8 +54,8 @@ def mixture_model(
     """Model of the rows of a table in clusters, with a family for each kind of column.
 
     Columns are read as a person would, and the log says in one table what each became and why;
-    :func:`~pymc_nrm.column_kinds` returns this table.  All columns of one kind are one :class:`~pymc_nrm.Mixture`,
-    named as the kind, and all of these share the partition ``z`` of the rows:
+    :func:`~pymc_nrm.recipes.column_kinds` returns this table.  All columns of one kind are one
+    :class:`~pymc_nrm.Mixture`, named as the kind, and all of these share the partition ``z`` of the rows:
 
     ====================  ========================================================  ==========================  =======
     kind                  by default                                                family                      missing
@@ -80,7 +80,7 @@ def mixture_model(
         categorical column the coordinate ``<column>_level``.
     kinds : mapping of {hashable : str} or DataFrame, optional
         The kind of some columns, or of all, by their names as they are: 2 and "2" are different names.  ``"skip"``
-        leaves a column out.  Or the DataFrame of :func:`~pymc_nrm.column_kinds`, with changes.
+        leaves a column out.  Or the DataFrame of :func:`~pymc_nrm.recipes.column_kinds`, with changes.
     covariance : {None, "full", "diagonal"}
         Of the numeric columns within a cluster, as in :func:`~pymc_nrm.recipes.gaussian_mixture`: by default
         full if the data allow it, and diagonal where rows are few and it describes them better.
@@ -131,7 +131,7 @@ def mixture_model(
 
     See Also
     --------
-    pymc_nrm.column_kinds : The table of kinds, to look at and to change.
+    pymc_nrm.recipes.column_kinds : The table of kinds, to look at and to change.
     pymc_nrm.recipes.table_data : Data of new rows, for predictions.
 
     Notes
@@ -141,14 +141,14 @@ def mixture_model(
     harm: taken as measurements, values that repeat make narrow clusters on which chains do not agree.
 
     Columns of the kind ``positive`` are in the mixture ``numeric``, with covariances on the scale of logarithms; data,
-    densities, quantiles and missing values are in the units of the data.  :func:`~pymc_nrm.column_kinds` proposes it
-    for positive columns whose logarithm has the higher likelihood under one normal distribution, by 0.1 nats a row.
-    A column is ``zero or positive`` if zero is at least twice as frequent as any other of more than 10 values; and,
-    where the other values are counts, more than three times as frequent as under a Poisson distribution with their
-    mean.  Other values are counts if they are whole and few Poisson distributions side by side cover them: the square
-    roots of their 5 % and 95 % quantiles differ by at most 4.  The mixtures are ``zero_or_positive`` for amounts and
-    ``zero_or_positive_count`` for counts, independent across columns within a cluster; densities of amounts have a
-    mass at zero.
+    densities, quantiles and missing values are in the units of the data.  :func:`~pymc_nrm.recipes.column_kinds`
+    proposes it for positive columns whose logarithm has the higher likelihood under one normal distribution, by 0.1
+    nats a row. A column is ``zero or positive`` if zero is at least twice as frequent as any other of more than 10
+    values; and, where the other values are counts, more than three times as frequent as under a Poisson distribution
+    with their mean.  Other values are counts if they are whole and few Poisson distributions side by side cover them:
+    the square roots of their 5 % and 95 % quantiles differ by at most 4.  The mixtures are ``zero_or_positive`` for
+    amounts and ``zero_or_positive_count`` for counts, independent across columns within a cluster; densities of amounts
+    have a mass at zero.
 
     Columns of 0 and 1 have the same density as ``binary`` and as ``categorical``; descriptions say yes and no of the
     first.
@@ -240,7 +240,7 @@ def regression_model(
         By default ``DirichletProcess(pm.Exponential.dist(log(n)))``, see :func:`~pymc_nrm.gaussian_mixture`.
     jitter_ties : bool
         Whether items with the same value are spread over the width of its rounding, see
-        :func:`~pymc_nrm.jitter_ties`; this includes the target.
+        :func:`~pymc_nrm.recipes.jitter_ties`; this includes the target.
     strict : bool
         As in :func:`~pymc_nrm.mixture_model`.
 

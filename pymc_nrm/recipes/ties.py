@@ -78,7 +78,7 @@ def jitter_ties(X: Any, *, random_seed: Any = 0) -> Any:
     Examples
     --------
     >>> import pymc_nrm as nrm
-    >>> nrm.jitter_ties([1.0, 1.0, 1.5, 1.0, 3.0]).round(2).tolist()
+    >>> nrm.recipes.jitter_ties([1.0, 1.0, 1.5, 1.0, 3.0]).round(2).tolist()
     [1.0, 1.17, 1.5, 0.83, 3.0]
     """
     return with_jittered_ties(X, random_seed)[0]
@@ -173,7 +173,7 @@ class _NarrowJitter(NamedTuple):
     def remedy(self):
         """What to do with the column x, or with the numbers x of which it is a function."""
         if self.function:
-            return f"{self.function}(nrm.jitter_ties(x))"
+            return f"{self.function}(nrm.recipes.jitter_ties(x))"
         return "x.round()" if self.step == 1 else f"{self.step:g} * (x / {self.step:g}).round()"
 
 

@@ -24,8 +24,8 @@ def continuous_without_step(model, steps):
 
 
 def learned_variables(model, kwargs, *, before_nuts=False):
-    """Value variables without a step that a :class:`~pymc_nrm.LearnedGibbs` can draw, prior by prior; of all partitions
-    or only of the kinds that have it take them before a NUTS of this package takes the others.
+    """Value variables without a step that a :class:`~pymc_nrm.steps.LearnedGibbs` can draw, prior by prior; of all
+    partitions or only of the kinds that have it take them before a NUTS of this package takes the others.
     """
     rest = continuous_without_step(model, given_steps(kwargs))
     priors = learned_priors(model)
@@ -42,7 +42,7 @@ def _partition_of(prior):
 
 
 def with_learned_gibbs(model, kwargs, variables):
-    """Add a :class:`~pymc_nrm.LearnedGibbs` for some variables, if there are any."""
+    """Add a :class:`~pymc_nrm.steps.LearnedGibbs` for some variables, if there are any."""
     if not variables:
         return kwargs
     kwargs = dict(kwargs)

@@ -86,7 +86,7 @@ def convergence_report(idata: xr.DataTree, diagnostics: Any = None, nuts: Any = 
     idata : DataTree
         Result of :func:`~pymc_nrm.sample`.
     diagnostics : dict of str to DataTree, optional
-        Diagnostics of each partition, as from :func:`~pymc_nrm.add_diagnostics`; by default its group
+        Diagnostics of each partition, as from :func:`~pymc_nrm.stats.add_diagnostics`; by default its group
         ``partition_stats``, or else computed.
     nuts : sequence of str, optional
         Messages about NUTS, by default PyMC's messages about divergences and tree depth.

@@ -78,8 +78,8 @@ def sample(
         Whether to check convergence, and log a sentence about it with the worst quantities; see
         :func:`~pymc_nrm.convergence_report`.
     partition_diagnostics : bool
-        Whether to put diagnostics of every partition into the result, as :func:`~pymc_nrm.add_diagnostics` does; with
-        10,000 items and 4000 draws this takes about a second.
+        Whether to put diagnostics of every partition into the result, as :func:`~pymc_nrm.stats.add_diagnostics` does;
+        with 10,000 items and 4000 draws this takes about a second.
     quiet : bool
         Whether to log nothing and show no progress.
     **kwargs
@@ -101,7 +101,7 @@ def sample(
         ``sample_stats`` has ``n_clusters``, ``log_joint`` (log density of data, partition and u given everything else),
         ``u`` and ``entropy`` (nats) of each draw, with the dimension ``partition`` if there are several.
         ``partition_stats`` has a group for each partition with diagnostics that do not depend on labels.  For ArviZ see
-        :func:`~pymc_nrm.without_labels`.  With ``return_inferencedata=False``, the result is the result of
+        :func:`~pymc_nrm.stats.without_labels`.  With ``return_inferencedata=False``, the result is the result of
         ``pm.sample``, unchecked.
 
     Raises

@@ -180,7 +180,7 @@ def without_labels[Idata: (xr.DataTree, xr.Dataset)](idata: Idata) -> Idata:
     ArviZ makes a row or a plot of every number of every variable, but labels are only names, and there may be many.
     Parameters of slots, such as ``slope`` of a likelihood with ``slope[z]``, and deterministics that change when
     clusters are renamed, which ``nrm.sample`` marks, such as ``z + 1``, are left out, since their labels switch.
-    All functions of ArviZ take the result of this function, as in ``az.plot_trace(nrm.without_labels(idata))``.
+    All functions of ArviZ take the result of this function, as in ``az.plot_trace(nrm.stats.without_labels(idata))``.
 
     Parameters
     ----------

@@ -1,5 +1,6 @@
 """Steps that sample partitions, missing entries of their data, and hyperparameters of their families."""
 
+from pymc_nrm.common.pymc_internals import register_steps
 from pymc_nrm.steps.chunked_sampler import ChunkedSampler
 from pymc_nrm.steps.learned_gibbs import LearnedGibbs
 from pymc_nrm.steps.marginal_gibbs import MarginalGibbs
@@ -26,3 +27,8 @@ __all__ = [
     "WeightedGibbs",
     "WeightedNUTS",
 ]
+
+register_steps(
+    *(TreeGuided, SplitMerge, MarginalGibbs, SliceSampler, SlotGibbs, WeightedGibbs),
+    *(ChunkedSampler, MissingGibbs),
+)

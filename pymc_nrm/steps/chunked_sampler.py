@@ -126,7 +126,7 @@ class ChunkedSampler(Step):
     >>> with pm.Model():
     ...     z = nrm.Partition("z", nrm.DirichletProcess(1.0), rows=rows)
     ...     x = nrm.Mixture("x", z, nrm.NormalGamma.from_data(rows), observed=rows)
-    ...     step = nrm.ChunkedSampler([z, x])
+    ...     step = nrm.steps.ChunkedSampler([z, x])
     >>> step.vars
     [z, x]
     """

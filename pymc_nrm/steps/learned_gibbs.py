@@ -102,7 +102,7 @@ class LearnedGibbs(Step):
     >>> with pm.Model() as model:
     ...     z = nrm.Partition("z", nrm.DirichletProcess(1.0), n=20)
     ...     x = nrm.Mixture("x", z, nrm.NormalWishart.learned("x", X), observed=X)
-    ...     step = nrm.LearnedGibbs(n_sweeps=2)
+    ...     step = nrm.steps.LearnedGibbs(n_sweeps=2)
     >>> [variable.name for variable in step.vars]
     ['x_share_log__', 'x_kappa_log__', 'x_excess_log__', 'x_squared_pivot_log__', 'x_below_pivot']
     """

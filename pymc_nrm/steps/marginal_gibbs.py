@@ -49,7 +49,7 @@ class MarginalGibbs(PartitionStep):
     >>> with pm.Model():
     ...     z = nrm.Partition("z", nrm.DirichletProcess(1.0), n=4)
     ...     x = nrm.Mixture("x", z, nrm.PoissonGamma(1.0, 1.0), observed=[0, 1, 8, 9])
-    ...     step = nrm.MarginalGibbs([z])
+    ...     step = nrm.steps.MarginalGibbs([z])
     >>> [variable.name for variable in step.vars]
     ['z']
     """

@@ -67,7 +67,7 @@ class MissingGibbs(Step):
     >>> with pm.Model() as model:
     ...     z = nrm.Partition("z", nrm.DirichletProcess(1.0), n=4)
     ...     x = nrm.Mixture("x", z, nrm.NormalWishart(mu=[4, 4], kappa=0.1, Psi=np.eye(2), nu=8), observed=X)
-    ...     step = nrm.MissingGibbs(model["x_missing"])
+    ...     step = nrm.steps.MissingGibbs(model["x_missing"])
     >>> [variable.name for variable in step.vars]
     ['x_missing']
     """

@@ -85,7 +85,7 @@ class SliceSampler(PartitionStep):
     >>> with pm.Model():
     ...     z = nrm.Partition("z", nrm.NormalizedInverseGaussian(1.0), n=4)
     ...     x = nrm.Mixture("x", z, nrm.PoissonGamma(1.0, 1.0), observed=[0, 1, 8, 9])
-    ...     step = nrm.SliceSampler([z])
+    ...     step = nrm.steps.SliceSampler([z])
     >>> [variable.name for variable in step.vars]
     ['z']
     """

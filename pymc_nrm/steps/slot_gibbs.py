@@ -83,7 +83,7 @@ class SlotGibbs(SlotStep, PartitionStep):
     ...     z = nrm.Partition("z", nrm.DirichletProcess(1.0), n=4, max_clusters=10)
     ...     rate = pm.Gamma("rate", 1, 1, shape=10)
     ...     x = pm.Poisson("x", rate[z], observed=[0, 1, 8, 9])
-    ...     step = nrm.SlotGibbs([z])
+    ...     step = nrm.steps.SlotGibbs([z])
     >>> [variable.name for variable in step.vars]
     ['z']
     """

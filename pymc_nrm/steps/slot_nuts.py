@@ -102,7 +102,7 @@ def warn_without_slot_nuts(step, local, kwargs):
         warn_of_stock_nuts(
             kwargs,
             f"PyMC's NUTS samples parameters of empty slots of {step.partition.name!r} like all others, which is right "
-            "but\nslow and may diverge. nrm.sample chooses SlotNUTS; step=[nrm.SlotNUTS()] asks for it.",
+            "but\nslow and may diverge. nrm.sample chooses SlotNUTS; step=[nrm.steps.SlotNUTS()] asks for it.",
         )
 
 
@@ -143,7 +143,7 @@ class SlotNUTS(NUTSStep):
     ...     z = nrm.Partition("z", nrm.DirichletProcess(1.0), n=4, max_clusters=10)
     ...     rate = pm.Gamma("rate", 1, 1, shape=10)
     ...     x = pm.Poisson("x", rate[z], observed=[0, 1, 8, 9])
-    ...     step = nrm.SlotNUTS()
+    ...     step = nrm.steps.SlotNUTS()
     >>> [variable.name for variable in step.vars]
     ['rate_log__']
     """

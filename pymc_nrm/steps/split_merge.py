@@ -61,7 +61,7 @@ class SplitMerge(PartitionStep):
     >>> with pm.Model():
     ...     z = nrm.Partition("z", nrm.NormalizedInverseGaussian(1.0), n=4)
     ...     x = nrm.Mixture("x", z, nrm.PoissonGamma(1.0, 1.0), observed=[0, 1, 8, 9])
-    ...     step = nrm.SplitMerge([z], n_moves=10)
+    ...     step = nrm.steps.SplitMerge([z], n_moves=10)
     >>> [variable.name for variable in step.vars]
     ['z']
     """

@@ -61,7 +61,7 @@ _NO_MOVES = MovesPerCycle(0, 0, 0, 0)
 
 @dataclass(frozen=True)
 class Move:
-    """A move of your own, for ``moves`` of :class:`~pymc_nrm.TreeGuided`.
+    """A move of your own, for ``moves`` of :class:`~pymc_nrm.steps.TreeGuided`.
 
     Parameters
     ----------
@@ -170,7 +170,7 @@ class TreeGuided(PartitionStep):
     >>> with pm.Model():
     ...     z = nrm.Partition("z", nrm.DirichletProcess(1.0), n=4)
     ...     x = nrm.Mixture("x", z, nrm.PoissonGamma(1.0, 1.0), observed=[0, 1, 8, 9])
-    ...     step = nrm.TreeGuided([z], moves={"tree_split_merge": 5})
+    ...     step = nrm.steps.TreeGuided([z], moves={"tree_split_merge": 5})
     >>> [variable.name for variable in step.vars]
     ['z']
     """

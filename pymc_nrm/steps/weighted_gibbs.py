@@ -154,7 +154,7 @@ class WeightedGibbs(LabelStep):
     ...     z = nrm.Partition("z", log_weights=np.log([0.5, 0.5]), n=4)
     ...     rate = pm.Gamma("rate", 1, 1, shape=2)
     ...     x = pm.Poisson("x", rate[z], observed=[0, 1, 8, 9])
-    ...     step = nrm.WeightedGibbs([z])
+    ...     step = nrm.steps.WeightedGibbs([z])
     >>> [variable.name for variable in step.vars]
     ['z']
     """
@@ -177,8 +177,8 @@ class WeightedGibbs(LabelStep):
             warn_of_stock_nuts(
                 kwargs,
                 f"PyMC's NUTS samples weights and parameters given labels of {self.partition.name!r}, which is exact "
-                "but\nslow. nrm.sample chooses WeightedNUTS, with labels summed out; step=[nrm.WeightedNUTS()] does so "
-                "here.",
+                "but\nslow. nrm.sample chooses WeightedNUTS, with labels summed out; step=[nrm.steps.WeightedNUTS()] "
+                "does so here.",
             )
 
     def check_variable(self, model, partition):

@@ -69,7 +69,7 @@ class WeightedNUTS(NUTSStep):
     ...     z = nrm.Partition("z", log_weights=pm.math.log(share), n=4)
     ...     rate = pm.Gamma("rate", 1, 1, shape=2)
     ...     x = pm.Poisson("x", rate[z], observed=[0, 1, 8, 9])
-    ...     step = nrm.WeightedNUTS()
+    ...     step = nrm.steps.WeightedNUTS()
     >>> [variable.name for variable in step.vars]
     ['share_simplex__', 'rate_log__']
     """

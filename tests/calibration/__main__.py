@@ -31,7 +31,7 @@ def main():
             if not file.exists():
                 calibration = calibration or Calibration(make_model(kind))
                 start = time.perf_counter()
-                ranks, thin = calibration.ranks(getattr(nrm, step), given.replications, given.seed)
+                ranks, thin = calibration.ranks(getattr(nrm.steps, step), given.replications, given.seed)
                 np.save(file, ranks)
                 print(f"{kind}, {step}: every draw of {thin} kept, {time.perf_counter() - start:.0f} s")
             ranks = np.load(file)

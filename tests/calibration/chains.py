@@ -102,7 +102,7 @@ class Calibration:
         """
         rng = np.random.default_rng(seed)
         with self.model:
-            missing = [nrm.MissingGibbs()] if len(self.gaps[0]) else []
+            missing = [nrm.steps.MissingGibbs()] if len(self.gaps[0]) else []
             step = CompoundStep([partition_step([self.model["z"]]), *missing, self.hyperparameter_step])
         truths = list(self.truths(PILOTS + replications, seed))
         thin = self._thinning(step, rng, truths[:PILOTS]) if thin is None else thin

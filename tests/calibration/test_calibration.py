@@ -14,9 +14,9 @@ REPLICATIONS = 300
 LEVEL = 1e-4
 
 # Every family with TreeGuided, and every other step with three families: tests/exact has all pairs.
-OTHER_STEPS = (nrm.SplitMerge, nrm.MarginalGibbs, nrm.SliceSampler)
+OTHER_STEPS = (nrm.steps.SplitMerge, nrm.steps.MarginalGibbs, nrm.steps.SliceSampler)
 ROWS = [
-    *[(kind, nrm.TreeGuided) for kind in (*FAMILIES, DENSITY_REGRESSION)],
+    *[(kind, nrm.steps.TreeGuided) for kind in (*FAMILIES, DENSITY_REGRESSION)],
     *[(kind, step) for kind, (_, step, _) in OF_WINGS.items()],
     *[(kind, step) for kind in ("NormalGamma", "NormalWishart", "PoissonGamma") for step in OTHER_STEPS],
 ]

@@ -37,12 +37,12 @@ FAMILIES = {
     "categories": (nrm.CategoricalDirichlet(0.7), np.array([[0], [1], [2], [1], [0], [0], [2]])),
 }
 STEPS = {
-    "tree": (nrm.TreeGuided, {}),
-    "informed": (nrm.TreeGuided, {"moves": {"informed_split_merge": 6, "marginal_gibbs": 1}}),
-    "split": (nrm.SplitMerge, {}),
-    "scans": (nrm.SplitMerge, {"proposal": "restricted_gibbs", "n_scans": 1, "n_items": 1}),
-    "gibbs": (nrm.MarginalGibbs, {}),
-    "slice": (nrm.SliceSampler, {}),
+    "tree": (nrm.steps.TreeGuided, {}),
+    "informed": (nrm.steps.TreeGuided, {"moves": {"informed_split_merge": 6, "marginal_gibbs": 1}}),
+    "split": (nrm.steps.SplitMerge, {}),
+    "scans": (nrm.steps.SplitMerge, {"proposal": "restricted_gibbs", "n_scans": 1, "n_items": 1}),
+    "gibbs": (nrm.steps.MarginalGibbs, {}),
+    "slice": (nrm.steps.SliceSampler, {}),
 }
 
 
@@ -186,7 +186,7 @@ def test_no_label_may_be_known(known):
 def beside_a_likelihood(options):
     z = nrm.Partition("z", nrm.DirichletProcess(1.0), **options)
     pm.Normal("y", z, 1.0, observed=np.zeros(3))
-    nrm.MarginalGibbs([z])
+    nrm.steps.MarginalGibbs([z])
 
 
 test_nothing_but_mixtures_may_use_the_labels = refused(

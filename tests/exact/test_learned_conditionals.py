@@ -419,7 +419,7 @@ SLICED = ("mu whose bounds are a concentration", "counts", "binary", "categories
 def test_slices_are_of_the_conditional(name):
     model = TAKEN[name][0]()
     rng, start = np.random.default_rng(2), model.initial_point() | {"z": LABELS[0]}
-    for prior in nrm.LearnedGibbs(model=model)._priors:
+    for prior in nrm.steps.LearnedGibbs(model=model)._priors:
         point = start | {key: start[key] + rng.normal(0.0, 0.7, np.shape(start[key])) for key in prior.names}
         for (low, before), (high, after) in heights(prior, point):
             expected = log_conditional(prior, after) - log_conditional(prior, before)
@@ -434,7 +434,7 @@ QUICK = ("mu whose bounds are a concentration", "a second mixture reads mu", "co
 def test_conditionals_are_those_of_the_model(name):
     model, names = TAKEN[name][0](), TAKEN[name][1]
     assert sorted(taken(model)) == sorted(names)
-    step, log_density = nrm.LearnedGibbs(model=model), model.compile_logp(mode="FAST_COMPILE")
+    step, log_density = nrm.steps.LearnedGibbs(model=model), model.compile_logp(mode="FAST_COMPILE")
     conditionals = [partial(log_conditional, prior) for prior in step._priors]
     conditionals += [partial(log_conditional_of_alpha, process) for process in step._processes]
     start, rng = model.initial_point(), np.random.default_rng(1)

@@ -79,7 +79,7 @@ def weighted(drawn, log_marginal):
 def run(model, start, seed, draws, read, **options):
     """Labels of draws, and statistics that are read at each point."""
     with model:
-        steps = [nrm.MarginalGibbs([model["z"]], rng=1), nrm.LearnedGibbs(rng=1, **options)]
+        steps = [nrm.steps.MarginalGibbs([model["z"]], rng=1), nrm.steps.LearnedGibbs(rng=1, **options)]
     point = model.initial_point() | {"z": start}
     return run_steps(steps, point, np.random.default_rng(seed), draws, lambda point: (point["z"], read(point)))
 
@@ -360,7 +360,7 @@ def test_priors_that_differ_are_left_to_nuts(name):
     assert learned_priors(model) == []
     assert learned_variables(model, {}) == []
     with pytest.raises(TypeError, match="vars must be all variables of a prior"):
-        nrm.LearnedGibbs(model=model)
+        nrm.steps.LearnedGibbs(model=model)
 
 
 def test_log_normal_variables_with_other_constants_are_taken():
@@ -394,9 +394,9 @@ def test_all_variables_of_a_prior_or_none():
     with model:
         pm.Normal("free")
     with pytest.raises(TypeError, match=r"\['x_share', 'x_kappa'.*got \['x_share'\]"):
-        nrm.LearnedGibbs([model["x_share"]], model=model)
+        nrm.steps.LearnedGibbs([model["x_share"]], model=model)
     with pytest.raises(ValueError, match="n_sweeps must be"):
-        nrm.LearnedGibbs(n_sweeps=0, model=model)
+        nrm.steps.LearnedGibbs(n_sweeps=0, model=model)
     with model:
         slices = [pm.Slice([model["x_share"]])]
     assert [variable.name for variable in learned_variables(model, {})] == [
@@ -456,7 +456,7 @@ def test_models_of_every_kind_are_sampled(kind):
         if kind == "counts":
             counts = np.abs(values).round()
             nrm.Mixture("y", z, nrm.PoissonGamma.learned("y", counts), observed=counts)
-        step = nrm.LearnedGibbs(rng=1)
+        step = nrm.steps.LearnedGibbs(rng=1)
     point = model.initial_point()
     drawn, _ = step.step(point)
     changed = {name for name in point if not np.array_equal(point[name], drawn[name])}
@@ -470,7 +470,7 @@ def test_hyperparameters_follow_the_other_variables_of_their_family():
         mu, alpha = pm.Normal("mu", shape=2), pm.Gamma("alpha", 2.0, 1.0)
         z = nrm.Partition("z", nrm.DirichletProcess(alpha), n=6)
         nrm.Mixture("x", z, nrm.NormalWishart.learned("x", X)._replace(mu=mu), observed=X)
-        [prior] = nrm.LearnedGibbs([rv for rv in model.free_RVs if rv.name.startswith("x_")])._priors
+        [prior] = nrm.steps.LearnedGibbs([rv for rv in model.free_RVs if rv.name.startswith("x_")])._priors
     point = model.initial_point()
     first, second = (prior.clusters(point | {"mu": mu})[0].mu.copy() for mu in (np.zeros(2), np.array([1.0, 2.0])))
     np.testing.assert_allclose(second - first, [1.0, 2.0])

@@ -10,7 +10,12 @@ from pymc_nrm.measures.base import log_eppf
 
 pytestmark = pytest.mark.slow
 
-STEPS = {"tree": [nrm.TreeGuided], "gibbs": [nrm.MarginalGibbs], "split": [nrm.SplitMerge, nrm.TreeGuided], "alone": []}
+STEPS = {
+    "tree": [nrm.steps.TreeGuided],
+    "gibbs": [nrm.steps.MarginalGibbs],
+    "split": [nrm.steps.SplitMerge, nrm.steps.TreeGuided],
+    "alone": [],
+}
 
 
 @pytest.mark.parametrize(
@@ -24,7 +29,9 @@ STEPS = {"tree": [nrm.TreeGuided], "gibbs": [nrm.MarginalGibbs], "split": [nrm.S
 def test_partitions_and_missing_entries_have_their_joint_law(gaps, others):
     model = make_model(gaps)
     with model:
-        steps = [cls([model["z"]], rng=1) for cls in STEPS[others]] + [nrm.MissingGibbs(model["x_missing"], rng=1)]
+        steps = [cls([model["z"]], rng=1) for cls in STEPS[others]] + [
+            nrm.steps.MissingGibbs(model["x_missing"], rng=1)
+        ]
     check(*chains(steps, model, [[0, 0, 0, 0], [0, 1, 2, 3]]), *exact(gaps))
 
 
@@ -32,7 +39,7 @@ def test_labels_of_complete_items_stay():
     """Given that items 0 and 2 share their cluster, or do not, the step alone has the conditional law."""
     model = make_model("two items")
     with model:
-        steps = [nrm.MissingGibbs(model["x_missing"], rng=1)]
+        steps = [nrm.steps.MissingGibbs(model["x_missing"], rng=1)]
     partitions, p, means = exact("two items")
     for start in ([0, 0, 0, 0], [0, 1, 2, 3]):
         kept = (partitions[:, 0] == partitions[:, 2]) == (start[0] == start[2])
@@ -42,7 +49,7 @@ def test_labels_of_complete_items_stay():
 def test_labels_know_the_other_mixtures():
     model = make_model("two items", counts=True)
     with model:
-        steps = [nrm.MarginalGibbs([model["z"]], rng=1), nrm.MissingGibbs(model["x_missing"], rng=1)]
+        steps = [nrm.steps.MarginalGibbs([model["z"]], rng=1), nrm.steps.MissingGibbs(model["x_missing"], rng=1)]
     check(*chains(steps, model, [[0, 0, 0, 0], [0, 1, 2, 3]]), *exact("two items", counts=True))
 
 
@@ -50,7 +57,7 @@ def test_labels_know_the_other_mixtures():
 def test_labels_that_the_step_leaves_alone(option):
     """Entries are drawn given labels, which the step of the partition draws."""
     with make_model("two items", **option) as model:
-        steps = [nrm.MarginalGibbs([model["z"]], rng=1), nrm.MissingGibbs(model["x_missing"], rng=1)]
+        steps = [nrm.steps.MarginalGibbs([model["z"]], rng=1), nrm.steps.MissingGibbs(model["x_missing"], rng=1)]
     partitions, p, means = exact("two items")
     if "together" in option:
         kept = partitions[:, 0] == partitions[:, 1]

@@ -65,12 +65,12 @@ def exchange_at_random(rng, state, weights, family, data, number):
 @pytest.mark.slow
 def test_own_move_leaves_the_posterior_invariant(measure):
     moves = QUIET | {"exchange": Move(exchange, 3, needs=[log_marginal])}
-    check_step(measure, FAMILY, nrm.TreeGuided, moves=moves, n_cycles=1)
+    check_step(measure, FAMILY, nrm.steps.TreeGuided, moves=moves, n_cycles=1)
 
 
 @pytest.mark.slow
 def test_own_move_beside_the_default_moves():
-    check_step("NGG", FAMILY, nrm.TreeGuided, moves={"exchange": Move(exchange, 0.5)}, n_cycles=2)
+    check_step("NGG", FAMILY, nrm.steps.TreeGuided, moves={"exchange": Move(exchange, 0.5)}, n_cycles=2)
 
 
 @pytest.mark.slow
@@ -78,14 +78,14 @@ def test_own_move_is_made_and_counted():
     model = make_model("NGG", FAMILY)
     with model:
         moves = dict.fromkeys(QUIET, 0) | {"subtree_gibbs": 1, "exchange": Move(exchange, 50)}
-        step = nrm.TreeGuided([model["z"]], moves=moves, n_cycles=1)
+        step = nrm.steps.TreeGuided([model["z"]], moves=moves, n_cycles=1)
     _, statistics = run(step, 4, np.random.default_rng(1))
     assert max(stats["n_moved"] for stats in statistics) > 4
 
 
 def wrong_step(moves):
     with make_model("NGG", "CategoricalDirichlet, missing") as model:
-        nrm.TreeGuided([model["z"]], moves=moves)
+        nrm.steps.TreeGuided([model["z"]], moves=moves)
 
 
 test_wrong_moves_are_named = refused(
@@ -104,7 +104,7 @@ def test_chains_continue_with_the_same_moves_only():
     model = make_model("NGG", FAMILY)
     with model:
         first, other = (
-            nrm.TreeGuided([model["z"]], moves={"own": Move(kernel)}) for kernel in (exchange, exchange_at_random)
+            nrm.steps.TreeGuided([model["z"]], moves={"own": Move(kernel)}) for kernel in (exchange, exchange_at_random)
         )
     assert first.options != other.options
     with pytest.raises(Exception, match="options"):
@@ -131,7 +131,7 @@ def test_gibbs_without_log_marginals_makes_the_same_draws():
     chains = []
     for family_class in (Predictive, nrm.PoissonGamma):
         with model_of(family_class(*SMALL["PoissonGamma"].family)) as model:
-            step = nrm.MarginalGibbs([model["z"]], rng=1)
+            step = nrm.steps.MarginalGibbs([model["z"]], rng=1)
         point, draws = {"z": np.arange(4)}, []
         for _ in range(200):
             point, [stats] = step.step(point)
@@ -165,7 +165,7 @@ test_what_a_family_lacks_is_named_with_who_needs_it = refused(
     lambda call: call(model_of(Predictive())),
     (lambda m: nrm.sample_cluster_parameters(POSTERIOR, m), "draw_parameters, which sample_cluster_parameters"),
     (lambda m: nrm.sample_posterior_predictive(POSTERIOR, m), f"{BOTH}, which sample_posterior_predictive"),
-    (lambda m: nrm.sample_random_measure(POSTERIOR, m), "draw_parameters, which sample_random_measure"),
+    (lambda m: nrm.random_measure.sample_random_measure(POSTERIOR, m), "draw_parameters, which sample_random_measure"),
     (lambda m: pm.draw(m["x"]), f"{BOTH}, which a forward draw of a Mixture"),
     (lambda m: nrm.trees.bhc(X, Predictive(), DP), "log_marginal, which Bayesian hierarchical clustering"),
     (lambda m: exact_posterior(DP, Predictive(), X), "log_marginal, which exact_posterior"),
@@ -175,7 +175,7 @@ test_what_a_family_lacks_is_named_with_who_needs_it = refused(
             lambda m, step=step: step([m["z"]], model=m),
             f"log_marginal, which {step.__name__} needs; MarginalGibbs does not$",
         )
-        for step in (nrm.TreeGuided, nrm.SplitMerge, *rows_of_wings("OF_MARGINALS").values())
+        for step in (nrm.steps.TreeGuided, nrm.steps.SplitMerge, *rows_of_wings("OF_MARGINALS").values())
     ),
     match="^(Predictive|Silent) has no {}",
     error=(NotImplementedError, TypeError),

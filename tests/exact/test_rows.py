@@ -28,7 +28,12 @@ FAMILIES = {
         (nrm.NormalGamma(0.0, 0.3, 2.0, 1.0), np.array([0.4, -0.3, 1.6, 1.2]), None),
     ],
 }
-STEPS = {"tree": nrm.TreeGuided, "split": nrm.SplitMerge, "gibbs": nrm.MarginalGibbs, "slice": nrm.SliceSampler}
+STEPS = {
+    "tree": nrm.steps.TreeGuided,
+    "split": nrm.steps.SplitMerge,
+    "gibbs": nrm.steps.MarginalGibbs,
+    "slice": nrm.steps.SliceSampler,
+}
 PARTITIONS = all_partitions(4)
 
 
@@ -77,7 +82,7 @@ def test_kinds_of_partitions(options):
     logp = model.compile_logp(mode="FAST_COMPILE")
     log_p = np.array([logp({"z": labels}) for labels in PARTITIONS])
     with model:
-        sampler = nrm.MarginalGibbs([model["z"]], rng=1)
+        sampler = nrm.steps.MarginalGibbs([model["z"]], rng=1)
     kept = np.isfinite(log_p)
     labels, _ = run(sampler, 4, seeded(*options), starts=(PARTITIONS[kept][0], PARTITIONS[kept][-1]))
     assert_law(labels, PARTITIONS[kept], np.exp(log_p[kept] - logsumexp(log_p)))
@@ -94,7 +99,7 @@ def test_slots():
     slots = np.array(list(np.ndindex(3, 3, 3, 3)))
     log_p = np.array([logp({"z": one}) for one in slots])
     with model:
-        sampler = nrm.SlotGibbs([z], rng=1)
+        sampler = nrm.steps.SlotGibbs([z], rng=1)
     labels, _ = run(sampler, 4, seeded("slots"), starts=(np.zeros(4, int), np.array([0, 1, 2, 0])))
     p = np.exp(log_p - logsumexp(log_p))
     partitions = {}

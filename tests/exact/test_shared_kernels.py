@@ -11,7 +11,7 @@ import pymc_nrm as nrm
 from pymc_nrm.families.erased.shared_kernel import SharedKernel
 from pymc_nrm.kernels.generic import Kernel
 
-STEPS = (nrm.TreeGuided, nrm.SplitMerge, nrm.MarginalGibbs, nrm.SliceSampler)
+STEPS = (nrm.steps.TreeGuided, nrm.steps.SplitMerge, nrm.steps.MarginalGibbs, nrm.steps.SliceSampler)
 N_DRAWS = 60
 FEW = np.random.default_rng(3).normal(size=(30, 2)) + np.repeat([[0.0], [3.0]], 15, axis=0)
 GAPS = np.where(np.random.default_rng(4).random(FEW.shape) < 0.1, np.nan, FEW)
@@ -51,8 +51,8 @@ MODELS = {
     "known": (lambda: mixture_of(NORMAL, FEW, known=KNOWN), STEPS),
     "only known": (lambda: mixture_of(NORMAL, FEW, known=KNOWN, only_known=True), STEPS),
     "three families": (three_families, STEPS),
-    "gaps": (lambda: mixture_of(NORMAL, GAPS), (nrm.MissingGibbs,)),
-    "weighted": (weighted, (nrm.WeightedGibbs,)),
+    "gaps": (lambda: mixture_of(NORMAL, GAPS), (nrm.steps.MissingGibbs,)),
+    "weighted": (weighted, (nrm.steps.WeightedGibbs,)),
 } | rows_of_wings("SHARED")
 ROWS = [(name, step) for name in FAMILIES for step in STEPS]
 ROWS += [(name, step) for name, (_, steps) in MODELS.items() for step in steps]
@@ -60,7 +60,7 @@ ROWS += [(name, step) for name, (_, steps) in MODELS.items() for step in steps]
 
 def draws(model, step_class):
     with model:
-        variable = model["x_missing" if step_class is nrm.MissingGibbs else "z"]
+        variable = model["x_missing" if step_class is nrm.steps.MissingGibbs else "z"]
         step = step_class([variable], rng=np.random.default_rng(8))
     point, found = model.initial_point(), []
     for _ in range(N_DRAWS):

@@ -133,7 +133,7 @@ def test_weights_of_other_measures_are_refused():
 def make_step(measure, n=6):
     with pm.Model():
         z = nrm.Partition("z", measure, n=n)
-        return nrm.SliceSampler([z], rng=1)
+        return nrm.steps.SliceSampler([z], rng=1)
 
 
 def test_a_measure_that_is_not_of_gibbs_type_is_refused():
@@ -166,4 +166,4 @@ def test_a_family_without_component_densities_is_refused():
         z = nrm.Partition("z", nrm.DirichletProcess(1.0), n=4)
         nrm.Mixture("x", z, Mute(*SMALL["PoissonGamma"].family), observed=SMALL["PoissonGamma"].X)
         with pytest.raises(NotImplementedError, match="Mute has no add_component_densities.*SliceSampler"):
-            nrm.SliceSampler([z])
+            nrm.steps.SliceSampler([z])

@@ -37,7 +37,7 @@ def test_a_transition_from_an_exact_draw_is_reversible(width):
 def test_hyperparameters_do_not_run_away_from_an_improbable_start():
     # The law of a single cluster of as many features has its mass at an excess near 1000, and chains start at 7.
     with nrm.gaussian_mixture(np.random.default_rng(2).normal(size=(200, 30))) as model:
-        step = nrm.LearnedGibbs(n_sweeps=1, rng=3)
+        step = nrm.steps.LearnedGibbs(n_sweeps=1, rng=3)
     start = model.initial_point(random_seed=1)
     found = [step.step(start)[0]["x_excess_log__"] for _ in range(40)]
     assert np.exp(max(found)) < 1e5

@@ -64,10 +64,10 @@ def make_model(measure, K, counts=False):
     return model
 
 
-def run(model, draws, seed, nuts=nrm.SlotNUTS, chains=2, **options):
+def run(model, draws, seed, nuts=nrm.steps.SlotNUTS, chains=2, **options):
     """Slots, tau and parameters of slots in all draws; NUTS comes last in a draw."""
     with model:
-        gibbs, nuts = nrm.SlotGibbs([model["z"]], **options), nuts(target_accept=0.9)
+        gibbs, nuts = nrm.steps.SlotGibbs([model["z"]], **options), nuts(target_accept=0.9)
     slots, tau, means = [], [], []
     for rng in np.random.default_rng(seed).spawn(chains):
         point = model.initial_point()
@@ -86,7 +86,7 @@ def run(model, draws, seed, nuts=nrm.SlotNUTS, chains=2, **options):
     return [np.array(values).reshape(chains, draws, *np.shape(values[0])) for values in (slots, tau, means)]
 
 
-def check(measure, K, draws, counts=False, nuts=nrm.SlotNUTS, **options):
+def check(measure, K, draws, counts=False, nuts=nrm.steps.SlotNUTS, **options):
     model = make_model(measure, K, counts)
     slots, tau, means = run(model, draws, zlib.crc32(f"{measure} {K} {counts}".encode()), nuts, **options)
     partitions, p, mean_tau = law(measure, K, counts)

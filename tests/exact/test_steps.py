@@ -80,7 +80,7 @@ def test_log_joint_is_that_of_the_draw_and_its_u(measure):
     """``log p(X, partition, u) = log p(X | partition) + log p(partition, u)``, the first term by PyMC."""
     model = make_model(measure, "NormalGamma, missing")
     with model:
-        step = nrm.SplitMerge([model["z"]], rng=1)
+        step = nrm.steps.SplitMerge([model["z"]], rng=1)
     log_likelihood = model.compile_logp(vars=model.observed_RVs)
     point = {"z": np.zeros(5, dtype=np.int64)}
     for _ in range(20):

@@ -134,15 +134,15 @@ def run(model, make_steps, draws, seed, chains=2, tune=400):
 
 
 def summed_out(model):
-    return [nrm.WeightedNUTS(model=model)]
+    return [nrm.steps.WeightedNUTS(model=model)]
 
 
 def summed_out_and_gibbs(model):
-    return [nrm.WeightedNUTS(model=model), nrm.WeightedGibbs([model["z"]], model=model)]
+    return [nrm.steps.WeightedNUTS(model=model), nrm.steps.WeightedGibbs([model["z"]], model=model)]
 
 
 def given_labels(model):
-    return [nrm.WeightedGibbs([model["z"]], model=model), pm.NUTS(model=model)]
+    return [nrm.steps.WeightedGibbs([model["z"]], model=model), pm.NUTS(model=model)]
 
 
 @pytest.mark.parametrize(
@@ -180,7 +180,7 @@ def test_families_without_densities_are_sampled_given_labels():
     model = make_model(False, True, NormalOfUser())
     assert with_own_nuts(model, {}) == {}
     with pytest.raises(NotImplementedError, match="which WeightedNUTS needs; WeightedGibbs does not"):
-        nrm.WeightedNUTS(model=model)
+        nrm.steps.WeightedNUTS(model=model)
 
 
 def far_apart():
@@ -198,7 +198,7 @@ def far_apart():
 
 
 def labels_of_gibbs(model, draws):
-    step, point = nrm.WeightedGibbs([model["z"]], model=model, rng=1), model.initial_point()
+    step, point = nrm.steps.WeightedGibbs([model["z"]], model=model, rng=1), model.initial_point()
     step.setup_chain(np.random.default_rng(2), 0, draws)
     labels = np.empty((1, draws, 4), dtype=int)
     for i in range(draws):
@@ -247,7 +247,7 @@ def test_what_mixtures_depend_on_is_sampled_given_labels():
         pm.Normal("y", latent, 1.0, observed=Y)
     assert [value.name for value in values_for_weighted_nuts(model, model.continuous_value_vars)] == ["share_logodds__"]
     with pytest.raises(ValueError, match="vars must not have .*'latent'.* since a Mixture over 'z'"):
-        nrm.WeightedNUTS([share, latent], model=model)
+        nrm.steps.WeightedNUTS([share, latent], model=model)
 
 
 @pytest.mark.slow

@@ -146,7 +146,7 @@ def test_data_and_parameters_drawn_in_turn_have_their_prior(has_means, has_mixtu
             pm.StudentT("y", nu=5, mu=mean[z], sigma=scale[z], shape=6)
         if has_mixture:
             nrm.Mixture("counts", z, nrm.PoissonGamma(1.5, 0.5), shape=(6,))
-        step = [nrm.WeightedNUTS([rv for rv in model.free_RVs if rv.name in ("slope", "tau", "mean", "scale")])]
+        step = [nrm.steps.WeightedNUTS([rv for rv in model.free_RVs if rv.name in ("slope", "tau", "mean", "scale")])]
         scores = geweke(model, draws=4000, tune=500, chains=2, step=step, random_seed=3)
     assert set(scores) >= {"slope", "z: n_clusters", "z: entropy"}
     assert max(map(abs, scores.values())) < largest_z((2, 4000), len(scores)), scores

@@ -95,7 +95,9 @@ def test_a_family_without_more_than_its_definition_passes_the_check(family, comp
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("step", [nrm.TreeGuided, nrm.SplitMerge, nrm.MarginalGibbs, nrm.SliceSampler])
+@pytest.mark.parametrize(
+    "step", [nrm.steps.TreeGuided, nrm.steps.SplitMerge, nrm.steps.MarginalGibbs, nrm.steps.SliceSampler]
+)
 def test_samplers_draw_from_the_posterior(step):
     family, measure, X = FAMILIES[1], nrm.NormalizedGeneralizedGamma(0.5, 0.3), COUNTS[:4]
     with mixture_of(family, X, measure) as model:

@@ -85,13 +85,13 @@ def test_covariates_are_arrays_data_or_mixtures():
     drawn = []
     for model in (graph, model_of(lambda w, x: COVARIATES)):
         with model:
-            step = nrm.MarginalGibbs([model["z"]], rng=1)
+            step = nrm.steps.MarginalGibbs([model["z"]], rng=1)
         drawn.append(step.step(at)[0]["z"])
     np.testing.assert_array_equal(*drawn)
     with graph:
         pm.set_data({"x": np.full(12, np.nan)})
         with pytest.raises(ValueError, match=r"covariates of NormalRegression .* nan at .*\(0, 2\)"):
-            nrm.MarginalGibbs([graph["z"]], rng=1)
+            nrm.steps.MarginalGibbs([graph["z"]], rng=1)
 
 
 def test_covariates_may_be_sampled():

@@ -11,4 +11,4 @@ import pymc_nrm as nrm
 def fixed():
     """A model of fixed hyperparameters and its step, made once, as arguments of ``nrm.sample``."""
     with mixture_of(nrm.PoissonGamma(1.0, 1.0), np.array([0, 1, 8, 9, 20, 22])) as model:
-        return {"model": model, "step": [nrm.MarginalGibbs([model["z"]])]}
+        return {"model": model, "step": [nrm.steps.MarginalGibbs([model["z"]])]}

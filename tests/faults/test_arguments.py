@@ -32,12 +32,12 @@ def model():
 OF_DRAWS = [
     stats.partition_draws,
     stats.partition_quantities,
-    nrm.partition_convergence,
+    nrm.stats.partition_convergence,
     nrm.similarity,
     nrm.point_estimate,
     nrm.point_estimates,
     nrm.credible_ball,
-    nrm.assignment_uncertainty,
+    nrm.stats.assignment_uncertainty,
     plots.plot_cluster_sizes,
     plots.plot_n_clusters,
     plots.plot_partition_trace,
@@ -49,7 +49,7 @@ OF_MODELS = [
     nrm.fused_estimate,
     nrm.describe,
     nrm.sample_posterior_predictive,
-    nrm.sample_random_measure,
+    nrm.random_measure.sample_random_measure,
     lambda idata, model, **arguments: nrm.predictive_density(idata, model, X, **arguments),
     lambda idata, model, **arguments: nrm.cluster_probabilities(idata, model, X, **arguments),
 ]
@@ -63,7 +63,7 @@ BAD_RESULTS = [
 ]
 
 
-OF_RESULTS = [nrm.summary, nrm.cluster_parameters, plots.plot_cluster_parameters]
+OF_RESULTS = [nrm.summary, nrm.stats.cluster_parameters, plots.plot_cluster_parameters]
 
 
 @pytest.mark.parametrize("function", [*OF_DRAWS, *OF_RESULTS, *OF_MODELS])
@@ -97,9 +97,9 @@ def test_name_of_a_variable_of_a_model(function, name, model):
 # Functions with a seed, and their other arguments.
 SEEDED = [
     *((f, (IDATA,)) for f in (nrm.point_estimate, nrm.point_estimates, nrm.credible_ball, nrm.summary)),
-    *((f, (IDATA,)) for f in (nrm.partition_convergence, nrm.add_diagnostics)),
+    *((f, (IDATA,)) for f in (nrm.stats.partition_convergence, nrm.stats.add_diagnostics)),
     *((f, (IDATA, "model")) for f in (nrm.sample_cluster_parameters, nrm.sample_posterior_predictive)),
-    (nrm.sample_random_measure, (IDATA, "model")),
+    (nrm.random_measure.sample_random_measure, (IDATA, "model")),
     *(
         (f, (X, FAMILY, MEASURE))
         for f in (trees.bhc, trees.ibhc, trees.bayes_kmeans_bhc, trees.optimize_hyperparameters)
@@ -124,7 +124,7 @@ test_argument = refused(
     (lambda: nrm.summary(IDATA, []), "var_names must be a string or a list of at least one"),
     (lambda: nrm.point_estimate(IDATA, loss=["binder"]), "loss must be one of"),
     (lambda: nrm.credible_ball(IDATA, probability=True), "probability must be above 0 and at most 1; got True"),
-    (lambda: nrm.expected_loss(["a"] * 4, IDATA), "estimate must be real numbers"),
+    (lambda: nrm.stats.expected_loss(["a"] * 4, IDATA), "estimate must be real numbers"),
     (lambda: stats.adjusted_rand(["a", "b"], [0, 1]), "a must be real numbers; got text"),
     (lambda: stats.stack_draws(DRAWS), "draws must be a DataArray .* got ndarray"),
     (lambda: plots.plot_distance(IDATA, costs=3), "costs must be a mapping"),
@@ -200,7 +200,7 @@ OF_SAMPLE = [
 test_argument_with_a_model = refused(
     lambda model, call: call(model),
     (lambda m: nrm.sample_posterior_predictive(IDATA, m, var_names=[["x"]]), "var_names must be a string"),
-    (lambda m: nrm.sample_random_measure(IDATA, m, tail_mass="a"), "tail_mass must be between 0 and 1"),
+    (lambda m: nrm.random_measure.sample_random_measure(IDATA, m, tail_mass="a"), "tail_mass must be between 0 and 1"),
     (lambda m: nrm.sample_cluster_parameters(IDATA, m, to_items=None), "to_items must be True or False; got None"),
     (lambda m: nrm.compute_log_likelihood(IDATA, m, extend_inferencedata="x"), "extend_inferencedata"),
     (lambda m: nrm.predictive_density(IDATA, m, INFINITE), "^grid: data of NormalGamma"),
@@ -209,14 +209,14 @@ test_argument_with_a_model = refused(
     (lambda m: nrm.cluster_probabilities(IDATA, m, X, ["a"] * 4), "estimate must be real numbers; got text"),
     (lambda m: nrm.cluster_probabilities(IDATA, m, xr.Dataset()), "X_new"),
     (lambda m: nrm.cluster_probabilities(POSTERIOR.isel(item=[]), m, X), "draws of 'z' must be"),
-    (lambda m: nrm.TreeGuided(m["z"], moves=[1], model=m), "moves must be a mapping"),
-    (lambda m: nrm.SplitMerge([m["z"]], proposal=np.zeros((2, 2)), model=m), "proposal must be"),
-    (lambda m: nrm.MarginalGibbs(model=m), r"vars must be a free Partition .* got None"),
-    (lambda m: nrm.MarginalGibbs(["z"], model=m), r"vars must be a free Partition .* got \['z'\]"),
-    (lambda m: nrm.MarginalGibbs([m["x"]], model=m), r"vars must be a free Partition .* got \[x\]"),
-    (lambda m: nrm.MarginalGibbs([m["alpha"]], model=m), "vars must be partitions; 'alpha' is not"),
-    (lambda m: nrm.MarginalGibbs([m["z"]], model=3), "model must be a pymc.Model: .* got 3"),
-    (lambda m: nrm.MarginalGibbs([m["z"]], model=m, rng=1.5), "rng must be None, a whole number"),
+    (lambda m: nrm.steps.TreeGuided(m["z"], moves=[1], model=m), "moves must be a mapping"),
+    (lambda m: nrm.steps.SplitMerge([m["z"]], proposal=np.zeros((2, 2)), model=m), "proposal must be"),
+    (lambda m: nrm.steps.MarginalGibbs(model=m), r"vars must be a free Partition .* got None"),
+    (lambda m: nrm.steps.MarginalGibbs(["z"], model=m), r"vars must be a free Partition .* got \['z'\]"),
+    (lambda m: nrm.steps.MarginalGibbs([m["x"]], model=m), r"vars must be a free Partition .* got \[x\]"),
+    (lambda m: nrm.steps.MarginalGibbs([m["alpha"]], model=m), "vars must be partitions; 'alpha' is not"),
+    (lambda m: nrm.steps.MarginalGibbs([m["z"]], model=3), "model must be a pymc.Model: .* got 3"),
+    (lambda m: nrm.steps.MarginalGibbs([m["z"]], model=m, rng=1.5), "rng must be None, a whole number"),
     *((lambda m, one=one: nrm.sample(**({"model": m, "quiet": True} | one)), message) for one, message in OF_SAMPLE),
     error=(TypeError, ValueError),
 )
@@ -253,21 +253,21 @@ def test_covariances_beyond_doubles():
     model = mixture_of(nrm.NormalWishart(0.0, 0.5, 30.0 * np.eye(2), 6.0), np.full((4, 2), 1e9), MEASURE)
     with pytest.raises(ValueError, match="data of 'x' cannot be drawn: .* Choose mu nearer to the data"):
         nrm.sample_posterior_predictive(IDATA, model, random_seed=1)
-    measures = nrm.sample_random_measure(IDATA, model, random_seed=1)
+    measures = nrm.random_measure.sample_random_measure(IDATA, model, random_seed=1)
     with pytest.raises(ValueError, match="density of 'x' cannot be computed: .*mu nearer"):
-        nrm.measure_density(measures, model, np.full((1, 2), 1e9))
+        nrm.random_measure.measure_density(measures, model, np.full((1, 2), 1e9))
 
 
 @pytest.mark.parametrize(
     "function",
     [
-        lambda measures, model: nrm.measure_density(measures, model, X),
-        lambda measures, model: nrm.measure_cdf(measures, model, [0.0]),
-        nrm.measure_mean,
+        lambda measures, model: nrm.random_measure.measure_density(measures, model, X),
+        lambda measures, model: nrm.random_measure.measure_cdf(measures, model, [0.0]),
+        nrm.random_measure.measure_mean,
     ],
 )
 def test_random_measures_without_atoms(function, model):
-    measures = nrm.sample_random_measure(IDATA, model, random_seed=1)
+    measures = nrm.random_measure.sample_random_measure(IDATA, model, random_seed=1)
     message = "measure_draws must have an atom of weight above 0 in every draw; "
     with pytest.raises(ValueError, match=message + "4 of 4 draws have none"):
         function(measures.isel(atom=[]), model)
@@ -338,17 +338,21 @@ test_arguments_of_variables_and_steps = refused(
     (lambda z: mixture(np.zeros(3, dtype=int), FAMILY, THREE), TypeError, "partition must be a Partition"),
     *[
         (lambda z, step=step, n_items=n_items: step([z], n_items=n_items), ValueError, BETWEEN_1_AND_3)
-        for step in (nrm.MarginalGibbs, nrm.SplitMerge)
+        for step in (nrm.steps.MarginalGibbs, nrm.steps.SplitMerge)
         for n_items in (0, 4, 1.5, True)
     ],
-    (lambda z: nrm.SplitMerge([z], n_moves=-1), ValueError, "n_moves must be a whole number of at least 0; got -1"),
-    (lambda z: nrm.SplitMerge([z], n_scans=0.5), ValueError, "n_scans must be a whole number"),
-    (lambda z: nrm.SplitMerge([z], proposal="random"), ValueError, "proposal must be .*'sequential'.*'random'"),
-    (lambda z: nrm.SplitMerge([z], n_movs=3), TypeError, "n_movs"),
+    (
+        lambda z: nrm.steps.SplitMerge([z], n_moves=-1),
+        ValueError,
+        "n_moves must be a whole number of at least 0; got -1",
+    ),
+    (lambda z: nrm.steps.SplitMerge([z], n_scans=0.5), ValueError, "n_scans must be a whole number"),
+    (lambda z: nrm.steps.SplitMerge([z], proposal="random"), ValueError, "proposal must be .*'sequential'.*'random'"),
+    (lambda z: nrm.steps.SplitMerge([z], n_movs=3), TypeError, "n_movs"),
     (lambda z: sample(tree_guided={"n_movs": 3}), TypeError, "n_movs"),
     *(
         (lambda z, step=step: step([pm.Poisson("y", 2.0)]), TypeError, "'y' is not a Partition")
-        for step in (nrm.MarginalGibbs, nrm.SplitMerge, nrm.TreeGuided)
+        for step in (nrm.steps.MarginalGibbs, nrm.steps.SplitMerge, nrm.steps.TreeGuided)
     ),
     within=pm.Model,
 )

@@ -160,7 +160,7 @@ def make_model(family=normal, data=X, measure=None, second=None):
 
 def sample(model, n_draws=3, chains=1, cores=1, **kwargs):
     with model:
-        step = nrm.MarginalGibbs([model["z"]])
+        step = nrm.steps.MarginalGibbs([model["z"]])
         options = {"step": step, "random_seed": 1, "quiet": True, "progressbar": False}
         return nrm.sample(n_draws, tune=0, chains=chains, cores=cores, **options, **kwargs)
 
@@ -210,7 +210,7 @@ def test_later():
         spread = pm.HalfNormal("spread")
         z = nrm.Partition("z", nrm.DirichletProcess(1.0), n=12)
         nrm.Mixture("x", z, normal._replace(mu=spread), observed=X)
-        steps = [Jump([spread], model), nrm.MarginalGibbs([z])]
+        steps = [Jump([spread], model), nrm.steps.MarginalGibbs([z])]
         with pytest.raises(SamplingError, match="not finite in draw 3.*mu=inf|not finite in draw 3.*mu=2.*e.3"):
             nrm.sample(5, tune=0, chains=1, cores=1, step=steps, random_seed=1, quiet=True, progressbar=False)
 
@@ -287,7 +287,7 @@ def test_variances_of_vague_priors_are_finite(name):
 def test_slice_sampler_has_the_law_of_vague_priors(name):
     model = mixture_of(VAGUE[name], FIVE)
     options = {"chains": 4, "cores": 1, "random_seed": 1, "quiet": True}
-    idata = nrm.sample(4000, tune=100, step=nrm.SliceSampler([model["z"]], model=model), model=model, **options)
+    idata = nrm.sample(4000, tune=100, step=nrm.steps.SliceSampler([model["z"]], model=model), model=model, **options)
     assert_law(idata["posterior"]["z"].values, *exact_posterior(nrm.DirichletProcess(1.0), VAGUE[name], FIVE[:, None]))
 
 

@@ -73,13 +73,13 @@ class Cautious(nrm.DirichletProcess):
         return symbolic_log_eppf(nrm.DirichletProcess(self.alpha), counts) - 0.7 * counts.shape[0]
 
 
-def partition_of_counts(measure=None, family=None, step=nrm.MarginalGibbs, **kind):
+def partition_of_counts(measure=None, family=None, step=nrm.steps.MarginalGibbs, **kind):
     z = nrm.Partition("z", measure or nrm.DirichletProcess(1.0), n=4, **kind)
     nrm.Mixture("x", z, family or nrm.PoissonGamma(1.0, 0.2), observed=X)
     return step and [step([z])]
 
 
-def slots(steps=lambda z, a, b: [nrm.SlotGibbs([z]), pm.Slice([b]), nrm.SlotNUTS([a])]):
+def slots(steps=lambda z, a, b: [nrm.steps.SlotGibbs([z]), pm.Slice([b]), nrm.steps.SlotNUTS([a])]):
     z = nrm.Partition("z", nrm.DirichletProcess(1.0), n=4, max_clusters=K)
     a = pm.Normal("a", 0, 1, shape=K)
     b = pm.Normal("b", a, 0.5, shape=K)
@@ -101,26 +101,26 @@ def potential_of_labels(z):
 
 
 def slots_and_potential():
-    return slots(lambda z, a, b: potential_of_labels(z) or [nrm.SlotGibbs([z])])
+    return slots(lambda z, a, b: potential_of_labels(z) or [nrm.steps.SlotGibbs([z])])
 
 
 def partition_and_potential():
     partition_of_counts(step=None)
     z = pm.modelcontext(None)["z"]
-    return potential_of_labels(z) or [nrm.TreeGuided([z])]
+    return potential_of_labels(z) or [nrm.steps.TreeGuided([z])]
 
 
 def learned_counts(alpha=None):
     z = nrm.Partition("z", nrm.DirichletProcess(1.0 if alpha is None else alpha), n=4)
     nrm.Mixture("x", z, nrm.PoissonGamma.learned("x", X[:, None]), observed=X[:, None])
-    return [nrm.MarginalGibbs([z])]
+    return [nrm.steps.MarginalGibbs([z])]
 
 
 def learned_and_potential():
     step = learned_counts()
     concentration = pm.modelcontext(None)["x_concentration"]
     pm.Potential("reader", -concentration.sum())
-    return [*step, nrm.LearnedGibbs()]
+    return [*step, nrm.steps.LearnedGibbs()]
 
 
 class Doubled(pm.distributions.transforms.LogTransform):
@@ -138,7 +138,7 @@ class Doubled(pm.distributions.transforms.LogTransform):
 
 def doubled_logarithm():
     alpha = pm.Gamma("alpha", 2.0, 4.0, default_transform=Doubled())
-    return [*partition_of_counts(nrm.DirichletProcess(alpha)), nrm.LearnedGibbs([alpha])]
+    return [*partition_of_counts(nrm.DirichletProcess(alpha)), nrm.steps.LearnedGibbs([alpha])]
 
 
 def gaps_and_potential():
@@ -148,10 +148,10 @@ def gaps_and_potential():
     nrm.Mixture("x", z, family, observed=values)
     entries = pm.modelcontext(None)["x_missing"]
     pm.Potential("reader", -(entries**2).sum())
-    return [nrm.MissingGibbs(entries)]
+    return [nrm.steps.MissingGibbs(entries)]
 
 
-def components(steps=lambda z, others: [nrm.WeightedGibbs([z]), pm.Slice(others)]):
+def components(steps=lambda z, others: [nrm.steps.WeightedGibbs([z]), pm.Slice(others)]):
     share = pm.Dirichlet("share", np.ones(3))
     z = nrm.Partition("z", log_weights=pt.log(share), n=4)
     rate = pm.Gamma("rate", 1, [1.0, 2.0, 4.0], shape=3)
@@ -219,11 +219,11 @@ ROWS = {
     "hyperparameter": Row(local_for_all_variables, slots_and_hyperparameter, "SlotNUTS"),
     "subclass": Row(inherit_everything, lambda: partition_of_counts(family=tempered()), "MarginalGibbs"),
     "subclass-tree": Row(
-        inherit_everything, lambda: partition_of_counts(family=tempered(), step=nrm.TreeGuided), "TreeGuided"
+        inherit_everything, lambda: partition_of_counts(family=tempered(), step=nrm.steps.TreeGuided), "TreeGuided"
     ),
     "subclass-slice": Row(
         inherit_everything,
-        lambda: partition_of_counts(family=tempered(), step=nrm.SliceSampler),
+        lambda: partition_of_counts(family=tempered(), step=nrm.steps.SliceSampler),
         "SliceSampler",
     ),
     "edited": Row(
@@ -309,7 +309,7 @@ KINDS = {
     "known": lambda: partition_of_counts(known=[0, -1, 1, -1]),
     "only known": lambda: partition_of_counts(known=[0, -1, 1, -1], only_known=True),
     "together": lambda: partition_of_counts(together=[0, 0, 1, 2]),
-    "one slot": lambda: slots(lambda z, a, b: [nrm.SlotGibbs([z])]),
+    "one slot": lambda: slots(lambda z, a, b: [nrm.steps.SlotGibbs([z])]),
 } | rows_of_wings("SOUND_KINDS", "comparison")
 
 
@@ -330,7 +330,7 @@ def test_a_random_log_probability_is_not_compared(caplog):
     def model():
         step = partition_of_counts()
         pm.Potential("random", pm.Normal.dist(0.0, 1.0))
-        return [nrm.MarginalGibbs([pm.modelcontext(None)["z"]])] if step else None
+        return [nrm.steps.MarginalGibbs([pm.modelcontext(None)["z"]])] if step else None
 
     draw(Row(None, model, None))
     assert "MarginalGibbs is not compared with the model, whose log-probability is random" in caplog.text
@@ -338,13 +338,15 @@ def test_a_random_log_probability_is_not_compared(caplog):
 
 def test_the_comparison_is_left_out_on_request(monkeypatch):
     local_for_all_variables(monkeypatch)
-    steps = lambda z, a, b: [pm.Slice([b]), nrm.SlotNUTS([a], check_moves=False)]  # noqa: E731
+    steps = lambda z, a, b: [pm.Slice([b]), nrm.steps.SlotNUTS([a], check_moves=False)]  # noqa: E731
     draw(Row(None, lambda: slots(steps), None))
     with pytest.raises(TypeError, match="check_moves must be True or False; got 'no'"), pm.Model():
-        slots(lambda z, a, b: [nrm.SlotGibbs([z], check_moves="no")])
+        slots(lambda z, a, b: [nrm.steps.SlotGibbs([z], check_moves="no")])
 
 
-@pytest.mark.parametrize(("step", "needs"), [(nrm.MarginalGibbs, Cautious), (nrm.SliceSampler, Tempered)], ids=str)
+@pytest.mark.parametrize(
+    ("step", "needs"), [(nrm.steps.MarginalGibbs, Cautious), (nrm.steps.SliceSampler, Tempered)], ids=str
+)
 def test_a_subclass_lacks_what_must_agree_with_its_functions(step, needs):
     measure, family = (Cautious(1.0), None) if needs is Cautious else (None, Tempered(1.0, 0.2))
     message = f"{needs.__name__} has no .*{step.__name__} needs.* does not inherit them, since it redefines functions"
@@ -391,4 +393,4 @@ def test_a_model_that_is_drawn_before_and_after_an_edit_of_its_family_is_sound()
         nrm.sample(2, tune=0, chains=1, cores=1, step=[step], **options)
     edited.log_marginal, edited.log_likelihood = functions_to_the(0.3)
     with model:
-        nrm.sample(2, tune=0, chains=1, cores=1, step=[nrm.MarginalGibbs([model["z"]])], **options)
+        nrm.sample(2, tune=0, chains=1, cores=1, step=[nrm.steps.MarginalGibbs([model["z"]])], **options)

@@ -203,7 +203,7 @@ CHAINS = """
         z = {partition}
         data = rng.normal(np.repeat([-4.0, 4.0], 1000))
         x = nrm.Mixture("x", z, nrm.NormalGamma(0.0, 0.1, 2.0, 1.0), observed=data)
-        step = eval(f"nrm.{step_name}")([z])
+        step = eval(f"nrm.{step_name if '.' in step_name else 'steps.' + step_name}")([z])
     run = {"model": model, "step": step, "tune": 3, "chains": cores, "cores": cores, "random_seed": 1}
     run |= {"progressbar": False, "compute_convergence_checks": False, "quiet": True}
     whole = pm.sample(3, **run)["posterior"]["z"].values
@@ -286,7 +286,7 @@ def functions():
     labels = np.array([canonical_labels(row) for row in labels])
     draws = xr.DataArray(labels[None], dims=("chain", "draw", "item"))
     model = mixture_of(family, X, measure)
-    step = nrm.MarginalGibbs([model["z"]], model=model)
+    step = nrm.steps.MarginalGibbs([model["z"]], model=model)
     options = {"chains": 1, "random_seed": 1, "quiet": True, "partition_diagnostics": False}
     idata = nrm.sample(10, tune=0, step=step, model=model, **options)
     return {

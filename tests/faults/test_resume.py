@@ -174,7 +174,7 @@ def test_damaged_and_missing_files_of_a_run(half_done, fixed, name, damage, erro
 
 
 def test_another_model(half_done, fixed):
-    def resume(model, step=nrm.MarginalGibbs, **kwargs):
+    def resume(model, step=nrm.steps.MarginalGibbs, **kwargs):
         with model:
             nrm.resume(half_done, step=[step([model["z"]], **kwargs)], **AGAIN)
 
@@ -183,7 +183,7 @@ def test_another_model(half_done, fixed):
     with pytest.raises(ValueError, match=r"other model or data: variable 'z' was \w+ when it began"):
         resume(make_model())
     with pytest.raises(ValueError, match="other steps: MarginalGibbs of z was .* is nothing now"):
-        resume(make_model(fixed=True), step=nrm.SplitMerge)
+        resume(make_model(fixed=True), step=nrm.steps.SplitMerge)
     with pytest.raises(ValueError, match=r"options of MarginalGibbs of z was .*None.* is .*3"):
         resume(make_model(fixed=True), n_items=3)
     # Or else the next pm.sample would seem to be that of this run.
@@ -192,7 +192,7 @@ def test_another_model(half_done, fixed):
 
 def test_other_options_of_a_step_for_hyperparameters(tmp_path):
     def steps(n_sweeps):
-        return {"step": [nrm.MarginalGibbs([model["z"]]), nrm.LearnedGibbs(n_sweeps=n_sweeps)], **AGAIN}
+        return {"step": [nrm.steps.MarginalGibbs([model["z"]]), nrm.steps.LearnedGibbs(n_sweeps=n_sweeps)], **AGAIN}
 
     with mixture_of(nrm.PoissonGamma(1.0, 1.0), COUNTS, lambda: nrm.DirichletProcess(pm.Gamma("alpha", 2, 1))) as model:
         nrm.sample(5, checkpoint=tmp_path / "run", callback=stop_at(0, 3), **OPTIONS, **EVERY_DRAW, **steps(5))

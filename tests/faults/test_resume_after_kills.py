@@ -22,10 +22,10 @@ KEPT = {"label_storage": "compact", "thin": 3, "discard_tuned_samples": False, "
 # Partitions of the steps of wings.
 PARTITIONS = rows_of_wings("RESUMED")
 KINDS = [
-    (nrm.TreeGuided, True, {"cores": 1}),
-    (nrm.MarginalGibbs, True, {"cores": 2}),
-    (nrm.TreeGuided, True, {"cores": 2} | KEPT),
-    (nrm.SplitMerge, False, {"cores": 1, "chains": 3, "label_storage": "none"}),
+    (nrm.steps.TreeGuided, True, {"cores": 1}),
+    (nrm.steps.MarginalGibbs, True, {"cores": 2}),
+    (nrm.steps.TreeGuided, True, {"cores": 2} | KEPT),
+    (nrm.steps.SplitMerge, False, {"cores": 1, "chains": 3, "label_storage": "none"}),
     *[(step, True, {"cores": 1}) for step in PARTITIONS],
 ]
 INTERVALS = (0, 0.02, 0.1)
@@ -120,7 +120,7 @@ def test_steps_of_pymc(tmp_path):
             level = pm.Normal("level", binary.sum() + category.sum(), 1)
             pm.Normal("y", level + count.sum(), 1, observed=[1.0, 2.0])
             step = [
-                nrm.MarginalGibbs([z]),
+                nrm.steps.MarginalGibbs([z]),
                 pm.Slice([rate]),
                 pm.Metropolis([count]),
                 pm.BinaryGibbsMetropolis([binary]),

@@ -54,23 +54,24 @@ def test_start_of_the_user_is_kept(sample, initvals, expected):
 @pytest.mark.parametrize("cores", [1, 2])
 def test_starts_are_kept_in_processes_and_by_steps_of_the_user(cores):
     with make_model() as model:
-        step = nrm.TreeGuided([model["z"]], **OPTIONS)
+        step = nrm.steps.TreeGuided([model["z"]], **OPTIONS)
     assert starts(pm.sample, model, [{"z": ONE}, None], cores, step=step) == [1, 4]
 
 
 OF_WINGS = rows_of_wings("STARTED")
 # Few moves per draw, where a step has such an option.
 FEW_MOVES = {
-    nrm.TreeGuided: OPTIONS,
-    nrm.MarginalGibbs: {"n_items": 1},
-    nrm.SplitMerge: {"n_moves": 1, "n_items": 1},
-    nrm.SliceSampler: {},
+    nrm.steps.TreeGuided: OPTIONS,
+    nrm.steps.MarginalGibbs: {"n_items": 1},
+    nrm.steps.SplitMerge: {"n_moves": 1, "n_items": 1},
+    nrm.steps.SliceSampler: {},
 } | OF_WINGS
 
 
 # All steps start in the same lines; kernels of some compile for this family only here.
 ROWS = [
-    pytest.param(step, marks=pytest.mark.slow if step in (nrm.SliceSampler, *OF_WINGS) else ()) for step in FEW_MOVES
+    pytest.param(step, marks=pytest.mark.slow if step in (nrm.steps.SliceSampler, *OF_WINGS) else ())
+    for step in FEW_MOVES
 ]
 
 
@@ -96,7 +97,7 @@ def test_start_from_a_sample_is_that_of_its_seed_and_leaves_the_step_alone(monke
     monkeypatch.setattr(sampled_start, "START_SIZES", (4, 8))
     family = nrm.NormalGamma(mu=75.0, kappa=1e-3, alpha=2.0, beta=1.0)
     with mixture_of(family, X, nrm.DirichletProcess(3.0)) as model:
-        step = nrm.TreeGuided([model["z"]])
+        step = nrm.steps.TreeGuided([model["z"]])
     step.setup_chain(np.random.default_rng(1), 10, 10)
     measure, family, data = step.target.at(model.initial_point())
     found = {}
@@ -117,7 +118,7 @@ def test_start_from_a_sample_is_at_the_first_hyperparameters(monkeypatch, many, 
         return nrm.NormalGamma(pm.Normal("mu", 75.0, 10.0), 1e-3, 2.0, 1.0)
 
     with mixture_of(family, X, nrm.DirichletProcess(3.0)) as model:
-        step = nrm.TreeGuided([model["z"]])
+        step = nrm.steps.TreeGuided([model["z"]])
     first, families = model.initial_point(), []
 
     def start(rng, table, family, data):

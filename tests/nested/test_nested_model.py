@@ -203,7 +203,7 @@ def test_families_must_fit():
         with pytest.raises(TypeError, match="'z' is not a NestedPartition"):
             nrm.nested.NestedGibbs([z])
         with pytest.raises(TypeError, match="'h' is not a Partition"):
-            nrm.MarginalGibbs([h])
+            nrm.steps.MarginalGibbs([h])
         pm.Normal("other", h[:, 0].sum())
         with pytest.raises(ValueError, match="'other' must not depend on .*nested partition 'h'"):
             nrm.nested.NestedGibbs([h])
@@ -222,12 +222,12 @@ def idata():
 def test_components_are_a_flat_partition(idata):
     components = idata.posterior["h_components"]
     np.testing.assert_array_equal(components, idata.posterior["h"][..., -1])
-    xr.testing.assert_identical(components, nrm.component_draws(idata))
+    xr.testing.assert_identical(components, nrm.stats.component_draws(idata))
     assert nrm.point_estimate(idata, random_seed=1).labels.dims == ("item",)
     assert nrm.similarity(idata).shape == (5, 5)
     assert set(idata["partition_stats"].children) == {"h", "h_components"}
     assert {"h_components[n_clusters]", "h_components[entropy]"} <= set(nrm.summary(idata).index)
-    assert "h_components_n_clusters" in nrm.without_labels(idata).posterior
+    assert "h_components_n_clusters" in nrm.stats.without_labels(idata).posterior
     with make_model("known paths"):
         replicated = pm.sample_posterior_predictive(idata, random_seed=1, progressbar=False)
     assert replicated.posterior_predictive["x"].shape == (2, 50, 5, 3)

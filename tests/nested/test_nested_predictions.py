@@ -343,7 +343,7 @@ test_what_is_refused = refused(
     lambda call: call(posterior(some_values("NormalDiffusion")), make_model("NormalDiffusion")),
     (nrm.sample_cluster_parameters, "NormalDiffusion has no .*, which sample_cluster_parameters needs"),
     (nrm.fused_estimate, "flat; got the NestedPartition 't'"),
-    (nrm.sample_random_measure, "flat; got the NestedPartition 't'"),
+    (nrm.random_measure.sample_random_measure, "flat; got the NestedPartition 't'"),
     (nrm.cluster_probabilities, "X_new must be given for the partition 't'"),
     (lambda d, m: nrm.cluster_probabilities(d, m, NEW["t"], [0, 0, 1]), r"shape \(3, 2\); got shape \(3,\)"),
     (

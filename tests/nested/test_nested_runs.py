@@ -48,7 +48,7 @@ def together():
         )
         nrm.Mixture("v", k, nrm.BernoulliBeta(0.6, 0.6), observed=B)
         add_partition("t", Y, dims="animal")
-        return {"model": model, "step": [nrm.MarginalGibbs([z])]}
+        return {"model": model, "step": [nrm.steps.MarginalGibbs([z])]}
 
 
 @pytest.fixture(scope="module")
@@ -93,10 +93,10 @@ def test_pymc_samples_the_same(idata, model_of_all):
     with model_of_all["model"]:
         found = pm.sample(**options, step=model_of_all["step"])
     for name in "hk":
-        found["posterior"][f"{name}_components"] = nrm.component_draws(found, name)
+        found["posterior"][f"{name}_components"] = nrm.stats.component_draws(found, name)
     assert_same(found["posterior"], idata["posterior"])
     assert nrm.stats.nested_names(found) == ["h", "k", "t"]
-    xr.testing.assert_equal(nrm.levels(found, "h").drop_attrs(), nrm.levels(idata, "h").drop_attrs())
+    xr.testing.assert_equal(nrm.stats.levels(found, "h").drop_attrs(), nrm.stats.levels(idata, "h").drop_attrs())
 
 
 @pytest.mark.slow

@@ -76,7 +76,7 @@ class TestClusterParameters:
     def test_quantiles(self):
         pc = plot_cluster_parameters(make_slot_draws(), estimate=TRUE, ci_prob=0.8, backend="none")
         assert pc.viz["median"]["parameter"].values.tolist() == ["slope", "effect[age]", "effect[dose]"]
-        values = nrm.cluster_parameters(make_slot_draws(), TRUE)
+        values = nrm.stats.cluster_parameters(make_slot_draws(), TRUE)
         panels = {"slope": values["slope"], "effect[dose]": values["effect"].sel(covariate="dose")}
         for name, array in panels.items():
             array = array.values.reshape(80, 4)

@@ -303,7 +303,7 @@ def test_weights_that_are_not_finite_are_named_where_a_chain_starts():
         weights[2, 1] = bad
         with pytest.raises(pm.exceptions.SamplingError, match=f"finite entry in every row; got .*{shown}.* for item 2"):
             model = make_model(weights, with_means=False)
-            nrm.WeightedGibbs([model["z"]], model=model)
+            nrm.steps.WeightedGibbs([model["z"]], model=model)
 
 
 def two_kinds():
@@ -319,7 +319,7 @@ def test_weights_that_depend_on_labels_are_refused():
         of_first = pt.stack([scale[first], -scale[first]], axis=1)
         pm.Normal("y", scale[nrm.Partition("second", log_weights=of_first, n=4)], 1.0, observed=Y)
         with pytest.raises(ValueError, match="'second' must be a sum of terms .* of partition 'first'"):
-            nrm.WeightedNUTS()
+            nrm.steps.WeightedNUTS()
 
 
 test_what_cannot_be_summed_is_refused = refused(

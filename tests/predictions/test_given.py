@@ -143,9 +143,9 @@ def test_replications_and_parameters_are_in_the_coordinates_of_the_user():
     np.testing.assert_allclose(parameters["item_coefficient"].values[0, :, 0], [[2.0, 3.0]] * 3, atol=0.02)
     with pytest.raises(ValueError, match="covariates of NormalRegression differs between items"):
         nrm.sample_posterior_predictive(idata, model, new_items=1, progressbar=False)
-    measures = nrm.sample_random_measure(idata, model, random_seed=1, progressbar=False)
+    measures = nrm.random_measure.sample_random_measure(idata, model, random_seed=1, progressbar=False)
     with pytest.raises(NotImplementedError, match="NormalRegression has covariates of each item"):
-        nrm.measure_density(measures, model, [0.0])
+        nrm.random_measure.measure_density(measures, model, [0.0])
 
 
 @pytest.mark.slow

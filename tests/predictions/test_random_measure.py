@@ -36,7 +36,7 @@ def sampled(request):
     measure = MEASURES[request.param]
     model, idata = make_model(measure, CASES["PoissonGamma"]), draws_of(np.tile(LABELS, (N_DRAWS, 1)))
     options = {"tail_mass": 3e-3, "max_new_atoms": 100_000, "random_seed": 1}
-    return measure, model, idata, nrm.sample_random_measure(idata, model, **options)
+    return measure, model, idata, nrm.random_measure.sample_random_measure(idata, model, **options)
 
 
 def eppf_ratio(measure, *added):
@@ -77,7 +77,7 @@ def test_weights_of_new_atoms_have_the_moments_of_partition_probabilities(sample
 def test_mean_density_is_the_predictive_density(sampled):
     _, model, idata, draws = sampled
     points = [[1, 4], [0, 0], [6, 1], [20, 0]]
-    random = nrm.measure_density(draws, model, points).density.values[0]
+    random = nrm.random_measure.measure_density(draws, model, points).density.values[0]
     expected = nrm.predictive_density(idata.isel(draw=slice(1)), model, points).density.values[0, 0]
     assert np.abs(z_scores(random, expected)).max() < 4
     assert random.std(axis=0).min() > 0
@@ -137,7 +137,7 @@ def test_atoms_of_a_mixture_of_finite_mixtures_are_its_components():
 def few_measures(name, measure="NGG"):
     case = CASES[name]
     model, idata = make_model(MEASURES[measure], case), draws_of([LABELS, [0, 1, 2, 0], [0, 0, 0, 0]])
-    return model, nrm.sample_random_measure(idata, model, tail_mass=0.01, random_seed=2)
+    return model, nrm.random_measure.sample_random_measure(idata, model, tail_mass=0.01, random_seed=2)
 
 
 def test_density_distribution_function_and_mean_of_one_real_feature_agree():
@@ -145,12 +145,12 @@ def test_density_distribution_function_and_mean_of_one_real_feature_agree():
     t = np.linspace(-9, 9, 20_001)
     grid = np.sinh(t)
     dx = np.cosh(t) * (t[1] - t[0])
-    values = nrm.measure_density(draws, model, grid).density.values[0]
+    values = nrm.random_measure.measure_density(draws, model, grid).density.values[0]
     np.testing.assert_allclose(values @ dx, 1.0, atol=1e-3)
-    cdf = nrm.measure_cdf(draws, model, grid)
+    cdf = nrm.random_measure.measure_cdf(draws, model, grid)
     assert cdf.cdf.dims == ("chain", "draw", "point") and cdf.point.values.tolist() == grid.tolist()
     np.testing.assert_allclose(np.cumsum(values * dx, axis=1), cdf.cdf.values[0], atol=2e-3)
-    mean = nrm.measure_mean(draws, model)["mean"]
+    mean = nrm.random_measure.measure_mean(draws, model)["mean"]
     assert mean.dims == ("chain", "draw")
     np.testing.assert_allclose(values @ (grid * dx), mean.values[0], atol=0.02)
 
@@ -158,13 +158,13 @@ def test_density_distribution_function_and_mean_of_one_real_feature_agree():
 def test_density_distribution_function_and_mean_of_counts_agree():
     model, draws = few_measures("PoissonGamma")
     points = np.stack(np.meshgrid(np.arange(80), np.arange(80), indexing="ij"), axis=-1).reshape(-1, 2)
-    p = nrm.measure_density(draws, model, points).density.values[0].reshape(3, 80, 80)
+    p = nrm.random_measure.measure_density(draws, model, points).density.values[0].reshape(3, 80, 80)
     np.testing.assert_allclose(p.sum(axis=(1, 2)), 1.0, atol=1e-9)
     for feature, marginal in enumerate([p.sum(axis=2), p.sum(axis=1)]):
-        cdf = nrm.measure_cdf(draws, model, [-1.0, 0.0, 2.5, 79.0], feature=feature).cdf.values[0]
+        cdf = nrm.random_measure.measure_cdf(draws, model, [-1.0, 0.0, 2.5, 79.0], feature=feature).cdf.values[0]
         sums = marginal.cumsum(axis=1)
         np.testing.assert_allclose(cdf, np.stack([0 * sums[:, 0], sums[:, 0], sums[:, 2], sums[:, -1]], axis=1))
-        mean = nrm.measure_mean(draws, model)["mean"].isel(feature=feature)
+        mean = nrm.random_measure.measure_mean(draws, model)["mean"].isel(feature=feature)
         np.testing.assert_allclose(marginal @ np.arange(80), mean.values[0])
 
 
@@ -172,8 +172,12 @@ def test_mixtures_over_one_partition_share_weights_for_one_seed():
     families, data = {"x": nrm.PoissonGamma(1.0, 0.5), "y": nrm.NormalGamma(0.0, 1.0, 2.0, 1.0)}, [1, 0, 9, 2]
     model = mixture_of(families, {"x": data, "y": data})
     idata = draws_of([LABELS, LABELS])
-    x, again = (nrm.sample_random_measure(idata, model, var_name="x", random_seed=seed) for seed in (7, 7))
-    y, other = (nrm.sample_random_measure(idata, model, var_name="y", random_seed=seed) for seed in (7, 8))
+    x, again = (
+        nrm.random_measure.sample_random_measure(idata, model, var_name="x", random_seed=seed) for seed in (7, 7)
+    )
+    y, other = (
+        nrm.random_measure.sample_random_measure(idata, model, var_name="y", random_seed=seed) for seed in (7, 8)
+    )
     xr.testing.assert_identical(x, again)
     xr.testing.assert_identical(x.weight, y.weight)
     assert not np.array_equal(y.log_u, other.log_u)
@@ -183,7 +187,7 @@ def test_mixtures_over_one_partition_share_weights_for_one_seed():
 def test_hyperparameters_of_the_measure_follow_the_draws():
     model = mixture_of(nrm.PoissonGamma(1.0, 0.5), [1, 0, 9, 2], learned_dirichlet_process)
     idata = draws_of([LABELS] * 400, alpha=np.repeat([0.1, 40.0], 200))
-    draws = nrm.sample_random_measure(idata, model, random_seed=1)
+    draws = nrm.random_measure.sample_random_measure(idata, model, random_seed=1)
     new = draws.weight.where(draws.is_new, 0).sum("atom").values[0].reshape(2, 200)
     # The share of new atoms is Beta(alpha, n).
     for shares, value in zip(new, [0.1, 40.0], strict=True):
@@ -194,7 +198,7 @@ def test_a_cap_on_atoms_is_reported():
     case = CASES["PoissonGamma"]
     model, idata = make_model(MEASURES["NIG"], case), draws_of([LABELS, LABELS])
     with pytest.warns(UserWarning, match=r"(?s)max_new_atoms=5 was reached in 2 of 2 draws.*not 0.001"):
-        draws = nrm.sample_random_measure(idata, model, max_new_atoms=5, random_seed=1)
+        draws = nrm.random_measure.sample_random_measure(idata, model, max_new_atoms=5, random_seed=1)
     assert draws.sizes["atom"] == 7 and (draws.tail_mass > 1e-3).all()
 
 
@@ -204,36 +208,44 @@ def test_bad_arguments():
     of_y = "var_name must name a Mixture of the model, one of .'x'.; got 'y'"
     for function, error, message in [
         (
-            lambda: nrm.sample_random_measure(draws_of([LABELS]), model, tail_mass=0.0),
+            lambda: nrm.random_measure.sample_random_measure(draws_of([LABELS]), model, tail_mass=0.0),
             ValueError,
             "tail_mass .*; got 0.0",
         ),
         (
-            lambda: nrm.sample_random_measure(draws_of([LABELS]), model, tail_mass=np.nan),
+            lambda: nrm.random_measure.sample_random_measure(draws_of([LABELS]), model, tail_mass=np.nan),
             ValueError,
             "0 and 1; got nan",
         ),
         (
-            lambda: nrm.sample_random_measure(draws_of([LABELS]), model, max_new_atoms=0),
+            lambda: nrm.random_measure.sample_random_measure(draws_of([LABELS]), model, max_new_atoms=0),
             ValueError,
             "at least 1; got 0",
         ),
-        (lambda: nrm.sample_random_measure(draws_of([LABELS]), model, var_name="y"), ValueError, of_y),
-        (lambda: nrm.measure_mean(of_words, words), NotImplementedError, "no component_mean, which measure_mean needs"),
+        (lambda: nrm.random_measure.sample_random_measure(draws_of([LABELS]), model, var_name="y"), ValueError, of_y),
         (
-            lambda: nrm.measure_cdf(of_words, words, [0.0]),
+            lambda: nrm.random_measure.measure_mean(of_words, words),
+            NotImplementedError,
+            "no component_mean, which measure_mean needs",
+        ),
+        (
+            lambda: nrm.random_measure.measure_cdf(of_words, words, [0.0]),
             NotImplementedError,
             "no component_cdf, which measure_cdf needs",
         ),
-        (lambda: nrm.measure_mean(draws_of([LABELS]), model), ValueError, "must come from sample_random_measure"),
-        (lambda: nrm.measure_mean(draws.drop_vars("rate"), model), ValueError, "no draws of 'rate'"),
         (
-            lambda: nrm.measure_cdf(draws, model, [0.0], feature=2),
+            lambda: nrm.random_measure.measure_mean(draws_of([LABELS]), model),
+            ValueError,
+            "must come from sample_random_measure",
+        ),
+        (lambda: nrm.random_measure.measure_mean(draws.drop_vars("rate"), model), ValueError, "no draws of 'rate'"),
+        (
+            lambda: nrm.random_measure.measure_cdf(draws, model, [0.0], feature=2),
             ValueError,
             "feature must be .* between 0 and 1; got 2",
         ),
-        (lambda: nrm.measure_cdf(draws, model, [[0.0]]), ValueError, "grid must be a vector of numbers"),
-        (lambda: nrm.measure_density(draws, model, [[0.5, 1.0]]), ValueError, "whole numbers"),
+        (lambda: nrm.random_measure.measure_cdf(draws, model, [[0.0]]), ValueError, "grid must be a vector of numbers"),
+        (lambda: nrm.random_measure.measure_density(draws, model, [[0.5, 1.0]]), ValueError, "whole numbers"),
     ]:
         with pytest.raises(error, match=message):
             function()

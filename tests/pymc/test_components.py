@@ -57,7 +57,7 @@ def test_the_number_of_items_follows_the_data():
         gate = pm.Normal("gate", 0.0, 1.0, shape=2)
         z = nrm.Partition("z", log_weights=x[:, None] * gate, n=x.shape[0])
         pm.Normal("y", pm.Normal("mean", 0.0, 2.0, shape=2)[z], 0.7, observed=y)
-    steps = [nrm.WeightedNUTS(model=model), nrm.WeightedGibbs([model["z"]], model=model)]
+    steps = [nrm.steps.WeightedNUTS(model=model), nrm.steps.WeightedGibbs([model["z"]], model=model)]
     pm.set_data({"x": np.arange(6.0), "data": np.arange(6.0)}, model=model)
     for step in steps:
         step.setup_chain(np.random.default_rng(1), 5, 5)
@@ -77,7 +77,7 @@ def test_summaries_do_not_change_when_components_are_permuted():
         draws["posterior"]["z"].attrs.update(kind_of(model["z"]).marks())
     for call in (
         lambda draws: nrm.stats.similarity(draws),
-        lambda draws: nrm.cluster_parameters(draws, [0, 0, 1, 1], ["mean"])["mean"],
+        lambda draws: nrm.stats.cluster_parameters(draws, [0, 0, 1, 1], ["mean"])["mean"],
         lambda draws: nrm.compute_log_likelihood(draws, model, progressbar=False)["log_likelihood"]["y"],
     ):
         np.testing.assert_allclose(*[np.asarray(call(draws), dtype="float64") for draws in found], rtol=1e-9)
@@ -94,7 +94,7 @@ def test_stock_nuts_gets_a_hint(caplog):
         assert sum("nrm.sample chooses WeightedNUTS" in message for message in caplog.messages) == 1
         caplog.clear()
         with make_model(np.zeros(3)):
-            pm.sample(2, tune=2, chains=1, cores=1, progressbar=False, step=[nrm.WeightedNUTS()])
+            pm.sample(2, tune=2, chains=1, cores=1, progressbar=False, step=[nrm.steps.WeightedNUTS()])
         assert not any("WeightedNUTS" in message for message in caplog.messages)
 
 
@@ -110,28 +110,28 @@ def after_set_data(rows):
         z = nrm.Partition("z", log_weights=x[:, None] * pm.Normal("gate", shape=2), n=4)
         pm.Normal("y", pm.Normal("mean", shape=2)[z], 1.0, observed=Y)
         pm.set_data({"x": np.zeros(rows)})
-        nrm.WeightedNUTS()
+        nrm.steps.WeightedNUTS()
 
 
 def own_labels(_):
     with pm.Model():
         z = nrm.Partition("z", log_weights=np.zeros(2), n=4)
         nrm.Partition("other", log_weights=pt.stack([z, z], axis=1).sum(axis=0) + np.zeros((4, 2)))
-        nrm.WeightedNUTS()
+        nrm.steps.WeightedNUTS()
 
 
 def tree_guided(_):
     with pm.Model():
         z = nrm.Partition("z", log_weights=np.zeros(2), n=4)
         nrm.Mixture("x", z, nrm.PoissonGamma(1.0, 1.0), observed=[0, 1, 2, 3])
-        nrm.TreeGuided([z])
+        nrm.steps.TreeGuided([z])
 
 
 def random_measure(_):
     with pm.Model() as model:
         z = nrm.Partition("z", log_weights=np.zeros(2), n=4)
         nrm.Mixture("x", z, nrm.PoissonGamma(1.0, 1.0), observed=[0, 1, 2, 3])
-    nrm.sample_random_measure(result_of(z=np.zeros((1, 2, 4), dtype=int)), model)
+    nrm.random_measure.sample_random_measure(result_of(z=np.zeros((1, 2, 4), dtype=int)), model)
 
 
 def probabilities(make):

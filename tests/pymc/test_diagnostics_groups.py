@@ -33,7 +33,7 @@ def sample(draws=200, *, chains=2, tune=20, **kwargs):
         pm.Normal("x")
         for name, partition in (("z", z), ("w", w)):
             nrm.Mixture(f"data_{name}", partition, nrm.PoissonGamma(SHAPE, RATE), observed=DATA[name])
-        steps = [nrm.SplitMerge([w]), nrm.SplitMerge([z])]
+        steps = [nrm.steps.SplitMerge([w]), nrm.steps.SplitMerge([z])]
         settings = {"step": steps, "random_seed": 1, "cores": 1, "progressbar": False}
         return nrm.sample(draws, chains=chains, tune=tune, **(settings | kwargs))
 
@@ -64,7 +64,7 @@ def test_statistics_of_different_steps_have_the_partitions_of_those_that_report_
     """A step that does not report a statistic has NaN, and acceptance rates are of the step that proposed."""
     with pm.Model():
         steps = []
-        for name, cls in (("z", nrm.MarginalGibbs), ("w", nrm.SplitMerge), ("v", nrm.MarginalGibbs)):
+        for name, cls in (("z", nrm.steps.MarginalGibbs), ("w", nrm.steps.SplitMerge), ("v", nrm.steps.MarginalGibbs)):
             partition = nrm.Partition(name, nrm.DirichletProcess(ALPHA), n=4)
             nrm.Mixture(f"data_{name}", partition, nrm.PoissonGamma(SHAPE, RATE), observed=DATA["w"])
             steps.append(cls([partition]))
@@ -153,7 +153,7 @@ def test_report_about_pairs_that_chains_disagree_about(rng):
     labels[0, :, 2:] = 1
     labels[1, :, 1] = labels[1, :, 3] = 1
     labels[:, :, 3] = np.where(first, labels[:, :, 3], labels[:, :, 2])
-    pairs = nrm.partition_convergence(result_of(z=labels))
+    pairs = nrm.stats.partition_convergence(result_of(z=labels))
     [finding] = pair_findings(pairs, "z", 2)
     assert finding.quantity == "items 0, 1 of z" and finding.disagree
     assert finding.found.startswith("together in 0.00 to 1.00 ")
@@ -163,7 +163,7 @@ def test_report_about_pairs_that_chains_disagree_about(rng):
 def test_report_about_pairs_that_are_known_too_little(rng):
     first = rng.integers(2, size=(2, 20)).repeat(20, axis=1)
     labels = np.stack([np.zeros_like(first), first], axis=2)
-    [finding] = pair_findings(nrm.partition_convergence(result_of(z=labels)), "z", 2)
+    [finding] = pair_findings(nrm.stats.partition_convergence(result_of(z=labels)), "z", 2)
     assert not finding.disagree and finding.needed > 1
     assert finding.found.startswith("probability to be together has standard error")
 
@@ -261,7 +261,7 @@ def test_all_that_was_checked_can_be_asked_for(rng):
     idata = result_of(z=labels)
     report = nrm.convergence_report(idata)
     assert report == convergence_report(idata, {"z": diagnose(idata, "z")}, ()) and "chains disagree" in report
-    assert nrm.convergence_report(nrm.add_diagnostics(idata)) == report
+    assert nrm.convergence_report(nrm.stats.add_diagnostics(idata)) == report
     idata["sample_stats"] = xr.DataTree(xr.Dataset({"diverging": (("chain", "draw"), np.ones((2, 400)))}))
     assert nrm.convergence_report(idata).startswith("There were 800 divergences after tuning. Increase")
     assert nrm.convergence_report(result_of(x=rng.normal(size=(2, 400)))).endswith(" draws each: fine.")
@@ -312,7 +312,7 @@ def test_one_report_is_logged_about_all_partitions(caplog):
         w = nrm.Partition("w", nrm.DirichletProcess(1.0), n=4)
         for name, partition in (("z", z), ("w", w)):
             nrm.Mixture(f"data_{name}", partition, nrm.PoissonGamma(SHAPE, RATE), observed=DATA[name] // 10)
-        steps = [nrm.SplitMerge([z], n_moves=0, n_items=1), nrm.SplitMerge([w])]
+        steps = [nrm.steps.SplitMerge([z], n_moves=0, n_items=1), nrm.steps.SplitMerge([w])]
         with caplog.at_level(logging.WARNING, logger="pymc_nrm"):
             nrm.sample(500, tune=0, chains=2, cores=1, random_seed=2, step=steps, progressbar=False)
     [record] = caplog.records
@@ -428,5 +428,5 @@ def test_left_out_and_said(caplog, label_storage):
     if label_storage == "full":
         rows = {row.split("[")[0] for row in nrm.summary(idata).index}
         assert rows == {"z", "u", "of_items"}
-        assert {"zz", "first"}.isdisjoint(nrm.without_labels(idata)["posterior"].data_vars)
+        assert {"zz", "first"}.isdisjoint(nrm.stats.without_labels(idata)["posterior"].data_vars)
         assert "first" in nrm.summary(idata, ["first"]).index

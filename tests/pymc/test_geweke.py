@@ -16,7 +16,7 @@ def assert_scores(scores, chains, draws):
 
 @pytest.mark.slow
 def test_a_wrong_step_is_found():
-    class Wrong(nrm.MarginalGibbs):
+    class Wrong(nrm.steps.MarginalGibbs):
         def moves(self, state, table, family, data):
             table.join[0] += 0.4
             return super().moves(state, table, family, data)
@@ -74,7 +74,7 @@ def test_regression_with_labels_as_an_index(n_slots, n_sweeps):
         slope = pm.Normal("slope", 1, tau, shape=n_slots)
         scale = pm.LogNormal("scale", 0, 0.4, shape=n_slots)
         pm.StudentT("y", nu=5, mu=slope[z] * x, sigma=scale[z], shape=n)
-        step = [nrm.SlotNUTS([alpha, tau, slope, scale]), nrm.SlotGibbs([z], n_sweeps=n_sweeps)]
+        step = [nrm.steps.SlotNUTS([alpha, tau, slope, scale]), nrm.steps.SlotGibbs([z], n_sweeps=n_sweeps)]
         scores = geweke(model, draws=5000, tune=500, chains=2, step=step, random_seed=3)
     assert set(scores) >= {"alpha", "tau", "tau squared", "z: n_clusters", "z: entropy", "y: size"}
     assert_scores(scores, 2, 5000)

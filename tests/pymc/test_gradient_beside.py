@@ -90,8 +90,8 @@ def test_long_compilation_starts_it_once_and_says_so(model, started, monkeypatch
         (lambda model: {}, 1, False),
         (lambda model: {"cores": 2}, 2, True),
         (lambda model: {"cores": 1}, 2, False),
-        (lambda model: {"step": nrm.MarginalGibbs([model["z"]])}, 2, True),
-        (lambda model: {"step": [nrm.MarginalGibbs([model["z"]]), pm.Slice([model["alpha"]])]}, 2, False),
+        (lambda model: {"step": nrm.steps.MarginalGibbs([model["z"]])}, 2, True),
+        (lambda model: {"step": [nrm.steps.MarginalGibbs([model["z"]]), pm.Slice([model["alpha"]])]}, 2, False),
         (None, 2, False),
     ],
 )

@@ -94,7 +94,7 @@ def counts():
         x = np.repeat([0, 6, 40], 4)
         nrm.Mixture("visits", z, nrm.PoissonGamma(1.0, 0.1), observed=x)
         pm.Deterministic("largest_label_of_the_visitors", z.max())
-        return model, [nrm.SplitMerge([z], n_moves=0, n_items=1)]
+        return model, [nrm.steps.SplitMerge([z], n_moves=0, n_items=1)]
 
 
 @pytest.mark.parametrize(

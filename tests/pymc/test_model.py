@@ -66,7 +66,7 @@ def test_labels_in_initvals_of_sample_are_renamed():
     model = mixture_of(nrm.PoissonGamma(1.0, 0.1), [0, 50, 0, 50, 0, 50], nrm.DirichletProcess(1e-8))
     options = {"initvals": {"z": np.array([9, 4, 9, 4, 9, 4])}, "callback": keep, "random_seed": 1}
     with model:
-        step = nrm.MarginalGibbs([model["z"]], n_items=1)
+        step = nrm.steps.MarginalGibbs([model["z"]], n_items=1)
         pm.sample(1, tune=0, chains=1, cores=1, step=step, **options, **QUIET)
     assert first["labels"].tolist() == [0, 1, 0, 1, 0, 1]
 

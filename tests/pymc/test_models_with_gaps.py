@@ -97,10 +97,10 @@ def test_errors():
         nrm.compute_log_likelihood(as_posterior(), changed, progressbar=False)
     with make_model() as model:
         with pytest.raises(TypeError, match=r"vars must be .*\['x_missing'\], got \[z\]"):
-            nrm.MissingGibbs([model["z"]])
+            nrm.steps.MissingGibbs([model["z"]])
         pm.Normal("y", model["x"][:, 0], 1.0, observed=np.zeros(len(X)))
         with pytest.raises(ValueError, match="'y' depends on 'x'"):
-            nrm.MissingGibbs()
+            nrm.steps.MissingGibbs()
 
 
 def test_moments_of_data_with_gaps():

@@ -221,7 +221,7 @@ def test_prepared_data_go_with_their_model():
 
 
 @pytest.mark.quick("TreeGuided")
-@pytest.mark.parametrize("step", [nrm.TreeGuided, nrm.SliceSampler], ids=lambda step: step.__name__)
+@pytest.mark.parametrize("step", [nrm.steps.TreeGuided, nrm.steps.SliceSampler], ids=lambda step: step.__name__)
 def test_steps_do_not_write_to_prepared_data(step):
     with mixture_of(nrm.NormalGamma(0.0, 0.1, 2.0, 1.0), X) as model:
         data = data_of(model)

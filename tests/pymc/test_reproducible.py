@@ -109,7 +109,9 @@ def test_fast_mathematics_is_off_until_the_last_run_ends():
     assert (pytensor.config.numba__fastmath, os.environ.get("PYTENSOR_FLAGS")) == before and before[0]
 
 
-@pytest.mark.parametrize("method", [nrm.TreeGuided, nrm.SplitMerge, nrm.MarginalGibbs, nrm.SliceSampler])
+@pytest.mark.parametrize(
+    "method", [nrm.steps.TreeGuided, nrm.steps.SplitMerge, nrm.steps.MarginalGibbs, nrm.steps.SliceSampler]
+)
 def test_sampling_state_continues_a_chain(method):
     def run(step, point, n_draws):
         draws = []

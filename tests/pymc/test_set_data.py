@@ -60,7 +60,7 @@ def resized(make, counts):
 def sample(model, step=None, **options):
     with model, warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        step = nrm.MarginalGibbs([model["z"]]) if step is None else step
+        step = nrm.steps.MarginalGibbs([model["z"]]) if step is None else step
         options = {"draws": 20, "tune": 5, "chains": 1, "quiet": True, "progressbar": False} | options
         return pm.sample(step=step, random_seed=3, **options)
 
@@ -86,7 +86,7 @@ def test_forward_draws_have_the_new_size(make):
 def test_a_chain_after_the_change_draws_what_a_model_of_the_new_size_draws(make, counts, step_is_old):
     model = make(COUNTS)
     with model:
-        step = nrm.MarginalGibbs([model["z"]]) if step_is_old else None
+        step = nrm.steps.MarginalGibbs([model["z"]]) if step_is_old else None
     set_counts(model, counts)
     draws = sample(model, step).posterior["z"]
     assert draws.shape == (1, 20, len(counts))
@@ -96,7 +96,7 @@ def test_a_chain_after_the_change_draws_what_a_model_of_the_new_size_draws(make,
 def test_options_of_a_step_are_checked_against_the_new_size():
     model = by_shape(COUNTS)
     with model:
-        step = nrm.MarginalGibbs([model["z"]], n_items=3)
+        step = nrm.steps.MarginalGibbs([model["z"]], n_items=3)
     set_counts(model, SHORTER)
     with pytest.raises(ValueError, match="n_items must be a whole number between 1 and 2; got 3"):
         sample(model, step)
@@ -146,7 +146,7 @@ def test_a_step_names_mixture_partition_and_remedy(n, before, after, message):
     model = by_shape(before, n)
     set_counts(model, after)
     with model, pytest.raises(ValueError, match=message):
-        nrm.MarginalGibbs([model["z"]])
+        nrm.steps.MarginalGibbs([model["z"]])
 
 
 @pytest.mark.parametrize("counts", [LONGER, SHORTER], ids=["longer", "shorter"])
@@ -166,9 +166,9 @@ def test_a_start_of_another_length_is_an_error_unless_initvals_replace_it():
             match=r"initval of partition 'z' .* 2 items; got 4.*=\{'z'",
         ),
     ):
-        nrm.MarginalGibbs([model["z"]])
+        nrm.steps.MarginalGibbs([model["z"]])
     with model:
-        step = nrm.MarginalGibbs([model["z"]], initial_point={"z": np.array([0, 1])})
+        step = nrm.steps.MarginalGibbs([model["z"]], initial_point={"z": np.array([0, 1])})
     assert sample(model, step, initvals={"z": [0, 1]}).posterior["z"].shape == (1, 20, 2)
 
 

@@ -64,15 +64,15 @@ def test_suggested_number_of_slots():
     measure = nrm.PitmanYorProcess(0.3, 1.0)
     p = np.exp(base.n_clusters_log_pmf(measure, 50))
     for tail in (0.3, 1e-3, 1e-9):
-        K = nrm.suggest_max_clusters(measure, 50, tail=tail)
+        K = nrm.recipes.suggest_max_clusters(measure, 50, tail=tail)
         assert p[K:].sum() <= tail < p[K - 1 :].sum()
-    assert nrm.suggest_max_clusters(measure, 3, tail=1e-12) == 3
+    assert nrm.recipes.suggest_max_clusters(measure, 3, tail=1e-12) == 3
     with pytest.raises(ValueError, match="tail must be between 0 and 1; got 2"):
-        nrm.suggest_max_clusters(measure, 3, tail=2)
+        nrm.recipes.suggest_max_clusters(measure, 3, tail=2)
     with pm.Model():
         alpha = pm.Gamma("alpha", 1, 1)
         with pytest.raises(ValueError, match="alpha of the measure must be a number"):
-            nrm.suggest_max_clusters(nrm.DirichletProcess(alpha), 3)
+            nrm.recipes.suggest_max_clusters(nrm.DirichletProcess(alpha), 3)
 
 
 def test_parameters_of_empty_slots_have_their_prior():
@@ -106,16 +106,16 @@ def test_parameters_of_empty_slots_have_their_prior():
 
 def test_steps_refuse_partitions_of_the_other_kind():
     with normal_model() as model:
-        for step in (nrm.TreeGuided, nrm.MarginalGibbs, nrm.SplitMerge, nrm.SliceSampler):
+        for step in (nrm.steps.TreeGuided, nrm.steps.MarginalGibbs, nrm.steps.SplitMerge, nrm.steps.SliceSampler):
             with pytest.raises(ValueError, match="must be a Partition without max_clusters"):
                 step([model["z"]])
     with pm.Model() as model:
         z = nrm.Partition("z", nrm.DirichletProcess(1.0), n=3)
         with pytest.raises(ValueError, match="SlotGibbs must be a Partition with max_clusters; 'z' is one"):
-            nrm.SlotGibbs([z])
+            nrm.steps.SlotGibbs([z])
         pm.Normal("mean")
         with pytest.raises(ValueError, match="has a Partition with max_clusters or .* max_states; it has none"):
-            nrm.SlotNUTS()
+            nrm.steps.SlotNUTS()
 
 
 @pytest.mark.parametrize(
@@ -130,7 +130,7 @@ def test_steps_refuse_partitions_of_the_other_kind():
 def test_options_are_checked(name, value):
     with pytest.raises(ValueError, match=f"{name}( of Partition 'z')? must"):
         model = normal_model(value if name == "max_clusters" else 4)
-        nrm.SlotGibbs([model["z"]], **{name: value}, compile_kwargs=CHEAP, model=model)
+        nrm.steps.SlotGibbs([model["z"]], **{name: value}, compile_kwargs=CHEAP, model=model)
 
 
 @pytest.mark.parametrize("labels", [[0, 1, 3], [0, -1, 2], [0, 0.5, 1], [0, 1]])
@@ -164,7 +164,7 @@ def test_impossible_starts_name_item_and_parameters():
         z = nrm.Partition("z", nrm.DirichletProcess(1.0), n=3, max_clusters=2)
         top = pm.HalfNormal("top", 1, shape=2)
         pm.Potential("bound", pm.math.switch(top[z] > np.array([0.0, 0.0, 9.0]), 0.0, -np.inf))
-        step = nrm.SlotGibbs([z], compile_kwargs=CHEAP)
+        step = nrm.steps.SlotGibbs([z], compile_kwargs=CHEAP)
     with pytest.raises(
         pm.exceptions.SamplingError, match=r"'bound' has log density -inf for item 2, whose slot has top_log__\[0\]"
     ):
@@ -192,7 +192,7 @@ def result():
         other = pm.Normal("other", 0, 1, shape=4)
         pm.Normal("x", mean[z] + other.sum(), scale[z], observed=np.arange(5.0), dims="site")
         pm.Normal("y", level[w], 1, observed=np.arange(3.0))
-        steps = [nrm.SlotGibbs([w]), nrm.MarginalGibbs([v]), nrm.SlotGibbs([z])]
+        steps = [nrm.steps.SlotGibbs([w]), nrm.steps.MarginalGibbs([v]), nrm.steps.SlotGibbs([z])]
         options = {"tune": 10, "chains": 2, "cores": 1, "random_seed": 1, "progressbar": False}
         options["nuts"] = {"max_treedepth": 3}
         idata = nrm.sample(20, step=steps, compute_convergence_checks=False, **options)
@@ -228,7 +228,7 @@ def test_summary_leaves_out_what_switches_labels(result):
     assert rows == {"z", "v", "w", "spread", "other", "of_items"}
     assert "mean[0]" in nrm.summary(idata, ["mean"]).index
     assert "v[all slots used]" not in nrm.summary(idata).index
-    assert {"mean", "double"}.isdisjoint(nrm.without_labels(idata)["posterior"].data_vars)
+    assert {"mean", "double"}.isdisjoint(nrm.stats.without_labels(idata)["posterior"].data_vars)
 
 
 def test_report_judges_no_slots_and_warns_of_overflow(result):
@@ -309,7 +309,7 @@ def reference():
 @pytest.mark.slow
 def test_unpickled_steps_are_known():
     """So that workers of a client warn of nothing."""
-    step = cloudpickle.loads(cloudpickle.dumps(nrm.SlotNUTS(model=make_subjects())))
+    step = cloudpickle.loads(cloudpickle.dumps(nrm.steps.SlotNUTS(model=make_subjects())))
     assert step._model in MODELS_WITH_OWN_NUTS
 
 
@@ -344,7 +344,7 @@ def test_other_rows_of_the_same_items():
     model = make_subjects()
     rng = np.random.default_rng(1)
     with model:
-        step = pm.step_methods.CompoundStep([nrm.SlotNUTS(), nrm.SlotGibbs([model["z"]])])
+        step = pm.step_methods.CompoundStep([nrm.steps.SlotNUTS(), nrm.steps.SlotGibbs([model["z"]])])
     other = np.array([0, 1, 2, 3, 3, 2, 1, 0, 0])
     model.set_data("subject", other)
     step.setup_chain(rng, 5, 5)

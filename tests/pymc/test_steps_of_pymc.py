@@ -28,7 +28,7 @@ def groups(n_groups=4, size=10, spread=0.3):
 
 def make_step(model, **options):
     with model:
-        return nrm.TreeGuided([model["z"]], rng=1, **options)
+        return nrm.steps.TreeGuided([model["z"]], rng=1, **options)
 
 
 def run(step, point, n_draws):
@@ -94,7 +94,7 @@ def model_of_counts(alpha=1.0, n_partitions=1):
 def sample_counts(model, draws=30, **kwargs):
     with model:
         if "step" not in kwargs:
-            kwargs["step"] = [nrm.MarginalGibbs([z]) for z in model.free_RVs if z.name.startswith("z")]
+            kwargs["step"] = [nrm.steps.MarginalGibbs([z]) for z in model.free_RVs if z.name.startswith("z")]
         return pm.sample(draws, tune=10, chains=1, cores=1, random_seed=1, **(QUIET | kwargs))
 
 
@@ -102,7 +102,7 @@ def sample_counts(model, draws=30, **kwargs):
 def test_move_counts_add_up(n_moves):
     model = model_of_counts()
     with model:
-        step = nrm.SplitMerge([model["z0"]], n_moves=n_moves, n_items=2, proposal="restricted_gibbs")
+        step = nrm.steps.SplitMerge([model["z0"]], n_moves=n_moves, n_items=2, proposal="restricted_gibbs")
         stats = sample_counts(model, step=step).sample_stats
     proposed = stats["n_splits_proposed"] + stats["n_merges_proposed"]
     accepted = stats["n_splits_accepted"] + stats["n_merges_accepted"]
@@ -115,7 +115,7 @@ def test_move_counts_add_up(n_moves):
 def test_several_partitions_each_get_a_step():
     model = model_of_counts(n_partitions=2)
     with model:
-        step = nrm.SplitMerge([model["z0"], model["z1"]])
+        step = nrm.steps.SplitMerge([model["z0"], model["z1"]])
     assert [method.vars[0].name for method in step.methods] == ["z0", "z1"]
     posterior = sample_counts(model, step=step).posterior
     assert posterior["z0"].shape == posterior["z1"].shape == (1, 30, 6)
@@ -127,7 +127,7 @@ def test_variables_whose_draws_are_not_finite_are_named():
     with pm.Model() as model:
         z = nrm.Partition("z", nrm.DirichletProcess(pm.Gamma("alpha", 2, 1)), n=4)
         nrm.Mixture("x", z, nrm.NormalWishart([1.0, 1.5], pm.LogNormal("kappa"), np.eye(2), 4.5), observed=X)
-        steps = {"alpha_log__": nrm.LearnedGibbs(), "x_missing": nrm.MissingGibbs()}
+        steps = {"alpha_log__": nrm.steps.LearnedGibbs(), "x_missing": nrm.steps.MissingGibbs()}
     point = model.initial_point()
     for name, step in steps.items():
         with pytest.raises(pm.exceptions.SamplingError, match=f"{name} cannot be drawn"):
@@ -190,14 +190,14 @@ class Still(BlockedStep):
 
 
 @pytest.mark.quick("without_labels")
-@pytest.mark.parametrize("function", [nrm.summary, nrm.add_diagnostics, nrm.without_labels])
+@pytest.mark.parametrize("function", [nrm.summary, nrm.stats.add_diagnostics, nrm.stats.without_labels])
 def test_other_steps_are_found_out_in_results(function):
     with model_of("flat") as model:
         nrm.Mixture("y", model["z"], nrm.PoissonGamma(1.0, 0.1), observed=[0, 9, 0, 9])
         options = {"tune": 5, "chains": 2, "cores": 1, "random_seed": 1, "progressbar": False, "quiet": True}
         options["compute_convergence_checks"] = False
         foreign = pm.sample(20, step=[Still([model["z"]])], **options)
-        own = pm.sample(20, step=[nrm.MarginalGibbs([model["z"]])], **options)
+        own = pm.sample(20, step=[nrm.steps.MarginalGibbs([model["z"]])], **options)
         prior = pm.sample_prior_predictive(20, random_seed=1)
     with pytest.warns(UserWarning, match="no step of this package has sampled 'z'"):
         function(foreign)

@@ -106,7 +106,7 @@ def test_a_run_over_many_items_is_watched(monkeypatch, caplog):
         z = nrm.Partition("z", nrm.DirichletProcess(1.0), n=4)
         nrm.Mixture("x", z, nrm.PoissonGamma(1.0, 1.0), observed=[0, 1, 8, 9])
         assert watched(model, 1, {"callback": 3, "quiet": True}).__class__ is Watch
-        options = {"step": nrm.MarginalGibbs([z]), "chains": 1, "cores": 1, "progressbar": False}
+        options = {"step": nrm.steps.MarginalGibbs([z]), "chains": 1, "cores": 1, "progressbar": False}
         nrm.sample(4, tune=2, callback=lambda trace, draw: seen.append(draw.draw_idx), **options)
     assert seen == [0, 1, 2, 3, 4, 5]
     [block] = lines_of(caplog)

@@ -33,7 +33,7 @@ def make_model(counts=COUNTS, alpha=None, n_partitions=1):
 def run(draws=N_DRAWS, model=None, **kwargs):
     model = make_model() if model is None else model
     with model:
-        kwargs.setdefault("step", [nrm.MarginalGibbs([model[name]]) for name in "zw" if name in model.named_vars])
+        kwargs.setdefault("step", [nrm.steps.MarginalGibbs([model[name]]) for name in "zw" if name in model.named_vars])
     options = OPTIONS if "client" in kwargs else OPTIONS | {"cores": 1}
     return nrm.sample(draws, model=model, **{"quiet": True, **options, **kwargs})
 
@@ -168,12 +168,12 @@ def test_callbacks_read_what_was_kept():
         nrm.similarity,
         nrm.point_estimate,
         nrm.credible_ball,
-        nrm.assignment_uncertainty,
-        nrm.partition_convergence,
-        lambda idata: nrm.expected_loss([0, 0, 1, 1, 2, 2], idata),
+        nrm.stats.assignment_uncertainty,
+        nrm.stats.partition_convergence,
+        lambda idata: nrm.stats.expected_loss([0, 0, 1, 1, 2, 2], idata),
         lambda idata: nrm.similarity(idata, items=["item 1", "item 4"]),
         lambda idata: nrm.summary(idata).to_xarray(),
-        lambda idata: nrm.add_diagnostics(idata.copy())["partition_stats/z"],
+        lambda idata: nrm.stats.add_diagnostics(idata.copy())["partition_stats/z"],
         lambda idata: nrm.sample_posterior_predictive(idata, make_model(), random_seed=1),
         lambda idata: nrm.cluster_probabilities(idata, make_model(), [3, 30]),
         lambda idata: nrm.sample_cluster_parameters(idata, make_model(), random_seed=1),
@@ -214,7 +214,7 @@ def test_labels_are_never_held_in_eight_bytes():
     n, n_draws = 20_000, 200
     model = make_model(counts=np.repeat([1, 50], n // 2), alpha=1.0)
     with model:
-        step = nrm.MarginalGibbs([model["z"]], n_items=10)
+        step = nrm.steps.MarginalGibbs([model["z"]], n_items=10)
     kwargs = {"model": model, "step": step, "tune": 0, "chains": 1, "partition_diagnostics": False}
     tracemalloc.start()
     run(2, label_storage="compact", **kwargs)
@@ -277,7 +277,7 @@ def test_any_executor_will_do(executor, compact):
 def test_labels_of_different_sizes_are_joined(executor):
     model = make_model(np.zeros(300), alpha=1e6)
     with model:
-        step = nrm.MarginalGibbs([model["z"]], n_items=5)
+        step = nrm.steps.MarginalGibbs([model["z"]], n_items=5)
     initvals = [{"z": np.zeros(300)}, {"z": np.arange(300)}, {"z": np.zeros(300)}]
     kwargs = {"model": model, "step": step, "initvals": initvals, "tune": 0, "chains": 3}
     compact, full = run(client=executor, label_storage="compact", **kwargs), run(**kwargs)

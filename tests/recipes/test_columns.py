@@ -38,11 +38,11 @@ ROUNDED = np.random.default_rng(1).normal(size=(60, 3)).round(1) * [1.0, 7.0, 0.
     ],
 )
 def test_items_are_spread_evenly_over_the_smallest_gap(values, expected):
-    np.testing.assert_allclose(np.sort(nrm.jitter_ties(values)), expected, rtol=1e-12)
+    np.testing.assert_allclose(np.sort(nrm.recipes.jitter_ties(values)), expected, rtol=1e-12)
 
 
 def test_values_stay_in_order_and_means_of_ties_as_they_are():
-    jittered = nrm.jitter_ties(ROUNDED)
+    jittered = nrm.recipes.jitter_ties(ROUNDED)
     for before, after in zip(ROUNDED.T, jittered.T, strict=True):
         known, group, sizes = np.unique(before.round(9), return_inverse=True, return_counts=True)
         np.testing.assert_allclose(np.bincount(group, after) / sizes, known, atol=1e-9)
@@ -51,42 +51,42 @@ def test_values_stay_in_order_and_means_of_ties_as_they_are():
 
 
 def test_jitter_follows_units_and_leaves_other_columns_alone():
-    jittered = nrm.jitter_ties(ROUNDED)
-    np.testing.assert_allclose(nrm.jitter_ties(1000 * ROUNDED), 1000 * jittered, rtol=1e-9, atol=1e-9)
-    np.testing.assert_array_equal(nrm.jitter_ties(ROUNDED[:, :2]), jittered[:, :2])
-    np.testing.assert_array_equal(nrm.jitter_ties(ROUNDED[:, 0]), jittered[:, 0])
+    jittered = nrm.recipes.jitter_ties(ROUNDED)
+    np.testing.assert_allclose(nrm.recipes.jitter_ties(1000 * ROUNDED), 1000 * jittered, rtol=1e-9, atol=1e-9)
+    np.testing.assert_array_equal(nrm.recipes.jitter_ties(ROUNDED[:, :2]), jittered[:, :2])
+    np.testing.assert_array_equal(nrm.recipes.jitter_ties(ROUNDED[:, 0]), jittered[:, 0])
 
 
 def test_orders_of_different_columns_are_independent():
     """Of 400 equal pairs, half lie above their value in the first column; so many of these do in the second."""
-    jittered = nrm.jitter_ties(np.r_[np.zeros((400, 2)), np.ones((1, 2))])[:400]
+    jittered = nrm.recipes.jitter_ties(np.r_[np.zeros((400, 2)), np.ones((1, 2))])[:400]
     both = (jittered > 0).all(axis=1).sum()
     # Hypergeometric: mean 100, standard deviation 5.
     assert abs(both - 100) < 20
 
 
 def test_seeds():
-    jittered = nrm.jitter_ties(ROUNDED)
-    np.testing.assert_array_equal(nrm.jitter_ties(ROUNDED, random_seed=0), jittered)
-    assert (nrm.jitter_ties(ROUNDED, random_seed=1) != jittered).any()
-    assert (nrm.jitter_ties(ROUNDED, random_seed=np.random.default_rng(3)) != jittered).any()
+    jittered = nrm.recipes.jitter_ties(ROUNDED)
+    np.testing.assert_array_equal(nrm.recipes.jitter_ties(ROUNDED, random_seed=0), jittered)
+    assert (nrm.recipes.jitter_ties(ROUNDED, random_seed=1) != jittered).any()
+    assert (nrm.recipes.jitter_ties(ROUNDED, random_seed=np.random.default_rng(3)) != jittered).any()
 
 
 def test_labels_of_the_argument_are_kept_and_its_values_too():
     frame = pd.DataFrame(ROUNDED, index=list(range(5, 65)), columns=["a", "b", "c"])
     before = frame.copy()
-    jittered = nrm.jitter_ties(frame)
+    jittered = nrm.recipes.jitter_ties(frame)
     pd.testing.assert_frame_equal(frame, before)
     assert jittered.index.equals(frame.index) and jittered.columns.equals(frame.columns)
-    np.testing.assert_array_equal(jittered, nrm.jitter_ties(ROUNDED))
-    series = nrm.jitter_ties(frame["a"])
+    np.testing.assert_array_equal(jittered, nrm.recipes.jitter_ties(ROUNDED))
+    series = nrm.recipes.jitter_ties(frame["a"])
     assert series.name == "a" and series.index.equals(frame.index)
-    array = nrm.jitter_ties(xr.DataArray(ROUNDED, dims=("item", "feature")))
+    array = nrm.recipes.jitter_ties(xr.DataArray(ROUNDED, dims=("item", "feature")))
     assert array.dims == ("item", "feature")
 
 
 test_bad_arguments = refused(
-    lambda X, seed: nrm.jitter_ties(X, random_seed=seed),
+    lambda X, seed: nrm.recipes.jitter_ties(X, random_seed=seed),
     (np.zeros((2, 2, 2)), 0, ValueError, r"got shape \(2, 2, 2\)"),
     (["a", "b"], 0, TypeError, "X must be real numbers"),
     ([1.0, 1.0, 2.0], -1, ValueError, "random_seed must be"),
@@ -108,7 +108,7 @@ def test_recipes_model_the_jittered_values(recipe, caplog):
             assert line.endswith(f"measurements; jittered by up to {width}")
     with pm.Model() as explicit:
         z = nrm.Partition("z", nrm.DirichletProcess(pm.Exponential("alpha", np.log(len(ROUNDED)))), n=len(ROUNDED))
-        jittered = nrm.jitter_ties(ROUNDED)
+        jittered = nrm.recipes.jitter_ties(ROUNDED)
         name = model.observed_RVs[0].name
         nrm.Mixture(name, z, nrm.NormalWishart.learned(name, jittered), observed=jittered)
     point = explicit.initial_point(random_seed=1)
@@ -184,7 +184,7 @@ EXPLAINED = {
 def test_ties_that_the_smallest_gap_does_not_explain_warn(name, factor):
     values, gap, step = UNEXPLAINED[name]
     with pytest.warns(UserWarning, match="column 0 repeats values as if") as caught:
-        jittered = nrm.jitter_ties(factor * values)
+        jittered = nrm.recipes.jitter_ties(factor * values)
     assert abs(jittered / factor - values).max() < float(gap)
     assert caught[0].filename == __file__
     message = str(caught[0].message)
@@ -195,8 +195,8 @@ def test_ties_that_the_smallest_gap_does_not_explain_warn(name, factor):
     remedy = step * (values / step).round()
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        nrm.jitter_ties(remedy)
-        nrm.jitter_ties(factor * remedy)
+        nrm.recipes.jitter_ties(remedy)
+        nrm.recipes.jitter_ties(factor * remedy)
 
 
 MONEY = np.r_[0.0, 100.0, 100 * np.maximum(1, np.exp(RNG.normal(4, 0.8, size=800)).round())]
@@ -208,12 +208,12 @@ def test_rounded_values_are_jittered_before_their_logarithm(function, factor):
     """Logarithms of rounded values have no step: 0.02 * (x / 0.02).round() would round them a second time."""
     money = factor * (MONEY if function is np.log1p else MONEY[1:])
     with pytest.warns(UserWarning, match="is too narrow") as caught:
-        nrm.jitter_ties(function(money))
+        nrm.recipes.jitter_ties(function(money))
     (warning,) = caught
-    assert f"Jitter first, np.{function.__name__}(nrm.jitter_ties(x)) for the" in str(warning.message)
+    assert f"Jitter first, np.{function.__name__}(nrm.recipes.jitter_ties(x)) for the" in str(warning.message)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        nrm.gaussian_mixture(function(nrm.jitter_ties(money)))
+        nrm.gaussian_mixture(function(nrm.recipes.jitter_ties(money)))
 
 
 @pytest.mark.parametrize("name", UNEXPLAINED)
@@ -226,17 +226,17 @@ def test_the_step_is_one_of_the_data():
     """Rounding these hours to tens makes 6 and 12 the same."""
     hours = np.r_[RNG.integers(0, 24, 60), RNG.choice([0, 6, 12, 18], 740)] * 1.0
     with pytest.warns(UserWarning, match=r"first: 6 \* \(x / 6\)\.round\(\)"):
-        nrm.jitter_ties(hours)
+        nrm.recipes.jitter_ties(hours)
     irregular = np.r_[RNG.normal(size=100).round(3), RNG.choice([0.1, 1.37, 2.02, 3.718], 300)]
     with pytest.warns(UserWarning, match="first, to the step to which most of it was recorded"):
-        nrm.jitter_ties(irregular)
+        nrm.recipes.jitter_ties(irregular)
 
 
 @pytest.mark.parametrize("name", EXPLAINED)
 def test_ties_that_the_smallest_gap_explains_do_not_warn(name):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        nrm.jitter_ties(EXPLAINED[name])
+        nrm.recipes.jitter_ties(EXPLAINED[name])
 
 
 BODY_RNG = np.random.default_rng(1)

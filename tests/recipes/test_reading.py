@@ -84,14 +84,14 @@ def test_the_kind_that_values_suggest(name):
     values, kind, why = KINDS[name]
     df = table(b=values)
     before = df.copy(deep=True)
-    row = nrm.column_kinds(df).loc["b"]
+    row = nrm.recipes.column_kinds(df).loc["b"]
     assert row["kind"] == kind and why in row["why"]
     pd.testing.assert_frame_equal(df, before)
 
 
 def test_an_unknown_sign_among_numbers_does_not_make_a_column_of_few_numbers_text():
     """So do columns of breast cancer data that have a question mark in some rows."""
-    row = nrm.column_kinds(table(b=np.where(np.arange(N) == 7, "?", repeated("1", "2", "10")))).loc["b"]
+    row = nrm.recipes.column_kinds(table(b=np.where(np.arange(N) == 7, "?", repeated("1", "2", "10")))).loc["b"]
     assert row["kind"] == "categorical" and row["different"] == 3 and row["missing"] == 1
 
 
@@ -101,7 +101,7 @@ def test_an_unknown_sign_among_numbers_does_not_make_a_column_of_few_numbers_tex
 )
 def test_names_of_identifiers(name, left_out):
     df = table().assign(**{name: 1000 + 7 * RNG.permutation(N)})
-    assert (nrm.column_kinds(df).loc[name, "kind"] == "skip") == left_out
+    assert (nrm.recipes.column_kinds(df).loc[name, "kind"] == "skip") == left_out
 
 
 def test_kinds_overrule_what_values_suggest():
@@ -117,7 +117,7 @@ def test_kinds_overrule_what_values_suggest():
 
 def test_the_table_of_kinds_can_be_edited():
     df = table(a=repeated(1, 2, 3), b=repeated("x", "y"), c=range(N))
-    kinds = nrm.column_kinds(df)
+    kinds = nrm.recipes.column_kinds(df)
     assert kinds.index.tolist() == ["length", "a", "b", "c"] and kinds.index.name == "column"
     assert kinds.loc["a"].to_dict() == {
         "kind": "categorical", "why": "few different numbers", "different": 3, "missing": 0, "example": "1"
@@ -127,7 +127,7 @@ def test_the_table_of_kinds_can_be_edited():
     kinds.loc["a", "kind"] = "count"
     for edited in (kinds, kinds.reset_index(), kinds["kind"].to_dict()):
         assert nrm.mixture_model(df, kinds=edited).coords["count_feature"] == ("a",)
-    pd.testing.assert_frame_equal(nrm.column_kinds(df, kinds)[["kind"]], kinds[["kind"]])
+    pd.testing.assert_frame_equal(nrm.recipes.column_kinds(df, kinds)[["kind"]], kinds[["kind"]])
 
 
 def test_strict_asks_about_all_that_is_doubtful():
@@ -199,7 +199,7 @@ FEW = {(10, 40): True, (10, 39): False, (11, 219): False, (11, 220): True, (20, 
 def test_how_many_values_are_few(n_different, n, step):
     values = np.resize(3 + step * np.arange(n_different), n)
     kind = "categorical" if FEW.get((n_different, n)) else "numeric"
-    assert nrm.column_kinds(pd.DataFrame({"a": values})).loc["a", "kind"] == kind
+    assert nrm.recipes.column_kinds(pd.DataFrame({"a": values})).loc["a", "kind"] == kind
 
 
 def test_whole_numbers_are_counts_where_one_poisson_cluster_is_likelier():
@@ -209,9 +209,9 @@ def test_whole_numbers_are_counts_where_one_poisson_cluster_is_likelier():
     counts[0] = spread[0] = 0
     df = pd.DataFrame({"count": counts, "spread": spread, "far": counts + 100, "gaps": counts.astype(float)})
     df.loc[5, "gaps"] = np.nan
-    assert nrm.column_kinds(df)["kind"].tolist() == ["count", "numeric", "numeric", "count"]
+    assert nrm.recipes.column_kinds(df)["kind"].tolist() == ["count", "numeric", "numeric", "count"]
     # Few different values for their rows.
-    assert nrm.column_kinds(pd.concat([df] * 2))["kind"].tolist()[0] == "categorical"
+    assert nrm.recipes.column_kinds(pd.concat([df] * 2))["kind"].tolist()[0] == "categorical"
 
 
 def test_columns_that_determine_each_other_warn():
@@ -258,7 +258,7 @@ def test_rows_of_a_unit_may_be_kept_together(caplog):
     rng = np.random.default_rng(7)
     subject, height = np.repeat(np.arange(24), 4), rng.normal(size=96)
     people = pd.DataFrame({"Subject": [f"M{k}" for k in subject], "height": height, "sex": np.repeat(["f", "m"], 48)})
-    assert nrm.column_kinds(people).loc["Subject", "why"] == "an identifier by its name"
+    assert nrm.recipes.column_kinds(people).loc["Subject", "why"] == "an identifier by its name"
     towns = people.rename(columns={"Subject": "town"})
     with caplog.at_level(logging.INFO):
         nrm.mixture_model(people)
@@ -350,8 +350,8 @@ def test_tables_of_other_packages(monkeypatch):
         assert nrm.table_data(model, other)["categorical"].shape == (N, 1)
     assert nrm.gaussian_mixture(OtherTable(df[["length"]])).coords["x_feature"] == ("length",)
     monkeypatch.setattr(pd.DataFrame, "from_arrow", classmethod(lambda cls, table: df))
-    assert nrm.column_kinds(ArrowTable())["kind"].tolist() == ["numeric", "categorical"]
-    for recipe in (nrm.mixture_model, nrm.gaussian_mixture, nrm.column_kinds):
+    assert nrm.recipes.column_kinds(ArrowTable())["kind"].tolist() == ["numeric", "categorical"]
+    for recipe in (nrm.mixture_model, nrm.gaussian_mixture, nrm.recipes.column_kinds):
         with pytest.raises(TypeError, match=r"a table in memory; got LazyTable of .* collect\(\) first"):
             recipe(LazyTable())
         with pytest.raises(ValueError, match="columns of equal length"):
@@ -372,8 +372,8 @@ def test_columns_in_the_types_of_arrow(name):
     pa = pytest.importorskip("pyarrow")
     values, kind = ARROW[name]
     column = pd.Series(values, dtype=pd.ArrowDtype(getattr(pa, name)()))
-    plain = nrm.column_kinds(table(b=values)).loc["b"]
-    found = nrm.column_kinds(table(b=column)).loc["b"]
+    plain = nrm.recipes.column_kinds(table(b=values)).loc["b"]
+    found = nrm.recipes.column_kinds(table(b=column)).loc["b"]
     assert found["kind"] == kind and found[["kind", "different", "missing"]].equals(
         plain[["kind", "different", "missing"]]
     )
@@ -389,7 +389,7 @@ def test_nullable_types():
         ("Int64", [None, *range(0, 59 * 7, 7)], "numeric"),
         ("boolean", repeated(True, None, False), "binary"),
     ):
-        assert nrm.column_kinds(table(b=pd.array(values, dtype=dtype))).loc["b", "kind"] == kind
+        assert nrm.recipes.column_kinds(table(b=pd.array(values, dtype=dtype))).loc["b", "kind"] == kind
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         nrm.mixture_model(table(b=pd.array(repeated("x", None, "y"), dtype="string")))

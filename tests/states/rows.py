@@ -66,7 +66,7 @@ def _regimes():
 # Models by their names: what makes them, the step of the labels and steps of other variables.
 CALIBRATED = {
     HIDDEN_STATES: (_hidden_states, nrm.states.StateSampler, []),
-    REGIMES: (_regimes, nrm.states.StateSampler, [nrm.LearnedGibbs]),
+    REGIMES: (_regimes, nrm.states.StateSampler, [nrm.steps.LearnedGibbs]),
 }
 # Partitions of six items by the step that samples them.
 RESUMED = {

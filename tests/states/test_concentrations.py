@@ -84,7 +84,7 @@ def test_draws_have_the_conditional_given_slots():
         measure = nrm.DirichletProcess(pm.Gamma("gamma", *GAMMAS[0]))
         z = nrm.states.HiddenStates("z", measure, transitions, n=5, sequences=[0, 0, 0, 1, 1], max_states=3)
         pm.Normal("y", pm.Normal("mean", 0, 1, shape=3)[z], 1.0, observed=np.zeros(5))
-        step = nrm.LearnedGibbs()
+        step = nrm.steps.LearnedGibbs()
     assert [value.name for value in step.vars] == ["gamma_log__"]
     point, draws = model.initial_point() | {"z": labels}, np.empty((4, 500))
     for chain, rng in zip(draws, seeded("slots").spawn(4), strict=True):

@@ -20,11 +20,11 @@ WORKS = {
     "point_estimate": lambda idata, model: nrm.point_estimate(idata, random_seed=1),
     "point_estimates": lambda idata, model: nrm.point_estimates(idata, random_seed=1),
     "similarity": lambda idata, model: nrm.similarity(idata),
-    "partition_convergence": lambda idata, model: nrm.partition_convergence(idata),
+    "partition_convergence": lambda idata, model: nrm.stats.partition_convergence(idata),
     "credible_ball": lambda idata, model: nrm.credible_ball(idata, ESTIMATE),
-    "expected_loss": lambda idata, model: nrm.expected_loss(ESTIMATE, idata),
-    "assignment_uncertainty": lambda idata, model: nrm.assignment_uncertainty(idata, ESTIMATE),
-    "without_labels": lambda idata, model: nrm.without_labels(idata),
+    "expected_loss": lambda idata, model: nrm.stats.expected_loss(ESTIMATE, idata),
+    "assignment_uncertainty": lambda idata, model: nrm.stats.assignment_uncertainty(idata, ESTIMATE),
+    "without_labels": lambda idata, model: nrm.stats.without_labels(idata),
     "partition_quantities": lambda idata, model: stats.partition_quantities(idata),
     "state_durations": lambda idata, model: nrm.states.state_durations(idata, ESTIMATE),
     # Draws and the model.
@@ -52,14 +52,17 @@ WORKS = {
 }
 REFUSED = {
     "sample_random_measure": (
-        nrm.sample_random_measure,
+        nrm.random_measure.sample_random_measure,
         "there is no random measure: the states of 'z' have transition probabilities",
     ),
     "label_rows": (nrm.label_rows, "must name a partition of rows in chunks; 'z' is none"),
     "draw_labels": (nrm.draw_labels, "model must have a Partition with log_weights; got one with"),
     "sample_new_labels": (nrm.sample_new_labels, "with max_clusters or HiddenStates with max_states; 'z' has no slots"),
-    "cluster_parameters": (lambda idata, model: nrm.cluster_parameters(idata), "no variable .* parameters of slots"),
-    "levels": (lambda idata, model: nrm.levels(idata), "has no nested partition"),
+    "cluster_parameters": (
+        lambda idata, model: nrm.stats.cluster_parameters(idata),
+        "no variable .* parameters of slots",
+    ),
+    "levels": (lambda idata, model: nrm.stats.levels(idata), "has no nested partition"),
     "sequence": (
         lambda idata, model: nrm.predictive_density(idata, model, GRID, sequence="c"),
         "sequence must be one of the sequences of 'z', .*; got 'c'",

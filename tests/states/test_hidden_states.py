@@ -236,10 +236,16 @@ def test_number_of_items_is_fixed_with_sequences():
             nrm.states.StateSampler([z])
 
 
-OTHERS = (nrm.TreeGuided, nrm.SplitMerge, nrm.MarginalGibbs, nrm.SliceSampler, nrm.SlotGibbs)
+OTHERS = (
+    nrm.steps.TreeGuided,
+    nrm.steps.SplitMerge,
+    nrm.steps.MarginalGibbs,
+    nrm.steps.SliceSampler,
+    nrm.steps.SlotGibbs,
+)
 
 
-@pytest.mark.parametrize("step", [*OTHERS, nrm.ChunkedSampler], ids=lambda step: step.__name__)
+@pytest.mark.parametrize("step", [*OTHERS, nrm.steps.ChunkedSampler], ids=lambda step: step.__name__)
 def test_steps_for_other_kinds_refuse_hidden_states(step):
     model = model_of(nrm.PoissonGamma(1.0, 0.5))
     assert step.competence(model["z"], False) == 0
@@ -264,7 +270,7 @@ def test_missing_gibbs_draws_entries_given_states():
     X = np.array([[0.0, 1.0], [0.5, np.nan], [8.0, 9.0], [9.0, np.nan]])
     family = nrm.NormalWishart(mu=[4, 4], kappa=0.1, Psi=np.eye(2), nu=8)
     with model_of(family, X, n=4, initval=[0, 0, 1, 1]) as model:
-        step = nrm.MissingGibbs(model["x_missing"])
+        step = nrm.steps.MissingGibbs(model["x_missing"])
         point = model.initial_point()
         step.setup_chain(np.random.default_rng(1), 0, 20) if hasattr(step, "setup_chain") else None
         drawn = [step.step(point)[0] for _ in range(20)]

@@ -23,7 +23,7 @@ def test_labels_of_hidden_states():
     with pm.Model() as model:
         z = nrm.states.HiddenStates("z", *prior, n=4)
         nrm.Mixture("x", z, nrm.NormalWishart(MU, KAPPA, PSI, NU), observed=data("two items"))
-        steps = [nrm.states.StateSampler([z], rng=1), nrm.MissingGibbs(model["x_missing"], rng=1)]
+        steps = [nrm.states.StateSampler([z], rng=1), nrm.steps.MissingGibbs(model["x_missing"], rng=1)]
     partitions, p, means = exact("two items")
     variable = nrm.states.HiddenStates.dist(*prior, n=4)
     log_p = np.log(p) - [log_eppf(MEASURE, label_counts(labels)) for labels in partitions]

@@ -129,7 +129,7 @@ def run(model, draws, rng, tune=300, **options):
     """Points of two chains; NUTS comes last in a draw."""
     with model:
         steps = [nrm.states.StateGibbs([model["z"]], **options)]
-        steps += [nrm.SlotNUTS(target_accept=0.9)] if len(model.free_RVs) > 1 else []
+        steps += [nrm.steps.SlotNUTS(target_accept=0.9)] if len(model.free_RVs) > 1 else []
     points = []
     for own in rng.spawn(2):
         point = model.initial_point()
@@ -212,7 +212,7 @@ def test_joint_distribution_with_all_hyperparameters(by_slices):
         transitions = nrm.states.Transitions(pm.Gamma("alpha", 3, 2), pm.Gamma("kappa", 2, 1))
         z = nrm.states.HiddenStates("z", measure, transitions, n=10, sequences=[0] * 6 + [1] * 4, max_states=K)
         nrm.Mixture("x", z, FAMILY, shape=(10, 1))
-        step = nrm.LearnedGibbs() if by_slices else None
+        step = nrm.steps.LearnedGibbs() if by_slices else None
     scores = geweke(model, draws=4000, tune=500, chains=4, random_seed=5, step=step)
     assert len(scores) > 8
     assert max(map(abs, scores.values())) < largest_z((4, 4000), len(scores)), scores
@@ -300,7 +300,9 @@ def test_as_many_states_as_items_are_told_apart_by_dims(caplog):
     assert "max_states of 'z' is the number of its items. level must have an entry\nfor each state" in caplog.text
 
 
-@pytest.mark.parametrize("step", [nrm.states.StateSampler, nrm.SlotGibbs, nrm.WeightedGibbs, nrm.MarginalGibbs])
+@pytest.mark.parametrize(
+    "step", [nrm.states.StateSampler, nrm.steps.SlotGibbs, nrm.steps.WeightedGibbs, nrm.steps.MarginalGibbs]
+)
 def test_steps_for_other_kinds_refuse_slots_of_states(step):
     with make_model() as model, pytest.raises((TypeError, ValueError), match="^vars .*StateGibbs"):
         step([model["z"]])

@@ -143,7 +143,7 @@ def test_all_functions_of_results(sampled):
     assert (smoothed.labels == estimate.labels).mean() > 0.9
     assert nrm.states.transition_matrix(idata, model, estimate, progressbar=False)["mean"].notnull().all()
     assert nrm.states.state_durations(idata, estimate).duration.notnull().all()
-    rates = nrm.cluster_parameters(idata, estimate).rate.mean(("chain", "draw"))
+    rates = nrm.stats.cluster_parameters(idata, estimate).rate.mean(("chain", "draw"))
     assert abs(float(rates.max()) - COUNTS[8:16].mean()) < 2.0
     nrm.compute_log_likelihood(idata, model, progressbar=False)
     assert idata["log_likelihood"]["x"].shape == (2, 60, 24)
@@ -180,7 +180,7 @@ def test_mixtures_over_slots_have_forecasts():
     np.testing.assert_allclose(ahead.density.sum("point"), 1.0, rtol=1e-6)
     assert (ahead.new_state_probability.sel(draw=0) < 1e-200).all()
     with pytest.raises(ValueError, match="transition_matrix has these"):
-        nrm.sample_random_measure(idata, model)
+        nrm.random_measure.sample_random_measure(idata, model)
     predicted = nrm.sample_posterior_predictive(idata, model, new_items=3, random_seed=1, progressbar=False)
     assert predicted["predictions"]["x"].shape == (1, 2, 3)
     nrm.compute_log_likelihood(idata, model, progressbar=False)

@@ -125,7 +125,7 @@ def test_one_chain_without_its_dimension(two):
         {"posterior": idata["posterior"].isel(chain=1), "sample_stats": idata["sample_stats"]}
     )
     assert "different draws" in partition_quantities(selected, "z").attrs["log_joint"]
-    assert nrm.add_diagnostics(selected)["partition_stats/z/pairs"].attrs["parts"] == "halves"
+    assert nrm.stats.add_diagnostics(selected)["partition_stats/z/pairs"].attrs["parts"] == "halves"
 
 
 @pytest.mark.parametrize("name", ["z", "w"])
@@ -222,26 +222,26 @@ def test_one_chain_has_an_r_hat(rng):
 
 def test_groups_are_replaced(two):
     idata, _ = two
-    nrm.add_diagnostics(idata)
+    nrm.stats.add_diagnostics(idata)
     thinned = idata.isel(draw=slice(None, 30))
     del thinned["posterior"]["w"]
-    nrm.add_diagnostics(thinned)
+    nrm.stats.add_diagnostics(thinned)
     assert set(thinned["partition_stats"].children) == {"z"}
     expected = diagnose(thinned, "z")
     for name in ("", "/convergence", "/pairs", "/acceptance"):
         assert thinned[f"partition_stats/z{name}"].to_dataset().equals(expected[name or "."].to_dataset())
-    nrm.add_diagnostics(idata, "z", n_pairs=3, random_seed=5)
+    nrm.stats.add_diagnostics(idata, "z", n_pairs=3, random_seed=5)
     assert idata["partition_stats/z/pairs"].sizes["pair"] == 3 and idata["partition_stats/w/pairs"].sizes["pair"] == 6
 
 
 def test_wrong_arguments(two):
     idata, _ = two
     with pytest.raises(TypeError, match="idata must be a DataTree; got Dataset"):
-        nrm.add_diagnostics(idata["posterior"].to_dataset())
+        nrm.stats.add_diagnostics(idata["posterior"].to_dataset())
     with pytest.raises(ValueError, match="partition"):
-        nrm.add_diagnostics(xr.DataTree.from_dict({"posterior": idata["posterior"].to_dataset()[["x"]]}))
+        nrm.stats.add_diagnostics(xr.DataTree.from_dict({"posterior": idata["posterior"].to_dataset()[["x"]]}))
     with pytest.raises(ValueError, match="nothing"):
-        nrm.add_diagnostics(idata, "nothing")
+        nrm.stats.add_diagnostics(idata, "nothing")
     with pytest.raises(ValueError, match="z"):
         partition_quantities(idata)
 

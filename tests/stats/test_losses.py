@@ -263,7 +263,7 @@ def test_assignment_uncertainty(rng):
     rows = draws.values.reshape(-1, 12)
     together = naive(draws)
     for labels in (rng.integers(4, size=12), np.arange(12), np.zeros(12, dtype=int), [0] * 11 + [1]):
-        found = nrm.assignment_uncertainty(draws, labels)
+        found = nrm.stats.assignment_uncertainty(draws, labels)
         for item in range(12):
             others = [j for j in range(12) if labels[j] == labels[item] and j != item]
             alone = np.mean([np.sum(row == row[item]) == 1 for row in rows])
@@ -272,7 +272,7 @@ def test_assignment_uncertainty(rng):
     assert found.dims == ("gene",) and set(found.coords) == {"gene", "length"}
     estimate = nrm.point_estimate(draws, random_seed=1)
     xr.testing.assert_identical(
-        nrm.assignment_uncertainty(draws, random_seed=1), nrm.assignment_uncertainty(draws, estimate)
+        nrm.stats.assignment_uncertainty(draws, random_seed=1), nrm.stats.assignment_uncertainty(draws, estimate)
     )
     certain = draws.isel(chain=[0], draw=[0] * 3)
-    assert (nrm.assignment_uncertainty(certain, certain.values[0, 0]) == 0).all()
+    assert (nrm.stats.assignment_uncertainty(certain, certain.values[0, 0]) == 0).all()

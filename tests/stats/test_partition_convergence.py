@@ -121,14 +121,14 @@ def test_chains_of_one_law_agree_and_of_two_partitions_do_not(rng):
     one = np.repeat([0, 1, 2], 20)
     other = np.tile([0, 1, 2], 20)
     labels = np.stack([noisy(rng, one, 400) for _ in range(4)])
-    result = nrm.partition_convergence(as_draws(labels), random_seed=1)
+    result = nrm.stats.partition_convergence(as_draws(labels), random_seed=1)
     assert result.sizes["pair"] == 500 and result.attrs["parts"] == "chains"
     assert result.n_scores == 500 * 6
     assert result.max_z < largest_z_quantile(3000, 1 - 1e-4)
     assert result.max_rhat < 1.02 and result.min_ess > 800
     # Numbers and sizes of clusters agree but items differ, which only pairs reveal.
     labels[3] = noisy(rng, other, 400)
-    result = nrm.partition_convergence(as_draws(labels), random_seed=1)
+    result = nrm.stats.partition_convergence(as_draws(labels), random_seed=1)
     assert result.max_z > 10 and result.max_rhat > 1.1
     pair = result.isel(pair=int(result.max_discrepancy_pair))
     i, j = int(pair["item"]), int(pair["item_other"])
@@ -143,20 +143,20 @@ def test_chains_of_one_law_agree_and_of_two_partitions_do_not(rng):
 def test_one_chain_is_compared_with_itself(rng):
     one, other = np.repeat([0, 1], 6), np.tile([0, 1], 6)
     labels = noisy(rng, one, 401)[None]
-    result = nrm.partition_convergence(as_draws(labels), random_seed=1)
+    result = nrm.stats.partition_convergence(as_draws(labels), random_seed=1)
     assert result.attrs["parts"] == "halves" and result.sizes["part"] == 2
     assert result.max_z < largest_z_quantile(int(result.n_scores), 1 - 1e-4)
     first = (labels[0, :200, 0] == labels[0, :200, 1]).mean()
     assert float(result.probability_by_part[0, 0]) == pytest.approx(first)
     labels[0, 201:] = noisy(rng, other, 200)
-    result = nrm.partition_convergence(as_draws(labels), random_seed=1)
+    result = nrm.stats.partition_convergence(as_draws(labels), random_seed=1)
     assert result.max_z > 6 and result.max_rhat > 1.2
 
 
 def test_stuck_chains():
     labels = np.zeros((2, 50, 3), dtype=int)
     labels[1, :, 2] = 1
-    result = nrm.partition_convergence(as_draws(labels), random_seed=1)
+    result = nrm.stats.partition_convergence(as_draws(labels), random_seed=1)
     assert result.z[1:].values.tolist() == [np.inf, np.inf] and math.isnan(result.z[0])
     assert result.max_rhat == np.inf and result.max_discrepancy == 1.0 and result.max_discrepancy_se == 0.0
     assert result.n_constant == 1 and result.n_scores == 2
@@ -164,24 +164,24 @@ def test_stuck_chains():
 
 @pytest.mark.parametrize("shape", [(2, 30, 1), (2, 30, 5), (1, 30, 5), (2, 1, 5), (1, 1, 5), (1, 6, 5)])
 def test_nothing_to_compare(shape):
-    result = nrm.partition_convergence(as_draws(np.zeros(shape, dtype=int)))
+    result = nrm.stats.partition_convergence(as_draws(np.zeros(shape, dtype=int)))
     assert result.sizes["pair"] == shape[2] * (shape[2] - 1) // 2
     assert result.n_scores == 0 and result.max_z_pair == -1
     assert np.isnan([result.max_z, result.max_rhat, result.min_ess, result.expected_max_z]).all()
-    few = nrm.partition_convergence(as_draws(np.random.default_rng(1).integers(2, size=(2, 3, 4))))
+    few = nrm.stats.partition_convergence(as_draws(np.random.default_rng(1).integers(2, size=(2, 3, 4))))
     assert np.isnan(few.z).all() and few.discrepancy.notnull().all()
 
 
 def test_names_of_items(rng):
     draws = as_draws(rng.integers(2, size=(2, 20, 3)))
-    assert "item_name" not in nrm.partition_convergence(draws).coords
-    assert pair_name(nrm.partition_convergence(draws).isel(pair=1)) == "0, 2"
-    named = nrm.partition_convergence(draws.assign_coords(item=["a", "b", "c"]))
+    assert "item_name" not in nrm.stats.partition_convergence(draws).coords
+    assert pair_name(nrm.stats.partition_convergence(draws).isel(pair=1)) == "0, 2"
+    named = nrm.stats.partition_convergence(draws.assign_coords(item=["a", "b", "c"]))
     assert named["item_name_other"].values.tolist() == ["b", "c", "c"]
     assert pair_name(named.isel(pair=1)) == "a, c"
     for unit in ("s", "us", "ns"):
         days = np.array(["2020-01-01", "2020-01-02T03:00", "2020-01-03"], f"datetime64[{unit}]")
-        dated = nrm.partition_convergence(draws.assign_coords({draws.dims[-1]: days}))
+        dated = nrm.stats.partition_convergence(draws.assign_coords({draws.dims[-1]: days}))
         assert [pair_name(dated.isel(pair=k)) for k in (0, 1)] == [
             "2020-01-01, 2020-01-02T03:00:00",
             "2020-01-01, 2020-01-03",

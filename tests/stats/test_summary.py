@@ -67,7 +67,7 @@ def test_values_are_those_of_arviz_and_of_the_diagnostics():
     quantities = partition_quantities(idata, "z")
     assert float(table.loc["z[entropy]", "mean"]) == pytest.approx(float(quantities["entropy"].mean()))
     assert float(table.loc["z[size 1]", "mean"]) == pytest.approx(float(quantities["largest_cluster"].mean()))
-    pairs = nrm.partition_convergence(idata, "z")
+    pairs = nrm.stats.partition_convergence(idata, "z")
     worst = pairs.isel(pair=int(np.argmax(pairs["rhat"].values)))
     pair = f"{worst['item_name'].item()}, {worst['item_name_other'].item()}"
     row = table.loc[f"z[worst R-hat and z: {pair}]"].astype(float)
@@ -79,7 +79,7 @@ def test_values_are_those_of_arviz_and_of_the_diagnostics():
 @pytest.mark.parametrize("select", [{"draw": slice(None, None, 3)}, {"chain": [1]}, {"chain": 1}], ids=str)
 def test_old_diagnostics_are_not_shown(select):
     fresh = make_idata()
-    with_group = nrm.add_diagnostics(make_idata()).isel(select)
+    with_group = nrm.stats.add_diagnostics(make_idata()).isel(select)
     assert nrm.summary(with_group).equals(nrm.summary(fresh.isel(select)))
     assert not nrm.summary(with_group).equals(nrm.summary(fresh))
 
@@ -143,7 +143,7 @@ def test_agreement_is_the_adjusted_rand_index_between_draws(rng):
     rows = idata["posterior"]["z"].values.reshape(600, 60)
     index = adjusted_rand(rows, rows[rng.permutation(600)])
     error = index.std() / np.sqrt(600)
-    found = nrm.partition_convergence(idata, n_pairs=60 * 59 // 2).draw_agreement
+    found = nrm.stats.partition_convergence(idata, n_pairs=60 * 59 // 2).draw_agreement
     # Agreement is a ratio of means, the index a mean of ratios: they differ by about 1 / n.
     assert float(found) == pytest.approx(index.mean(), abs=4 * error + 1 / 60)
 
@@ -162,7 +162,7 @@ def test_agreement_is_the_adjusted_rand_index_between_draws(rng):
     ids=["prior", "overlap", "apart", "certain", "one", "singletons"],
 )
 def test_who_is_told(rng, make, speaks):
-    idata = nrm.add_diagnostics(as_tree(make(rng)), random_seed=1)
+    idata = nrm.stats.add_diagnostics(as_tree(make(rng)), random_seed=1)
     text = convergence_report(idata, idata["partition_stats"].children)
     assert (SENTENCE in text) == speaks
     with warnings.catch_warnings(record=True) as caught:
@@ -174,6 +174,6 @@ def test_who_is_told(rng, make, speaks):
 def test_chains_with_clusters_of_their_own(rng):
     """What each chain is certain of is told apart, however many chains disagree."""
     chains = np.stack([rng.permutation(np.arange(120) % 3) for _ in range(8)])
-    idata = nrm.add_diagnostics(as_tree(np.repeat(chains[:, None], 200, axis=1)), random_seed=1)
+    idata = nrm.stats.add_diagnostics(as_tree(np.repeat(chains[:, None], 200, axis=1)), random_seed=1)
     text = convergence_report(idata, idata["partition_stats"].children)
     assert "chains disagree" in text and SENTENCE not in text

@@ -31,7 +31,7 @@ def idata(rng):
 
 
 def test_posterior_has_scalars_in_place_of_labels(idata):
-    result = nrm.without_labels(idata)
+    result = nrm.stats.without_labels(idata)
     scalars = ("n_clusters", "entropy", "largest_cluster")
     assert list(result["posterior"].data_vars) == ["x", *(f"{name}_{scalar}" for name in "zw" for scalar in scalars)]
     assert all(array.dims == ("chain", "draw") for array in result["posterior"].data_vars.values())
@@ -44,17 +44,17 @@ def test_posterior_has_scalars_in_place_of_labels(idata):
 
 def test_groups_and_single_chains_are_taken_as_well(idata):
     posterior = idata["posterior"].to_dataset()
-    expected = nrm.without_labels(idata)["posterior"].to_dataset()
-    xr.testing.assert_identical(nrm.without_labels(posterior), expected)
-    xr.testing.assert_identical(nrm.without_labels(idata["posterior"]).to_dataset(), expected)
-    one = nrm.without_labels(posterior.isel(chain=1))
+    expected = nrm.stats.without_labels(idata)["posterior"].to_dataset()
+    xr.testing.assert_identical(nrm.stats.without_labels(posterior), expected)
+    xr.testing.assert_identical(nrm.stats.without_labels(idata["posterior"]).to_dataset(), expected)
+    one = nrm.stats.without_labels(posterior.isel(chain=1))
     xr.testing.assert_identical(one, expected.isel(chain=1))
 
 
 def test_variables_of_the_model_are_kept_and_truth_values_are_numbers(idata):
     posterior = idata["posterior"].to_dataset().assign(z_n_clusters=(("chain", "draw"), np.zeros((2, 200))))
     posterior["together"] = posterior["z"][..., 0] == posterior["z"][..., 1]
-    result = nrm.without_labels(posterior)
+    result = nrm.stats.without_labels(posterior)
     assert (result["z_n_clusters"] == 0).all()
     np.testing.assert_array_equal(result["together"], posterior["together"])
     assert "together" in arviz_stats.summary(result).index
@@ -62,7 +62,7 @@ def test_variables_of_the_model_are_kept_and_truth_values_are_numbers(idata):
 
 
 def test_first_things_that_users_of_arviz_type(idata):
-    result = nrm.without_labels(idata)
+    result = nrm.stats.without_labels(idata)
     table = arviz_stats.summary(result)
     assert len(table) == 7 and "z_entropy" in table.index
     arviz_plots.plot_trace(result, backend="none")
@@ -75,7 +75,7 @@ def test_functions_of_pymc_find_labels_in_the_result_itself():
     with pm.Model():
         z = nrm.Partition("z", nrm.DirichletProcess(1.0), n=5)
         nrm.Mixture("x", z, nrm.PoissonGamma(1.0, 1.0), observed=[0, 1, 8, 9, 20])
-        options = {"chains": 1, "cores": 1, "random_seed": 1, "quiet": True, "step": [nrm.MarginalGibbs([z])]}
+        options = {"chains": 1, "cores": 1, "random_seed": 1, "quiet": True, "step": [nrm.steps.MarginalGibbs([z])]}
         idata = nrm.sample(50, tune=5, **options)
         drawn = pm.sample_posterior_predictive(idata, var_names=["x", "z"], progressbar=False, random_seed=1)
     np.testing.assert_array_equal(drawn["posterior_predictive"]["z"], idata["posterior"]["z"])
@@ -99,7 +99,7 @@ def posterior(rng):
 
 
 def test_means_over_items(posterior):
-    result = nrm.cluster_parameters(posterior, ESTIMATE)
+    result = nrm.stats.cluster_parameters(posterior, ESTIMATE)
     assert result["cluster"].values.tolist() == [3, 1, 2] and result["size"].values.tolist() == [3, 2, 1]
     assert set(result.data_vars) == {"slope", "scale"}
     assert tuple(result["slope"].dims) == (*SAMPLE, "cluster", "covariate")
@@ -116,9 +116,9 @@ def test_means_over_items(posterior):
 def test_default_estimate_and_forms_of_estimates(posterior):
     idata = xr.DataTree.from_dict({"posterior": posterior})
     estimate = nrm.point_estimate(idata, random_seed=0)
-    expected = nrm.cluster_parameters(idata, estimate.labels.values.tolist())
+    expected = nrm.stats.cluster_parameters(idata, estimate.labels.values.tolist())
     for given in (None, estimate, estimate.labels):
-        xr.testing.assert_identical(nrm.cluster_parameters(idata, given), expected)
+        xr.testing.assert_identical(nrm.stats.cluster_parameters(idata, given), expected)
     sizes = expected["size"].values
     assert sizes.tolist() == sorted(sizes, reverse=True)
 
@@ -128,18 +128,18 @@ def test_entries_of_other_slots_are_not_read(posterior):
     for entry in np.ndindex(2, 7, 5):
         if entry[2] not in slots[entry[:2]]:
             posterior["scale"].values[entry] = np.inf
-    assert np.isfinite(nrm.cluster_parameters(posterior, ESTIMATE)["scale"]).all()
+    assert np.isfinite(nrm.stats.cluster_parameters(posterior, ESTIMATE)["scale"]).all()
 
 
 def test_one_chain_and_names(posterior):
-    one = nrm.cluster_parameters(posterior.sel(chain=1), ESTIMATE, "scale", var_name="z")
-    whole = nrm.cluster_parameters(posterior, ESTIMATE, ["scale"])
+    one = nrm.stats.cluster_parameters(posterior.sel(chain=1), ESTIMATE, "scale", var_name="z")
+    whole = nrm.stats.cluster_parameters(posterior, ESTIMATE, ["scale"])
     np.testing.assert_array_equal(one["scale"][0], whole["scale"][1])
     assert set(one.data_vars) == {"scale"}
 
 
 test_errors = refused(
-    lambda posterior, arguments: nrm.cluster_parameters(posterior, **{"estimate": ESTIMATE, **arguments}),
+    lambda posterior, arguments: nrm.stats.cluster_parameters(posterior, **{"estimate": ESTIMATE, **arguments}),
     ({"var_names": "slop"}, ValueError, "var_names must be in the posterior, .*; got 'slop'"),
     ({"var_names": 3}, TypeError, "var_names must be a string or a list of at least one string; got 3"),
     ({"var_names": ["alpha"]}, ValueError, "var_names must have an entry for each slot .* 'alpha' has"),
@@ -153,6 +153,6 @@ def test_several_partitions_need_a_name(posterior):
     posterior["w"] = posterior["z"].assign_attrs(partition="w")
     posterior["level"] = posterior["scale"].assign_attrs(slots_of="w")
     with pytest.raises(ValueError, match=r"var_name must be .*\['w', 'z'\]; got None"):
-        nrm.cluster_parameters(posterior, ESTIMATE)
-    assert set(nrm.cluster_parameters(posterior, ESTIMATE, var_name="w").data_vars) == {"level"}
-    assert nrm.cluster_parameters(posterior, ESTIMATE, "slope").attrs["partition"] == "z"
+        nrm.stats.cluster_parameters(posterior, ESTIMATE)
+    assert set(nrm.stats.cluster_parameters(posterior, ESTIMATE, var_name="w").data_vars) == {"level"}
+    assert nrm.stats.cluster_parameters(posterior, ESTIMATE, "slope").attrs["partition"] == "z"

@@ -93,5 +93,5 @@ assert_type(rows.followed_values, pd.DataFrame)
 with pm.Model() as chunked_model:
     in_chunks = nrm.Partition("z", nrm.DirichletProcess(1.0), rows=rows)
     nrm.Mixture("x", in_chunks, nrm.NormalGamma.from_data(rows), observed=rows[["0", "1"]])
-    chunked_idata = nrm.sample(5, tune=5, chains=1, step=[nrm.ChunkedSampler(n_pairs=2, n_redrawn=2)], quiet=True)
+    chunked_idata = nrm.sample(5, tune=5, chains=1, step=[nrm.steps.ChunkedSampler(n_pairs=2, n_redrawn=2)], quiet=True)
 assert_type(nrm.label_rows(chunked_idata, chunked_model, n_draws=2, random_seed=1, progressbar=False), xr.Dataset)

@@ -88,7 +88,7 @@ def growth_mixture(
         :func:`~pymc_nrm.gaussian_mixture`.
     jitter_ties : bool
         Whether rows with the same value of the target are spread over the width of its rounding, see
-        :func:`~pymc_nrm.jitter_ties`.
+        :func:`~pymc_nrm.recipes.jitter_ties`.
 
     Returns
     -------

@@ -50,7 +50,7 @@ def column_kinds(df: Any, kinds: Mapping[Any, str] | pd.DataFrame | None = None)
     ...     "weight": ["3.1", "2.9", "?", "5.5", "5.2", "5.0", "3.3", "2.7"],
     ...     "rating": [1, 2, 2, 1, 2, 1, 1, 2],
     ... })
-    >>> kinds = nrm.column_kinds(df)
+    >>> kinds = nrm.recipes.column_kinds(df)
     >>> kinds["why"].tolist()
     ['numbers the rows', "numbers in text; became missing: '?' (1 row); measurements", 'few different numbers']
     >>> kinds["kind"].tolist()
@@ -223,5 +223,5 @@ def reading_block(readings, notes):
         for name, kind, different, missing, why in rows
     ]
     if len(readings) > len(shown):
-        lines.append(f"and {len(readings) - len(shown)} more, see nrm.column_kinds(df)")
+        lines.append(f"and {len(readings) - len(shown)} more, see nrm.recipes.column_kinds(df)")
     return lines

@@ -71,7 +71,8 @@ def regime_model(
         Prior of the weights of regimes; by default ``DirichletProcess(pm.Exponential.dist(log(n)))`` for n times, whose
         concentration is ``gamma``.  Hyperparameters are as in :func:`~pymc_nrm.gaussian_mixture`.
     jitter_ties : bool
-        Whether times with the same value are spread over the width of its rounding, see :func:`~pymc_nrm.jitter_ties`.
+        Whether times with the same value are spread over the width of its rounding, see
+        :func:`~pymc_nrm.recipes.jitter_ties`.
 
     Returns
     -------

@@ -1,5 +1,7 @@
 """Attacks on what is computed from draws: statistics, predictions and pictures, on posteriors made without sampling."""
 
+from operator import attrgetter
+
 from hypothesis import strategies as st
 
 import pymc_nrm as nrm
@@ -112,16 +114,31 @@ NEW = pieces("""
 """)
 # What follows draws of a random measure.
 MEASURED = pieces("""
-    density = nrm.measure_density(result, model, np.array(X)) | mean = nrm.measure_mean(result, model)
-    cdf = nrm.measure_cdf(result, model, np.sort(np.array(X)[:, 0])) | cdf = nrm.measure_cdf(result, model, [nan, 'x'])
-    cdf = nrm.measure_cdf(result, model, [0.0, 1.0], feature=9)
-    density = nrm.measure_density(result.isel(atom=slice(0, 0)), model, np.array(X))
-    mean = nrm.measure_mean(result.drop_vars('weight'), model)
+    density = nrm.random_measure.measure_density(result, model, np.array(X)) | mean =
+    nrm.random_measure.measure_mean(result, model) cdf = nrm.random_measure.measure_cdf(result, model,
+    np.sort(np.array(X)[:, 0])) | cdf = nrm.random_measure.measure_cdf(result, model, [nan, 'x']) cdf =
+    nrm.random_measure.measure_cdf(result, model, [0.0, 1.0], feature=9) density =
+    nrm.random_measure.measure_density(result.isel(atom=slice(0, 0)), model, np.array(X)) mean =
+    nrm.random_measure.measure_mean(result.drop_vars('weight'), model)
 """)
 
 
+# Where functions of draws are that are not at the top.
+PLACES = ("stats", "random_measure")
+
+
+def function_of(module, name):
+    """A function of draws by its name, at the top or in one of the places."""
+    return getattr(module, name) if name in module.__all__ else attrgetter(place_of(name))(nrm)
+
+
+def place_of(name):
+    """A function of draws as users write it, without the package."""
+    return name if name in nrm.__all__ else next(f"{p}.{name}" for p in PLACES if name in getattr(nrm, p).__all__)
+
+
 def _names(table, module):
-    names = set(names_of(*[getattr(module, name) for name in table])).union(*table.values())
+    names = set(names_of(*[function_of(module, name) for name in table])).union(*table.values())
     extra = "posterior draws chain draw labels visuals backend X_new grid items plot_collection cost_false_join w"
     return frozenset(names | {*extra.split(), "cost_false_split"})
 
@@ -183,7 +200,8 @@ def cases_of(draw, room, kinds=()):
     before = draw(posteriors(n, hostile and (room != "predictions" or draw(st.booleans()))))
     more = {"visuals": VISUALS} if room == "plots" else {}
     chosen = draw(options(table[function] | more, hostile=hostile))
-    call = f"result = {'nrm.plots' if room == 'plots' else 'nrm'}.{function}(idata{given}{chosen.source})\n"
+    written = f"plots.{function}" if room == "plots" else place_of(function)
+    call = f"result = nrm.{written}(idata{given}{chosen.source})\n"
     check = "plots" if room == "plots" else f"nrm.{function}"
     is_plain = is_plain and before.is_plain and not chosen.source
     return Case(check, text + before.source + call + after, _names(table, module) | set(words), is_plain)

@@ -45,7 +45,14 @@ MORE = [""] * 12 + pieces("""
     , initval=1.0 | , dtype='float32' | , observe=3 | , transform=None | , dims=() | , shape=3
 """)
 STARTS = ["np.zeros({n}, dtype=int)", "np.arange({n})", "np.arange({n}) % 2"]
-NAMES = names_of(nrm.Partition, nrm.Mixture, nrm.TreeGuided, nrm.SplitMerge, nrm.MarginalGibbs, nrm.SliceSampler) | {
+NAMES = names_of(
+    nrm.Partition,
+    nrm.Mixture,
+    nrm.steps.TreeGuided,
+    nrm.steps.SplitMerge,
+    nrm.steps.MarginalGibbs,
+    nrm.steps.SliceSampler,
+) | {
     *pieces("item | feature | absent | initval | initvals | transform | total_size | size | shape | moves"),
     *pieces("marginal_gibs | subtree_gibbs"),
 }
@@ -59,7 +66,7 @@ with pm.Model(coords={{"item": range({n}), "feature": range({d})}}) as model:
     x = nrm.Mixture("x", z, family, observed={observed}{more})
 """
 STEP = """\
-    step = nrm.{step}([z], initial_point={{"z": {start}}}{options}, rng=np.random.default_rng({seed}))
+    step = nrm.steps.{step}([z], initial_point={{"z": {start}}}{options}, rng=np.random.default_rng({seed}))
 points, statistics = [{{"z": {start}}}], []
 for _ in range({draws}):
     point, [row] = step.step(points[-1])

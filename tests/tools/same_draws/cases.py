@@ -52,12 +52,12 @@ def run_step(make, step, options, draws=8, tune=3):
 
 
 STEPS = {
-    "TreeGuided": (nrm.TreeGuided, {}),
-    "SplitMerge": (nrm.SplitMerge, {"n_moves": 2}),
-    "SplitMerge restricted": (nrm.SplitMerge, {"proposal": "restricted_gibbs", "n_scans": 2}),
-    "MarginalGibbs": (nrm.MarginalGibbs, {}),
-    "MarginalGibbs of 2": (nrm.MarginalGibbs, {"n_items": 2}),
-    "SliceSampler": (nrm.SliceSampler, {}),
+    "TreeGuided": (nrm.steps.TreeGuided, {}),
+    "SplitMerge": (nrm.steps.SplitMerge, {"n_moves": 2}),
+    "SplitMerge restricted": (nrm.steps.SplitMerge, {"proposal": "restricted_gibbs", "n_scans": 2}),
+    "MarginalGibbs": (nrm.steps.MarginalGibbs, {}),
+    "MarginalGibbs of 2": (nrm.steps.MarginalGibbs, {"n_items": 2}),
+    "SliceSampler": (nrm.steps.SliceSampler, {}),
 }
 FLAT = {
     **{family: partial(flat, MEASURES["DP"], family) for family in FAMILIES},
@@ -75,9 +75,9 @@ FLAT = {
 # A model, a step and its options by the name of a case.
 ROWS = {
     **{f"{step}/{name}": (make, *STEPS[step]) for step in STEPS for name, make in FLAT.items()},
-    **{f"SlotGibbs/{m}": (partial(slots, MEASURES[m]), nrm.SlotGibbs, {}) for m in ("NGG", "PY", "MFM", "DP")},
-    "WeightedGibbs": (own_weights, nrm.WeightedGibbs, {}),
-    "WeightedGibbs/mixture": (partial(own_weights, mixture=True), nrm.WeightedGibbs, {}),
+    **{f"SlotGibbs/{m}": (partial(slots, MEASURES[m]), nrm.steps.SlotGibbs, {}) for m in ("NGG", "PY", "MFM", "DP")},
+    "WeightedGibbs": (own_weights, nrm.steps.WeightedGibbs, {}),
+    "WeightedGibbs/mixture": (partial(own_weights, mixture=True), nrm.steps.WeightedGibbs, {}),
 } | rows_of_wings("STEPS", "same_draws")
 
 
@@ -145,18 +145,20 @@ AFTER = {
     "idata": everything,
     "summary": of_draws(nrm.summary),
     "similarity": of_draws(nrm.similarity),
-    "levels": of_draws(nrm.levels),
+    "levels": of_draws(nrm.stats.levels),
     "point_estimate": of_draws(nrm.point_estimate, **SEEDED),
     "point_estimates": of_draws(nrm.point_estimates, loss="binder_loss", **SEEDED),
     "credible_ball": of_draws(nrm.credible_ball, LABELS, progressbar=False),
-    "partition_convergence": of_draws(nrm.partition_convergence),
-    "assignment_uncertainty": of_draws(nrm.assignment_uncertainty, LABELS),
-    "cluster_parameters": of_draws(nrm.cluster_parameters, CLUSTERS),
+    "partition_convergence": of_draws(nrm.stats.partition_convergence),
+    "assignment_uncertainty": of_draws(nrm.stats.assignment_uncertainty, LABELS),
+    "cluster_parameters": of_draws(nrm.stats.cluster_parameters, CLUSTERS),
     "log_likelihood": of_model(nrm.compute_log_likelihood, extend_inferencedata=False),
     "replications": of_model(nrm.sample_posterior_predictive, random_seed=2),
     "new_items": of_model(nrm.sample_posterior_predictive, random_seed=2, new_items=2),
     "components": of_model(nrm.sample_cluster_parameters, random_seed=1),
-    "random_measure": of_model(nrm.sample_random_measure, tail_mass=0.05, max_new_atoms=40, random_seed=5),
+    "random_measure": of_model(
+        nrm.random_measure.sample_random_measure, tail_mass=0.05, max_new_atoms=40, random_seed=5
+    ),
     "fused": of_model(nrm.fused_estimate, random_seed=1),
     "labels": of_new_rows(nrm.cluster_probabilities),
     "log_density": of_new_rows(nrm.log_predictive_density),
@@ -181,14 +183,16 @@ NAMED = {
     "point_estimate": of_one(nrm.point_estimate, **SEEDED),
     "point_estimates": of_one(nrm.point_estimates, loss="binder_loss", **SEEDED),
     "credible_ball": of_one(nrm.credible_ball, LABELS, progressbar=False),
-    "partition_convergence": of_one(nrm.partition_convergence),
-    "assignment_uncertainty": of_one(nrm.assignment_uncertainty, LABELS),
+    "partition_convergence": of_one(nrm.stats.partition_convergence),
+    "assignment_uncertainty": of_one(nrm.stats.assignment_uncertainty, LABELS),
     "log_likelihood": of_one(nrm.compute_log_likelihood, model=True, extend_inferencedata=False),
     "fused": of_one(nrm.fused_estimate, model=True, random_seed=1),
 }
 NAMED_MIXTURES = {
     "components": of_one(nrm.sample_cluster_parameters, model=True, random_seed=1),
-    "random_measure": of_one(nrm.sample_random_measure, model=True, tail_mass=0.05, max_new_atoms=40, random_seed=5),
+    "random_measure": of_one(
+        nrm.random_measure.sample_random_measure, model=True, tail_mass=0.05, max_new_atoms=40, random_seed=5
+    ),
 }
 # Kinds of models with several partitions or mixtures, and the one that is meant.
 SEVERAL = {
