@@ -49,7 +49,7 @@ def run(n, d, n_clusters, separation, sweeps, threads):
 
         rows = nrm.Chunks(values, n_threads=threads)
         with pm.Model() as model:
-            z = nrm.Partition("z", measure, rows=rows)
+            z = nrm.Partition("z", measure, chunks=rows)
             nrm.Mixture("x", z, family, observed=rows)
             idata = nrm.sample(draws, tune=0, chains=1, callback=look, random_seed=1, quiet=True)
         return rows, model, idata

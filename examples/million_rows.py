@@ -42,7 +42,7 @@ def fit(path):
     rows = nrm.Chunks(np.load(path, mmap_mode="r"))
     with pm.Model() as model:
         alpha = pm.Exponential("alpha", np.log(N_ROWS))
-        z = nrm.Partition("z", nrm.DirichletProcess(alpha), rows=rows)
+        z = nrm.Partition("z", nrm.DirichletProcess(alpha), chunks=rows)
         nrm.Mixture("x", z, nrm.NormalWishart.from_data(rows), observed=rows)
         idata = nrm.sample(20, tune=20, chains=2, random_seed=1, compute_convergence_checks=False)
     estimate = nrm.point_estimate(idata, random_seed=1)

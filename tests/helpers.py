@@ -32,7 +32,7 @@ def mixture_of(family, observed, measure=None, **partition):
     """
     families, data = (family, observed) if isinstance(family, dict) else ({"x": family}, {"x": observed})
     first, measure = next(iter(data.values())), measure or nrm.DirichletProcess(1.0)
-    size = {"rows": first} if isinstance(first, nrm.Chunks) else {"n": len(first)}
+    size = {"chunks": first} if isinstance(first, nrm.Chunks) else {"n": len(first)}
     with pm.Model() as model:
         z = nrm.Partition("z", measure() if callable(measure) else measure, **size, **partition)
         for name, one in families.items():

@@ -74,7 +74,7 @@ OF_ITEMS = {
     "credible_ball": lambda *at: nrm.credible_ball(draws_of(*at), ESTIMATE, **QUIET),
     "assignment_uncertainty": lambda *at: nrm.stats.assignment_uncertainty(draws_of(*at), ESTIMATE).to_dataset(),
     "similarity": lambda *at: nrm.similarity(draws_of(*at)).to_dataset(),
-    "expected_loss": lambda *at: nrm.stats.expected_loss(ESTIMATE, draws_of(*at)),
+    "expected_loss": lambda *at: nrm.stats.expected_loss(draws_of(*at), ESTIMATE),
     "partition_quantities": lambda *at: stats.partition_quantities(draws_of(*at)),
     "fused_estimate": lambda *at: nrm.fused_estimate(draws_of(*at), flat(at[0]), ESTIMATE, **QUIET),
     "sample_cluster_parameters": lambda *at: nrm.sample_cluster_parameters(

@@ -9,18 +9,20 @@ from typing import TYPE_CHECKING
 
 from pymc_nrm.common.docstrings import document_all
 from pymc_nrm.growth.families import NormalTrajectory
+from pymc_nrm.growth.models.growth import Growth
 from pymc_nrm.growth.posterior.described_trajectories import of_trajectories
-from pymc_nrm.growth.recipes.growth_mixture import growth_mixture, trajectory_data
+from pymc_nrm.growth.recipes.growth_mixture import data_of_trajectories, growth_mixture
 from pymc_nrm.posterior.describe import SPECIAL_OF_FAMILY
+from pymc_nrm.recipes.table_models import DATA_OF_ROWS
 
 __all__ = [
     "NormalTrajectory",
     "growth_mixture",
-    "trajectory_data",
 ]
 
-# What the core cannot know: how groups of trajectories are described.
+# What the core cannot know: how groups of trajectories are described, and how rows of further subjects are read.
 SPECIAL_OF_FAMILY[NormalTrajectory] = of_trajectories
+DATA_OF_ROWS[Growth] = data_of_trajectories
 
 document_all(globals())
 

@@ -71,7 +71,7 @@ def add_chunked_mixture(name, partition, family, rows, **kwargs):
         )
     if not isinstance(kind, Chunked) or kind.rows is not rows.chunks:
         raise ValueError(
-            f"partition of Mixture {name!r} must be a Partition with rows= these Chunks; got {partition.name!r}"
+            f"partition of Mixture {name!r} must be a Partition with chunks= these Chunks; got {partition.name!r}"
         )
     check_needs(type(family), (prepare_data, log_marginals_with_gradient), "a Mixture of rows in chunks")
     family = plain_values(family)

@@ -28,7 +28,7 @@ from pymc_nrm.partitions.together import Together
 from pymc_nrm.partitions.weighted_components import LogWeights, WeightedComponents
 
 # Kinds of flat partitions by the options of a Partition.
-_KINDS = {"max_clusters": Slots, "together": Together, "known": KnownLabels, "rows": Chunked}
+_KINDS = {"max_clusters": Slots, "together": Together, "known": KnownLabels, "chunks": Chunked}
 
 
 class PartitionRV(RandomVariable):
@@ -135,7 +135,7 @@ class Partition(pm.Discrete):
         a cluster, items with different known labels never do.  Clusters without a known item may appear.
     only_known : bool
         Whether all items are in the clusters of known labels: the posterior given that there are no other clusters.
-    rows : Chunks, optional
+    chunks : Chunks, optional
         Rows of data that are too many for ordinary steps.  The value is then the sizes of the clusters, and results
         hold the labels of the followed rows.  A model may have one such partition, without ``dims``.
     initval : array_like of int, shape (n,), optional
@@ -218,7 +218,7 @@ class Partition(pm.Discrete):
         together: Any = None,
         known: Any = None,
         only_known: bool = False,
-        rows: Any = None,
+        chunks: Any = None,
         initval: Any = None,
         observed: Any = None,
         **kwargs: Any,
@@ -228,10 +228,10 @@ class Partition(pm.Discrete):
         model = pm.modelcontext(None)
         measure = measure_in_model(measure)
         max_clusters = number_of_slots(f"max_clusters of Partition {name!r}", max_clusters, model)
-        options = {"max_clusters": max_clusters, "together": together, "known": known, "rows": rows}
+        options = {"max_clusters": max_clusters, "together": together, "known": known, "chunks": chunks}
         kind, log_weights = _kind_and_weights(f"Partition {name!r}", measure, log_weights, only_known, **options)
-        if rows is not None:
-            _check_rows(name, dims, model)
+        if chunks is not None:
+            _check_chunks(name, dims, model)
         known_rows = dims is not None and dims[0] in model.dim_lengths
         if n is None and log_weights is not None and log_weights.ndim == 2 and not known_rows:
             n = log_weights.shape[0]
@@ -252,7 +252,7 @@ class Partition(pm.Discrete):
         together: Any = None,
         known: Any = None,
         only_known: bool = False,
-        rows: Any = None,
+        chunks: Any = None,
         shape: Any = None,
         rng: Any = None,
         return_next_rng: bool = False,
@@ -260,7 +260,7 @@ class Partition(pm.Discrete):
         """Create labels outside a model, for example for ``pm.draw``; arguments as in :class:`Partition`."""
         if shape is not None and np.ndim(shape) == 1 and len(shape) != 1:
             raise ValueError(f"shape of a Partition must have one entry, its number of items; got {shape}")
-        options = {"max_clusters": max_clusters, "together": together, "known": known, "rows": rows}
+        options = {"max_clusters": max_clusters, "together": together, "known": known, "chunks": chunks}
         kind, log_weights = _kind_and_weights("a Partition", measure, log_weights, only_known, **options)
         if log_weights is not None:
             n = log_weights.shape[0] if n is None and log_weights.ndim == 2 else n
@@ -278,17 +278,18 @@ class Partition(pm.Discrete):
         return PartitionRV.make(type(measure), n, kind, fields, rng, return_next_rng)
 
 
-def _check_rows(name, dims, model):
+def _check_chunks(name, dims, model):
     """Check that a partition of rows in chunks has no dims, and is the only one in the model."""
     if dims is not None:
         raise ValueError(
-            f"dims of Partition {name!r} must be None with rows, since results hold only the followed rows; got {dims}"
+            f"dims of Partition {name!r} must be None with chunks, since results hold the followed rows alone; got "
+            f"{dims}"
         )
     for other in model.free_RVs:
         if other.owner is not None and isinstance(getattr(other.owner.op, "kind", None), Chunked):
             raise ValueError(
-                f"rows of Partition {name!r} must be None, since a model may have one partition of rows in chunks, and "
-                f"has {other.name!r}"
+                f"chunks of Partition {name!r} must be None, since a model may have one partition of rows in chunks, "
+                f"and has {other.name!r}"
             )
 
 

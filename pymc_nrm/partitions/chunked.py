@@ -78,7 +78,7 @@ class Chunked(Kind):
     description, sampled_by = "of rows in chunks", "of rows in chunks, which ChunkedSampler samples"
     value_core = "(k)"
     only_mixtures = "partition {name!r} of rows in chunks, whose labels are not in the model: use a Mixture"
-    argument = "rows"
+    argument = "chunks"
 
     def __init__(self, rows, title):
         if not isinstance(rows, Rows) or rows.chunks is not rows:
@@ -103,7 +103,7 @@ class Chunked(Kind):
 
     def renamed(self, labels, n, argument):
         if argument.startswith("observed of"):
-            raise ValueError(f"{argument} must be None with rows, whose labels are not in the model")
+            raise ValueError(f"{argument} must be None with chunks, whose labels are not in the model")
         labels = canonical_labels(labels, argument)
         if labels.shape != (self.n_items,):
             raise ValueError(f"{argument} must hold one label for each of {self.n_items} rows; got {len(labels)}")

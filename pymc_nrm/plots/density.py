@@ -186,7 +186,7 @@ def plot_held_out_density(held_out: xr.DataArray, **options: Any) -> PlotCollect
 
     Parameters
     ----------
-    held_out : DataArray, dims (n_components, item)
+    held_out : DataArray, dims (n_directions, item)
         From :func:`~pymc_nrm.recipes.held_out_density`.
 
     Returns
@@ -210,22 +210,22 @@ def plot_held_out_density(held_out: xr.DataArray, **options: Any) -> PlotCollect
     >>> import xarray as xr
     >>> from pymc_nrm.plots import plot_held_out_density
     >>> values = [[-3.0, -2.0, -4.0], [-2.5, -2.0, -3.0]]
-    >>> held_out = xr.DataArray(values, dims=("n_components", "item"), coords={"n_components": [1, 2]})
+    >>> held_out = xr.DataArray(values, dims=("n_directions", "item"), coords={"n_directions": [1, 2]})
     >>> pc = plot_held_out_density(held_out, backend="none")
     >>> pc.viz["mean"]["difference"].item()["y"].tolist()
     [-0.5, 0.0]
     """
     if not isinstance(held_out, xr.DataArray):
         raise TypeError(f"held_out must be a DataArray, from held_out_density; got {type(held_out).__name__}")
-    if set(held_out.dims) != {"n_components", "item"} or "n_components" not in held_out.coords:
-        raise ValueError(f"held_out must have the dims n_components and item; got {held_out.dims}")
+    if set(held_out.dims) != {"n_directions", "item"} or "n_directions" not in held_out.coords:
+        raise ValueError(f"held_out must have the dims n_directions and item; got {held_out.dims}")
     canvas = Canvas(plot_held_out_density, options)
-    held_out = held_out.sortby("n_components").transpose("n_components", "item")
-    numbers, n = held_out["n_components"].values, held_out.sizes["item"]
+    held_out = held_out.sortby("n_directions").transpose("n_directions", "item")
+    numbers, n = held_out["n_directions"].values, held_out.sizes["item"]
     difference = held_out.values - held_out.values[-1]
     mean, error = difference.mean(axis=1), 2 * difference.std(axis=1, ddof=min(1, n - 1)) / np.sqrt(n)
 
-    canvas.create(xr.Dataset({"difference": ("n_components", mean)}, {"n_components": numbers}))
+    canvas.create(xr.Dataset({"difference": ("n_directions", mean)}, {"n_directions": numbers}))
     ends = numbers[[0, -1]] + [-0.3, 0.3]
     canvas.draw("line_xy", "reference", {"x": ends, "y": np.zeros(2)}, color="grey", width=1.0)
     bars = {"x": numbers, "y_bottom": mean - error, "y_top": mean + error}

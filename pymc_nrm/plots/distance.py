@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from pymc_nrm.common.checks import check_probability
+from pymc_nrm.common.checks import interval_probability
 from pymc_nrm.plots.canvas import HIST, LABELS, LEGEND, VLINE, Canvas, PlotCollection, options_of_plots
 from pymc_nrm.plots.cluster_points import distance_unit
 from pymc_nrm.plots.visuals import CLUSTER_COLORS, bins_dataset
@@ -32,7 +32,7 @@ def plot_distance(
     var_name: str | None = None,
     loss: str | None = None,
     costs: Any = None,
-    probability: float = 0.95,
+    ci_prob: float | None = None,
     **options: Any,
 ) -> PlotCollection:
     """Plot the distances between posterior draws and a point estimate, with the radius of the credible ball.
@@ -49,8 +49,8 @@ def plot_distance(
         attributes of the estimate, or else the default of :func:`~pymc_nrm.stats.point_estimate`.
     costs : mapping, optional
         Other arguments of the loss.
-    probability : float
-        Posterior probability of the credible ball.
+    ci_prob : float, optional
+        Posterior probability of the credible ball; by default ``arviz_base.rcParams["stats.ci_prob"]``.
 
     Returns
     -------
@@ -84,11 +84,11 @@ def plot_distance(
         _, known = check_loss(loss, {})
         costs = {name: value for name, value in attrs.items() if name in known} | costs
     loss, costs = check_loss(loss, costs)
-    check_probability(probability)
+    ci_prob = interval_probability(ci_prob)
     canvas = Canvas(plot_distance, options)
     labels, _ = chosen_estimate(estimate, draws, loss=loss, random_seed=0, **costs)
     distance = draw_losses(labels, draws, loss, costs).values.ravel()
-    mean, radius = float(distance.mean()), ball_radius(distance, probability)
+    mean, radius = float(distance.mean()), ball_radius(distance, ci_prob)
     bins = min(max(len(np.histogram_bin_edges(distance, "auto")) - 1, 10), MAX_BINS)
     top = max(float(distance.max()), 1e-12)
     density, edges = np.histogram(distance, bins, range=(min(float(distance.min()), 0.0), top), density=True)
@@ -100,7 +100,7 @@ def plot_distance(
         "mean": (mean, f"expected loss, {mean:.3g}", {"color": CLUSTER_COLORS[0]}),
         "radius": (
             radius,
-            f"radius of the {100 * probability:.4g} % credible ball, {radius:.3g}",
+            f"radius of the {100 * ci_prob:.4g} % credible ball, {radius:.3g}",
             {"color": "black", "linestyle": canvas.dashes()},
         ),
     }

@@ -153,7 +153,8 @@ class Description:
 
     def _columns(self, shown):
         """Texts of the short table by the names of its columns."""
-        words, shares = self.words, list(map(whole_percent, shown["share"]))
+        words = self.words
+        shares = list(map(whole_percent if words.are_counted else percent, shown["share"]))
         counted = {words.items: [f"{size:,}" for size in shown["size"]], "": shares}
         return {
             words.one: list(map(str, shown.index)),

@@ -78,7 +78,7 @@ def label_rows(
     >>> import pymc_nrm as nrm
     >>> rows = nrm.Chunks(np.array([0.0, 0.1, 0.2, 9.0, 9.1, 9.2]))
     >>> with pm.Model() as model:
-    ...     z = nrm.Partition("z", nrm.DirichletProcess(1.0), rows=rows)
+    ...     z = nrm.Partition("z", nrm.DirichletProcess(1.0), chunks=rows)
     ...     x = nrm.Mixture("x", z, nrm.NormalGamma(5.0, 0.01, 2.0, 0.02), observed=rows)
     ...     idata = nrm.sample(20, tune=10, chains=1, random_seed=1, quiet=True)
     >>> nrm.label_rows(idata, model, random_seed=1).labels.values.tolist()

@@ -95,7 +95,7 @@ def listed(columns):
 # A column is redundant if others leave less than this share of its variance unexplained.
 _LEAST_SHARE = 0.01
 
-_DIRECTIONS = "; or try n_components, which takes the thinnest directions for noise that all clusters share"
+_DIRECTIONS = "; or try n_directions, which takes the thinnest directions for noise that all clusters share"
 
 
 def warn_of_redundant_columns(X, values, in_chunks=False):

@@ -58,8 +58,8 @@ class MixtureEstimator(Parameters):
         Of numeric features within a cluster; by default full for up to 30 features, if the data allow it, and diagonal
         where rows are few and it describes them better, see :func:`~pymc_nrm.recipes.gaussian_mixture`.
     n_directions : int or "auto", optional
-        Number of principal directions of the numeric features in which clusters differ, by default all: the
-        ``n_components`` of :func:`~pymc_nrm.recipes.gaussian_mixture`, which in scikit-learn is a number of clusters.
+        Number of principal directions of the numeric features in which clusters differ, by default all, see
+        :func:`~pymc_nrm.recipes.gaussian_mixture`.
     measure : measure or ElicitedPrior, optional
         By default ``DirichletProcess(pm.Exponential.dist(log(n)))`` for n rows.
     jitter_ties : bool
@@ -168,8 +168,6 @@ class MixtureEstimator(Parameters):
     n_features_in_: int = dataclasses.field(init=False)
     feature_names_in_: np.ndarray = dataclasses.field(init=False)
 
-    _former = {"n_components": "n_directions: principal directions in which clusters differ, not a number of clusters"}
-
     def fit(self, X: Any, y: Any = None) -> Self:
         """Sample the posterior and find a point estimate of the clustering.
 
@@ -198,9 +196,7 @@ class MixtureEstimator(Parameters):
         check_flag("verbose", self.verbose)
         if self.verbose:
             return self._fit(X, y)
-        # Recipes name their own argument.
-        title, renamed = "messages of this fit (verbose=True shows them as they come)", ("n_components", "n_directions")
-        with AllMessages(title, renamed):
+        with AllMessages("messages of this fit (verbose=True shows them as they come)"):
             self._fit(X, y)
         return self
 
@@ -222,8 +218,8 @@ class MixtureEstimator(Parameters):
         if self.only_known and y is None:
             raise ValueError("only_known must be False without y, the labels that are known")
         known, names = (None, ()) if y is None else known_labels(y, len(X))
-        options = {name: getattr(self, name) for name in ("covariance", "measure", "jitter_ties", "only_known")}
-        options["n_components"] = self.n_directions
+        shared = ("covariance", "n_directions", "measure", "jitter_ties", "only_known")
+        options = {name: getattr(self, name) for name in shared}
         if isinstance(X, pd.DataFrame):
             model = mixture_model(X, kinds=self.kinds, strict=self.strict, known=known, **options)
         else:

@@ -1,7 +1,7 @@
 """Tables, matrices and parameters as estimators take them, by the conventions of scikit-learn."""
 
 import inspect
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 import pandas as pd
@@ -122,20 +122,6 @@ def not_fitted(estimator):
 class Parameters:
     """Base of an estimator whose constructor stores each argument under its own name, unchanged."""
 
-    # Former names of arguments, and what they are now, with a reason.
-    _former: ClassVar[dict[str, str]] = {}
-
-    def __new__(cls, *args, **params):
-        """Make an estimator; former names of arguments are an error that says the new one."""
-        cls._check_names(params)
-        return super().__new__(cls)
-
-    @classmethod
-    def _check_names(cls, params):
-        for name in params:
-            if name in cls._former:
-                raise TypeError(f"{name} of {cls.__name__} is now {cls._former[name]}")
-
     @classmethod
     def _defaults(cls):
         signature = inspect.signature(cls.__init__)
@@ -147,7 +133,6 @@ class Parameters:
 
     def set_params(self, **params: Any) -> Self:
         """Change arguments of the constructor; they are checked by ``fit``."""
-        self._check_names(params)
         for name, value in params.items():
             if name not in self._defaults():
                 raise ValueError(f"parameters of {type(self).__name__} are {', '.join(self._defaults())}; got {name!r}")

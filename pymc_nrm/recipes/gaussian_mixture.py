@@ -46,7 +46,7 @@ def default_measure(n):
 def add_partition(measure, n, **options):
     """Add the partition ``z`` of n items to the model at hand."""
     measure = with_fields_in_model(default_measure(n) if measure is None else measure)
-    options = options if options.get("rows") is not None else {"dims": "item", **options}
+    options = options if options.get("chunks") is not None else {"dims": "item", **options}
     z = Partition("z", measure, **options)
     if text := few_known(z.owner.op.kind):
         _log.info(wrapped(text))
@@ -89,7 +89,7 @@ def gaussian_mixture(
     X: Any,
     *,
     covariance: str | None = None,
-    n_components: int | str | None = None,
+    n_directions: int | str | None = None,
     measure: Any = None,
     together: Any = None,
     known: Any = None,
@@ -118,15 +118,15 @@ def gaussian_mixture(
     covariance : {None, "full", "diagonal"}
         ``"full"`` is :class:`~pymc_nrm.NormalWishart`, ``"diagonal"`` is :class:`~pymc_nrm.NormalGamma`.  None is full
         if there are 2 to 30 features, more items than features, and no column is a linear combination of others;
-        otherwise diagonal, or ``n_components="auto"`` for complete data of more than 30 features and at most as many
+        otherwise diagonal, or ``n_directions="auto"`` for complete data of more than 30 features and at most as many
         items.  It is diagonal, too, if items are few for covariances, fewer than ``5 d (d + 3) / 2``, and of mixtures
         fitted by EM one with diagonal covariances and several components has the smallest BIC, by 10 less than
         one component.
 
         With d features, a full one has d (d + 1) / 2 hyperparameters to learn: for many features take
-        ``n_components``.  A diagonal one takes each feature by itself, so that correlated features give many clusters,
+        ``n_directions``.  A diagonal one takes each feature by itself, so that correlated features give many clusters,
         and costs time in proportion to d.
-    n_components : int or "auto", optional
+    n_directions : int or "auto", optional
         Number k of principal directions in which clusters differ, not of clusters.  With columns divided by their
         standard deviations, scores along the k directions of largest variance follow full Gaussian clusters;
         scores along the others are independent normal noise, of variances that are learned and that all clusters
@@ -166,7 +166,7 @@ def gaussian_mixture(
         If X has anything but real numbers, ``measure`` is not a measure, or ``jitter_ties`` is not a bool.
     ValueError
         If a column is constant or has infinite values, there are fewer than two items, or the data do not allow the
-        covariance or ``n_components`` asked for.
+        covariance or ``n_directions`` asked for.
 
     Warns
     -----
@@ -188,13 +188,13 @@ def gaussian_mixture(
     >>> [variable.name for variable in model.observed_RVs], model.coords["x_feature"]
     (['x'], (0, 1))
     """
-    check_options(covariance, jitter_ties, n_components)
+    check_options(covariance, jitter_ties, n_directions)
     options = {"together": together, "known": known, "only_known": only_known}
     if isinstance(X, Rows):
-        if n_components is not None:
-            raise ValueError(f"n_components must be None for Chunks; got {n_components!r}")
+        if n_directions is not None:
+            raise ValueError(f"n_directions must be None for Chunks; got {n_directions!r}")
         with pm.Model(model=None) as model:
-            add_rows("x", add_partition(measure, X.n, rows=X, **options), X, covariance)
+            add_rows("x", add_partition(measure, X.n, chunks=X, **options), X, covariance)
         return model
     if isinstance(X, xr.DataArray) and X.ndim in (1, 2):
         X = X.to_pandas()
@@ -214,13 +214,13 @@ def gaussian_mixture(
     warn_of_doubtful_numbers({name: table[name].to_numpy() for name in table}, table.shape[1])
     with pm.Model(coords={"item": items}, model=None) as model:
         z = add_partition(measure, len(table), **options)
-        add_numeric_block("x", z, values, covariance, jitter_ties, n_components, readings=readings)
+        add_numeric_block("x", z, values, covariance, jitter_ties, n_directions, readings=readings)
     return model
 
 
 def held_out_density(
     X: Any,
-    n_components: Sequence[int],
+    n_directions: Sequence[int],
     *,
     n_folds: int = 2,
     measure: Any = None,
@@ -237,8 +237,8 @@ def held_out_density(
     ----------
     X : array_like or DataFrame, shape (n, d)
         Complete rows of numbers.
-    n_components : sequence of int
-        What to compare, from 1 to d; d is the mixture without ``n_components``.
+    n_directions : sequence of int
+        What to compare, from 1 to d; d is the mixture without ``n_directions``.
     n_folds : int
         Number of folds, at least 2.  More of them cost more time, and leave more rows to learn from.
     measure, jitter_ties
@@ -251,7 +251,7 @@ def held_out_density(
     Returns
     -------
     DataArray
-        In nats, dims (n_components, item); densities are per unit of the columns.
+        In nats, dims (n_directions, item); densities are per unit of the columns.
 
     Raises
     ------
@@ -285,7 +285,7 @@ def held_out_density(
     >>> options = {"draws": 2, "tune": 0, "chains": 1, "quiet": True}
     >>> held_out = nrm.recipes.held_out_density(X, [1, 2], random_seed=1, **options)  # doctest: +SKIP
     >>> held_out.dims, held_out.shape  # doctest: +SKIP
-    (('n_components', 'item'), (2, 8))
+    (('n_directions', 'item'), (2, 8))
     """
     check_flag("jitter_ties", jitter_ties)
     values = numeric_array("X", X)
@@ -293,11 +293,11 @@ def held_out_density(
         raise ValueError(f"X must be a complete matrix, shape (n, d); got shape {values.shape}, or missing values")
     n, d = values.shape
     check_count("n_folds", n_folds, 2, n)
-    numbers = list(n_components)
+    numbers = list(n_directions)
     if not numbers or len(set(numbers)) < len(numbers):
-        raise ValueError(f"n_components must be one or more different numbers; got {n_components!r}")
+        raise ValueError(f"n_directions must be one or more different numbers; got {n_directions!r}")
     for number in numbers:
-        check_count("n_components", number, 1, d)
+        check_count("n_directions", number, 1, d)
     rng = random_generator(random_seed)
     values = np.asarray(with_jitter(values) if jitter_ties else values, dtype="float64")
     fold = rng.permutation(n) % n_folds
@@ -307,13 +307,13 @@ def held_out_density(
     for k, number in enumerate(numbers):
         for part in range(n_folds):
             held_out = fold == part
-            model = gaussian_mixture(values[~held_out], n_components=number, measure=measure, jitter_ties=False)
+            model = gaussian_mixture(values[~held_out], n_directions=number, measure=measure, jitter_ties=False)
             idata = sample(model=model, random_seed=int(seeds[k, part]), **options)
             found = log_predictive_density(idata, model, values[held_out], progressbar=False)
             densities[k, held_out] = found.to_numpy()
     return xr.DataArray(
         densities,
-        dims=("n_components", "item"),
-        coords={"n_components": numbers},
+        dims=("n_directions", "item"),
+        coords={"n_directions": numbers},
         name="log_predictive_density",
     )

@@ -17,12 +17,11 @@ _PARENTS = ("pymc", "pymc_nrm")
 class GatheredMessages:
     """Gather what recipes tell inside a ``with`` statement, and warn once at its end.
 
-    What is gathered inside another one is part of the warning of the outer one.  ``renamed`` is an argument of recipes
-    and its name elsewhere.
+    What is gathered inside another one is part of the warning of the outer one.
     """
 
-    def __init__(self, title="remarks on the columns", renamed=None):
-        self._title, self._renamed = title, renamed
+    def __init__(self, title="remarks on the columns"):
+        self._title = title
         # Notes by names of columns, lines of the log, and texts of warnings.
         self.notes, self.lines, self.warnings = {}, [], []
 
@@ -33,8 +32,6 @@ class GatheredMessages:
     def __exit__(self, *error):
         _gathered.reset(self._token)
         outer, texts = _gathered.get(), list(dict.fromkeys(self.warnings))
-        if self._renamed is not None:
-            texts = [text.replace(*self._renamed) for text in texts]
         if outer is not None:
             outer.warnings += texts
         elif len(texts) > 1:

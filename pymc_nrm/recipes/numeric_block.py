@@ -34,35 +34,35 @@ _SHARE = 0.95
 _N_SHUFFLED, _ROWS_PER_DIRECTION = 10, 5
 
 
-def chosen_n_components(X, n_components, names):
+def chosen_n_directions(X, n_directions, names):
     """The number of directions, given data (n, d) and a function that names columns by their places."""
     n, d = X.shape
     gaps = np.flatnonzero(np.isnan(X).any(axis=0))
     if len(gaps):
         raise ValueError(
-            f"n_components needs complete data; columns [{names(gaps)}] have missing values. Leave out these rows or "
+            f"n_directions needs complete data; columns [{names(gaps)}] have missing values. Leave out these rows or "
             "columns"
         )
     if n > d and np.isfinite(X).all() and (X.min(axis=0) < X.max(axis=0)).all():
         dependent = dependent_columns(X)
         if len(dependent):
             raise ValueError(
-                f"n_components needs variance in every direction; columns [{names(dependent)}] are linear combinations "
+                f"n_directions needs variance in every direction; columns [{names(dependent)}] are linear combinations "
                 "of others. Leave them out"
             )
     most = d if n > d else max(1, n - 2)
-    if n_components == "auto":
+    if n_directions == "auto":
         variances = principal_directions(check_matrix(PrincipalNormalWishart, X))[3]
         if n > d:
-            n_components = min(d, 1 + int(np.searchsorted(np.cumsum(variances), _SHARE * variances.sum())))
+            n_directions = min(d, 1 + int(np.searchsorted(np.cumsum(variances), _SHARE * variances.sum())))
             why = f"with {_SHARE:.0%} of the variance of the scaled columns"
         else:
-            n_components = min(max(1, _n_above_noise(X, variances)), max(1, n // _ROWS_PER_DIRECTION))
-            why = f"with {variances[:n_components].sum() / d:.0%} of the variance of the scaled columns; all others "
+            n_directions = min(max(1, _n_above_noise(X, variances)), max(1, n // _ROWS_PER_DIRECTION))
+            why = f"with {variances[:n_directions].sum() / d:.0%} of the variance of the scaled columns; all others "
             why += "share one noise"
-        tell_user(_log, f"n_components='auto' takes {n_components} of {most} principal directions, {why}")
-    check_count("n_components", n_components, 1, most)
-    return int(n_components)
+        tell_user(_log, f"n_directions='auto' takes {n_directions} of {most} principal directions, {why}")
+    check_count("n_directions", n_directions, 1, most)
+    return int(n_directions)
 
 
 def _n_above_noise(X, variances):
@@ -92,22 +92,22 @@ _SHARE_OF_SPREAD, _SHARE_OF_OTHERS = 1 / 20, 1 / 4
 _MOST_FULL_FEATURES = 30
 
 
-def check_options(covariance, jitter_ties, n_components=None):
+def check_options(covariance, jitter_ties, n_directions=None):
     """Check those arguments of a recipe that say what is made of columns of numbers, before there are data."""
     check_flag("jitter_ties", jitter_ties)
     if covariance is not None and covariance not in COVARIANCES:
         raise ValueError(f"covariance must be None, 'full' or 'diagonal'; got {covariance!r}")
-    if n_components is None:
+    if n_directions is None:
         return
     if covariance == "diagonal":
-        raise ValueError("n_components needs full covariances; got covariance='diagonal'")
-    if isinstance(n_components, int | np.integer) and not isinstance(n_components, bool):
-        check_count("n_components", n_components, 1)
-    elif not isinstance(n_components, str) or n_components != "auto":
-        raise ValueError(f"n_components must be None, 'auto' or a whole number of at least 1; got {n_components!r}")
+        raise ValueError("n_directions needs full covariances; got covariance='diagonal'")
+    if isinstance(n_directions, int | np.integer) and not isinstance(n_directions, bool):
+        check_count("n_directions", n_directions, 1)
+    elif not isinstance(n_directions, str) or n_directions != "auto":
+        raise ValueError(f"n_directions must be None, 'auto' or a whole number of at least 1; got {n_directions!r}")
 
 
-def add_numeric_block(name, z, X, covariance, jitter_ties, n_components=None, log_columns=None, readings=()):
+def add_numeric_block(name, z, X, covariance, jitter_ties, n_directions=None, log_columns=None, readings=()):
     """Add Gaussian data X (n, d) of the items of a partition to the model at hand, with learned hyperparameters.
 
     Columns of ``log_columns``, a mask of shape (d,), are positive; what is Gaussian is their logarithm.  ``readings``
@@ -116,35 +116,35 @@ def add_numeric_block(name, z, X, covariance, jitter_ties, n_components=None, lo
     recorded = np.asarray(X, dtype="float64")
     columns = recorded.reshape(len(recorded), -1)
     is_log = np.zeros(columns.shape[1], dtype=bool) if log_columns is None else log_columns
-    if is_log.any() and n_components is not None:
+    if is_log.any() and n_directions is not None:
         raise ValueError(
-            f"n_components must be None with columns of the kind 'positive'; got {n_components!r}. Take logarithms of "
+            f"n_directions must be None with columns of the kind 'positive'; got {n_directions!r}. Take logarithms of "
             f"columns {_names(X, np.flatnonzero(is_log))} before, as kind 'numeric'"
         )
-    if n_components is None and covariance is None and not is_log.any() and _takes_directions(columns):
-        n_components = "auto"
+    if n_directions is None and covariance is None and not is_log.any() and _takes_directions(columns):
+        n_directions = "auto"
         tell_user(
             _log,
             f"There are {len(columns)} rows for {columns.shape[1]} numeric columns, too few for covariances: clusters "
-            "differ along leading principal directions, n_components='auto'. covariance='diagonal' makes columns "
+            "differ along leading principal directions, n_directions='auto'. covariance='diagonal' makes columns "
             "independent within clusters instead, which cuts correlated ones into many clusters and is far slower",
         )
-    if n_components is None:
+    if n_directions is None:
         # What depends linearly on what is seen on the scale of the model.
         scaled = np.where(is_log, np.log(np.where(is_log, columns, 1.0)), columns).reshape(recorded.shape)
         covariance = _chosen_covariance(X, scaled, covariance)
         warn_of_redundant_columns(X, scaled.reshape(columns.shape))
     else:
-        covariance, n_components = "full", chosen_n_components(columns, n_components, partial(_names, X))
+        covariance, n_directions = "full", chosen_n_directions(columns, n_directions, partial(_names, X))
     widths = np.zeros(recorded[:1].size)
     if jitter_ties:
         X, widths = spread_ties(X, is_log)
         _tell_of_jitter(X, widths)
     _warn_of_repeated_values(X, recorded, widths)
-    if n_components is not None and n_components < columns.shape[1]:
+    if n_directions is not None and n_directions < columns.shape[1]:
         is_wide = len(columns) <= columns.shape[1]
         family_class = SphericalPrincipalNormalWishart if is_wide else PrincipalNormalWishart
-        family = family_class.learned(name, X, n_components)
+        family = family_class.learned(name, X, n_directions)
     else:
         if covariance == "full":
             _tell_of_gaps(name, X, np.isnan(columns))
@@ -210,7 +210,7 @@ def _chosen_covariance(X, recorded, covariance):
         n, d = np.count_nonzero(~np.isnan(recorded).all(axis=1)), recorded.shape[1]
         if n <= d:
             raise ValueError(
-                f"covariance='full' needs more rows than columns; got {n} rows and {d} columns. Take n_components="
+                f"covariance='full' needs more rows than columns; got {n} rows and {d} columns. Take n_directions="
                 "'auto', with which clusters differ along leading principal directions, or covariance='diagonal'"
             )
         check_full_rank(recorded)
@@ -231,14 +231,14 @@ def _obstacle_to_covariances(X, values):
         return None
     n = np.count_nonzero(~np.isnan(values).all(axis=1))
     if n <= d:
-        remedy = "Take n_components='auto', with which clusters differ along leading principal directions"
+        remedy = "Take n_directions='auto', with which clusters differ along leading principal directions"
         if np.isnan(values).any():
-            remedy = "n_components='auto' needs complete columns: leave out those with missing values, or fill them in"
+            remedy = "n_directions='auto' needs complete columns: leave out those with missing values, or fill them in"
         return f"There are {n} rows for {d} numeric columns, too few for covariances. {remedy}"
     if d > _MOST_FULL_FEATURES:
         return (
             f"There are {d} numeric columns, and full covariances are for at most {_MOST_FULL_FEATURES}. Take "
-            "n_components or fewer columns, or covariance='full', which is slow"
+            "n_directions or fewer columns, or covariance='full', which is slow"
         )
     if not (np.fmin.reduce(values) < np.fmax.reduce(values)).all():
         return None

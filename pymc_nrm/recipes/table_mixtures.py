@@ -29,7 +29,7 @@ class Options(NamedTuple):
 
     covariance: str | None
     jitter_ties: bool
-    n_components: int | str | None = None
+    n_directions: int | str | None = None
 
 
 def _add_numeric(name, z, X, readings, options):

@@ -16,7 +16,7 @@ from pymc_nrm.common.wrapping import first_few, wrapped
 from pymc_nrm.families import NormalRegression
 from pymc_nrm.models.mixture import Mixture
 from pymc_nrm.models.origin import origin_of
-from pymc_nrm.models.rvs import checked_model, find_partition, mixtures_of
+from pymc_nrm.models.rvs import checked_model, find_partition, is_mixture, mixtures_of
 from pymc_nrm.recipes.columns import check_table, item_names
 from pymc_nrm.recipes.gaussian_mixture import add_partition
 from pymc_nrm.recipes.messages import GatheredMessages
@@ -43,7 +43,7 @@ def mixture_model(
     *,
     kinds: Mapping[Any, str] | pd.DataFrame | None = None,
     covariance: str | None = None,
-    n_components: int | str | None = None,
+    n_directions: int | str | None = None,
     measure: Any = None,
     together: Any = None,
     known: Any = None,
@@ -84,7 +84,7 @@ def mixture_model(
     covariance : {None, "full", "diagonal"}
         Of the numeric columns within a cluster, as in :func:`~pymc_nrm.recipes.gaussian_mixture`: by default
         full if the data allow it, and diagonal where rows are few and it describes them better.
-    n_components : int or "auto", optional
+    n_directions : int or "auto", optional
         Number of principal directions of the numeric columns in which clusters differ, as in
         :func:`~pymc_nrm.recipes.gaussian_mixture`; by default all.
     measure : measure or ElicitedPrior, optional
@@ -117,7 +117,7 @@ def mixture_model(
     ValueError
         If all columns are left out, if a column does not allow its kind in ``kinds``, with ``strict`` if kinds are
         doubtful, if names of columns occur twice, if ``known`` is a string that names no column, or if the data do not
-        allow ``n_components``.  Messages name the columns and say what to do.
+        allow ``n_directions``.  Messages name the columns and say what to do.
 
     Warns
     -----
@@ -175,21 +175,21 @@ def mixture_model(
     >>> model.coords["colour_level"]
     ('blue', 'red')
     """
-    check_options(covariance, jitter_ties, n_components)
+    check_options(covariance, jitter_ties, n_directions)
     check_flag("strict", strict)
     df = as_pandas("df", df)
     if isinstance(known, str):
         df, known = _without_column(df, known)
     readings = read_table(df, kinds, strict)
-    if n_components is not None and NUMERIC not in {reading.kind for reading in readings}:
-        raise ValueError(f"n_components must be None without numeric columns; got {n_components!r}")
+    if n_directions is not None and NUMERIC not in {reading.kind for reading in readings}:
+        raise ValueError(f"n_directions must be None without numeric columns; got {n_directions!r}")
     with GatheredMessages() as told:
         with pm.Model(coords={"item": item_names(df, "df")}, model=None) as model:
             z = add_partition(measure, len(df), together=together, known=known, only_known=only_known)
             determining = warn_of_determined_columns(df, readings)
             if together is None and known is None:
                 tell_of_units(_log, readings, len(df), determining)
-            add_columns(model, z, df, readings, Options(covariance, jitter_ties, n_components))
+            add_columns(model, z, df, readings, Options(covariance, jitter_ties, n_directions))
         _tell_of_reading(readings, told)
     return model
 
@@ -313,23 +313,31 @@ def regression_model(
     return model
 
 
+# What reads new rows of recipes that know more of their rows than columns, by what they keep; wings register theirs.
+DATA_OF_ROWS: dict[type, Any] = {}
+
+
 def table_data(model: pm.Model, df: Any) -> dict[str, xr.DataArray]:
     """Data of new rows for the mixtures of a model of a table.
 
     Parameters
     ----------
     model : pymc.Model
-        From :func:`~pymc_nrm.recipes.mixture_model`, or from :func:`~pymc_nrm.recipes.gaussian_mixture` of a DataFrame.
+        From :func:`~pymc_nrm.recipes.mixture_model`, from :func:`~pymc_nrm.recipes.gaussian_mixture` of a DataFrame, or
+        from :func:`~pymc_nrm.growth.growth_mixture`.
     df : DataFrame
         New rows with the columns of the model, in any order; missing values where the family allows them.  They are
         read as the table of the model was: dates from the same first one, numbers in text, the same levels.  Further
-        columns, such as the class of an item, are left out, and a line in the log names them.
+        columns, such as the class of an item, are left out, and a line in the log names them.  Of a growth mixture,
+        rows of further subjects in any order, at most as many for each as the model has visits.
 
     Returns
     -------
     dict of {str : DataArray}
         By mixture, dims (new_item, <mixture>_feature): what ``cluster_probabilities`` and
-        ``log_predictive_density`` take as ``X_new``.  Categories are numbered, strings gone.
+        ``log_predictive_density`` take as ``X_new``.  Categories are numbered, strings gone.  Of a growth mixture
+        ``trajectory`` and ``time``, dims (new_subject, visit), and with columns of membership also ``membership``, dims
+        (new_subject, membership_term).
 
     Raises
     ------
@@ -347,6 +355,9 @@ def table_data(model: pm.Model, df: Any) -> dict[str, xr.DataArray]:
     ([[0.0], [nan]], [2, 3])
     """
     model = checked_model(model)
+    for mixture in filter(is_mixture, model.basic_RVs):
+        if type(origin_of(mixture).rows) in DATA_OF_ROWS:
+            return DATA_OF_ROWS[type(origin_of(mixture).rows)](model, mixture, df)
     df = as_pandas("df", df)
     check_table(df, "df")
     mixtures, readings = {f"{rv.name}_feature": rv for rv in mixtures_of(model, find_partition(model, None))}, {}
@@ -358,7 +369,7 @@ def table_data(model: pm.Model, df: Any) -> dict[str, xr.DataArray]:
                 feature: reading_of_feature(model, name, feature) for feature in features
             }
     if not readings:
-        raise ValueError("model must be made of a DataFrame, by mixture_model or gaussian_mixture; it names no columns")
+        raise ValueError("model must be made of a DataFrame, as by mixture_model; it names no columns")
     _check_names(df, [name for columns in readings.values() for name in columns])
     df = df.rename(columns=str)
     items = item_names(df, "df")

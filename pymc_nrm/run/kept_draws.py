@@ -37,7 +37,7 @@ def kept_draws(model, arguments, client, folder):
     """
     kwargs = dict(arguments)
     draws, label_storage, thin = (kwargs.pop(name) for name in ("draws", "label_storage", "thin"))
-    kwargs.pop("labels", None)
+    kwargs.pop("label_path", None)
     options = dict(kwargs.get("idata_kwargs") or {})
     for name in ("log_likelihood", "log_prior"):
         if label_storage == "none" and options.get(name):

@@ -104,7 +104,7 @@ def one_run(model, arguments, report, *, client=None, folder=None, seconds=None)
         if is_kept_by_pymc:
             idata = local.run_as_pymc(model, kept.draws, quiet=quiet, **kwargs)
         elif client is None:
-            storage.label_file = label_file(model, arguments.get("labels"), kwargs.get("chains"), kept)
+            storage.label_file = label_file(model, arguments.get("label_path"), kwargs.get("chains"), kept)
             record = local.run(storage, checkpoints, quiet=quiet, **kwargs)
         else:
             record = run_on_client(client, storage, checkpoints, quiet=quiet, **kwargs)

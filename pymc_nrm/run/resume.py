@@ -120,8 +120,8 @@ def resume(
     folder.check(model)
     arguments = folder.arguments()
     if draws is not None and draws != arguments["draws"]:
-        if draws < arguments["draws"] or arguments.get("labels") is not None:
-            least = "at least" if arguments.get("labels") is None else "None or"
+        if draws < arguments["draws"] or arguments.get("label_path") is not None:
+            least = "at least" if arguments.get("label_path") is None else "None or"
             raise ValueError(f"draws must be {least} {arguments['draws']:,}, the draws of the run; got {draws:,}")
         arguments["draws"] = draws
         folder.set_arguments(arguments)

@@ -9,7 +9,7 @@ from xarray import DataTree
 from pymc_nrm.common.checks import check_count
 from pymc_nrm.models.rvs import checked_model, names_in_chunks
 from pymc_nrm.run.arguments import check_sampling, with_canonical_labels, with_numbers_of_draws
-from pymc_nrm.run.chains.label_file import check_labels_path
+from pymc_nrm.run.chains.label_file import check_label_path
 from pymc_nrm.run.checkpoints.run_folder import removed_if_nothing_was_drawn
 from pymc_nrm.run.extend import can_extend, extended_run
 from pymc_nrm.run.one_run import Report, log_report, one_run
@@ -21,7 +21,7 @@ def sample(
     *,
     label_storage: str = "full",
     thin: int = 1,
-    labels: str | os.PathLike | None = None,
+    label_path: str | os.PathLike | None = None,
     client: Any = None,
     checkpoint: str | os.PathLike | None = None,
     seconds_between_checkpoints: float | None = None,
@@ -54,7 +54,7 @@ def sample(
     thin : int
         Keep every ``thin``-th draw of all variables and statistics: ``draws // thin`` draws.  The group ``posterior``
         gets the attribute ``thin``.
-    labels : path, optional
+    label_path : path, optional
         A new folder for a Zarr group with the labels of all rows in chunks in every draw that is kept: ``labels``, with
         dimensions chain, draw and row, and -1 where no draw was made.  Label k is cluster k of the draw in the group
         ``clusters``.  They take up to 4 bytes for each row and draw, fewer as Zarr compresses them.  If they cannot be
@@ -115,7 +115,7 @@ def sample(
     FileExistsError
         If ``checkpoint`` already exists.
     OSError
-        If ``labels`` of the first draw cannot be written.
+        If labels of the first draw cannot be written.
     pymc.sampling.parallel.ParallelSamplingError
         If a chain fails in another process, or its process or ``client`` is gone; the message names the chain.
 
@@ -160,9 +160,9 @@ def sample(
     check_sampling(model, label_storage, kwargs)
     check_count("thin", thin, 1, max(draws, 1))
     initvals = with_canonical_labels(initvals, model)
-    labels = check_labels_path(labels, names_in_chunks(model))
+    label_path = check_label_path(label_path, names_in_chunks(model))
     arguments = {"draws": draws, "label_storage": label_storage, "thin": thin, "initvals": initvals, **kwargs}
-    arguments |= {} if labels is None else {"labels": labels}
+    arguments |= {} if label_path is None else {"label_path": label_path}
     if may_extend and seconds_between_checkpoints is None and can_extend(model, kwargs):
         return log_report(extended_run(model, arguments, report), report)
     folder, arguments = begin_run(checkpoint, seconds_between_checkpoints, model, client, arguments)

@@ -215,8 +215,8 @@ LOSS_OF_COMPONENTS = "normalized_variation_of_information"
 
 
 def expected_loss(
-    estimate: Any,
     idata: xr.DataTree | xr.Dataset | xr.DataArray,
+    estimate: Any,
     *,
     var_name: str | None = None,
     loss: str | None = None,
@@ -226,9 +226,9 @@ def expected_loss(
 
     Parameters
     ----------
+    %(draws)s
     estimate : array_like of int, shape (n,), or Dataset
         Labels, any integers, or the result of :func:`~pymc_nrm.stats.point_estimate.point_estimate`.
-    %(draws)s
     %(var_name)s
     loss : str, optional
         Name of a function of this module: ``"variation_of_information"``, ``"normalized_variation_of_information"``,
@@ -258,13 +258,13 @@ def expected_loss(
     Examples
     --------
     >>> draws = xr.DataArray([[[0, 0, 1], [0, 0, 1], [0, 0, 0], [0, 1, 1]]], dims=("chain", "draw", "item"))
-    >>> float(expected_loss([0, 0, 0], draws, loss="binder_loss").expected_loss)
+    >>> float(expected_loss(draws, [0, 0, 0], loss="binder_loss").expected_loss)
     0.5
     """
     if isinstance(estimate, xr.DataTree) or "draw" in getattr(estimate, "dims", ()):
         raise TypeError(
             "estimate must be labels, shape (n,), or the result of point_estimate; got draws in a "
-            f"{type(estimate).__name__}: these are the second argument, idata"
+            f"{type(estimate).__name__}: these are the first argument, idata"
         )
     draws = draws_of_items(partition_draws(idata, var_name), estimate)
     loss, costs = chosen_loss(loss, costs, draws)

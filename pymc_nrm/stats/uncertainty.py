@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from pymc_nrm.common.checks import check_number
+from pymc_nrm.common.checks import interval_probability
 from pymc_nrm.common.result_names import added_names, result_dataset
 from pymc_nrm.stats.draws import item_coords, item_dimension, partition_draws
 from pymc_nrm.stats.losses import chosen_loss, draw_losses
@@ -21,7 +21,7 @@ def credible_ball(
     estimate: Any = None,
     *,
     var_name: str | None = None,
-    probability: float = 0.95,
+    ci_prob: float | None = None,
     loss: str | None = None,
     random_seed: Any = None,
     progressbar: bool = True,
@@ -36,8 +36,8 @@ def credible_ball(
         Centre: labels, or the result of :func:`~pymc_nrm.stats.point_estimate.point_estimate`; by default the point
         estimate under the same loss.
     %(var_name)s
-    probability : float
-        Posterior probability of the ball, above 0 and at most 1.
+    ci_prob : float, optional
+        Posterior probability of the ball, between 0 and 1; by default ``arviz_base.rcParams["stats.ci_prob"]``.
     loss : str, optional
         Loss that measures the distance from the centre, its first argument; see :mod:`pymc_nrm.stats.losses`.  By
         default the loss of :func:`~pymc_nrm.stats.point_estimate.point_estimate`.
@@ -52,23 +52,23 @@ def credible_ball(
     -------
     Dataset
         ``center``, labels along the dimension of the items, and ``center_n_clusters``; ``radius``; ``share``, the
-        share of draws in the ball, at least ``probability``.  For each bound ``horizontal``, ``upper_vertical`` and
+        share of draws in the ball, at least ``ci_prob``.  For each bound ``horizontal``, ``upper_vertical`` and
         ``lower_vertical``: its labels, ``<bound>_distance`` from the centre and ``<bound>_n_clusters``, along a
         dimension ``<bound>_tie``.  Its length is one unless several partitions tie; these are in order of their first
-        draw.  Attributes ``probability``, ``loss`` and the costs.
+        draw.  Attributes ``ci_prob``, ``loss`` and the costs.
 
     Raises
     ------
     TypeError
         If the loss has no such cost.
     ValueError
-        If there is no such partition, ``probability`` is out of range, the loss is unknown, or the estimate has a
+        If there is no such partition, ``ci_prob`` is out of range, the loss is unknown, or the estimate has a
         different number of items.
 
     Notes
     -----
     Wade & Ghahramani (2018), "Bayesian cluster analysis: point estimation and credible balls", section 4.  The radius
-    is the smallest r such that the share of draws at a distance of at most r is at least ``probability``.  Bounds are
+    is the smallest r such that the share of draws at a distance of at most r is at least ``ci_prob``.  Bounds are
     draws within the ball: the horizontal ones are furthest from the centre; the upper vertical ones are furthest among
     those with the fewest clusters; the lower vertical ones are furthest among those with the most.  As extremes of the
     draws, they move outwards when draws are added.
@@ -80,11 +80,11 @@ def credible_ball(
     --------
     >>> labels = [[[0, 0, 1, 1], [0, 0, 1, 1], [0, 0, 0, 1], [0, 1, 2, 2], [0, 1, 2, 3]]]
     >>> draws = xr.DataArray(labels, dims=("chain", "draw", "item"))
-    >>> ball = credible_ball(draws, [0, 0, 1, 1], probability=0.8)
+    >>> ball = credible_ball(draws, [0, 0, 1, 1], ci_prob=0.8)
     >>> float(ball.share), ball.lower_vertical.values.tolist(), ball.lower_vertical_n_clusters.values.tolist()
     (0.8, [[0, 1, 2, 3]], [4])
     """
-    check_number("probability", probability, lambda p: 0 < p <= 1, "above 0 and at most 1")
+    ci_prob = interval_probability(ci_prob)
     draws = compared_draws(partition_draws(idata, var_name), estimate)
     loss, costs = chosen_loss(loss, costs, draws)
     options = {"loss": loss, "random_seed": random_seed, "progressbar": progressbar}
@@ -92,7 +92,7 @@ def credible_ball(
     distances = draw_losses(center, draws, loss, costs).values.ravel()
     partitions = draws.values.reshape(-1, draws.shape[2])
 
-    radius = ball_radius(distances, probability)
+    radius = ball_radius(distances, ci_prob)
     inside = np.flatnonzero(distances <= radius + TOLERANCE)
     n_clusters = partitions[inside].max(axis=1) + 1
     bounds = {
@@ -115,7 +115,7 @@ def credible_ball(
         variables[name] = ((tie, dim), partitions[chosen])
         variables[f"{name}_distance"] = (tie, distances[chosen])
         variables[f"{name}_n_clusters"] = (tie, partitions[chosen].max(axis=1) + 1)
-    return result_dataset(variables, coords, {"probability": float(probability), "loss": loss, **costs})
+    return result_dataset(variables, coords, {"ci_prob": float(ci_prob), "loss": loss, **costs})
 
 
 def ball_radius(distances, probability):

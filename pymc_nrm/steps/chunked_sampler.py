@@ -124,7 +124,7 @@ class ChunkedSampler(Step):
     >>> import pymc_nrm as nrm
     >>> rows = nrm.Chunks(np.arange(8.0))
     >>> with pm.Model():
-    ...     z = nrm.Partition("z", nrm.DirichletProcess(1.0), rows=rows)
+    ...     z = nrm.Partition("z", nrm.DirichletProcess(1.0), chunks=rows)
     ...     x = nrm.Mixture("x", z, nrm.NormalGamma.from_data(rows), observed=rows)
     ...     step = nrm.steps.ChunkedSampler([z, x])
     >>> step.vars

@@ -25,7 +25,7 @@ SLOW = pytest.mark.slow
 def two_models(X, rows, family):
     """The same model over rows in chunks and over items, with random hyperparameters."""
     models = []
-    for of_partition, observed in (({"rows": rows}, rows), ({"n": len(X)}, X)):
+    for of_partition, observed in (({"chunks": rows}, rows), ({"n": len(X)}, X)):
         with pm.Model() as model:
             alpha = pm.Gamma("alpha", 2.0, 1.0)
             z = nrm.Partition("z", nrm.NormalizedGeneralizedGamma(alpha, 0.3), **of_partition)
@@ -36,7 +36,7 @@ def two_models(X, rows, family):
 
 LEARNED = {family.__name__: family.learned for family in (nrm.NormalGamma, nrm.NormalWishart, nrm.PoissonGamma)}
 LEARNED["MultinomialDirichlet"] = nrm.MultinomialDirichlet.learned
-LEARNED["PrincipalNormalWishart"] = functools.partial(PrincipalNormalWishart.learned, n_components=1)
+LEARNED["PrincipalNormalWishart"] = functools.partial(PrincipalNormalWishart.learned, n_directions=1)
 
 
 @pytest.mark.quick("NormalGamma")
@@ -78,7 +78,7 @@ def test_law_of_two_mixtures():
     table = pd.DataFrame(np.hstack([X, counts]), columns=["size", "number"])
     rows = nrm.Chunks(table, block_rows=3)
     with pm.Model():
-        z = nrm.Partition("z", MEASURES["ngg"], rows=rows)
+        z = nrm.Partition("z", MEASURES["ngg"], chunks=rows)
         nrm.Mixture("x", z, family, observed=rows["size"])
         nrm.Mixture("y", z, nrm.PoissonGamma(1.0, 0.5), observed=rows[["number"]])
         idata = nrm.sample(3000, tune=0, chains=2, quiet=True, random_seed=1, chunked_sampler={"n_redrawn": 2})
@@ -172,12 +172,12 @@ test_errors_of_rows = refused(
 def over_rows(observed=None):
     """A mixture over rows in chunks, or over other data."""
     rows = nrm.Chunks(np.arange(8.0), max_clusters=5)
-    z = nrm.Partition("z", nrm.DirichletProcess(1.0), rows=rows)
+    z = nrm.Partition("z", nrm.DirichletProcess(1.0), chunks=rows)
     nrm.Mixture("x", z, nrm.NormalGamma.from_data(rows), observed=rows if observed is None else observed)
 
 
 def partition(name, **given):
-    nrm.Partition(name, nrm.DirichletProcess(1.0), **{"rows": ROWS} | given)
+    nrm.Partition(name, nrm.DirichletProcess(1.0), **{"chunks": ROWS} | given)
 
 
 ROWS = nrm.Chunks(np.arange(8.0))
@@ -199,12 +199,12 @@ OF_SAMPLE = [
 
 test_errors_of_models = refused(
     lambda call: call(),
-    (lambda: partition("z", rows=np.arange(8.0)), r"rows of Partition 'z' must be Chunks\(X\)"),
-    (lambda: partition("z", observed=np.zeros(8)), "observed of Partition 'z' must be None with rows"),
+    (lambda: partition("z", chunks=np.arange(8.0)), r"chunks of Partition 'z' must be Chunks\(X\)"),
+    (lambda: partition("z", observed=np.zeros(8)), "observed of Partition 'z' must be None with chunks"),
     (lambda: partition("z", dims="row"), "dims of Partition 'z' must be None"),
-    (lambda: (over_rows(), partition("y")), "rows of Partition 'y' must be None, since .* has 'z'"),
+    (lambda: (over_rows(), partition("y")), "chunks of Partition 'y' must be None, since .* has 'z'"),
     (lambda: over_rows(np.arange(8.0)), "observed of Mixture 'x' must be Chunks"),
-    (lambda: over_rows(ROWS), "must be a Partition with rows= these Chunks"),
+    (lambda: over_rows(ROWS), "must be a Partition with chunks= these Chunks"),
     (lambda: (over_rows(), pm.sample(10, chains=1, progressbar=False)), r"kept by nrm\.sample"),
     *((lambda given=given: (over_rows(), nrm.sample(10, quiet=True, **given)), words) for given, words in OF_SAMPLE),
     error=(TypeError, ValueError),
@@ -338,7 +338,7 @@ def test_the_recipe_takes_rows_in_chunks():
     far = rows.followed_values["size"].to_numpy() > 10.0
     assert len(set(zip(far, estimate.labels.values, strict=True))) == 2
     assert nrm.summary(idata).loc["z[n_clusters]", "mean"] >= 2.0
-    with pytest.raises(ValueError, match="together and rows of Partition 'z' must not both be given"):
+    with pytest.raises(ValueError, match="together and chunks of Partition 'z' must not both be given"):
         nrm.gaussian_mixture(rows, together=np.zeros(300))
 
 
@@ -374,7 +374,7 @@ def test_labels_of_all_rows_on_disk(tmp_path, monkeypatch, caplog):
     def run(name, **kwargs):
         model = mixture_of(family, nrm.Chunks(X, block_rows=300, n_followed=50), measure)
         options = {"tune": 2, "thin": 2, "chains": 2, "random_seed": 1, "quiet": True, **kwargs}
-        return model, nrm.sample(8, model=model, labels=tmp_path / name, **options)
+        return model, nrm.sample(8, model=model, label_path=tmp_path / name, **options)
 
     def labels_in(name):
         return zarr.open_group(tmp_path / name, mode="r")["labels"][:]
@@ -411,11 +411,14 @@ def test_labels_of_all_rows_on_disk(tmp_path, monkeypatch, caplog):
     monkeypatch.setattr(zarr.Array, "__setitem__", lambda *a: write(*a, until=0))
     with pytest.raises(OSError, match="labels of draw 0 of chain 0 .* No space left on device"):
         run("fuller")
-    with pytest.raises(ValueError, match="labels must be a new folder; got .*whole'"):
+    with pytest.raises(ValueError, match="label_path must be a new folder; got .*whole'"):
         run("whole")
-    with pm.Model() as model, pytest.raises(ValueError, match="labels must be None for a model without rows in chunks"):
+    with (
+        pm.Model() as model,
+        pytest.raises(ValueError, match="label_path must be None for a model without rows in chunks"),
+    ):
         nrm.Partition("z", measure, n=3)
-        nrm.sample(labels=tmp_path / "other", model=model)
+        nrm.sample(label_path=tmp_path / "other", model=model)
 
 
 @pytest.mark.parametrize("block_rows", [pytest.param(2, marks=pytest.mark.slow), 5])

@@ -448,7 +448,7 @@ def test_models_of_every_kind_are_sampled(kind):
     with pm.Model() as model:
         make = OF_WINGS.get(kind, nrm.Partition)
         z = make("z", MEASURE, n=4 if kind == "rows" else 12, **of_partition)
-        others = {"components": partial(PrincipalNormalWishart.learned, n_components=2)}
+        others = {"components": partial(PrincipalNormalWishart.learned, n_directions=2)}
         learned = (others | {"variances": nrm.NormalGamma.learned}).get(kind, nrm.NormalWishart.learned)
         nrm.Mixture("x", z, learned("x", values), observed=values, **of_mixture)
         if kind == "two priors":

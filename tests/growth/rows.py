@@ -69,7 +69,7 @@ def _copied():
 
 
 def _check_copy(model):
-    found, expected = (nrm.growth.trajectory_data(made, TABLE.tail(4)) for made in (model, _copied()))
+    found, expected = (nrm.table_data(made, TABLE.tail(4)) for made in (model, _copied()))
     assert set(found) == set(expected)
     for name in expected:
         np.testing.assert_array_equal(found[name], expected[name])

@@ -125,7 +125,7 @@ def test_a_spline_is_linear_beyond_its_knots():
 
 def test_further_subjects():
     model = nrm.growth.growth_mixture(DF, **COLUMNS, degree=1, n_groups=2, membership=["age", "sex"], jitter_ties=False)
-    new = nrm.growth.trajectory_data(model, DF[DF["id"].isin(["s3", "s9"])])
+    new = nrm.table_data(model, DF[DF["id"].isin(["s3", "s9"])])
     places = [list(model.coords["subject"]).index(name) for name in new["trajectory"].new_subject.values]
     np.testing.assert_array_equal(new["trajectory"], data_of(model)[places])
     np.testing.assert_array_equal(new["time"], model["time"].get_value()[places])
@@ -139,11 +139,11 @@ def test_times_of_further_subjects_are_of_the_same_kind():
     tables = {"dates": dates, "numbers": DF, "durations or times of a day": spans}
     for wanted, df in tables.items():
         model = nrm.growth.growth_mixture(df, **COLUMNS, degree=1)
-        nrm.growth.trajectory_data(model, df.assign(t=df["t"].astype(str) if wanted == "dates" else df["t"]))
+        nrm.table_data(model, df.assign(t=df["t"].astype(str) if wanted == "dates" else df["t"]))
         for got, other in (tables | {"numbers": years}).items():
             if got != wanted:
                 with pytest.raises(TypeError, match=f"time 't' must hold {wanted}, as in .* the model; got {got}"):
-                    nrm.growth.trajectory_data(model, other)
+                    nrm.table_data(model, other)
 
 
 ONE_ROW_EACH = DF.drop_duplicates("id")
@@ -186,13 +186,13 @@ def test_bad_input(changes, message):
 def test_bad_further_subjects():
     model = nrm.growth.growth_mixture(DF, **COLUMNS, degree=1, n_groups=2, membership="sex")
     with pytest.raises(ValueError, match=r"df must have the columns of the model, .* it lacks \['sex'\]"):
-        nrm.growth.trajectory_data(model, DF[["id", "t", "y"]])
+        nrm.table_data(model, DF[["id", "t", "y"]])
     with pytest.raises(ValueError, match=r"'sex' must have the levels of the model, \['f', 'm'\]; got \['x'\]"):
-        nrm.growth.trajectory_data(model, DF.assign(sex="x"))
+        nrm.table_data(model, DF.assign(sex="x"))
     with pytest.raises(ValueError, match="at most 5 rows of each subject, as the model has; 'a' has more"):
-        nrm.growth.trajectory_data(model, DF.assign(id="a", sex="f"))
-    with pytest.raises(ValueError, match="model must be made by growth_mixture"):
-        nrm.growth.trajectory_data(nrm.gaussian_mixture(np.arange(4.0)), DF)
+        nrm.table_data(model, DF.assign(id="a", sex="f"))
+    with pytest.raises(ValueError, match="model must be made of a DataFrame, as by mixture_model"):
+        nrm.table_data(nrm.gaussian_mixture(np.arange(4.0)), DF)
 
 
 def ratio_given_groups(df):

@@ -195,9 +195,7 @@ def test_covariates_that_are_centred_by_their_data(axis, message):
 def test_new_subjects_join_the_groups_of_their_curves():
     model = make_model()
     draws = make_draws(np.tile(GROUP, (20, 1)), alpha=(("chain", "draw"), np.ones((1, 20))))
-    new = nrm.growth.trajectory_data(
-        model, pd.DataFrame({"id": list("aabb"), "t": [1.0, 4, 1, 4], "y": [6.0, 9, 8, 5]})
-    )
+    new = nrm.table_data(model, pd.DataFrame({"id": list("aabb"), "t": [1.0, 4, 1, 4], "y": [6.0, 9, 8, 5]}))
     found = nrm.cluster_probabilities(draws, model, new, ESTIMATE)
     assert found.labels.values.tolist() == [3, 7] and found.new_subject.values.tolist() == ["a", "b"]
 
@@ -212,7 +210,7 @@ def test_new_subjects_with_covariates_of_membership():
     draws = make_draws(np.tile(GROUP, (20, 1)), **further)
     age = DF.groupby("id")["age"].first()
     new = pd.DataFrame({"id": list("abb"), "t": [1.0, 1, 4], "y": [np.nan, 8, 5], "age": age.mean() + age.std(ddof=0)})
-    new = nrm.growth.trajectory_data(model, new.assign(y=[7.5, 8, 5]))
+    new = nrm.table_data(model, new.assign(y=[7.5, 8, 5]))
     new["trajectory"][0] = np.nan
     found = nrm.cluster_probabilities(draws, model, new, ESTIMATE)
     np.testing.assert_allclose(found["probability"].sel(cluster=7)[0], 1.0 / (1.0 + np.exp(-2.0)), atol=1e-6)

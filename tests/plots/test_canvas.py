@@ -23,7 +23,7 @@ plt, plotly = ("matplotlib",), ("matplotlib", "plotly")
 RNG = np.random.default_rng(4)
 PALE, GAINS = np.linspace(0, 1, plot_cases.N), np.linspace(0, 1, 23)
 LONG_NAMES = ["a long name"] * 12
-HELD_OUT = xr.DataArray(-np.ones((2, 9)), dims=("n_components", "item"), coords={"n_components": [1, 2]})
+HELD_OUT = xr.DataArray(-np.ones((2, 9)), dims=("n_directions", "item"), coords={"n_directions": [1, 2]})
 
 
 def draws_and_truth():
@@ -203,7 +203,7 @@ ERRORS = [
     ("cluster_sizes", (DRAWS,), {"max_rank": True}, "max_rank must be"),
     ("cluster_sizes", (DRAWS,), {"ci_prob": 0.3}, "between 0.5 and 1; got 0.3"),
     ("held_out_density", (BALL,), {}, "held_out must be a DataArray, from held_out_density; got Dataset"),
-    ("held_out_density", (DRAWS,), {}, "held_out must have the dims n_components and item; got"),
+    ("held_out_density", (DRAWS,), {}, "held_out must have the dims n_directions and item; got"),
     ("similarity", (DRAWS,), {"order": "size"}, "order must be estimate or dendrogram; got 'size'"),
     ("similarity", (TOO_MANY_ITEMS,), {}, "at most 5000 items .* got 5001"),
     ("similarity", (DRAWS,), {"names": ["a"]}, "names must have one entry for each of the 27 items; got 1"),
@@ -211,7 +211,7 @@ ERRORS = [
     ("similarity", (NESTED,), {"level": 3}, "level must be a whole number between 1 and 2; got 3"),
     ("similarity", (NESTED,), {}, "h is a nested partition: consensus_tree"),
     ("distance", (DRAWS, plot_cases.TRUE), {"loss": "euclid"}, "loss must be one of"),
-    ("distance", (DRAWS, plot_cases.TRUE), {"probability": 95}, "probability must be between 0 and 1; got 95"),
+    ("distance", (DRAWS, plot_cases.TRUE), {"ci_prob": 95}, "ci_prob must be between 0 and 1; got 95"),
     ("clusters", (None, X), SURE | {"features": list(range(7))}, "features must be at most 6 columns of X; got 7"),
     ("clusters", (None, X), {"estimate": plot_cases.TRUE}, "idata must be given"),
     ("clusters", (DRAWS, X[:5]), {"estimate": plot_cases.TRUE}, "one row for each of the 27 items"),

@@ -61,7 +61,7 @@ class TestNClusters:
 
 def test_held_out_density_is_compared_row_by_row():
     values = np.random.default_rng(1).normal(size=(3, 30)).cumsum(axis=0)
-    held_out = xr.DataArray(values, dims=("n_components", "item"), coords={"n_components": [5, 1, 2]})
+    held_out = xr.DataArray(values, dims=("n_directions", "item"), coords={"n_directions": [5, 1, 2]})
     pc = plot_held_out_density(held_out, backend="none")
     points, bars = artist(pc, "mean", "difference"), artist(pc, "error", "difference")
     assert points["x"].tolist() == [1, 2, 5]
@@ -162,7 +162,7 @@ class TestSimilarity:
 
 class TestDistance:
     def test_radius_and_mean(self, draws):
-        pc = plot_distance(draws, TRUE, loss="binder_loss", probability=0.9, backend="none")
+        pc = plot_distance(draws, TRUE, loss="binder_loss", ci_prob=0.9, backend="none")
         pairs = np.triu_indices(N, 1)
         same = lambda labels: (labels[:, None] == labels)[pairs]  # noqa: E731
         distance = np.array([(same(labels) != same(TRUE)).sum() for labels in draws.values.reshape(-1, N)])

@@ -431,7 +431,7 @@ def test_a_skewed_group_is_fused_and_a_group_apart_is_not():
     assert fused.component_cluster.values.tolist() == [0, 0, 1]
     assert fused.fusion_closeness[0] > fused.threshold > fused.fusion_closeness[1]
     assert fused.fusion_closeness[1] < 1e-3
-    loss = nrm.stats.expected_loss(fused.labels, idata)
+    loss = nrm.stats.expected_loss(idata, fused.labels)
     assert float(fused.expected_loss) == pytest.approx(float(loss.expected_loss))
     assert fused.threshold == pytest.approx(1 / (1 + fused.attrs["omega"]))
     # Other names of labels, and the ends of omega.

@@ -68,7 +68,7 @@ TABLES = {
     "counts": lambda: nrm.mixture_model(awkward_table(), kinds={"zeros": "count", "visits": "count"}),
     "known": lambda: nrm.mixture_model(awkward_table(), known=np.where(np.arange(N) < 5, 1, -1)),
     "directions": lambda: nrm.mixture_model(
-        pd.DataFrame(np.random.default_rng(1).normal(size=(30, 40))).add_prefix("gene "), n_components="auto"
+        pd.DataFrame(np.random.default_rng(1).normal(size=(30, 40))).add_prefix("gene "), n_directions="auto"
     ),
     "few rows": lambda: nrm.mixture_model(pd.DataFrame(np.random.default_rng(1).normal(size=(20, 40)))),
     "matrix": lambda: nrm.gaussian_mixture(

@@ -86,7 +86,7 @@ def test_errors():
         nrm.trees.bhc(X, family, nrm.DirichletProcess(1.0))
     with pm.Model():
         rows = nrm.Chunks(X[:4])
-        z = nrm.Partition("z", nrm.DirichletProcess(1.0), rows=rows)
+        z = nrm.Partition("z", nrm.DirichletProcess(1.0), chunks=rows)
         with pytest.raises(ValueError, match=r"in chunks must have no NaN; got one in row 1, column 1"):
             nrm.Mixture("x", z, family, observed=rows)
     with pm.Model() as changed:

@@ -170,7 +170,7 @@ def test_callbacks_read_what_was_kept():
         nrm.credible_ball,
         nrm.stats.assignment_uncertainty,
         nrm.stats.partition_convergence,
-        lambda idata: nrm.stats.expected_loss([0, 0, 1, 1, 2, 2], idata),
+        lambda idata: nrm.stats.expected_loss(idata, [0, 0, 1, 1, 2, 2]),
         lambda idata: nrm.similarity(idata, items=["item 1", "item 4"]),
         lambda idata: nrm.summary(idata).to_xarray(),
         lambda idata: nrm.stats.add_diagnostics(idata.copy())["partition_stats/z"],

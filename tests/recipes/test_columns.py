@@ -287,7 +287,7 @@ def test_each_column_follows_from_the_others_of_its_set():
 
 def test_the_message_names_sets_and_what_to_do():
     message = message_of(BODY)
-    for words in ("R^2 above 0.99", "Leave out", "n_components"):
+    for words in ("R^2 above 0.99", "Leave out", "n_directions"):
         assert words in message
     assert "'pulse'" not in message and "'weight' from 'height', 'index'" in message
     gaps = BODY.mask(np.random.default_rng(2).random(BODY.shape) < 0.05)

@@ -130,7 +130,7 @@ test_bad_data = refused(
     lambda data, covariance: nrm.gaussian_mixture(data, covariance=covariance),
     (np.where(np.arange(36).reshape(12, 3) % 3 == 1, np.nan, X), "full", ValueError, "two values in every column"),
     (DEPENDENT, "full", ValueError, "linear combinations"),
-    (X[:3], "full", ValueError, "got 3 rows and 3 columns. Take n_components='auto'.* or covariance='diagonal'"),
+    (X[:3], "full", ValueError, "got 3 rows and 3 columns. Take n_directions='auto'.* or covariance='diagonal'"),
     (X, "spherical", ValueError, "covariance must be"),
     (X[:1], None, ValueError, r"at least two items.*got shape \(1, 3\)"),
     (X[:, :0], None, ValueError, r"got shape \(12, 0\)"),
@@ -154,15 +154,15 @@ TABLE_WITH_SUM = TABLE.assign(e=TABLE["a"] + 2 * TABLE["b"])
 
 
 def test_the_family_follows_from_the_number_of_components():
-    model = nrm.gaussian_mixture(ROTATED, n_components=2)
+    model = nrm.gaussian_mixture(ROTATED, n_directions=2)
     family = family_of(model["x"])
     assert type(family) is PrincipalNormalWishart
     assert family.location.type.shape == (2,) and family.noise.type.shape == (2,)
     assert model.coords["x_component"] == (1, 2) and model.coords["x_noise_component"] == (3, 4)
     assert model.named_vars_to_dims["x"] == ("item", "x_feature")
     for data, number in ((ROTATED, 4), (ROTATED[:, :1], 1), (ROTATED[:, 0], 1)):
-        assert type(family_of(nrm.gaussian_mixture(data, n_components=number)["x"])) is nrm.NormalWishart
-    table = nrm.mixture_model(TABLE.assign(kind=["u", "v"] * 20), n_components=3)
+        assert type(family_of(nrm.gaussian_mixture(data, n_directions=number)["x"])) is nrm.NormalWishart
+    table = nrm.mixture_model(TABLE.assign(kind=["u", "v"] * 20), n_directions=3)
     assert type(family_of(table["numeric"])) is PrincipalNormalWishart
     assert table.coords["numeric_feature"] == ("a", "b", "c", "d")
 
@@ -172,27 +172,27 @@ def test_auto_keeps_most_of_the_variance(caplog):
     expected = 1 + int(np.argmax(np.cumsum(variances) >= 0.95 * 4))
     assert 1 <= expected < 4
     with caplog.at_level(logging.INFO, "pymc.nrm_recipes"):
-        family = family_of(nrm.gaussian_mixture(ROTATED, n_components="auto")["x"])
+        family = family_of(nrm.gaussian_mixture(ROTATED, n_directions="auto")["x"])
     assert family.location.type.shape == (expected,)
-    assert f"n_components='auto' takes {expected} of 4 principal directions, with 95% of the variance" in caplog.text
+    assert f"n_directions='auto' takes {expected} of 4 principal directions, with 95% of the variance" in caplog.text
     noise = np.random.default_rng(2).normal(size=(40, 4))
-    assert type(family_of(nrm.gaussian_mixture(noise, n_components="auto")["x"])) is nrm.NormalWishart
+    assert type(family_of(nrm.gaussian_mixture(noise, n_directions="auto")["x"])) is nrm.NormalWishart
 
 
 test_wrong_numbers_of_components = refused(
     lambda data, options: nrm.gaussian_mixture(data, **options),
-    (ROTATED, {"n_components": 0}, "n_components must be a whole number of at least 1; got 0"),
-    (ROTATED, {"n_components": 5}, "n_components must be a whole number between 1 and 4; got 5"),
-    (ROTATED, {"n_components": 2.0}, "n_components must be None, 'auto' or a whole number of at least 1; got 2.0"),
-    (ROTATED, {"n_components": True}, "n_components must be None, 'auto' or .*; got True"),
-    (ROTATED, {"n_components": "most"}, "n_components must be None, 'auto' or .*; got 'most'"),
-    (ROTATED, {"n_components": 2, "covariance": "diagonal"}, "n_components needs full covariances"),
-    (ROTATED[:4], {"n_components": 3}, "n_components must be a whole number between 1 and 2; got 3"),
-    (TABLE_WITH_GAP, {"n_components": 2}, r"complete data; columns \['b'\] have missing values"),
-    (TABLE_WITH_SUM, {"n_components": 2}, r"columns \['[abe]'\] are linear combinations of others. Leave them out"),
-    (ROTATED * [1, 1, 1, 0], {"n_components": 2}, "constant"),
-    (np.where(ROTATED > 60, np.inf, ROTATED), {"n_components": 2}, "inf"),
-    (nrm.Chunks(ROTATED), {"n_components": 2}, "n_components must be None for Chunks; got 2"),
+    (ROTATED, {"n_directions": 0}, "n_directions must be a whole number of at least 1; got 0"),
+    (ROTATED, {"n_directions": 5}, "n_directions must be a whole number between 1 and 4; got 5"),
+    (ROTATED, {"n_directions": 2.0}, "n_directions must be None, 'auto' or a whole number of at least 1; got 2.0"),
+    (ROTATED, {"n_directions": True}, "n_directions must be None, 'auto' or .*; got True"),
+    (ROTATED, {"n_directions": "most"}, "n_directions must be None, 'auto' or .*; got 'most'"),
+    (ROTATED, {"n_directions": 2, "covariance": "diagonal"}, "n_directions needs full covariances"),
+    (ROTATED[:4], {"n_directions": 3}, "n_directions must be a whole number between 1 and 2; got 3"),
+    (TABLE_WITH_GAP, {"n_directions": 2}, r"complete data; columns \['b'\] have missing values"),
+    (TABLE_WITH_SUM, {"n_directions": 2}, r"columns \['[abe]'\] are linear combinations of others. Leave them out"),
+    (ROTATED * [1, 1, 1, 0], {"n_directions": 2}, "constant"),
+    (np.where(ROTATED > 60, np.inf, ROTATED), {"n_directions": 2}, "inf"),
+    (nrm.Chunks(ROTATED), {"n_directions": 2}, "n_directions must be None for Chunks; got 2"),
 )
 
 
@@ -210,17 +210,17 @@ def test_more_columns_than_rows(caplog):
     values = expression()[0]
     with warnings.catch_warnings(), caplog.at_level(logging.INFO, "pymc.nrm_recipes"):
         warnings.simplefilter("error")
-        models = [nrm.gaussian_mixture(values), nrm.gaussian_mixture(values, n_components="auto")]
-        by_number = nrm.gaussian_mixture(values, n_components=4)
+        models = [nrm.gaussian_mixture(values), nrm.gaussian_mixture(values, n_directions="auto")]
+        by_number = nrm.gaussian_mixture(values, n_directions=4)
     for model in models:
         assert type(family_of(model["x"])) is SphericalPrincipalNormalWishart
         assert model.coords["x_component"] == (1, 2) and model.coords["x_noise_component"] == ("3 to 60",)
     assert by_number.coords["x_component"] == (1, 2, 3, 4)
     assert "24 rows for 60 numeric columns, too few for covariances: clusters differ along leading" in caplog.text
-    assert "n_components='auto' takes 2 of 22 principal directions, with 32% of" in caplog.text
+    assert "n_directions='auto' takes 2 of 22 principal directions, with 32% of" in caplog.text
     noise = np.random.default_rng(1).normal(size=(20, 40))
     assert nrm.gaussian_mixture(noise).coords["x_component"] == (1,)
-    with pytest.warns(UserWarning, match="n_components='auto'.* needs complete columns"):
+    with pytest.warns(UserWarning, match="n_directions='auto'.* needs complete columns"):
         model = nrm.gaussian_mixture(np.where(np.arange(24)[:, None] + np.arange(60) == 9, np.nan, values))
     assert type(family_of(model["x"])) is nrm.NormalGamma
 
@@ -228,7 +228,7 @@ def test_more_columns_than_rows(caplog):
 @pytest.mark.slow
 def test_expression_data_have_their_groups():
     values, groups = expression(63, 2307)
-    model = nrm.gaussian_mixture(values, n_components="auto")
+    model = nrm.gaussian_mixture(values, n_directions="auto")
     idata = nrm.sample(200, tune=200, chains=2, cores=1, model=model, random_seed=1, progressbar=False, quiet=True)
     estimate = nrm.point_estimate(idata, random_seed=1, progressbar=False)
     assert nrm.stats.adjusted_rand(estimate["labels"].values, groups) == 1.0
@@ -240,18 +240,18 @@ def test_expression_data_have_their_groups():
 
 
 def test_a_table_without_numbers():
-    with pytest.raises(ValueError, match="n_components must be None .*; got 'auto'"):
-        nrm.mixture_model(pd.DataFrame({"kind": list("uuvvu")}), n_components="auto")
+    with pytest.raises(ValueError, match="n_directions must be None .*; got 'auto'"):
+        nrm.mixture_model(pd.DataFrame({"kind": list("uuvvu")}), n_directions="auto")
 
 
 test_held_out_density_refuses = refused(
     lambda data, options: nrm.recipes.held_out_density(data, **options),
-    (ROTATED, {"n_components": []}, "one or more different numbers"),
-    (ROTATED, {"n_components": [2, 2]}, "one or more different numbers"),
-    (ROTATED, {"n_components": [5]}, "n_components must be a whole number between 1 and 4; got 5"),
-    (ROTATED, {"n_components": [2], "n_folds": 1}, "n_folds must be a whole number between 2 and 40; got 1"),
-    (TABLE_WITH_GAP, {"n_components": [2]}, "X must be a complete matrix"),
-    (ROTATED[:, 0], {"n_components": [1]}, r"X must be a complete matrix, .* got shape \(40,\)"),
+    (ROTATED, {"n_directions": []}, "one or more different numbers"),
+    (ROTATED, {"n_directions": [2, 2]}, "one or more different numbers"),
+    (ROTATED, {"n_directions": [5]}, "n_directions must be a whole number between 1 and 4; got 5"),
+    (ROTATED, {"n_directions": [2], "n_folds": 1}, "n_folds must be a whole number between 2 and 40; got 1"),
+    (TABLE_WITH_GAP, {"n_directions": [2]}, "X must be a complete matrix"),
+    (ROTATED[:, 0], {"n_directions": [1]}, r"X must be a complete matrix, .* got shape \(40,\)"),
 )
 
 
@@ -280,6 +280,6 @@ def test_results_are_in_the_original_columns():
 def test_held_out_density():
     options = {"draws": 300, "tune": 100, "chains": 1, "random_seed": 1}
     found = nrm.recipes.held_out_density(ROTATED, [2], **options)
-    assert found.dims == ("n_components", "item") and found.shape == (1, 40)
+    assert found.dims == ("n_directions", "item") and found.shape == (1, 40)
     again = nrm.recipes.held_out_density(ROTATED * [2.0, 1.0, 1.0, 1.0], [2], **options)
     np.testing.assert_allclose(found, again + np.log(2.0), atol=0.4)

@@ -234,7 +234,7 @@ def test_what_an_estimator_says(monkeypatch, caplog):
     assert any("1 of 24 items" in line for line in said) and said[-2:] == ["Preparing", "the chains disagree"]
 
 
-def test_advice_names_the_argument_of_the_estimator(monkeypatch):
+def test_advice_names_arguments_of_the_estimator(monkeypatch):
     a = np.random.default_rng(1).normal(size=200)
     table = pd.DataFrame({"a": a, "twice": 2 * a + 0.01 * np.random.default_rng(2).normal(size=200)})
     monkeypatch.setattr("pymc_nrm.recipes.estimator.sample", lambda *arguments, **options: None)
@@ -251,9 +251,6 @@ def test_parameters():
     assert nrm.MixtureEstimator(**estimator.get_params()).get_params() == estimator.get_params()
     with pytest.raises(ValueError, match="parameters of MixtureEstimator are .*; got 'n_clusters'"):
         estimator.set_params(n_clusters=3)
-    for former in (nrm.MixtureEstimator, estimator.set_params):
-        with pytest.raises(TypeError, match="n_components of MixtureEstimator is now n_directions"):
-            former(n_components=3)
 
 
 test_bad_input = refused(

@@ -117,8 +117,8 @@ def test_positive_columns_share_covariances_with_numeric_ones():
         np.testing.assert_array_equal(nrm.table_data(model, df.head(2))["numeric"][:, 1], income[:2])
     gaps = nrm.mixture_model(df.assign(income=np.where(np.arange(N) == 3, np.nan, income)), kinds=kinds)
     assert gaps.coords["numeric_missing_entry"] == ("3, income",)
-    with pytest.raises(ValueError, match="n_components must be None with .*'positive'"):
-        nrm.mixture_model(df, kinds=kinds, n_components=1)
+    with pytest.raises(ValueError, match="n_directions must be None with .*'positive'"):
+        nrm.mixture_model(df, kinds=kinds, n_directions=1)
     with pytest.raises(ValueError, match="column 'income' must be above 0"):
         nrm.table_data(model, df.assign(income=0.0))
 

@@ -22,7 +22,7 @@ WORKS = {
     "similarity": lambda idata, model: nrm.similarity(idata),
     "partition_convergence": lambda idata, model: nrm.stats.partition_convergence(idata),
     "credible_ball": lambda idata, model: nrm.credible_ball(idata, ESTIMATE),
-    "expected_loss": lambda idata, model: nrm.stats.expected_loss(ESTIMATE, idata),
+    "expected_loss": lambda idata, model: nrm.stats.expected_loss(idata, ESTIMATE),
     "assignment_uncertainty": lambda idata, model: nrm.stats.assignment_uncertainty(idata, ESTIMATE),
     "without_labels": lambda idata, model: nrm.stats.without_labels(idata),
     "partition_quantities": lambda idata, model: stats.partition_quantities(idata),

@@ -47,7 +47,7 @@ def test_estimate_is_the_best_of_all_partitions(loss, costs, rng):
             best = mean_losses(rows, draws, loss, costs).min()
             found = nrm.point_estimate(draws, loss=loss, max_clusters=None, random_seed=rng, **costs)
             assert found.expected_loss == pytest.approx(best, abs=1e-7)
-            assert nrm.stats.expected_loss(found, draws, loss=loss, **costs).expected_loss == found.expected_loss
+            assert nrm.stats.expected_loss(draws, found, loss=loss, **costs).expected_loss == found.expected_loss
 
 
 @pytest.mark.parametrize(("loss", "costs"), LOSSES, ids=IDS)
@@ -122,7 +122,7 @@ def test_search_reads_evenly_spaced_draws_of_every_chain(rng):
     expected = mean_losses(all_partitions(7), as_draws(few.values.reshape(30, 7)), "variation_of_information", {})
     assert found.restart_expected_loss.min() == pytest.approx(expected.min())
     # The loss that is reported is that at all draws.
-    assert found.expected_loss == nrm.stats.expected_loss(found, draws).expected_loss
+    assert found.expected_loss == nrm.stats.expected_loss(draws, found).expected_loss
     assert nrm.point_estimate(draws, max_draws=None, random_seed=1).attrs["n_draws_searched"] == 240
     assert nrm.point_estimate(draws, max_draws=1, random_seed=1).attrs["n_draws_searched"] == 3
 
@@ -171,7 +171,7 @@ def test_default_loss_where_the_number_of_components_is_fixed(rng):
     surplus = fixed.assign_attrs(n_components=4)
     xr.testing.assert_identical(nrm.point_estimate(surplus, random_seed=1), by_vi)
     # Functions that compare estimates with draws have the same default.
-    assert nrm.stats.expected_loss(found, fixed).expected_loss == found.expected_loss
+    assert nrm.stats.expected_loss(fixed, found).expected_loss == found.expected_loss
     assert nrm.credible_ball(fixed, random_seed=1).attrs["loss"] == found.attrs["loss"]
     assert nrm.point_estimates(fixed, 1, random_seed=1).n_clusters.item() == 3
     assert nrm.stats.assignment_uncertainty(fixed, random_seed=1).equals(nrm.stats.assignment_uncertainty(fixed, found))
@@ -217,8 +217,8 @@ def test_items_without_values_are_left_out(rng, caplog):
         with caplog.at_level(logging.INFO, logger="pymc.nrm_estimates"):
             nrm.credible_ball(draws, estimate, random_seed=1)
         assert len(caplog.messages) == (estimate is None)
-    assert nrm.stats.expected_loss(found, draws).expected_loss == 0.0
-    assert nrm.stats.expected_loss(found.labels.values, draws).expected_loss == 0.0
+    assert nrm.stats.expected_loss(draws, found).expected_loss == 0.0
+    assert nrm.stats.expected_loss(draws, found.labels.values).expected_loss == 0.0
 
     # All items are there if asked for, by an argument or by an estimate that has them.
     plain = draws.drop_vars("z_has_values")
@@ -226,10 +226,10 @@ def test_items_without_values_are_left_out(rng, caplog):
         every = function(draws, keep_empty_items=True, random_seed=1)
         xr.testing.assert_identical(every, function(plain, random_seed=1))
     every = nrm.point_estimate(plain, random_seed=1)
-    for function in (nrm.stats.expected_loss, lambda one, other: nrm.credible_ball(other, one)):
-        xr.testing.assert_identical(function(every, draws), function(every, plain))
+    for function in (nrm.stats.expected_loss, nrm.credible_ball):
+        xr.testing.assert_identical(function(draws, every), function(plain, every))
     with pytest.raises(ValueError, match=r"estimate must have shape \(20,\)"):
-        nrm.stats.expected_loss([0] * 19, draws.isel(obs=known))
+        nrm.stats.expected_loss(draws.isel(obs=known), [0] * 19)
 
 
 @pytest.mark.parametrize("places", [[], range(20)])
@@ -342,7 +342,7 @@ def test_few_draws_and_other_losses(rng):
         np.testing.assert_allclose(found.share, [0.7, 0.3], atol=0.01)
         assert found.attrs["loss"] == loss
     total = float((found.share * found.expected_loss).sum())
-    assert total < float(nrm.stats.expected_loss(found.labels[0].values, bimodal(rng), loss=loss).expected_loss)
+    assert total < float(nrm.stats.expected_loss(bimodal(rng), found.labels[0].values, loss=loss).expected_loss)
 
 
 @pytest.mark.parametrize(("short", "loss"), [("vi", "variation_of_information"), ("binder", "binder_loss")])
@@ -352,11 +352,11 @@ def test_losses_have_short_names(rng, short, loss):
         for function in (nrm.point_estimate, nrm.point_estimates):
             found = function(draws, loss=name, random_seed=1)
             assert found.identical(function(draws, loss=loss, random_seed=1)) and found.attrs["loss"] == loss
-    assert nrm.stats.expected_loss(THIRDS, draws, loss=short).identical(
-        nrm.stats.expected_loss(THIRDS, draws, loss=loss)
+    assert nrm.stats.expected_loss(draws, THIRDS, loss=short).identical(
+        nrm.stats.expected_loss(draws, THIRDS, loss=loss)
     )
     with pytest.raises(ValueError, match="'one_minus_adjusted_rand', .*'omari'; got"):
-        nrm.stats.expected_loss(THIRDS, draws, loss="rand")
+        nrm.stats.expected_loss(draws, THIRDS, loss="rand")
 
 
 def test_same_seed_and_thinned_search(rng):

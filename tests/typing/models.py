@@ -64,7 +64,7 @@ with pm.Model(coords={"item": range(4), "feature": ["a", "b"]}) as model:
 
 # Models in one call.
 assert_type(nrm.gaussian_mixture(X), pm.Model)
-nrm.gaussian_mixture(X, n_components=1)
+nrm.gaussian_mixture(X, n_directions=1)
 nrm.gaussian_mixture(X, covariance="diagonal", measure=nrm.DirichletProcess(pm.Gamma.dist(2, 1)))
 table = pd.DataFrame({"length": X[:, 0], "sex": ["f", "m", "f", None], "visits": counts[:, 0]})
 from_table = nrm.mixture_model(table, kinds={"visits": "count"})
@@ -76,7 +76,7 @@ assert_type(regression, pm.Model)
 visits_table = pd.DataFrame({"id": [1, 1, 2, 2], "t": [0, 1, 0, 1], "y": X[:, 0], "age": [5, 5, 7, 7]})
 growth = nrm.growth.growth_mixture(visits_table, subject="id", time="t", target="y", n_groups=2, membership=["age"])
 assert_type(growth, pm.Model)
-assert_type(nrm.growth.trajectory_data(growth, visits_table), dict[str, xr.DataArray])
+assert_type(nrm.table_data(growth, visits_table), dict[str, xr.DataArray])
 nrm.growth.growth_mixture(visits_table, subject="id", time="t", target="y", degree=1, random_intercept=False)
 assert_type(nrm.datasets.penguins(), pd.DataFrame)
 
@@ -91,7 +91,7 @@ print(measure.alpha, measure._replace(sigma=0.5), len(measure), np.shape(draws))
 rows = nrm.Chunks(X, block_rows=3, n_followed=2, n_sampled=4, max_clusters=6, n_threads=1, copy=None, seed=2)
 assert_type(rows.followed_values, pd.DataFrame)
 with pm.Model() as chunked_model:
-    in_chunks = nrm.Partition("z", nrm.DirichletProcess(1.0), rows=rows)
+    in_chunks = nrm.Partition("z", nrm.DirichletProcess(1.0), chunks=rows)
     nrm.Mixture("x", in_chunks, nrm.NormalGamma.from_data(rows), observed=rows[["0", "1"]])
     chunked_idata = nrm.sample(5, tune=5, chains=1, step=[nrm.steps.ChunkedSampler(n_pairs=2, n_redrawn=2)], quiet=True)
 assert_type(nrm.label_rows(chunked_idata, chunked_model, n_draws=2, random_seed=1, progressbar=False), xr.Dataset)

@@ -94,7 +94,7 @@ class PrincipalNormalWishart(NamedTuple):
 
     @classmethod
     @shared_text(", n is at most d, or columns are constant or linear combinations of others")
-    def learned(cls, name: str, X: Any, n_components: int) -> "PrincipalNormalWishart":
+    def learned(cls, name: str, X: Any, n_directions: int) -> "PrincipalNormalWishart":
         """Directions of the data, and hyperparameters learned with the partition.
 
         Directions come from :func:`principal_directions` and count as data, like the centre of any learned prior.  The
@@ -115,7 +115,7 @@ class PrincipalNormalWishart(NamedTuple):
         values = check_matrix(cls, prior.values)
         check_full_rank(values)
         center, scale, directions, variances = principal_directions(values)
-        k, d = n_components, len(center)
+        k, d = n_directions, len(center)
         prior.features()
         leading = prior.dimension("component", range(1, k + 1))
         fields = prior.normal_wishart(cls, leading, np.diag(variances[:k]))

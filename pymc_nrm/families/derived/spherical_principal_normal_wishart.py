@@ -87,7 +87,7 @@ class SphericalPrincipalNormalWishart(NamedTuple):
 
     @classmethod
     @shared_text(", or columns are constant")
-    def learned(cls, name: str, X: Any, n_components: int) -> "SphericalPrincipalNormalWishart":
+    def learned(cls, name: str, X: Any, n_directions: int) -> "SphericalPrincipalNormalWishart":
         """Directions of the data, and hyperparameters learned with the partition.
 
         Directions are the leading principal directions of the columns, divided by their standard deviations; they are
@@ -106,7 +106,7 @@ class SphericalPrincipalNormalWishart(NamedTuple):
         """
         prior = Hyperpriors(name, X)
         center, scale, directions, variances = principal_directions(check_matrix(cls, prior.values))
-        k, d = n_components, len(center)
+        k, d = n_directions, len(center)
         prior.features()
         fields = prior.normal_wishart(cls, prior.dimension("component", range(1, k + 1)), np.diag(variances[:k]))
         noise = prior.log_normal("noise", 0.0, 1.0, dims=prior.dimension("noise_component", [f"{k + 1} to {d}"]))

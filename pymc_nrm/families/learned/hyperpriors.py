@@ -32,7 +32,7 @@ _ARGUMENTS = {
     Number of levels below the root.""",
     "log_columns": """log_columns : array_like of 0 and 1, shape (d,)
     1 for the columns that are positive and modelled on the logarithmic scale.""",
-    "n_components": """n_components : int
+    "n_directions": """n_directions : int
     Number of leading directions, from 1 to d - 1.""",
 }
 _SECTIONS = """Parameters

@@ -25,7 +25,6 @@ from pymc_nrm.growth.recipes.trajectory_table import (
 from pymc_nrm.models.mixture import Mixture
 from pymc_nrm.models.origin import Origin, origin_of
 from pymc_nrm.models.partition import Partition
-from pymc_nrm.models.rvs import checked_model, find_mixture
 from pymc_nrm.recipes.columns import check_columns, check_table
 from pymc_nrm.recipes.gaussian_mixture import default_measure, with_fields_in_model
 from pymc_nrm.recipes.ties import jitter_ties as with_jitter
@@ -110,7 +109,7 @@ def growth_mixture(
     --------
     pymc_nrm.describe : What the groups are like, and who belongs to them.
     pymc_nrm.growth.plots.plot_trajectories : The picture.
-    pymc_nrm.growth.trajectory_data : Data of further subjects, for :func:`~pymc_nrm.cluster_probabilities`.
+    pymc_nrm.table_data : Data of further subjects, for :func:`~pymc_nrm.cluster_probabilities`.
 
     Notes
     -----
@@ -211,47 +210,9 @@ def _add_groups(model, n_groups, max_groups, measure, terms, design):
     return Partition("z", log_weights=log_weights, max_clusters=n, dims="subject")
 
 
-def trajectory_data(model: pm.Model, df: Any) -> dict[str, xr.DataArray]:
-    """Data of further subjects for a growth mixture.
-
-    Parameters
-    ----------
-    model : pymc.Model
-        From :func:`~pymc_nrm.growth.growth_mixture`.
-    df : DataFrame
-        Rows of further subjects, with the columns of the model, in any order; at most as many rows for each subject as
-        the model has visits.
-
-    Returns
-    -------
-    dict of {str : DataArray}
-        ``trajectory`` and ``time``, dims (new_subject, visit), which :func:`~pymc_nrm.cluster_probabilities` and
-        :func:`~pymc_nrm.log_predictive_density` take as ``X_new``; with columns of membership also ``membership``, dims
-        (new_subject, membership_term).
-
-    Raises
-    ------
-    TypeError
-        If ``df`` is no DataFrame.
-    ValueError
-        If it lacks a column of the model, has subjects of too many rows, or the model is no growth mixture.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> import pymc_nrm as nrm
-    >>> df = pd.DataFrame({"id": [1, 1, 2, 2, 3, 3], "t": [0, 1, 0, 1, 0, 2.0], "y": [0.1, 1.2, 0.3, 1.1, 5.1, 3.2]})
-    >>> model = nrm.growth.growth_mixture(df, subject="id", time="t", target="y", degree=1)
-    >>> rows = pd.DataFrame({"id": ["x", "x", "y"], "t": [1, 0, 2], "y": [4.1, 5.2, 2.9]})
-    >>> new = nrm.growth.trajectory_data(model, rows)
-    >>> new["trajectory"].values.tolist()
-    [[5.2, 4.1], [2.9, nan]]
-    """
-    model = checked_model(model)
-    mixture = find_mixture(model, "trajectory") if "trajectory" in model.named_vars else None
-    growth = None if mixture is None else origin_of(mixture).rows
-    if growth is None:
-        raise ValueError("model must be made by growth_mixture; it has no columns of a table")
+def data_of_trajectories(model, mixture, df):
+    """Data of further subjects: ``trajectory`` and ``time``, and ``membership`` with columns of membership."""
+    growth = origin_of(mixture).rows
     df = as_pandas("df", df)
     check_table(df, "df")
     names = [growth.subject, growth.time, growth.target, *dict.fromkeys(term.column for term in growth.membership)]

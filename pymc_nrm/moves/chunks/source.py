@@ -228,8 +228,8 @@ class Columns(Rows):
 class Chunks(Columns):
     """The rows of an array or a table in blocks, for one chain over more rows than ordinary steps can sweep.
 
-    Pass it to :class:`Partition` as ``rows=`` and to :class:`Mixture` as ``observed=``.  Blocks are read when they are
-    needed.  Draws do not depend on the number of blocks or threads.
+    Pass it to :class:`Partition` as ``chunks=`` and to :class:`Mixture` as ``observed=``.  Blocks are read when they
+    are needed.  Draws do not depend on the number of blocks or threads.
 
     Parameters
     ----------
@@ -287,7 +287,7 @@ class Chunks(Columns):
     >>> X = np.random.default_rng(1).normal(size=(1000, 2))
     >>> rows = nrm.Chunks(X)
     >>> with pm.Model() as model:
-    ...     z = nrm.Partition("z", nrm.DirichletProcess(1.0), rows=rows)
+    ...     z = nrm.Partition("z", nrm.DirichletProcess(1.0), chunks=rows)
     ...     x = nrm.Mixture("x", z, nrm.NormalGamma.from_data(rows), observed=rows)
     >>> print(model.str_repr())
     z ~ Partition[DirichletProcess](1e+03, 1)

@@ -9,13 +9,15 @@ from pymc_nrm.models.rvs import partitions_of
 from pymc_nrm.partitions.chunked import Chunked
 
 
-def check_labels_path(path, in_chunks):
+def check_label_path(path, in_chunks):
     """Check the argument ``labels`` of a new run; return it as text."""
     if path is None:
         return None
     if not in_chunks:
-        raise ValueError(f"labels must be None for a model without rows in chunks, whose draws hold them; got {path!r}")
-    return new_folder("labels", path)
+        raise ValueError(
+            f"label_path must be None for a model without rows in chunks, whose draws hold them; got {path!r}"
+        )
+    return new_folder("label_path", path)
 
 
 def label_file(model, path, n_chains, kept):

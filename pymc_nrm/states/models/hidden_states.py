@@ -28,7 +28,7 @@ _REFUSED = {
     "together": "items that are together would not follow each other in time",
     "known": "known states are only supported for all items: use observed",
     "only_known": "known states are only supported for all items: use observed",
-    "rows": "rows in chunks have no order of time",
+    "chunks": "rows in chunks have no order of time",
 }
 
 

@@ -103,7 +103,7 @@ def chunks():
     X = np.random.default_rng(1).normal(size=(30, 2)) + 4.0 * (np.arange(30) % 3)[:, None]
     rows = nrm.Chunks(X)
     with pm.Model() as model:
-        z = nrm.Partition("z", nrm.DirichletProcess(1.0), rows=rows)
+        z = nrm.Partition("z", nrm.DirichletProcess(1.0), chunks=rows)
         nrm.Mixture("x", z, nrm.NormalGamma.from_data(rows), observed=rows)
     return model
 
