@@ -303,13 +303,20 @@ def test_wrong_arguments(model, posterior):
         find_partition(empty)
 
 
-@pytest.mark.parametrize("name", ["sample_cluster_parameters", "sample_posterior_predictive", "sample_random_measure"])
-def test_a_generator_advances_from_call_to_call(name):
+FUNCTIONS = (
+    nrm.sample_cluster_parameters,
+    nrm.sample_posterior_predictive,
+    nrm.random_measure.sample_random_measure,
+)
+
+
+@pytest.mark.parametrize("function", FUNCTIONS, ids=lambda function: function.__name__)
+def test_a_generator_advances_from_call_to_call(function):
     model = mixture_of(nrm.NormalGamma(0.0, 0.1, 2.0, 1.0), [0.1, 0.2, 5.0])
     posterior = xr.Dataset({"z": (("chain", "draw", "item"), LABELS[None])})
     rng = np.random.default_rng(1)
     first, second, of_seed = (
-        str(getattr(nrm, name)(posterior, model, random_seed=seed, progressbar=False)) for seed in (rng, rng, 1)
+        str(function(posterior, model, random_seed=seed, progressbar=False)) for seed in (rng, rng, 1)
     )
     assert first == of_seed
     assert first != second
