@@ -20,7 +20,7 @@ collect_ignore = ["typing"]
 collect_ignore_glob = [f"*/{name}.py" for name in ("rows", "comparison", "pictures", "result_names", "same_draws")]
 
 # What tests of other folders use, too.
-sys.path += [str(TESTS / name) for name in ("tools", "families", "plots", "nested")]
+sys.path += [str(TESTS / name) for name in ("tools", "families", "plots", "nested", "exact")]
 
 # Where bytecode may not be written, each of the many processes that tests start would compile PyMC's modules again.
 sys.dont_write_bytecode = False

@@ -68,11 +68,17 @@ def test_functions_of_families_that_the_page_on_adding_one_names_exist():
         assert any(hasattr(room, name) for room in rooms), name
 
 
-@pytest.mark.parametrize("page", ["ARCHITECTURE.md", "benchmarks/NOTES.md", "benchmarks/README.md"])
+PAGES_OF_FOLDERS = sorted(str(page.relative_to(DOCS.parent)) for page in (DOCS.parent / "pymc_nrm").rglob("README.md"))
+
+
+@pytest.mark.parametrize("page", ["ARCHITECTURE.md", "benchmarks/NOTES.md", "benchmarks/README.md", *PAGES_OF_FOLDERS])
 def test_files_that_pages_name_exist(page):
     root = DOCS.parent
-    named = set(re.findall(r"`((?:\w+/)*\w+\.py)`", (root / page).read_text()))
+    text = (root / page).read_text()
+    named = set(re.findall(r"`((?:\w+/)*\w+\.py)`", text))
     assert named
+    links = re.findall(r"\]\((?!https?:)([^)\s#]+)", text)
+    assert not [link for link in links if not (root / page).parent.joinpath(link).exists()]
     for name in {name for name in named if not name.endswith("/name.py")}:
         assert any((root / folder).rglob(name) for folder in ("pymc_nrm", "tests", "benchmarks")), name
 

@@ -140,3 +140,12 @@ def test_other_errors():
         ):
             with pytest.raises((TypeError, ValueError), match=message):
                 PublishedNestedGibbs([variable], **options)
+
+
+def test_known_paths_are_refused():
+    with pm.Model():
+        weights = nrm.nested.HierarchicalDirichletProcess(1.0, 1.0)
+        h = nrm.nested.NestedPartition("h", weights=weights, paths=["a", "b", "a"])
+        nrm.Mixture("x", h, nrm.BernoulliBeta(1.0, 1.0), observed=[[0], [1], [1]])
+        with pytest.raises(ValueError, match="random tree; 'h' has known paths"):
+            nrm.published.PublishedNestedGibbs([h], corrected=True)

@@ -1,0 +1,9 @@
+"""Measures of the tests of published samplers."""
+
+import pytest
+from cases import MEASURES, rows
+
+
+@pytest.fixture(scope="session", params=rows(MEASURES))
+def measure(request):
+    return request.param
