@@ -35,7 +35,7 @@ from pymc_nrm.recipes.table_mixtures import Options, add_columns
 from pymc_nrm.recipes.ties import jitter_ties as with_jitter
 
 # A child of PyMC's logger, which shows messages of level INFO.
-_log = logging.getLogger("pymc.nrm_tables")
+_log = logging.getLogger("pymc.nrm_recipes")
 
 
 def mixture_model(

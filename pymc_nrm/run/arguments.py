@@ -13,7 +13,7 @@ from pymc_nrm.run.kept_draws import DEFAULT_FORM, LABEL_STORAGE, without_default
 from pymc_nrm.stats.point_estimate import MANY_ITEMS
 
 # A child of PyMC's logger, which shows messages of level INFO.
-_log = logging.getLogger("pymc.nrm_watch")
+_log = logging.getLogger("pymc.nrm_progress")
 
 # Default numbers of draws and of draws of tuning; the second if a partition has more than MANY_ITEMS items.
 DRAWS, DRAWS_OF_MANY = 1000, 250

@@ -14,7 +14,7 @@ from pymc_nrm.stats.point_estimate import MANY_ITEMS
 
 _log = logging.getLogger(__name__)
 # A child of PyMC's logger, which shows messages of level INFO.
-_information = logging.getLogger("pymc.nrm_chains")
+_information = logging.getLogger("pymc.nrm_runs")
 
 # The largest number of draws, as a multiple of the default, and the largest number of labels of a chain.
 _MOST_TIMES, _MOST_LABELS = 10, 50_000_000

@@ -30,7 +30,7 @@ from pymc_nrm.stats.result import Result
 
 _log = logging.getLogger(__name__)
 # A child of PyMC's logger, which shows messages of level INFO.
-_information = logging.getLogger("pymc.nrm_chains")
+_information = logging.getLogger("pymc.nrm_runs")
 
 
 class Report(NamedTuple):

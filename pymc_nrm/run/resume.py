@@ -15,7 +15,7 @@ from pymc_nrm.run.checkpoints.run_folder import RunFolder
 from pymc_nrm.run.one_run import Report, log_report, one_run
 
 _log = logging.getLogger(__name__)
-_information = logging.getLogger("pymc.nrm_chains")
+_information = logging.getLogger("pymc.nrm_runs")
 
 # Arguments that may change when a run is resumed, since draws do not depend on them.
 _FREE = ("step", "cores", "blas_cores", "mp_ctx", "callback", "progressbar", "progressbar_theme")

@@ -25,7 +25,7 @@ from pymc_nrm.stats.losses import (
 from pymc_nrm.stats.search import ADJUSTED_RAND, LINEAR, NORMALIZED_INFORMATION, DrawTables, search
 
 # A child of PyMC's logger, which shows messages of level INFO.
-_log = logging.getLogger("pymc.nrm_estimates")
+_log = logging.getLogger("pymc.nrm_results")
 
 # With more items than this, runs have fewer draws by default and say how long they take, and point estimates come from
 # fewer searches.

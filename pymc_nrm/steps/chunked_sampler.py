@@ -48,7 +48,7 @@ from pymc_nrm.steps.comparison import OwnMove
 from pymc_nrm.steps.step import Draw, Step, StepState
 
 # A child of PyMC's logger, which shows messages of level INFO.
-_information = logging.getLogger("pymc.nrm_chunks")
+_information = logging.getLogger("pymc.nrm_runs")
 # The object that keeps the clusters that the step reports, and reads the labels of all rows from ``labels_of_rows``;
 # None in runs without one.
 keeper_of_clusters = contextvars.ContextVar("keeper_of_clusters", default=None)

@@ -9,7 +9,7 @@ from pymc_nrm.models.rvs import kind_of
 from pymc_nrm.steps.step import StepState
 
 # A child of PyMC's logger, which shows messages of level INFO.
-_information = logging.getLogger("pymc.nrm_slots")
+_information = logging.getLogger("pymc.nrm_runs")
 
 
 @dataclass_state

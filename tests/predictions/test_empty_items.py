@@ -36,7 +36,7 @@ def test_rows_without_values_are_left_out(fixed, caplog):
         z = nrm.Partition("z", dims="item", **prior)
         nrm.Mixture("x", z, nrm.BernoulliBeta(1.0, 1.0), observed=answers, dims=("item", "x_feature"))
     posterior = posterior.assign_coords(item=answers.index)
-    with caplog.at_level(logging.INFO, logger="pymc.nrm_estimates"):
+    with caplog.at_level(logging.INFO, logger="pymc.nrm_results"):
         described = nrm.describe(posterior, model)
     assert "3 items have no values and are left out of the estimate" in caplog.text
     assert described.title.endswith("; 3 rows have no values and are left out of the estimate")

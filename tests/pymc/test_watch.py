@@ -27,7 +27,7 @@ def clock(monkeypatch):
 
 
 def lines_of(caplog):
-    return [record.message for record in caplog.records if record.name == "pymc.nrm_watch"]
+    return [record.message for record in caplog.records if record.name == "pymc.nrm_progress"]
 
 
 def run(watcher, clock, seconds, chains=(0,)):

@@ -195,7 +195,7 @@ def test_what_an_estimator_says(monkeypatch, caplog):
     y = np.where(np.arange(24) == 3, 1, -1)
 
     def sampled(*arguments, **options):
-        logging.getLogger("pymc.nrm_chains").info("Preparing")
+        logging.getLogger("pymc.nrm_runs").info("Preparing")
         logging.getLogger("pymc_nrm.run.one_run").warning("the chains disagree")
         warnings.warn("of another package", DeprecationWarning, stacklevel=2)
         raise RuntimeError("stop")

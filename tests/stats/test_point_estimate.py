@@ -191,7 +191,7 @@ def test_items_without_values_are_left_out(rng, caplog):
     """Draws of the other items alone have the same estimate, and the log says how many are left out."""
     draws, known = with_empty_items(rng, [0, 5, 6, 7, 22, 23])
     alone = as_draws(draws.values[0][:, known])
-    with caplog.at_level(logging.INFO, logger="pymc.nrm_estimates"):
+    with caplog.at_level(logging.INFO, logger="pymc.nrm_results"):
         found = nrm.point_estimate(draws, random_seed=1)
     assert caplog.messages == [
         "6 items have no values and are left out of the estimate; keep_empty_items=True keeps them"
@@ -214,7 +214,7 @@ def test_items_without_values_are_left_out(rng, caplog):
         assert uncertainty.shape == (20,) and not uncertainty.any()
         # A default says it once more.
         caplog.clear()
-        with caplog.at_level(logging.INFO, logger="pymc.nrm_estimates"):
+        with caplog.at_level(logging.INFO, logger="pymc.nrm_results"):
             nrm.credible_ball(draws, estimate, random_seed=1)
         assert len(caplog.messages) == (estimate is None)
     assert nrm.stats.expected_loss(draws, found).expected_loss == 0.0

@@ -16,7 +16,7 @@ from pymc_nrm.run.checkpoints.atomic_files import pickled
 from pymc_nrm.run.result.to_datatree import join_chains
 
 # A child of PyMC's logger, which shows messages of level INFO.
-_log = logging.getLogger("pymc.nrm_chains")
+_log = logging.getLogger("pymc.nrm_runs")
 
 _SECONDS_BETWEEN_LOOKS = 0.05
 

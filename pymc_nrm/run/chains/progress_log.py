@@ -12,7 +12,7 @@ from pymc_nrm.run.arguments import DRAWS, DRAWS_OF_MANY, largest_partition, numb
 from pymc_nrm.stats.point_estimate import MANY_ITEMS
 
 # A child of PyMC's logger, which shows messages of level INFO.
-_log = logging.getLogger("pymc.nrm_watch")
+_log = logging.getLogger("pymc.nrm_progress")
 
 SECONDS_BETWEEN_LINES = 30.0
 # A run of fewer items is told the expected time if more than this is left.
