@@ -31,7 +31,7 @@ def broadcast_hyperparameters(family: Any, n: Any, d: Any) -> Any:
     Raises
     ------
     ValueError
-        If a hyperparameter is None, or is no number or array of an allowed shape within its support.
+        If a hyperparameter is None, or is not a number or an array of an allowed shape within its support.
     """
     family = plain_values(family)
     check_values(family, n, d)
@@ -130,7 +130,8 @@ def check_matrix(family, X, *, integer=False, lower=None, upper=None):
     Raises
     ------
     ValueError
-        If it is no matrix with columns, or a value is infinite, missing where not allowed, not whole, or out of bounds.
+        If it is not a matrix with columns, or a value is infinite, missing where not allowed, not whole, or out of
+        bounds.
     """
     title = f"data of {(family if isinstance(family, type) else type(family)).__name__}"
     if scipy.sparse.issparse(X):

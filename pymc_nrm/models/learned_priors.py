@@ -118,7 +118,7 @@ def _learned_process(kind: Ordered, model, partition, readers):
 
 
 def free_gamma(model, partition, field, readers):
-    """Shape and rate of a hyperparameter of a partition; None if it is no free variable that has a gamma distribution
+    """Shape and rate of a hyperparameter of a partition; None if it is not a free variable with a gamma distribution
     and that nothing else reads.
     """
     # One variable may be several hyperparameters of the partition.

@@ -1,6 +1,6 @@
 """Data given a random partition, as a PyMC random variable with the parameters of clusters integrated out."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pymc as pm
@@ -203,45 +203,18 @@ class Mixture(Distribution):
         rows = _checked_rows(f"rows of Mixture {name!r}", rows, partition)
         if isinstance(observed, Rows) or isinstance(partition.owner.op.kind, Chunked):
             return add_chunked_mixture(name, partition, family, observed, dims=dims, shape=shape, **kwargs)
-        if observed is not None:
-            title = f"observed data of Mixture {name!r}"
-            values = numeric_data(title, observed)
-            n, counted = _n_rows(partition, rows)
-            if values.ndim not in (1, 2) or values.shape[0] != n:
-                raise ValueError(
-                    f"{title} must have one row for each of the {counted}, shape (n, d) or (n,); got shape "
-                    f"{values.shape}"
-                )
-            X = values[:, None] if values.ndim == 1 else values
-            family = plain_values(family)
-            with naming(title):
-                family = complete(family, X)
-            full = _full_shape(partition, family, *X.shape)
-            missing = not hasattr(X, "tocsr") and bool(np.isnan(X).any())
-            draws_missing = missing and draws_gaps(type(family))
-            observed = as_observed(observed, values)
-            with naming(title):
-                if draws_missing:
-                    prepare_data(full, X)
-                else:
-                    # In the type in which the model has them.
-                    as_read = X.astype("float64") if hasattr(X, "tocsr") or X.dtype.kind == "f" else X
-                    prepared_data(full, as_read, fixed_fields(full, pm.modelcontext(None).rvs_to_values), observed)
-            if draws_missing and rows is not None:
-                raise ValueError(
-                    f"{title} must have no NaN if rows is given; {type(family).__name__} draws missing values only for "
-                    "items with one row. Omit these rows, or use NormalGamma"
-                )
-            kwargs["dtype"] = "float64" if missing or family.continuous else "int64"
-            shape = values.shape
+        read = None if observed is None else _read_observed(name, partition, family, observed, rows)
+        if read is not None:
+            family, observed, shape = read.family, read.observed, read.values.shape
+            kwargs["dtype"] = "float64" if read.has_gaps or family.continuous else "int64"
         model = pm.modelcontext(None)
         dims = _checked_dims(name, dims, shape, model)
-        start = kwargs.pop("initval", None) if observed is None else None
+        start = kwargs.pop("initval", None) if read is None else None
         rv = super().__new__(
             cls, name, partition, family, observed=observed, dims=dims, shape=shape, rows=rows, **kwargs
         )
-        if observed is not None and draws_missing:
-            add_missing_entries(model, rv, values)
+        if read is not None and read.draws_gaps:
+            add_missing_entries(model, rv, read.values)
         if start is not None:
             with naming(f"initval of Mixture {name!r}"):
                 model.set_initval(rv, start)
@@ -284,6 +257,49 @@ class Mixture(Distribution):
             *inputs, *[pt.as_tensor(value) for value in full], rng=rng, return_next_rng=True
         )
         return (next_rng, values) if return_next_rng else values
+
+
+class _Observed(NamedTuple):
+    """Observed data that were read for a family."""
+
+    # The family, complete for these data; the values; and what PyMC observes.
+    family: Any
+    values: Any
+    observed: Any
+    # Whether values are missing, and whether they are drawn with the clusters.
+    has_gaps: bool
+    draws_gaps: bool
+
+
+def _read_observed(name, partition, family, observed, rows):
+    """Check observed data, complete the family for them, and prepare them for kernels where they are constant."""
+    title, values = f"observed data of Mixture {name!r}", numeric_data(f"observed data of Mixture {name!r}", observed)
+    n, counted = _n_rows(partition, rows)
+    if values.ndim not in (1, 2) or values.shape[0] != n:
+        raise ValueError(
+            f"{title} must have one row for each of the {counted}, shape (n, d) or (n,); got shape {values.shape}"
+        )
+    X = values[:, None] if values.ndim == 1 else values
+    family = plain_values(family)
+    with naming(title):
+        family = complete(family, X)
+    full = _full_shape(partition, family, *X.shape)
+    has_gaps = not hasattr(X, "tocsr") and bool(np.isnan(X).any())
+    is_drawn = has_gaps and draws_gaps(type(family))
+    observed = as_observed(observed, values)
+    with naming(title):
+        if is_drawn:
+            prepare_data(full, X)
+        else:
+            # In the type in which the model has them.
+            as_read = X.astype("float64") if hasattr(X, "tocsr") or X.dtype.kind == "f" else X
+            prepared_data(full, as_read, fixed_fields(full, pm.modelcontext(None).rvs_to_values), observed)
+    if is_drawn and rows is not None:
+        raise ValueError(
+            f"{title} must have no NaN if rows is given; {type(family).__name__} draws missing values only for items "
+            "with one row. Omit these rows, or use NormalGamma"
+        )
+    return _Observed(family, values, observed, has_gaps, is_drawn)
 
 
 def _check_kinds(partition, family):

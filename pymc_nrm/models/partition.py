@@ -184,7 +184,7 @@ class Partition(pm.Discrete):
     condition on there being no new cluster.
 
     With ``log_weights`` labels are independent given the weights, ``P(z_i = k) = softmax(log_weights[i])_k``: mixtures
-    of experts, exactly K components, or weights that follow time or space.  Components without items are no clusters.
+    of experts, exactly K components, or weights that follow time or space.  Components without items are not clusters.
     :func:`pymc_nrm.sample` sums labels out for NUTS (:class:`WeightedNUTS`) and draws them all at once.
 
     ``pm.sample`` and :func:`pymc_nrm.sample` sample the partition.  ``pm.find_MAP`` leaves it at its initial point

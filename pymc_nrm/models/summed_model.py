@@ -34,7 +34,7 @@ def summed_out(model: pm.Model | None = None) -> pm.Model:
     Raises
     ------
     TypeError
-        If ``model`` is no model.
+        If ``model`` is not a model.
     ValueError
         If the model has no such partition, or another one, whose labels depend on each other, or if data or latent
         variables use labels in a way that cannot be summed.

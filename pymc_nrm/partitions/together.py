@@ -78,7 +78,7 @@ class Together(Ordered):
         return canonical
 
     def symbolic_sizes(self, labels, n):
-        # Another number of labels is no value, but must not be read beyond their end.
+        # Another number of labels is not a value, but must not be read beyond their end.
         items = labels[pt.minimum(np.arange(len(self.groups)), labels.shape[0] - 1)]
         sizes, valid = super().symbolic_sizes(items[self.first], len(self.first))
         together = pt.all(pt.eq(items, items[self.first[self.groups]]))

@@ -46,7 +46,7 @@ def describe_numbers(values, labels, n_clusters, levels):
     counts = np.bincount(labels, minlength=n_clusters)
     squares = (parts - means[labels]) ** 2
     sd = np.sqrt(np.bincount(labels, squares, n_clusters) / np.where(counts > 1, counts - 1, np.nan))
-    # What is left of zeros that were centred, or of equal values, is no number.
+    # What is left of zeros that were centred, or of equal values, is not a number.
     error = 16.0 * np.finfo("float64").eps * np.abs(values).max(initial=0.0)
     means, others, sd = (np.where(np.abs(x) < error, 0.0, x) for x in (means + centre, others + centre, sd))
     cells = [_mean_and_sd(*pair, write) for pair in zip(means, sd, strict=True)]

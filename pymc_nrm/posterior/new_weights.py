@@ -52,7 +52,7 @@ class NewWeights:
             raise self._error("they depend on no pm.Data with a row for each item")
         rows = {name: of_type(rows[name], one) for name, one in self._rows.items()}
         if not is_row_by_row(lambda longer: [self.at(0, longer)], rows, [log_weights]):
-            raise self._error(f"they are no function of {self.sources} row by row")
+            raise self._error(f"they are not a function of {self.sources} row by row")
 
     def at(self, draw, rows):
         """Log weights given the draw of a number, (m, K). Shapes: ``rows`` has an array (m, ...) for each source."""

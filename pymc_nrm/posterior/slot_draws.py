@@ -158,7 +158,7 @@ def log_slot_weights(join, own, max_clusters):
 def data_of_items(model, partition):
     """Names of the observed variables that depend on labels, besides mixtures: the data of the items.
 
-    Free variables that depend on labels and that no other variable depends on, such as missing values, are no data.
+    Free variables that depend on labels and that no other variable depends on, such as missing values, are not data.
     """
     names = []
     for variable in other_uses(model, partition):

@@ -66,7 +66,7 @@ def mixture_model(
                                                                                     or Poisson of count less 1
     ``binary``            booleans, and numbers that are all 0 or 1                 ``BernoulliBeta``           yes
     ``categorical``       strings, pandas categories, few different numbers         ``CategoricalDirichlet``    yes
-    ``count``             whole numbers from 0 that spread as counts do             ``PoissonGamma``            no
+    ``count``             whole numbers from 0 that spread as counts do             ``PoissonGamma``            yes
     ``skip``              empty, constant, row numbers, identifiers, free text      left out
     ====================  ========================================================  ==========================  =======
 
@@ -112,8 +112,8 @@ def mixture_model(
     Raises
     ------
     TypeError
-        If ``df`` is no table in memory, a column does not hold what its kind in ``kinds`` needs, or ``jitter_ties`` or
-        ``strict`` is not a bool.
+        If ``df`` is not a table in memory, a column does not hold what its kind in ``kinds`` needs, or ``jitter_ties``
+        or ``strict`` is not a bool.
     ValueError
         If all columns are left out, if a column does not allow its kind in ``kinds``, with ``strict`` if kinds are
         doubtful, if names of columns occur twice, if ``known`` is a string that names no column, or if the data do not
@@ -255,8 +255,8 @@ def regression_model(
     TypeError
         If ``df`` is not a DataFrame, or a column is not of its kind.
     ValueError
-        If the target is no column, covariates have missing values, are constant or linear combinations of others, or as
-        in :func:`~pymc_nrm.mixture_model`.
+        If the target is not a column, covariates have missing values, are constant or linear combinations of others, or
+        as in :func:`~pymc_nrm.mixture_model`.
 
     See Also
     --------

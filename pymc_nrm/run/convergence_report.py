@@ -214,7 +214,7 @@ def _overflows(posterior, diagnostics):
             continue
         used = tree[ALL_SLOTS_USED].values
         if "largest_cluster" in tree:
-            # A cluster for each item is no restriction.
+            # A cluster for each item restricts nothing.
             used = used & (tree["largest_cluster"].values > 1)
         if used.mean() >= _OVERFLOW:
             max_clusters = int(tree["n_clusters"].values[used].max())

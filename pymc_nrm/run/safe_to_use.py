@@ -54,16 +54,17 @@ def safe_to_use(idata, diagnostics, others):
     if not (rhat > _RHAT_OF_OTHERS).any():
         safe.append("densities and predictions, averaged over chains")
     if between >= _SHARED * within:
-        safe.append(f"who belongs together ({agree})")
+        safe.append(f"which items share a cluster ({agree})")
         rest = ""
     else:
         rest = (
-            f"\nNot safe: who belongs together ({agree}), except for clusters that nrm.{function} finds in every chain."
+            f"\nNot safe: which items share a cluster ({agree}), except for clusters that nrm.{function} finds in "
+            "every chain."
         )
     where = f", of {kept}" if stuck.any() else ""
     if not safe:
         shared = f"only clusters that nrm.{function} finds in every chain"
-        return f"Safe to use{where}: {shared}; densities and who belongs together ({agree}) are not.{about}"
+        return f"Safe to use{where}: {shared}; densities and which items share a cluster ({agree}) are not.{about}"
     return f"Safe to use{where}: {'; '.join(safe)}.{rest}{about}"
 
 

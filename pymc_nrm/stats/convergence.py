@@ -131,8 +131,8 @@ def partition_convergence(
           together: their diagnostics are NaN and do not count,
         * ``draw_agreement``: how far two independent draws of a chain agree about which items share a cluster, as an
           adjusted Rand index, from the probabilities of the pairs: 1 if the partition is certain, 0 if all pairs have
-          the same probability, so that nothing is known of who belongs together.  NaN if all items are always in one
-          cluster, or always alone.
+          the same probability, so that nothing is known of which items share a cluster.  NaN if all items are always in
+          one cluster, or always alone.
 
         Of a nested partition, the level of the lowest node that two items share, from 0 (the root) to L, stands for the
         indicator: ``common_depth`` is its posterior mean, and ``common_depth_by_part`` the mean in each chain; there is

@@ -53,7 +53,7 @@ class Target:
         return measure, *self._kind.kernel_parts(joint_family(families), joint_data(data))
 
     def _check_prior(self, prior):
-        # Weights of the user's own are no measure: their step checks their values.
+        # Weights of the user's own are not a measure: their step checks their values.
         if isinstance(prior, LogWeights) and len(prior.log_weights) != n_items(self._partition):
             raise ValueError(
                 f"log_weights of partition {self._partition.name!r} must have a row for each of its "

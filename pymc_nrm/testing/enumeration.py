@@ -102,7 +102,7 @@ def log_evidence(X: Any, family: Any, measure: Any) -> float:
     Raises
     ------
     TypeError
-        If ``measure`` is no measure, ``family`` is no family, or a hyperparameter is a tensor or random variable.
+        If ``measure`` is not a measure, ``family`` is not a family, or a hyperparameter is a tensor or random variable.
     ValueError
         If there are more than 10 items, or data or hyperparameters are outside their support.
 

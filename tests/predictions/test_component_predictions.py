@@ -169,7 +169,7 @@ def without_data(x):
     [
         (by_a_process, "'height' may have a value for each old item"),
         (by_constants, "make 4 rows of weights|their graph at [15] rows of"),
-        (about_the_mean, r"they are no function of \['covariate'\] row by row"),
+        (about_the_mean, r"they are not a function of \['covariate'\] row by row"),
         (without_data, "they depend on no pm.Data with a row for each item"),
     ],
 )
@@ -208,7 +208,7 @@ def test_weights_of_whole_numbers():
     assert np.isfinite(found["density"]).all()
     with pytest.raises(ValueError, match="'age' must be whole numbers, as in the model; got 70.5"):
         nrm.predictive_density(posterior, model, [1], given=given | {"age": [70.5]}, var_name="x", progressbar=False)
-    with pytest.raises(ValueError, match=r"they are no function of \['age'\] row by row"):
+    with pytest.raises(ValueError, match=r"they are not a function of \['age'\] row by row"):
         nrm.predictive_density(posterior, model, [1], given={"age": [70]}, var_name="w", progressbar=False)
 
 

@@ -40,12 +40,12 @@ ALIKE, APART = [GROUPS] * 4, [GROUPS, GROUPS, JOINED, 2 - GROUPS]
         (
             ALIKE,
             (0, 0, 0, 0),
-            "Safe to use: densities and predictions, averaged over chains; who belongs together",
+            "Safe to use: densities and predictions, averaged over chains; which items share a cluster",
         ),
         (
             APART,
             (0, 8, 3, 0),
-            "Safe to use: densities and predictions, averaged over chains.\nNot safe: who",
+            "Safe to use: densities and predictions, averaged over chains.\nNot safe: which",
         ),
         (APART, (0, 0, -90, 0), "Safe to use, of idata.sel(chain=[0, 1, 3]): densities and predictions, averaged over"),
         (APART, (0, -40, -90, -70), "Safe to use: nothing yet; take idata.sel(chain=[0]) if you must, which no other"),

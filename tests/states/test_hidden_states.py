@@ -160,10 +160,10 @@ test_wrong_options_are_refused = refused(
     ({"sequences": [1.5, 2.0]}, TypeError, "must be whole numbers or strings; got 1.5"),
     ({"n": 3, "initval": [0, 1]}, "initval of HiddenStates 'z' must hold one label for each of 3 items; got 2"),
     ({"n": 3, "observed": [0, 1]}, "observed of HiddenStates 'z' must hold one label for each of 3 items; got 2"),
-    ({"n": 3, "max_clusters": 3}, "max_clusters is no argument of HiddenStates 'z': max_states makes labels"),
-    ({"n": 3, "together": [0, 0, 1]}, "together is no argument of HiddenStates 'z': items that are together"),
-    ({"n": 3, "known": [0, -1, 1]}, "known is no argument of HiddenStates 'z': known states .* use observed"),
-    ({"n": 3, "rows": COUNTS}, "rows is no argument of HiddenStates 'z': rows in chunks have no order"),
+    ({"n": 3, "max_clusters": 3}, "max_clusters is not an argument of HiddenStates 'z': max_states makes labels"),
+    ({"n": 3, "together": [0, 0, 1]}, "together is not an argument of HiddenStates 'z': items that are together"),
+    ({"n": 3, "known": [0, -1, 1]}, "known is not an argument of HiddenStates 'z': known states .* use observed"),
+    ({"n": 3, "chunks": COUNTS}, "chunks is not an argument of HiddenStates 'z': rows in chunks have no order"),
     ({"n": 3, "shape": 3}, "HiddenStates does not take shape; got 3"),
 )
 

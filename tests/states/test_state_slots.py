@@ -157,7 +157,7 @@ test_wrong_numbers_of_states_are_refused = refused(
     ({"max_states": 0}, "max_states of HiddenStates 'z' must be a whole number between 1 and"),
     ({"max_states": 2.5}, "max_states of HiddenStates 'z' must be a whole number between 1 and"),
     ({"max_states": "regime"}, "max_states of HiddenStates 'z' must be a whole number or a dimension of the model"),
-    ({"max_clusters": 3}, "max_clusters is no argument of HiddenStates 'z': max_states makes labels indices"),
+    ({"max_clusters": 3}, "max_clusters is not an argument of HiddenStates 'z': max_states makes labels indices"),
     (
         {"max_states": 3, "measure": nrm.PitmanYorProcess(0.2, 1.0)},
         TypeError,

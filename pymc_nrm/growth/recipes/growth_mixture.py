@@ -102,8 +102,8 @@ def growth_mixture(
     TypeError
         If times are neither numbers nor dates.
     ValueError
-        If an argument is no column, the target is binary or text, a column of ``membership`` is constant, missing for
-        a subject or has several values for one, or arguments do not go together.
+        If an argument is not a column, the target is binary or text, a column of ``membership`` is constant, missing
+        for a subject or has several values for one, or arguments do not go together.
 
     See Also
     --------

@@ -78,7 +78,7 @@ def read_target(column):
 
 
 def _tell_of_lost(column, content):
-    """Say which entries of a column are no numbers."""
+    """Say which entries of a column are not numbers."""
     if content.lost:
         entries = first_few([repr(value) for value in dict.fromkeys(content.lost)], 3)
         tell(f"Column {str(column.name)!r}: {entries} became missing ({len(content.lost):,} rows).")

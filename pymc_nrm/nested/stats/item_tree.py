@@ -117,7 +117,7 @@ class ItemTree:
         Returns
         -------
         ItemTree
-            Binary; levels count the merges from the root.  Items by themselves are no nodes.
+            Binary; levels count the merges from the root.  Items by themselves are not nodes.
 
         Raises
         ------

@@ -97,7 +97,7 @@ def _is_function(x, y, order):
     if (changes & same).any() or len(counts) < 2 or len(counts) > n / 2:
         return False
     if x.kind != CATEGORICAL:
-        # Groups that are far apart in x are no cuts of it: cuts lie where items are.
+        # Groups that are far apart in x are not cuts of it: cuts lie where items are.
         gaps = np.diff(sorted_x)
         if np.median(gaps[changes]) > np.quantile(gaps[~same], _WIDE_GAP):
             return False

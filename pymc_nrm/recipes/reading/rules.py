@@ -99,7 +99,7 @@ def constant(facts):
 
 
 def identifier_text(facts):
-    """Texts of which none or hardly any repeats, and many different ones under the name of an identifier."""
+    """Texts that hardly ever repeat, and many different texts under the name of an identifier."""
     if not facts.is_text:
         return None
     n_different = len(facts.different)

@@ -37,7 +37,7 @@ def column_kinds(df: Any, kinds: Mapping[Any, str] | pd.DataFrame | None = None)
     Raises
     ------
     TypeError
-        If ``df`` is no table, or a column does not hold what its kind in ``kinds`` needs.
+        If ``df`` is not a table, or a column does not hold what its kind in ``kinds`` needs.
     ValueError
         If ``kinds`` has an unknown kind or column, or a column does not allow its kind there.
 

@@ -160,7 +160,7 @@ class HiddenStates(pm.Discrete):
         title = f"HiddenStates {name!r}"
         for option, reason in _REFUSED.items():
             if kwargs.pop(option, None) is not None:
-                raise ValueError(f"{option} is no argument of {title}: {reason}")
+                raise ValueError(f"{option} is not an argument of {title}: {reason}")
         check_options("HiddenStates", kwargs)
         dims = (dims,) if isinstance(dims, str) else dims
         model = pm.modelcontext(None)

@@ -22,13 +22,10 @@ from pymc_nrm.families.conjugate import draw_parameters, parameters_size
 from pymc_nrm.families.erased.shared_kernel import shared_kernel
 from pymc_nrm.kernels.generic import check_signals, kernel
 from pymc_nrm.kernels.lanes import LANES, exp_within, whole_lanes
-from pymc_nrm.kernels.special import draw_log_gamma, index_at
 from pymc_nrm.partitions.labels import rename_in_order
 from pymc_nrm.states.partitions.columns import count_transitions
+from pymc_nrm.states.partitions.filtering import SMALLEST_TOTAL, draw_rows, sample_backward, weigh_by_logarithms
 from pymc_nrm.states.partitions.weights import draw_state_weights, draw_weights_above
-
-# Products of densities, relative to the largest, and of predictive probabilities below this are computed in logarithms.
-_SMALLEST_TOTAL = 1e-280
 
 
 class BlockedUpdates(NamedTuple):
@@ -72,7 +69,7 @@ def _blocked_update(rng, labels, prior, family, data, level, memory):
     n_states, n_free = candidates.weights.shape[0], candidates.n_free
     if n_free < 2:
         return 0
-    rows = draw_rows(rng, counts, prior, candidates)
+    rows = draw_rows(rng, counts, prior, candidates.places, candidates.weights, candidates.tail)
     panel = _draw_components(rng, labels, family, data, candidates)
     for t in range(labels.shape[0]):
         labels[t] = candidates.places[labels[t]]
@@ -107,42 +104,6 @@ def _draw_candidates(rng, counts, n_labels, prior, level):
             places[k], weights[place] = place, drawn[k]
             place += 1
     return Candidates(places, weights, tail, n_free)
-
-
-@kernel
-def draw_rows(rng, counts, prior, candidates):
-    """Transition probabilities (n_states + 1, n_states) given counts of present labels; row 0 is of starts.
-
-    Row j is Dirichlet of parameter ``counts[j] + alpha beta``, plus kappa for its own state.
-    """
-    n_states, n_labels = candidates.weights.shape[0], candidates.places.shape[0]
-    shapes, rows = np.empty((n_states + 1, n_states)), np.empty((n_states + 1, n_states))
-    for j in range(n_states + 1):
-        for k in range(n_states):
-            shapes[j, k] = prior.alpha * candidates.weights[k]
-        if j > 0:
-            shapes[j, j - 1] += prior.kappa
-    for j in range(n_labels + 1):
-        row = 0 if j == 0 else candidates.places[j - 1] + 1
-        for k in range(n_labels):
-            shapes[row, candidates.places[k]] += counts[j, k]
-    for j in range(n_states + 1):
-        largest = rest = _log_gamma(rng, prior.alpha * candidates.tail)
-        for k in range(n_states):
-            rows[j, k] = _log_gamma(rng, shapes[j, k])
-            largest = max(largest, rows[j, k])
-        total = math.exp(rest - largest)
-        for k in range(n_states):
-            rows[j, k] = math.exp(rows[j, k] - largest)
-            total += rows[j, k]
-        for k in range(n_states):
-            rows[j, k] /= total
-    return rows
-
-
-@kernel
-def _log_gamma(rng, shape):
-    return draw_log_gamma(rng, shape) if shape > 0.0 else -math.inf
 
 
 @kernel
@@ -205,10 +166,10 @@ def _filter_forward(labels, starts, rows, panel, family, data, filtered):
             total = 0.0
             for k in range(n_free):
                 total += row[k] * densities[lane, k]
-            if total > _SMALLEST_TOTAL:
+            if total > SMALLEST_TOTAL:
                 for k in range(n_free):
                     row[k] *= densities[lane, k] / total
-            elif not weigh_by_logarithms(row, log_densities, lane):
+            elif not weigh_by_logarithms(row, log_densities, lane) > -math.inf:
                 return False
     return True
 
@@ -233,47 +194,3 @@ def _reaches(row, rows, label):
     for k in range(row.shape[0]):
         total += row[k] * rows[k + 1, label]
     return total > 0.0
-
-
-@kernel
-def weigh_by_logarithms(row, log_densities, lane):
-    """Multiply predictive probabilities by densities and normalise; return whether this is possible."""
-    largest = -math.inf
-    for k in range(row.shape[0]):
-        row[k] = math.log(row[k]) + log_densities[k, lane]
-        largest = max(largest, row[k])
-    total = 0.0
-    for k in range(row.shape[0]):
-        row[k] = math.exp(row[k] - largest)
-        total += row[k]
-    for k in range(row.shape[0]):
-        row[k] /= total
-    return 0.0 < total < math.inf
-
-
-@kernel(inner_loop=True)
-def sample_backward(rng, labels, starts, rows, filtered):
-    """Draw the labels of free times from the last to the first, in place; return the number of times that moved."""
-    n, n_free = filtered.shape
-    # Row k has the transition probabilities to state k.
-    onto = rows[1 : n_free + 1].T.copy()
-    weights, n_moved = np.empty(n_free), 0
-    for t in range(n - 1, -1, -1):
-        if t % 1024 == 0:
-            check_signals()
-        old = labels[t]
-        if old >= n_free:
-            continue
-        total = 0.0
-        if t == n - 1 or starts[t + 1]:
-            for k in range(n_free):
-                weights[k] = filtered[t, k]
-                total += weights[k]
-        else:
-            source = onto[labels[t + 1]]
-            for k in range(n_free):
-                weights[k] = filtered[t, k] * source[k]
-                total += weights[k]
-        labels[t] = index_at(weights, n_free, rng.random() * total)
-        n_moved += labels[t] != old
-    return n_moved

@@ -11,14 +11,11 @@ import math
 
 import numpy as np
 
-from pymc_nrm.kernels.generic import check_signals, kernel
+from pymc_nrm.kernels.generic import kernel
 from pymc_nrm.kernels.special import draw_log_gamma, exponentiate
-from pymc_nrm.states.moves.blocked import Candidates, draw_rows, sample_backward, weigh_by_logarithms
+from pymc_nrm.states.partitions.filtering import draw_rows, filter_table, sample_backward
 from pymc_nrm.states.partitions.slots import count_slots
 from pymc_nrm.states.partitions.weights import LEAST_WEIGHT, draw_tables
-
-# Products of densities and predictive probabilities below this, relative to the largest density, lose digits.
-_SMALLEST_TOTAL = 1e-280
 
 
 @kernel
@@ -31,8 +28,9 @@ def update_paths(rng, labels, prior, log_densities, filtered):
     slots = np.empty(n_slots, dtype=np.int64)
     counts = count_slots(labels, prior.starts, n_slots, slots)
     weights = draw_slot_weights(rng, counts, slots, prior)
-    rows = draw_rows(rng, counts, prior, Candidates(slots[: counts.shape[1]], weights, 0.0, n_slots))
-    if not _filter_table(prior.starts, rows, log_densities, filtered):
+    rows = draw_rows(rng, counts, prior, slots[: counts.shape[1]], weights, 0.0)
+    # Whether a filter fails depends on rows and densities alone, so an update that keeps all labels is then exact.
+    if not filter_table(prior.starts, rows, log_densities, filtered) > -math.inf:
         return 0
     return sample_backward(rng, labels, prior.starts, rows, filtered)
 
@@ -52,34 +50,3 @@ def draw_slot_weights(rng, counts, slots, prior):
     for k in range(n_slots):
         weights[k] = max(weights[k] / total, LEAST_WEIGHT)
     return weights
-
-
-@kernel(inner_loop=True)
-def _filter_table(starts, rows, log_densities, filtered):
-    """Write probabilities of the slots at each time given the data up to it; return whether all are finite.
-
-    Whether a filter fails depends on rows and densities alone, so an update that keeps all labels is then exact.
-    """
-    n, n_slots = log_densities.shape
-    densities = np.empty(n_slots)
-    for t in range(n):
-        if t % 1024 == 0:
-            check_signals()
-        row, largest, total = filtered[t], -math.inf, 0.0
-        for k in range(n_slots):
-            largest = max(largest, log_densities[t, k])
-        for k in range(n_slots):
-            densities[k] = math.exp(log_densities[t, k] - largest)
-            row[k] = rows[0, k] if starts[t] else 0.0
-        if not starts[t]:
-            for j in range(n_slots):
-                for k in range(n_slots):
-                    row[k] += filtered[t - 1, j] * rows[j + 1, k]
-        for k in range(n_slots):
-            total += row[k] * densities[k]
-        if total > _SMALLEST_TOTAL:
-            for k in range(n_slots):
-                row[k] *= densities[k] / total
-        elif not weigh_by_logarithms(row, log_densities.T, t):
-            return False
-    return True

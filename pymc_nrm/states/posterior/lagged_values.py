@@ -57,7 +57,7 @@ class LaggedValues:
 
 
 def lagged_values(draws, name):
-    """:class:`LaggedValues` of a mixture, or None if its covariates are no values before."""
+    """:class:`LaggedValues` of a mixture, or None if its covariates are not earlier values."""
     return None if origin_of(draws.model[name]).lags is None else LaggedValues(draws, name)
 
 

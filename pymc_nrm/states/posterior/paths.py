@@ -1,10 +1,9 @@
 """Hidden states given the labels of a draw: paths of the next times, and smoothing given transition probabilities."""
 
-import math
-
 import numpy as np
 
 from pymc_nrm.kernels.generic import kernel
+from pymc_nrm.states.partitions.filtering import filter_table
 from pymc_nrm.states.partitions.weights import draw_next_weight
 
 
@@ -63,24 +62,8 @@ def forward_backward(log_densities, transitions, starts, probabilities):
     sum to one.  Shapes: ``log_densities`` and ``probabilities`` (n, K), ``starts`` (n,), True where a sequence begins.
     """
     n, n_states = log_densities.shape
-    total = 0.0
     filtered = np.empty((n, n_states))
-    for t in range(n):
-        largest = -math.inf
-        for k in range(n_states):
-            largest = max(largest, log_densities[t, k])
-        scale = 0.0
-        for k in range(n_states):
-            before = transitions[0, k]
-            if not starts[t]:
-                before = 0.0
-                for j in range(n_states):
-                    before += filtered[t - 1, j] * transitions[j + 1, k]
-            filtered[t, k] = before * math.exp(log_densities[t, k] - largest)
-            scale += filtered[t, k]
-        for k in range(n_states):
-            filtered[t, k] /= scale
-        total += largest + math.log(scale)
+    log_density = filter_table(starts, transitions, log_densities, filtered)
     ahead, ratio = np.ones(n_states), np.empty(n_states)
     for t in range(n - 1, -1, -1):
         if t == n - 1 or starts[t + 1]:
@@ -98,4 +81,4 @@ def forward_backward(log_densities, transitions, starts, probabilities):
             for k in range(n_states):
                 ahead[j] += transitions[j + 1, k] * ratio[k]
             probabilities[t, j] = filtered[t, j] * ahead[j]
-    return total
+    return log_density

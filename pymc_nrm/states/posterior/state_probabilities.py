@@ -12,6 +12,7 @@ from pymc_nrm.common.result_names import added_names, result_dataset
 from pymc_nrm.families.needs import COMPONENT_PANEL, PARAMETERS, check_needs
 from pymc_nrm.models.rvs import checked_model, family_of, find_partition
 from pymc_nrm.posterior.any_draws import draws_class
+from pymc_nrm.states.partitions.filtering import draw_rows
 from pymc_nrm.states.posterior.draws import StateDraws
 from pymc_nrm.states.posterior.paths import forward_backward
 from pymc_nrm.stats.contingency import contingency_table, match_clusters
@@ -221,11 +222,9 @@ def draw_transitions(rng, counts, prior, weights):
     Shapes: ``counts`` (K + 1, K) of at most as many states as there are ``weights`` (A + 1,), whose last is that of all
     further states; returns (A + 1, A + 1).
     """
-    n_states = len(weights) - 1
-    shapes = np.tile(prior.alpha * weights, (n_states + 1, 1))
-    shapes[: counts.shape[0], : counts.shape[1]] += counts
-    shapes[np.arange(1, n_states + 1), np.arange(n_states)] += prior.kappa
-    return np.array([rng.dirichlet(np.maximum(shape, _LEAST)) for shape in shapes])
+    places = np.arange(counts.shape[1])
+    rows = draw_rows(rng, counts, prior, places, np.ascontiguousarray(weights[:-1]), float(weights[-1]))
+    return np.column_stack([rows, np.maximum(1.0 - rows.sum(axis=1), 0.0)])
 
 
 def _smoothed(draws, estimate, n_states, rng, progressbar):

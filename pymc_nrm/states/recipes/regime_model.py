@@ -20,7 +20,7 @@ from pymc_nrm.states.models.hidden_states import HiddenStates
 from pymc_nrm.states.partitions.prior import Transitions
 from pymc_nrm.states.recipes.time_series import read_time_series
 
-# So many steps in one direction are no accident.
+# So many steps in one direction are not chance.
 _FEWEST_STEPS = 10
 
 
