@@ -1,5 +1,6 @@
 """Values of a column as floats or levels, whatever type pandas stores them in; new rows are read in the same way."""
 
+import collections
 import datetime
 import decimal
 import numbers
@@ -8,7 +9,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from pymc_nrm.common.numbers_in_text import are_dates, numbers_in_text
+from pymc_nrm.common.dates_in_text import dates_in_text
+from pymc_nrm.common.numbers_in_text import numbers_in_text
+from pymc_nrm.common.wrapping import first_few
 
 NUMBERS, BOOLEANS, DATES, LEVELS, OTHER = "numbers", "booleans", "dates", "levels", "other"
 
@@ -20,11 +23,18 @@ class Rule(NamedTuple):
     """Decisions made when a column was read, to apply to new rows."""
 
     form: str | None = None
-    # Decimal sign of numbers in text.
+    # Decimal sign and unit of numbers in text, and the format of dates in text.
     decimal: str | None = None
+    written_unit: str | None = None
+    format: str | None = None
     # Dates are numbers of units since the first date; durations are numbers of units.
     start: Any = None
     unit: str | None = None
+
+    @property
+    def shown_unit(self):
+        """The unit of numbers in descriptions and pictures, or an empty text."""
+        return self.written_unit or {"clock": "min", "duration": "s"}.get(self.format, "")
 
 
 class Content(NamedTuple):
@@ -38,6 +48,8 @@ class Content(NamedTuple):
     order: tuple = ()
     # Texts or numbers that became missing values.
     lost: tuple = ()
+    # What a user should have a look at, or an empty text.
+    remark: str = ""
 
     @property
     def form(self):
@@ -108,10 +120,10 @@ def read_content(column, rule=_NO_RULE):
     return _objects(column.astype(object).to_numpy(), column.isna().to_numpy(), rule)
 
 
-def _numbers(values, form, note="", lost=(), decimal=None):
+def _numbers(values, form, note="", lost=(), decimal=None, unit=None):
     infinite = np.isinf(values)
     lost = (*lost, *values[infinite].tolist())
-    return Content(np.where(infinite, np.nan, values), Rule(form, decimal), note, lost=lost)
+    return Content(np.where(infinite, np.nan, values), Rule(form, decimal, unit), note, lost=lost)
 
 
 def _objects(values, missing, rule):
@@ -145,19 +157,43 @@ def _text(values, missing, kinds, rule):
     texts[blank] = None
     missing = missing | blank
     known = texts[~missing]
-    if rule.form in (None, DATES) and are_dates(known):
-        dashed = pd.Series([None if text is None else text.replace("/", "-") for text in texts], dtype=object)
-        return _dates(pd.to_datetime(dashed, format="ISO8601", utc=True), rule, "dates in text, ")
+    if rule.form in (None, DATES) and (dates := dates_in_text(known, rule.format)) is not None:
+        return _dates_in_text(dates, missing, rule)
     if rule.form in (None, NUMBERS, BOOLEANS):
-        read = numbers_in_text(known, rule.decimal, wanted=rule.form is not None)
+        read = numbers_in_text(known, rule.decimal, rule.written_unit, wanted=rule.form is not None)
         if read is not None:
             floats = np.full(len(texts), np.nan)
-            floats[~missing], sign = read
-            note = "numbers in text" + (" with decimal commas" if sign == "," else "")
-            return _numbers(floats, NUMBERS, note, tuple(known[np.isnan(read[0])]), sign)
+            floats[~missing] = read.values
+            note = "numbers in text" + (" with decimal commas" if read.decimal == "," else "")
+            note += f", in {read.unit}" if read.unit else ""
+            return _numbers(floats, NUMBERS, note, tuple(known[np.isnan(read.values)]), read.decimal, read.unit)
     note = "values of several types, as text" if len(kinds) > 1 else ""
     note += f"{'; ' if note else ''}{blank.sum()} blank" if blank.any() else ""
-    return Content(texts, Rule(LEVELS), note)
+    return Content(texts, Rule(LEVELS), note, remark=_differ_by_case(known))
+
+
+def _dates_in_text(dates, missing, rule):
+    """Dates in days or seconds, times of the day in minutes, durations in seconds."""
+    if dates.format in ("clock", "duration"):
+        seconds = np.full(len(missing), np.nan)
+        seconds[~missing] = dates.values.dt.total_seconds()
+        if dates.format == "duration":
+            return Content(seconds, Rule(DATES, unit="seconds", format="duration"), "durations in text, seconds")
+        note = "times in text, minutes since midnight, where the day has an edge"
+        return Content(seconds / 60.0, Rule(DATES, unit="minutes", format="clock"), note)
+    column = pd.Series(pd.NaT, index=range(len(missing)), dtype=dates.values.dtype)
+    column[~missing] = dates.values.to_numpy() if dates.values.dt.tz is None else dates.values.array
+    content = _dates(column, rule, "dates in text, ")
+    return content._replace(rule=content.rule._replace(format=dates.format), remark=dates.remark)
+
+
+def _differ_by_case(texts):
+    """Levels that differ by capital letters alone, in words, or an empty text."""
+    written = collections.defaultdict(set)
+    for text in texts:
+        written[text.casefold()].add(text)
+    pairs = [" and ".join(map(repr, sorted(texts))) for texts in written.values() if len(texts) > 1]
+    return f"levels that differ by capital letters alone: {first_few(pairs, 3)}" if pairs else ""
 
 
 def _categories(column):

@@ -5,7 +5,7 @@ import re
 import numpy as np
 import pandas as pd
 
-from pymc_nrm.common.numbers_in_text import are_dates
+from pymc_nrm.common.dates_in_text import are_iso_dates
 
 _OFFSET = re.compile(r":\d\d(\.\d+)?[+-](?!00:?00$)\d\d:?\d\d$")
 _MONTH = re.compile(r"\d{4}-(0[1-9]|1[0-2])$")
@@ -30,7 +30,7 @@ def as_times(index):
     if not len(known):
         return index
     if all(isinstance(value, str) for value in known):
-        if not are_dates(known) and not all(map(_MONTH.match, known)):
+        if not are_iso_dates(known) and not all(map(_MONTH.match, known)):
             return index
         texts = [None if pd.isna(value) else value.strip().replace("/", "-") for value in values]
         return as_times(pd.DatetimeIndex(pd.to_datetime(pd.Series(texts, dtype=object), format="ISO8601", utc=True)))

@@ -1,32 +1,83 @@
-"""Numbers and dates written as text."""
+"""Numbers written as text: with one constant unit, groups of digits, decimal commas, minus signs of typesetting."""
 
+import collections
 import re
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
 # A number that begins with zero, such as 00501, is a code.
 _CODE = re.compile(r"[+-]?0\d")
-_SIGNS = re.compile(r"(?<![^+-])[$€£¥]\s*|\s*%$")
-_DATE = re.compile(r"\d{4}([-/])\d{2}\1\d{2}([ T]\d{2}:\d{2}(:\d{2}(\.\d+)?)?)?\s*(Z|[+-]\d{2}:?\d{2})?$")
+# What spreadsheets and typesetting write for a hyphen before a number, and for spaces between groups of digits.
+_MINUS = re.compile(r"^[\u2212\u2010-\u2013]\s*(?=[\d.,])")
+_SPACES = re.compile(r"(?<=\d)[ \u00a0\u2007\u2009\u202f'\u2019](?=\d{3})")
+_BRACKETS = re.compile(r"^\((?=[\d.,])([\d.,\s]*)\)$")
+_CURRENCY = r"[$\u20ac\u00a3\u00a5\u20b9]|(?:EUR|USD|GBP|CHF|JPY|CAD|AUD|SEK|NOK|DKK|PLN)\b"
+_PREFIX = re.compile(rf"^([+-]?)({_CURRENCY})\s*(?=[\d.,(+-])")
+_SUFFIX = re.compile(r"(?<=[\d.,)])\s*([^\d\s.,()+-][^\d]{0,11})$")
+# A unit is on at least this share of the numbers.
+_LEAST_SHARE = 0.9
 
 # Digits in groups of three, and the decimal sign, as (group, decimals).
 _STYLES = {".": (",", "."), ",": (".", ",")}
 
 
-def numbers_in_text(texts, decimal=None, wanted=False):
-    """Numbers in texts and their decimal sign, NaN for other texts; None if most texts are not numbers, or some are
-    codes, unless numbers are wanted.
+class NumbersInText(NamedTuple):
+    """Numbers that texts hold, NaN for other texts, and how they were written."""
+
+    values: Any
+    decimal: str
+    # The unit that all numbers have, or an empty text.
+    unit: str
+
+
+def numbers_in_text(texts, decimal=None, unit=None, wanted=False):
+    """Return :class:`NumbersInText`; None if most texts are not numbers, or some are codes, unless numbers are wanted.
+
+    The decimal sign and the unit of new rows are those of the rows that were read first.
     """
     if not wanted and any(_CODE.match(text.strip()) for text in texts):
         return None
-    cleaned = [_SIGNS.sub("", text.strip()) for text in texts]
+    cleaned, units = zip(*map(_without_unit, texts), strict=True) if len(texts) else ((), ())
+    found = _common_unit(units, [bool(re.search(r"\d", text)) for text in cleaned]) if unit is None else unit
+    if found is None:
+        return None
+    # A number with another unit is not one of these.
+    cleaned = [text if own in ("", found, *_SIGNS_ALONE) else "" for text, own in zip(cleaned, units, strict=True)]
     styles = [decimal] if decimal else list(_STYLES)
     read = {style: _numbers(cleaned, *_STYLES[style]) for style in styles}
     best = max(styles, key=lambda style: np.count_nonzero(~np.isnan(read[style])))
     if np.count_nonzero(~np.isnan(read[best])) <= (0.0 if wanted else 0.5) * len(texts):
         return None
-    return read[best], best
+    return NumbersInText(read[best], best, found)
+
+
+# Signs that may stand at some numbers only.
+_SIGNS_ALONE = ("$", "\u20ac", "\u00a3", "\u00a5", "%")
+
+
+def _without_unit(text):
+    """A number as Python would write it, but for its decimal sign and groups of digits, and its unit."""
+    text, unit = text.strip(), ""
+    if match := _PREFIX.match(text):
+        text, unit = match.group(1) + text[match.end() :], match.group(2)
+    elif match := _SUFFIX.search(text):
+        text, unit = text[: match.start()], match.group(1).strip()
+    text = _SPACES.sub("", _MINUS.sub("-", text.strip()))
+    return _BRACKETS.sub(r"-\1", text), unit
+
+
+def _common_unit(units, with_digits):
+    """The unit of almost all texts with digits, an empty text if they have none, and None if they have several."""
+    counts = collections.Counter(unit for unit, is_number in zip(units, with_digits, strict=True) if is_number)
+    counts = {unit: n for unit, n in counts.items() if unit not in ("", *_SIGNS_ALONE)} or counts
+    if not counts:
+        return ""
+    unit, n = max(counts.items(), key=lambda pair: pair[1])
+    if unit in ("", *_SIGNS_ALONE):
+        return unit if n == sum(with_digits) else ""
+    return unit if n >= _LEAST_SHARE * sum(with_digits) else None
 
 
 def _numbers(texts, group, decimal):
@@ -37,8 +88,3 @@ def _numbers(texts, group, decimal):
         plain = ["" if "." in text else text.replace(",", ".") for text in plain]
     values = np.array(pd.to_numeric(pd.Series(plain, dtype=object), errors="coerce"), dtype="float64")
     return np.where(np.isinf(values), np.nan, values)
-
-
-def are_dates(texts):
-    """Whether all texts are ISO 8601 dates, or such dates with slashes instead of dashes."""
-    return len(texts) > 0 and all(_DATE.match(text.strip()) for text in texts)

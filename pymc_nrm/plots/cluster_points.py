@@ -67,7 +67,9 @@ def feature_matrix(X, n, features=None):
         of_text = [names[j] for j in kept if j not in numeric]
         if of_text:
             raise TypeError(f"X must have numbers in the columns of features; got text or categories in {of_text}")
-        X, names, features = np.stack([contents[j].values for j in kept], axis=1), [names[j] for j in kept], None
+        units = [contents[j].rule.shown_unit for j in kept]
+        names = [f"{names[j]} ({unit})" if unit else names[j] for j, unit in zip(kept, units, strict=True)]
+        X, features = np.stack([contents[j].values for j in kept], axis=1), None
     values = numeric_array("X", X).astype("float64")
     if isinstance(X, xr.DataArray) and X.ndim == 2 and X.dims[1] in X.coords:
         names = [str(name) for name in X[X.dims[1]].values]

@@ -132,10 +132,19 @@ def describe_column(column, labels):
     missing = np.bincount(of_values[~present], minlength=n_clusters)
     with np.errstate(divide="ignore", invalid="ignore"):
         described = KINDS[column.kind](column.values[present], of_values[present], n_clusters, column.levels)
-    cells = ["" if count == 0 else text for text, count in zip(described.cells, counts, strict=True)]
+    cells, apart = described.cells, described.apart
+    if column.unit and column.kind not in ("levels", "truth"):
+        cells, apart = [f"{text} {column.unit}" for text in cells], [_with_unit(text, column.unit) for text in apart]
+    cells = ["" if count == 0 else text for text, count in zip(cells, counts, strict=True)]
     cells = [f"{text} ({gaps} missing)".strip() if gaps else text for text, gaps in zip(cells, missing, strict=True)]
     statistics = described.statistics | ({"missing": missing} if missing.any() else {})
-    return described._replace(statistics=statistics, cells=cells)
+    return described._replace(statistics=statistics, cells=cells, apart=apart)
+
+
+def _with_unit(text, unit):
+    """A comparison with others, such as "high 5.2 (3.0)", with the unit of the first number."""
+    first, bracket, others = text.partition(" (")
+    return f"{first} {unit}{bracket}{others}"
 
 
 def number_writer(spread, whole):

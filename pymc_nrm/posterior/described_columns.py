@@ -39,6 +39,8 @@ class Column(NamedTuple):
     values: Any
     # Item of each row, of shape (n_rows,), or None if every item has one.
     items: Any = None
+    # The unit that numbers had as text, or an empty text.
+    unit: str = ""
 
 
 def columns_of_model(model, partition, n, one="cluster"):
@@ -65,7 +67,9 @@ def columns_of_model(model, partition, n, one="cluster"):
         matrix = values.reshape(len(values), -1)
         for name, kind, column in zip(map(str, features), _kinds(mixture, matrix.shape[1]), matrix.T, strict=True):
             levels = _levels(model, name, column) if kind == "levels" else None
-            columns.append((mixture.name, Column(name, kind, levels, column, items)))
+            reading = origin_of(mixture).readings_by_name.get(name)
+            unit = "" if reading is None else reading.rule.shown_unit
+            columns.append((mixture.name, Column(name, kind, levels, column, items, unit)))
     names = [one, *_OWN_NAMES, *(column.name for _, column in columns)]
     return [c._replace(name=f"{mixture} {c.name}") if names.count(c.name) > 1 else c for mixture, c in columns]
 
@@ -122,7 +126,7 @@ def columns_of_table(data, of_model, draws, rules, one="cluster"):
         content = read_content(data.iloc[:, place], *rules.get(name, ()))
         kind = "truth" if content.form == BOOLEANS else kinds.get(name, "number")
         if content.is_number and kind != "levels":
-            columns.append(Column(name, kind, None, content.values))
+            columns.append(Column(name, kind, None, content.values, unit=content.rule.shown_unit))
         else:
             columns.append(Column(name, "levels", tuple(map(str, content.levels)), content.codes(content.levels)))
     taken = (one, *_OWN_NAMES)

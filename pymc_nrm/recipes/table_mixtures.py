@@ -20,7 +20,7 @@ from pymc_nrm.recipes.reading.kinds import (
     POSITIVE,
     ZERO_OR_POSITIVE,
 )
-from pymc_nrm.recipes.reading.table import warn_of_lost_entries
+from pymc_nrm.recipes.reading.table import warn_of_columns
 from pymc_nrm.recipes.zeros import are_counts, has_excess_zeros, poisson_share_of_zeros, share_of_zeros
 
 
@@ -102,7 +102,7 @@ _BLOCKS = (
 
 def add_columns(model, z, df, readings, options):
     """Add the columns of a table to a model as they were read; return the mixtures that there are by their names."""
-    warn_of_lost_entries(readings)
+    warn_of_columns(readings)
     mixtures = {}
     for block in _BLOCKS:
         chosen = [

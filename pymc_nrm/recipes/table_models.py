@@ -29,7 +29,7 @@ from pymc_nrm.recipes.reading.table import (
     read_columns,
     read_table,
     reading_block,
-    warn_of_lost_entries,
+    warn_of_columns,
 )
 from pymc_nrm.recipes.table_mixtures import Options, add_columns
 from pymc_nrm.recipes.ties import jitter_ties as with_jitter
@@ -293,7 +293,7 @@ def regression_model(
         GatheredMessages() as told,
         pm.Model(coords={"item": item_names(df, "df")}, model=None) as model,
     ):
-        warn_of_lost_entries([of_target])
+        warn_of_columns([of_target])
         y = with_jitter(y) if jitter_ties else y
         z = add_partition(measure, len(df))
         warn_of_determined_columns(table, readings)

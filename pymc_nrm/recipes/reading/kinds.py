@@ -30,6 +30,8 @@ class ColumnReading:
     lost: tuple = ()
     doubtful: bool = False
     levels: tuple = ()
+    # What a user should have a look at, or an empty text.
+    remark: str = ""
 
     def values(self, column):
         """Values of rows as floats: numbers in the units of the model, or codes of levels; NaN where missing.
@@ -38,6 +40,13 @@ class ColumnReading:
         """
         content = read_content(column, self.rule)
         check_alike(content, self.rule, f"column {self.name!r}")
+        if self.rule.written_unit:
+            others = [entry for entry in content.lost if any(sign.isdigit() for sign in str(entry))]
+            if others and content.lost != self.lost:
+                raise ValueError(
+                    f"column {self.name!r} must be in {self.rule.written_unit}, as in the table of the model; got "
+                    f"{others[0]!r}"
+                )
         if self.kind == CATEGORICAL:
             return level_codes(content, self.name, self.levels)
         return allowed_numbers(content, self.name, self.kind)

@@ -22,9 +22,13 @@ LEAST_EVIDENCE = 0.1
 
 # Names of columns that hold names or numbers of items, as in "id", "patient_id", "StudentID" or "Unnamed: 0".
 _IDENTIFIER = re.compile(
-    r"((^|[_ .-])(?i:ids?|uuid|index|code|rownames?|row names|nr|subject|subj|patient|participant|zip|zipcode|fips)|"
+    r"((^|[_ .-])(?i:ids?|uuid|index|code|rownames?|row names|nr|subject|subj|patient|participant|zip|zipcode|fips|"
+    r"postcode|postal[ _]?code|postleitzahl|plz|phone|iban|isbn)|"
     r"[a-z]I[Dd]|^Unnamed: \d+)$"
 )
+
+
+_DIGITS = re.compile(r"\d+")
 
 
 def is_identifier(name):
@@ -109,6 +113,16 @@ def identifier_text(facts):
         return Proposal(SKIP, "an identifier by its name", True)
     if not facts.content.order and n_different > MOST_LEVELS and facts.n < LEAST_ITEMS * n_different:
         return Proposal(SKIP, f"{n_different} different texts in {facts.n} rows rarely repeat", True)
+
+
+def looks_measured(facts):
+    """Whether texts that are left out have digits in most entries, and are not codes such as AB-0012."""
+    if is_identifier(facts.name):
+        return False
+    texts = [str(text) for text in facts.known]
+    has_digits = [any(sign.isdigit() for sign in text) for text in texts]
+    # The letters of codes are the same in all entries.
+    return sum(has_digits) > len(texts) / 2 and len({_DIGITS.sub("0", text) for text in texts}) > 1
 
 
 def identifier_number(facts):

@@ -11,7 +11,7 @@ from pymc_nrm.common.wrapping import WIDTH, cut, first_few
 from pymc_nrm.recipes.columns import check_columns
 from pymc_nrm.recipes.messages import warn_user
 from pymc_nrm.recipes.reading.kinds import CATEGORICAL, KINDS, NUMERIC, SKIP, ColumnReading, allowed_numbers
-from pymc_nrm.recipes.reading.rules import Proposal, default_kind, facts_of
+from pymc_nrm.recipes.reading.rules import Proposal, default_kind, facts_of, looks_measured
 
 # Names of columns in the log have at most so many characters; a block has at most so many columns.
 _NAME_WIDTH, _MOST_LINES = 24, 40
@@ -167,9 +167,17 @@ def _read_column(name, column, kind):
         int(content.missing.sum()),
         _example(facts.known),
         content.lost,
-        proposal.doubtful or (bool(content.lost) and kind is None),
+        proposal.doubtful or (bool(content.lost or content.remark) and kind is None),
         content.levels if proposal.kind == CATEGORICAL else (),
+        _remark(facts, proposal.kind) if kind is None else "",
     )
+
+
+def _remark(facts, kind):
+    """What is doubtful about a column that was read by itself: its texts, or that it is left out."""
+    if kind == SKIP and facts.is_text and looks_measured(facts):
+        return f"left out as text, although most entries have digits, such as {facts.known[0]!r}"
+    return facts.content.remark if kind != SKIP else ""
 
 
 def _read_as(name, column, content, kind):
@@ -199,13 +207,16 @@ def _lost(entries):
     return f"{shown} ({len(entries)} row{'s' * (len(entries) > 1)})"
 
 
-def warn_of_lost_entries(readings):
-    """Warn of entries that became missing, since they were no numbers or infinite."""
+def warn_of_columns(readings):
+    """Warn of entries that became missing, and of columns that may have been meant in another way."""
     lost = [f"{reading.name!r}: {_lost(reading.lost)}" for reading in readings if reading.lost and reading.kind != SKIP]
     if lost:
         warn_user(
             f"Entries that are not finite numbers became missing, in column{'s' * (len(lost) > 1)} {'; '.join(lost)}"
         )
+    for reading in readings:
+        if reading.remark:
+            warn_user(f"column {reading.name!r}: {reading.remark}")
 
 
 def reading_block(readings, notes):

@@ -1,0 +1,141 @@
+"""Columns as they are in spreadsheets of offices: units, groups of digits, typeset signs, dates, times, durations."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import pymc_nrm as nrm
+from pymc_nrm.common.column_contents import read_content
+
+N = 40
+V = np.random.default_rng(0).normal(70, 10, N).round(1)
+DAYS = pd.Timestamp("2015-01-01") + pd.to_timedelta(np.random.default_rng(1).integers(0, 2000, N), unit="D")
+CHANGES = V - 70.0
+
+# Texts of the numbers V, or of changes; with the note.
+NUMBERS = {
+    "decimal comma and euro": ([f"{x:.1f} \u20ac".replace(".", ",") for x in V], V, "with decimal commas, in \u20ac"),
+    "kilogram": ([f"{x:.1f} kg" for x in V], V, "in kg"),
+    "no space": ([f"{x:.1f}cm" for x in V], V, "in cm"),
+    "dollar before": ([f"$ {x:.1f}" for x in V], V, "in $"),
+    "francs and apostrophes": ([f"CHF {1000 * x:,.0f}".replace(",", "'") for x in V], 1000 * V, "in CHF"),
+    "no-break spaces": ([f"{100 * x:,.0f}".replace(",", "\u00a0") for x in V], 100 * V, "numbers in text"),
+    "narrow spaces": ([f"{1e4 * x:,.0f}".replace(",", "\u202f") for x in V], 1e4 * V, "numbers in text"),
+    "unicode minus": ([f"{x:.1f}".replace("-", "\u2212") for x in CHANGES], CHANGES, "numbers in text"),
+    "brackets": ([f"({-x:.1f})" if x < 0 else f"{x:.1f}" for x in CHANGES], CHANGES, "numbers in text"),
+    "degrees below zero": ([f"\u2212{x:.1f} \u00b0C" for x in V], -V, "in \u00b0C"),
+    "some per cent": ([f"{x:.1f}%" if i % 2 else f"{x:.1f}" for i, x in enumerate(V)], V, "numbers in text"),
+}
+
+
+@pytest.mark.parametrize("name", NUMBERS)
+def test_numbers_are_read(name):
+    texts, values, note = NUMBERS[name]
+    content = read_content(pd.Series(texts, dtype=object))
+    np.testing.assert_allclose(content.values, values, atol=1e-9 * np.abs(values).max())
+    assert note in content.note and content.lost == ()
+    kinds = nrm.recipes.column_kinds(pd.DataFrame({"x": texts}))
+    assert kinds.loc["x", "kind"] == "numeric" and kinds.loc["x", "missing"] == 0
+
+
+@pytest.mark.parametrize(
+    "form",
+    ["%d.%m.%Y", "%m/%d/%Y", "%d/%m/%Y", "%d %b %Y", "%d. %B %Y", "%B %d, %Y", "%d-%b-%Y", "%d.%m.%Y %H:%M", "%Y%m%d"],
+)
+def test_dates_of_one_format_are_days(form):
+    content = read_content(pd.Series(DAYS.strftime(form), dtype=object))
+    np.testing.assert_array_equal(content.values, (DAYS - DAYS.min()).days)
+    assert content.note.startswith("dates in text, days since 2015-") and content.remark == ""
+
+
+def test_months_are_days_since_the_first():
+    content = read_content(pd.Series(DAYS.strftime("%b %Y"), dtype=object))
+    months = DAYS.to_period("M").to_timestamp()
+    np.testing.assert_array_equal(content.values, (months - months.min()).days)
+
+
+def test_order_of_day_and_month_that_nothing_decides_is_told():
+    texts = [f"{i % 12 + 1:02d}/{(5 * i) % 12 + 1:02d}/201{i % 3}" for i in range(N)]
+    content = read_content(pd.Series(texts, dtype=object))
+    assert content.remark == "month first, as day first fits too: parse it by pd.to_datetime to be sure"
+    decided = read_content(pd.Series([*texts, "25/01/2012"], dtype=object))
+    assert decided.remark == "" and decided.rule.format == "%d/%m/%Y"
+
+
+def test_times_and_durations():
+    clock = read_content(pd.Series(["08:30", "23:05", None, "0:10"] * 10, dtype=object))
+    np.testing.assert_array_equal(clock.values[:4], [510.0, 1385.0, np.nan, 10.0])
+    assert "where the day has an edge" in clock.note and clock.rule.shown_unit == "min"
+    lasted = read_content(pd.Series(["1:02:03", "0:00:10", "26:00:00"] * 10, dtype=object))
+    np.testing.assert_array_equal(lasted.values[:3], [3723.0, 10.0, 93600.0])
+
+
+# Texts that are not measurements.
+TEXTS = {
+    "codes": [f"0{10115 + i}" for i in range(N)],
+    "ages": [f"{10 * (i % 6)}-{10 * (i % 6) + 9} years" for i in range(N)],
+    "two units": [f"{x:.1f} kg" if i % 2 else f"{1000 * x:.0f} g" for i, x in enumerate(V)],
+    "ordinals": [["1st", "2nd", "3rd", "4th"][i % 4] for i in range(N)],
+    "at least": [f"{i % 5}+" for i in range(N)],
+    "groups": [f"group {i % 3}" for i in range(N)],
+    "versions": [f"1.{i % 4}.{i % 3}" for i in range(N)],
+    "months without years": [["Jan", "Feb", "Mar"][i % 3] for i in range(N)],
+}
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_texts_stay_texts(name):
+    content = read_content(pd.Series(TEXTS[name], dtype=object))
+    assert content.form == "levels" and content.levels == tuple(sorted(set(TEXTS[name])))
+
+
+def model_of(**columns):
+    return nrm.mixture_model(pd.DataFrame({"x": V, **columns}), covariance="diagonal", jitter_ties=False)
+
+
+def test_new_rows_are_read_alike():
+    model = model_of(weight=[f"{x:.1f} kg".replace(".", ",") for x in V], since=DAYS.strftime("%d.%m.%Y"))
+    new = pd.DataFrame({"x": [1.0, 2.0], "weight": ["1.234,5 kg", "7,5"], "since": ["01.02.2015", "03.01.2016"]})
+    found = nrm.table_data(model, new)["numeric"].values
+    expected = (pd.to_datetime(["2015-02-01", "2016-01-03"]) - DAYS.min()).days
+    np.testing.assert_allclose(found[:, 1:], np.column_stack([[1234.5, 7.5], expected]))
+    with pytest.raises(ValueError, match="column 'weight' must be in kg, as in the table of the model; got '900 g'"):
+        nrm.table_data(model, new.assign(weight=["900 g", "7,5 kg"]))
+    with pytest.raises(TypeError, match="column 'since' must hold numbers to be numeric; got text"):
+        nrm.table_data(model, new.assign(since=["2015/02/01", "13th of May"]))
+
+
+@pytest.mark.parametrize(
+    ("texts", "message"),
+    [
+        (TEXTS["two units"], r"column 'y': left out as text, although most entries have digits, such as '.* g'"),
+        (
+            [["S\u00fcd", "S\u00fcd ", "s\u00fcd"][i % 3] for i in range(N)],
+            "levels that differ by capital letters alone",
+        ),
+        ([*NUMBERS["kilogram"][0][:-1], "70 lb"], "Entries that are not finite numbers became missing.*'70 lb'"),
+    ],
+    ids=["two units", "capital letters", "another unit"],
+)
+def test_what_looks_wrong_is_a_warning(texts, message):
+    with pytest.warns(UserWarning, match=message):
+        model_of(y=texts)
+
+
+@pytest.mark.parametrize("texts", [[f"AB-{i:04d}" for i in range(N)], [f"user{i}" for i in range(N)]])
+def test_codes_are_left_out_without_a_warning(texts, recwarn):
+    model_of(y=texts)
+    assert not [warning for warning in recwarn if "left out" in str(warning.message)]
+
+
+def test_units_are_in_descriptions():
+    import xarray as xr
+
+    labels = (V > 70).astype(int)
+    model = model_of(weight=[f"{x:.1f} kg" for x in V], start=[f"{8 + 6 * k}:{i:02d}" for i, k in enumerate(labels)])
+    posterior = xr.Dataset({"z": (("chain", "draw", "item"), np.tile(labels, (1, 3, 1)))})
+    description = nrm.describe(posterior, model, labels)
+    assert (
+        description.cells["weight"].str.endswith(" kg").all() and description.cells["start"].str.endswith(" min").all()
+    )
+    assert " kg (" in description.entries[0]
