@@ -5,7 +5,7 @@ import re
 import numpy as np
 import pandas as pd
 
-from pymc_nrm.common.dates_in_text import are_iso_dates
+from pymc_nrm.common.dates_in_text import are_iso_dates, dates_in_text
 
 _OFFSET = re.compile(r":\d\d(\.\d+)?[+-](?!00:?00$)\d\d:?\d\d$")
 _MONTH = re.compile(r"\d{4}-(0[1-9]|1[0-2])$")
@@ -31,7 +31,13 @@ def as_times(index):
         return index
     if all(isinstance(value, str) for value in known):
         if not are_iso_dates(known) and not all(map(_MONTH.match, known)):
-            return index
+            found = dates_in_text(known.tolist())
+            # Times of a day are no dates, and an order of day and month that nothing decides is left to the user.
+            if found is None or found.format in ("clock", "duration") or found.remark:
+                return index
+            dates = pd.Series(pd.NaT, index=range(len(values)), dtype="datetime64[ns]")
+            dates[~values.isna()] = found.values.to_numpy()
+            return pd.DatetimeIndex(dates)
         texts = [None if pd.isna(value) else value.strip().replace("/", "-") for value in values]
         return as_times(pd.DatetimeIndex(pd.to_datetime(pd.Series(texts, dtype=object), format="ISO8601", utc=True)))
     dates = dates_of(values.where(~values.isna(), pd.NaT))

@@ -228,3 +228,42 @@ def test_groups_are_found(options):
     assert nrm.stats.adjusted_rand(labels, truth) > 0.85
     found = np.median(idata["posterior"]["trajectory_ratio"].values)
     assert np.log(found / ratio_given_groups(df)) == pytest.approx(0.0, abs=0.2)
+
+
+LONG = pd.DataFrame({"id": np.repeat(list("abcd"), 3), "week": np.tile([0, 1, 5], 4), "score": np.arange(12.0) ** 1.5})
+WIDE = LONG.pivot(index="id", columns="week", values="score")
+DAY = pd.Timestamp("2020-01-15") + pd.to_timedelta(LONG["week"], unit="D")
+FORMS = {
+    "index": (LONG.set_index("id"), ""),
+    "wide": (
+        WIDE.add_prefix("y").reset_index(),
+        "Columns y0, y1, y5 are rows now: 'week' is the number in their names",
+    ),
+    "several stems": (WIDE.add_prefix("score_").join(WIDE.add_prefix("age") + 1.0).reset_index(), "Columns score_0, "),
+    "subjects in the index": (WIDE.add_prefix("y"), "Columns y0, y1, y5 are rows now"),
+    "dates of offices": (LONG.assign(week=DAY.dt.strftime("%d.%m.%Y")), "in days since 2020-01-15"),
+}
+
+
+@pytest.mark.parametrize("name", FORMS)
+def test_tables_as_people_have_them(name, caplog):
+    table, told = FORMS[name]
+    names = {"subject": "id", "time": "week", "target": "score", "degree": 1, "jitter_ties": False}
+    with caplog.at_level(logging.INFO):
+        model = nrm.growth.growth_mixture(table, **names)
+    expected = nrm.growth.growth_mixture(LONG, **names)
+    for variable in ("time", "trajectory"):
+        found, wanted = (
+            m.rvs_to_values[m[variable]].data if variable == "trajectory" else m[variable].get_value()
+            for m in (model, expected)
+        )
+        np.testing.assert_array_equal(found, wanted)
+    assert told in " ".join(caplog.text.split())
+    new = nrm.table_data(model, table.tail(6))
+    assert new["trajectory"].sizes["visit"] == 3
+
+
+def test_wide_tables_of_several_targets_are_refused():
+    table = WIDE.add_prefix("x").join(WIDE.add_prefix("y")).reset_index()
+    with pytest.raises(ValueError, match="df must have a row for each visit, .* df.melt makes rows of columns"):
+        nrm.growth.growth_mixture(table, subject="id", time="week", target="score")

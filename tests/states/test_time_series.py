@@ -406,3 +406,12 @@ def test_the_picture_leaves_out_the_column_of_the_times():
     assert rows["y"].tolist() == table["y"].tolist()
     text = shuffled.assign(date=shuffled["date"].astype(str))
     assert rows_of_times(text, dates.to_numpy())["y"].tolist() == table["y"].tolist()
+
+
+@pytest.mark.parametrize("form", ["%d.%m.%Y", "%d %b %Y", "%b %Y"])
+def test_dates_as_offices_write_them(form):
+    months = pd.date_range("2015-01-01", periods=30, freq="MS")
+    frame = pd.DataFrame({"when": months.strftime(form), "rate": np.random.default_rng(1).normal(size=30)})
+    model = nrm.states.regime_model(frame)
+    [times] = model.coords.values() if len(model.coords) == 1 else [model.coords["time"]]
+    assert list(times) == list(months)

@@ -13,6 +13,7 @@ from pymc_nrm.common.tables import as_pandas
 from pymc_nrm.common.wrapping import first_few
 from pymc_nrm.growth.families import NormalTrajectory
 from pymc_nrm.growth.models.growth import Growth
+from pymc_nrm.growth.recipes.long_table import long_table
 from pymc_nrm.growth.recipes.trajectory_table import (
     check_names,
     choose_curve,
@@ -62,10 +63,12 @@ def growth_mixture(
     Parameters
     ----------
     df : DataFrame
-        One row for each visit of each subject, in any order and any number, at any times.
+        One row for each visit of each subject, in any order and any number, at any times.  Without the columns time and
+        target, columns that share a name and a number, such as ``y0`` and ``y1``, are visits, and a line in the log
+        says so.
     subject, time, target : hashable
-        Columns with the subject of a row, numbers or text; the time, numbers or dates; and the response, a number.
-        Rows where one of them is missing are left out, and a line in the log says how many.
+        Columns, or levels of the index, with the subject of a row, numbers or text; the time, numbers or dates; and the
+        response, a number.  Rows where one of them is missing are left out, and a line in the log says how many.
     degree : int or "spline", optional
         Degree of the polynomial of time in each group, or natural cubic splines with five knots.  By default the least
         degree, up to 3, whose residuals about each subject's own polynomial are as small as those of the next one, by
@@ -140,6 +143,7 @@ def growth_mixture(
     columns = _checked_groups(n_groups, max_groups, membership, measure)
     df = as_pandas("df", df)
     check_columns(df, "df")
+    df = long_table(df, subject, time, target)
     check_names(df, subject=subject, time=time, target=target)
     for name in columns:
         if name not in df.columns:
@@ -215,6 +219,7 @@ def data_of_trajectories(model, mixture, df):
     growth = origin_of(mixture).rows
     df = as_pandas("df", df)
     check_table(df, "df")
+    df = long_table(df, growth.subject, growth.time, growth.target, read_wide=growth.target not in df.columns)
     names = [growth.subject, growth.time, growth.target, *dict.fromkeys(term.column for term in growth.membership)]
     absent = [name for name in names if name not in df.columns]
     if absent:
