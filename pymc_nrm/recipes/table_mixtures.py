@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
+import pymc as pm
 
 from pymc_nrm.common.wrapping import first_few
 from pymc_nrm.families import BernoulliBeta, CategoricalDirichlet, HurdleLogNormal, HurdlePoisson, PoissonGamma
@@ -40,7 +41,8 @@ def _add_numeric(name, z, X, readings, options):
 def _adder(family_class):
     def add(name, z, X, readings, options, recorded=None):
         family, origin = family_class.learned(name, X), Origin(tuple(readings), recorded)
-        return Mixture(name, z, family, observed=X.to_numpy(), dims=("item", f"{name}_feature"), origin=origin)
+        [item] = pm.modelcontext(None).named_vars_to_dims[z.name]
+        return Mixture(name, z, family, observed=X.to_numpy(), dims=(item, f"{name}_feature"), origin=origin)
 
     return add
 

@@ -171,3 +171,28 @@ test_wrong_series = refused(
     (SERIES, {"lags": 2, "sequences": ["a"] * 38 + ["b"] * 2}, "must have more rows than lags=2.*; 'b' has 2"),
     (SERIES, {"duration": 0.5}, "duration must be at least 1 and finite; got 0.5"),
 )
+
+
+def test_text_and_truth_values_are_data_of_the_states():
+    """Each in a mixture of its own over the same states, as mixture_model takes them."""
+    frame = pd.DataFrame({"rate": SERIES, "page": np.repeat(["home", "shop"], 20), "called": np.arange(40) % 3 == 0})
+    model = nrm.states.regime_model(frame)
+    assert [rv.name for rv in model.observed_RVs] == ["x", "binary", "categorical"]
+    assert list(model.coords["page_level"]) == ["home", "shop"]
+    assert model.named_vars_to_dims["categorical"][0] == "time"
+    labels = np.repeat([0, 1], 20)
+    text = str(nrm.describe(with_labels(model, labels), model, labels))
+    assert "page home 100 %" in text and "called yes 35 %" in text
+    only = nrm.states.regime_model(frame[["page"]])
+    assert [rv.name for rv in only.observed_RVs] == ["categorical"]
+    with pytest.raises(ValueError, match=r"lags must be 0 with columns of categories or booleans, \['page'\]; got 1"):
+        nrm.states.regime_model(frame[["rate", "page"]], lags=1)
+
+
+def test_text_that_does_not_vary_is_left_out(caplog):
+    frame = pd.DataFrame({"rate": SERIES, "page": "home"})
+    with caplog.at_level("INFO"):
+        assert [rv.name for rv in nrm.states.regime_model(frame).observed_RVs] == ["x"]
+    assert "Column 'page' is left out: only one value." in caplog.text
+    with pytest.raises(ValueError, match="series must have columns that vary; column 'page' has only one value"):
+        nrm.states.regime_model(frame[["page"]])

@@ -1,5 +1,6 @@
 """Models of time series with regimes, whose number is unknown: hidden states with learned families."""
 
+import logging
 import math
 from typing import Any
 
@@ -13,8 +14,11 @@ from pymc_nrm.models.mixture import Mixture
 from pymc_nrm.models.origin import Origin
 from pymc_nrm.recipes.columns import doubtful_columns, listed
 from pymc_nrm.recipes.gaussian_mixture import default_measure, with_fields_in_model
-from pymc_nrm.recipes.messages import warn_user
+from pymc_nrm.recipes.messages import tell_user, warn_user
 from pymc_nrm.recipes.numeric_block import add_numeric_block, check_options
+from pymc_nrm.recipes.reading.kinds import SKIP
+from pymc_nrm.recipes.reading.table import read_columns
+from pymc_nrm.recipes.table_mixtures import Options, add_columns
 from pymc_nrm.recipes.ties import jitter_ties as with_jitter
 from pymc_nrm.states.models.hidden_states import HiddenStates
 from pymc_nrm.states.partitions.prior import Transitions
@@ -22,6 +26,8 @@ from pymc_nrm.states.recipes.time_series import read_time_series
 
 # So many steps in one direction are not chance.
 _FEWEST_STEPS = 10
+
+_log = logging.getLogger("pymc.nrm_recipes")
 
 
 def regime_model(
@@ -52,7 +58,8 @@ def regime_model(
         Numbers at equally spaced times, in any units; NaN means missing.  The coordinate ``time`` is the index of a
         Series or DataFrame, or else its only column of dates, columns named year and quarter, qtr or month that have
         each pair once in a sequence, or a column that grows by equal steps, such as a year.  Rows are sorted by times
-        that are dates or numbers.  What is guessed is said in the log.
+        that are dates or numbers.  What is guessed is said in the log.  Text of at most 20 different values, categories
+        and booleans are data of the states too, in mixtures ``categorical`` and ``binary`` of their own.
     lags : int
         Number p of values before each time on which its value has a linear regression in every regime, a switching
         autoregression.  Needs one complete column.  The first p values of each sequence are conditioned on: they have
@@ -121,6 +128,9 @@ def regime_model(
     if not lags:
         _warn_of_growth(read)
     kept, before = np.ones(len(table), dtype=bool), None
+    if lags and len(read.labelled.columns):
+        names = list(read.labelled.columns)
+        raise ValueError(f"lags must be 0 with columns of categories or booleans, {names}; got {lags}")
     if lags:
         kept, before = _lagged(read, lags)
     values = table[kept]
@@ -136,9 +146,22 @@ def regime_model(
         z = HiddenStates("z", measure, Transitions(alpha, kappa), dims="time", sequences=sequences)
         if lags:
             _add_regression(model, z, values.iloc[:, 0], before[kept], jitter_ties)
-        else:
+        elif values.shape[1]:
             add_numeric_block("x", z, values, covariance, jitter_ties)
+        if len(read.labelled.columns):
+            add_columns(model, z, read.labelled, _read_labelled(read), Options(covariance, jitter_ties))
     return model
+
+
+def _read_labelled(read):
+    """Readings of the columns of text and truth values; one must vary if there are no numbers."""
+    readings = read_columns(read.labelled, argument="series")
+    left_out = [reading for reading in readings if reading.kind == SKIP]
+    if len(left_out) == len(readings) and not read.table.shape[1]:
+        raise ValueError(f"series must have columns that vary; column {left_out[0].name!r} has {left_out[0].why}")
+    for reading in left_out:
+        tell_user(_log, f"Column {reading.name!r} is left out: {reading.why}.")
+    return readings
 
 
 def _warn_of_doubtful_numbers(table):

@@ -8,11 +8,12 @@ import pandas as pd
 import xarray as xr
 
 from pymc_nrm.common.checks import numeric_array
-from pymc_nrm.common.column_contents import BOOLEANS, NUMBERS, read_content
+from pymc_nrm.common.column_contents import BOOLEANS, LEVELS, NUMBERS, read_content
 from pymc_nrm.common.dates import as_times, written_times, zone_of
 from pymc_nrm.common.tables import as_pandas
 from pymc_nrm.common.wrapping import first_few, wrapped
 from pymc_nrm.recipes.columns import check_columns
+from pymc_nrm.recipes.reading.rules import MOST_LEVELS
 from pymc_nrm.states.partitions.chain import States
 from pymc_nrm.states.posterior.next_times import spacing_of
 from pymc_nrm.states.recipes.joined_dates import joined_dates
@@ -32,6 +33,8 @@ class TimeSeries(NamedTuple):
     # A label for each row, or None for a single sequence, and whether a sequence begins at each row.
     sequences: np.ndarray | None
     starts: np.ndarray
+    # Columns of text, categories and truth values.
+    labelled: pd.DataFrame
 
 
 def read_time_series(series: Any, sequences: Any = None) -> TimeSeries:
@@ -45,16 +48,16 @@ def read_time_series(series: Any, sequences: Any = None) -> TimeSeries:
         series, sequences = _with_labels(series, sequences)
         check_columns(series, "series")
         series, sequences = _in_order(_with_times(series, sequences), sequences)
-        table = _numbers(series)
+        table, labelled = _numbers(series)
     elif isinstance(sequences, str):
         raise ValueError(f"sequences must be labels, or the name of a column of a DataFrame; got {sequences!r}")
     else:
-        table = _table_of_array(series)
+        table, labelled = _table_of_array(series), pd.DataFrame()
         sequences = None if sequences is None else _one_for_each(sequences, len(table))
     _check_columns_vary(table)
     starts = _starts(sequences, len(table))
     _tell_of_spacing(table.index, starts, sequences)
-    return TimeSeries(table, table.index, sequences, starts)
+    return TimeSeries(table, table.index, sequences, starts, labelled)
 
 
 def _starts(sequences, n):
@@ -207,12 +210,15 @@ def _check_one_row_for_each_time(times, codes):
 
 
 def _numbers(series):
-    """Columns as floats, with NaN where missing."""
-    table, wrong = {}, {}
+    """Columns as floats, with NaN where missing, and the columns of levels and truth values."""
+    table, labelled, wrong = {}, [], {}
     for name, column in series.items():
         content = read_content(column)
+        if content.form == BOOLEANS or (content.form == LEVELS and len(content.levels) <= MOST_LEVELS):
+            labelled.append(name)
+            continue
         if content.form != NUMBERS:
-            what = "booleans" if content.form == BOOLEANS else "durations" if content.is_number else "text"
+            what = "durations" if content.is_number else f"text with more than {MOST_LEVELS} different values"
             wrong[name] = what, next(iter(column.dropna()))
         elif content.lost:
             raise ValueError(
@@ -225,10 +231,10 @@ def _numbers(series):
     if wrong:
         what, example = next(iter(wrong.values()))
         raise ValueError(
-            f"series must have columns of numbers; got {what} in {list(wrong)}, such as {example!r}. Leave them out, "
-            "or name one that labels sequences by sequences="
+            f"series must have columns of numbers, categories or booleans; got {what} in {list(wrong)}, such as "
+            f"{example!r}. Leave them out, or name one that labels sequences by sequences="
         )
-    return pd.DataFrame(table, index=series.index)
+    return pd.DataFrame(table, index=series.index), series[labelled]
 
 
 def _table_of_array(series):
