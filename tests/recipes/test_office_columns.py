@@ -139,3 +139,34 @@ def test_units_are_in_descriptions():
         description.cells["weight"].str.endswith(" kg").all() and description.cells["start"].str.endswith(" min").all()
     )
     assert " kg (" in description.entries[0]
+
+
+def exported(number, form):
+    """A table as a spreadsheet of a country writes it."""
+    rent, change = 12.5 * V, CHANGES
+    return pd.DataFrame(
+        {
+            "rent": [number(f"{x:,.2f}") for x in rent],
+            "change": [number(f"{x:.1f}") for x in change],
+            "since": DAYS.strftime(form),
+            "kind": np.where(V > 70, "house", "flat"),
+        }
+    )
+
+
+EXPORTS = {
+    "german": (lambda text: text.translate({ord(","): ".", ord("."): ","}) + " \u20ac", "%d.%m.%Y"),
+    "french": (lambda text: text.translate({ord(","): "\u202f", ord("."): ","}) + " \u20ac", "%d/%m/%Y"),
+    "american": (lambda text: f"-${text[1:]}" if text.startswith("-") else f"${text}", "%m/%d/%Y"),
+}
+
+
+@pytest.mark.parametrize("country", EXPORTS)
+def test_exports_of_three_countries_are_one_table(country):
+    plain = pd.DataFrame({"rent": (12.5 * V).round(2), "change": CHANGES.round(1), "since": DAYS})
+    expected = nrm.mixture_model(plain.assign(kind=np.where(V > 70, "house", "flat")), jitter_ties=False)
+    model = nrm.mixture_model(exported(*EXPORTS[country]), jitter_ties=False)
+    assert [rv.name for rv in model.observed_RVs] == [rv.name for rv in expected.observed_RVs]
+    for rv in model.observed_RVs:
+        found, wanted = (m.rvs_to_values[m[rv.name]].eval() for m in (model, expected))
+        np.testing.assert_allclose(found, wanted, atol=1e-9)
