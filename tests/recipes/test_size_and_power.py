@@ -2,11 +2,13 @@
 
 import numpy as np
 import pandas as pd
+import pymc as pm
 import pytest
 import scipy.stats
 from wings import rows_of_wings
 
 import pymc_nrm as nrm
+from pymc_nrm.families.learned.hyperpriors import Hyperpriors
 from pymc_nrm.posterior.default_clusters import default_clusters
 
 N_SETS, LARGEST_SIZE, LEAST_POWER = 20, 0.1, 0.8
@@ -67,3 +69,20 @@ def test_size_and_power(name):
     assert sum(k > 1 for k in one) <= scipy.stats.binom(N_SETS, LARGEST_SIZE).isf(CHANCE), one
     two = [number_of_groups(write(rng, 5.0)) for _ in range(N_SETS)]
     assert sum(k == 2 for k in two) >= scipy.stats.binom(N_SETS, LEAST_POWER).ppf(CHANCE), two
+
+
+@pytest.mark.slow
+def test_the_size_of_another_default_is_seen(monkeypatch):
+    """Gamma(2, 1) for the concentration, small means of kappa and full covariances tell of groups in most noise."""
+    log_normal = Hyperpriors.log_normal
+
+    def smaller_kappa(prior, label, mu, sigma, dims=None):
+        return log_normal(prior, label, *((-3.0, 1.0) if label == "kappa" else (mu, sigma)), dims)
+
+    monkeypatch.setattr(Hyperpriors, "log_normal", smaller_kappa)
+    rng, found = np.random.default_rng(1), []
+    for _ in range(8):
+        df = pd.DataFrame(rng.normal(size=(40, 3)) @ rng.normal(size=(3, 3)), columns=["a", "b", "c"])
+        measure = nrm.DirichletProcess(pm.Gamma.dist(2.0, 1.0))
+        found.append(number_of_groups(nrm.mixture_model(df, measure=measure, covariance="full")))
+    assert sum(k > 1 for k in found) > scipy.stats.binom(8, LARGEST_SIZE).isf(CHANCE), found
