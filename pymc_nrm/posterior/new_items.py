@@ -56,7 +56,7 @@ def cluster_probabilities(
         Dataset gives it, otherwise ``new_<dim of the partition's items>``.
 
         For a nested partition all three have the dimension ``level`` as well, after the new items.  The labels of a
-        level are numbered as in :meth:`ItemTree.labels <pymc_nrm.stats.ItemTree.labels>`; labels beyond the last of a
+        level are numbered as in :meth:`ItemTree.labels <pymc_nrm.nested.ItemTree.labels>`; labels beyond the last of a
         level have probability zero.  ``labels`` is a path, from the root down the most probable child, or -1 for a new
         node and all below it.
 
