@@ -167,8 +167,8 @@ def transition_matrix(
     ...     x = nrm.Mixture("x", z, nrm.PoissonGamma(1.0, 0.5), observed=[1, 0, 9, 8])
     >>> posterior = xr.Dataset({"z": (("chain", "draw", "item"), [[[0, 0, 1, 1]] * 500])})
     >>> matrix = nrm.states.transition_matrix(posterior, model, [0, 0, 1, 1], random_seed=1)
-    >>> matrix["mean"].sel(state=1).round(1).values.tolist()
-    [0.0, 0.9, 0.0]
+    >>> matrix["mean"].sel(state=0).round(1).values.tolist()
+    [0.8, 0.2, 0.0]
     """
     ci_prob = interval_probability(ci_prob)
     model = checked_model(model)
