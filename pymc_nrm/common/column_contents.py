@@ -190,7 +190,7 @@ def _dates_in_text(dates, missing, rule):
 def _differ_by_case(texts):
     """Levels that differ by capital letters alone, in words, or an empty text."""
     written = collections.defaultdict(set)
-    for text in texts:
+    for text in dict.fromkeys(texts):
         written[text.casefold()].add(text)
     pairs = [" and ".join(map(repr, sorted(texts))) for texts in written.values() if len(texts) > 1]
     return f"levels that differ by capital letters alone: {first_few(pairs, 3)}" if pairs else ""

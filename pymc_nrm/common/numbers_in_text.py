@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
+_DIGIT = re.compile(r"\d")
 # A number that begins with zero, such as 00501, is a code.
 _CODE = re.compile(r"[+-]?0\d")
 # What spreadsheets and typesetting write for a hyphen before a number, and for spaces between groups of digits.
@@ -39,8 +40,12 @@ def numbers_in_text(texts, decimal=None, unit=None, wanted=False):
     """
     if not wanted and any(_CODE.match(text.strip()) for text in texts):
         return None
-    cleaned, units = zip(*map(_without_unit, texts), strict=True) if len(texts) else ((), ())
-    found = _common_unit(units, [bool(re.search(r"\d", text)) for text in cleaned]) if unit is None else unit
+    with_digits = [_DIGIT.search(text) is not None for text in texts]
+    # Texts without digits are not numbers.
+    if sum(with_digits) <= (0.0 if wanted else 0.5) * len(texts):
+        return None
+    cleaned, units = zip(*map(_without_unit, texts), strict=True)
+    found = _common_unit(units, with_digits) if unit is None else unit
     if found is None:
         return None
     # A number with another unit is not one of these.

@@ -64,11 +64,10 @@ def columns_of_model(model, partition, n, one="cluster"):
                 f"Mixture {mixture.name!r} has {len(values)} rows of data, and its partition {n} items in the draws: "
                 "set the data with which the draws were made"
             )
-        matrix = values.reshape(len(values), -1)
+        matrix, readings = values.reshape(len(values), -1), origin_of(mixture).readings_by_name
         for name, kind, column in zip(map(str, features), _kinds(mixture, matrix.shape[1]), matrix.T, strict=True):
             levels = _levels(model, name, column) if kind == "levels" else None
-            reading = origin_of(mixture).readings_by_name.get(name)
-            unit = "" if reading is None else reading.rule.shown_unit
+            unit = readings[name].rule.shown_unit if name in readings else ""
             columns.append((mixture.name, Column(name, kind, levels, column, items, unit)))
     names = [one, *_OWN_NAMES, *(column.name for _, column in columns)]
     return [c._replace(name=f"{mixture} {c.name}") if names.count(c.name) > 1 else c for mixture, c in columns]

@@ -219,7 +219,7 @@ def data_of_trajectories(model, mixture, df):
     growth = origin_of(mixture).rows
     df = as_pandas("df", df)
     check_table(df, "df")
-    df = long_table(df, growth.subject, growth.time, growth.target, read_wide=growth.target not in df.columns)
+    df = long_table(df, growth.subject, growth.time, growth.target)
     names = [growth.subject, growth.time, growth.target, *dict.fromkeys(term.column for term in growth.membership)]
     absent = [name for name in names if name not in df.columns]
     if absent:

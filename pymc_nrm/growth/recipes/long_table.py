@@ -9,7 +9,7 @@ from pymc_nrm.growth.recipes.trajectory_table import tell
 _NUMBERED = re.compile(r"(.*?)[ _.-]?(\d+)$")
 
 
-def long_table(df, subject, time, target, read_wide=True):
+def long_table(df, subject, time, target):
     """A table whose columns are the subject, the time and the target, with one row for each visit.
 
     Names of levels of the index become columns.  If there is neither the time nor the target, and columns share a name
@@ -18,7 +18,7 @@ def long_table(df, subject, time, target, read_wide=True):
     levels = [name for name in df.index.names if name in (subject, time, target) and name not in df.columns]
     if levels:
         df = df.reset_index(levels)
-    if not read_wide or time in df.columns or target in df.columns:
+    if time in df.columns or target in df.columns:
         return df
     stems = {}
     for name in df.columns:
