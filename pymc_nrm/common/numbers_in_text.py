@@ -11,9 +11,9 @@ _DIGIT = re.compile(r"\d")
 # A number that begins with zero, such as 00501, is a code.
 _CODE = re.compile(r"[+-]?0\d")
 # What spreadsheets and typesetting write for a hyphen before a number, and for spaces between groups of digits.
-_MINUS = re.compile(r"^[\u2212\u2010-\u2013]\s*(?=[\d.,])")
-_SPACES = re.compile(r"(?<=\d)[ \u00a0\u2007\u2009\u202f'\u2019](?=\d{3})")
-_BRACKETS = re.compile(r"^\((?=[\d.,])([\d.,\s]*)\)$")
+_MINUS = re.compile(r"^[\u2212\u2010-\u2013]\s*")
+_SPACES = re.compile(r"(?<=\d)[ \u00a0\u2007\u2009\u202f'\u2019](?=\d{3}(?!\d))")
+_BRACKETS = re.compile(r"^\(([^()]*\d[^()]*)\)$")
 _CURRENCY = r"[$\u20ac\u00a3\u00a5\u20b9]|(?:EUR|USD|GBP|CHF|JPY|CAD|AUD|SEK|NOK|DKK|PLN)\b"
 _PREFIX = re.compile(rf"^([+-]?)({_CURRENCY})\s*(?=[\d.,(+-])")
 _SUFFIX = re.compile(r"(?<=[\d.,)])\s*([^\d\s.,()+-][^\d]{0,11})$")
@@ -64,13 +64,17 @@ _SIGNS_ALONE = ("$", "\u20ac", "\u00a3", "\u00a5", "%")
 
 def _without_unit(text):
     """A number as Python would write it, but for its decimal sign and groups of digits, and its unit."""
-    text, unit = text.strip(), ""
+    text, unit = _with_sign(text), ""
     if match := _PREFIX.match(text):
         text, unit = match.group(1) + text[match.end() :], match.group(2)
     elif match := _SUFFIX.search(text):
         text, unit = text[: match.start()], match.group(1).strip()
-    text = _SPACES.sub("", _MINUS.sub("-", text.strip()))
-    return _BRACKETS.sub(r"-\1", text), unit
+    return _SPACES.sub("", _with_sign(text)), unit
+
+
+def _with_sign(text):
+    """A hyphen in the place of a typeset minus sign, or of brackets, around a number alone or with its unit."""
+    return _MINUS.sub("-", _BRACKETS.sub(r"-\1", text.strip()))
 
 
 def _common_unit(units, with_digits):

@@ -24,6 +24,14 @@ NUMBERS = {
     "unicode minus": ([f"{x:.1f}".replace("-", "\u2212") for x in CHANGES], CHANGES, "numbers in text"),
     "brackets": ([f"({-x:.1f})" if x < 0 else f"{x:.1f}" for x in CHANGES], CHANGES, "numbers in text"),
     "degrees below zero": ([f"\u2212{x:.1f} \u00b0C" for x in V], -V, "in \u00b0C"),
+    "brackets of accountants": ([f"(${-x:,.1f})" if x < 0 else f"${x:,.1f}" for x in CHANGES], CHANGES, "in $"),
+    "brackets and unit": ([f"({-x:.1f} kg)" if x < 0 else f"{x:.1f} kg" for x in CHANGES], CHANGES, "in kg"),
+    "bracketed number": ([f"({-x:.1f}) kg" if x < 0 else f"{x:.1f} kg" for x in CHANGES], CHANGES, "in kg"),
+    "minus before the dollar": (
+        [f"\u2212${-x:.1f}" if x < 0 else f"${x:.1f}" for x in CHANGES],
+        CHANGES,
+        "in $",
+    ),
     "some per cent": ([f"{x:.1f}%" if i % 2 else f"{x:.1f}" for i, x in enumerate(V)], V, "numbers in text"),
 }
 
@@ -75,6 +83,7 @@ TEXTS = {
     "codes": [f"0{10115 + i}" for i in range(N)],
     "ages": [f"{10 * (i % 6)}-{10 * (i % 6) + 9} years" for i in range(N)],
     "two units": [f"{x:.1f} kg" if i % 2 else f"{1000 * x:.0f} g" for i, x in enumerate(V)],
+    "telephones": [f"{555 + i % 3} {1234 + i}" for i in range(N)],
     "ordinals": [["1st", "2nd", "3rd", "4th"][i % 4] for i in range(N)],
     "at least": [f"{i % 5}+" for i in range(N)],
     "groups": [f"group {i % 3}" for i in range(N)],
