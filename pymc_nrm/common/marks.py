@@ -24,6 +24,8 @@ RENAMED = "changed_by_renaming"
 MISSING_OF = "missing_values_of"
 # Attribute of partitions whose clusters nrm.fused_estimate cannot compare: why, in a few words.
 NOT_FUSED = "not_fused"
+# Attribute of the posterior of a run without progress bars: 1.
+WITHOUT_BARS = "without_progress_bars"
 # Statistic of the steps of partitions with slots: whether a draw uses all of them.
 ALL_SLOTS_USED = "all_slots_used"
 

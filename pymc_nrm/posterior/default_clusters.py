@@ -11,7 +11,7 @@ from pymc_nrm.posterior.marked_items import mark_items
 from pymc_nrm.stats.draws import draws_of_items, estimated_items, partition_draws
 from pymc_nrm.stats.losses import read_estimate
 from pymc_nrm.stats.point_estimate import draws_of_estimate, point_estimate
-from pymc_nrm.stats.result import posterior_of
+from pymc_nrm.stats.result import posterior_of, shows_bars
 
 
 class ShownClusters(NamedTuple):
@@ -38,7 +38,8 @@ class ShownClusters(NamedTuple):
 def clusters_to_show(idata, model, rv, estimate=None, components=False, level=None):
     """Return :class:`ShownClusters` of a partition: of an estimate, or else fused components where they may be fused.
 
-    With ``components``, or where components are not fused, the default is the point estimate.  Seeds are fixed.
+    With ``components``, or where components are not fused, the default is the point estimate.  Seeds are fixed, and
+    progress bars are shown if the run showed them.
     """
     return clusters_of_kind(kind_of(rv), idata, model, rv, estimate, components, level)
 
@@ -53,9 +54,9 @@ def clusters_of_kind(kind, idata, model, rv, estimate, components, level):
     if estimate is None:
         reason = None if components else why_not_fused(model, rv) or _why_not_compared(idata, model)
         if components or reason is not None:
-            estimate = point_estimate(draws, random_seed=0)
+            estimate = point_estimate(draws, random_seed=0, progressbar=shows_bars(idata))
         else:
-            estimate = fused_estimate(idata, model, var_name=rv.name, random_seed=0)
+            estimate = fused_estimate(idata, model, var_name=rv.name, random_seed=0, progressbar=shows_bars(idata))
     labels, names = read_estimate(estimate, draws_of_items(draws, estimate))
     fused = isinstance(estimate, xr.Dataset) and "component_size" in estimate
     n_components = estimate["component_size"].size if fused else None

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 from xarray import DataTree
 
 from pymc_nrm.common.checks import check_flag
+from pymc_nrm.common.marks import WITHOUT_BARS
 from pymc_nrm.common.progress import elapsed
 from pymc_nrm.kernels.compilation import same_bits_in_every_process, without_announcements
 from pymc_nrm.models.rvs import names_in_chunks, partitions_of
@@ -116,6 +117,8 @@ def one_run(model, arguments, report, *, client=None, folder=None, seconds=None)
     if posterior is None or posterior.sizes.get("draw", 0) == 0:
         return RunResult(idata)
     mark_variables(idata, model)
+    if not has_bar:
+        posterior.attrs[WITHOUT_BARS] = 1
     names = [*(partition.name for partition in partitions), *add_flat_columns(idata, partitions)]
     add_densities(idata, model, kept, has_bar)
 

@@ -6,7 +6,7 @@ from functools import cached_property
 import numpy as np
 import xarray as xr
 
-from pymc_nrm.common.marks import NAME, NESTED, NUMBER, partition_number
+from pymc_nrm.common.marks import NAME, NESTED, NUMBER, WITHOUT_BARS, partition_number
 
 SAMPLE_DIMS = ("chain", "draw")
 # Names of the dimension along which the columns of a nested partition lie; others end in ``_column``.
@@ -134,6 +134,11 @@ def posterior_of(idata, *, by_chain=False):
     if 0 in sizes.values():
         raise ValueError(f"idata must have at least one chain and one draw; got sizes {sizes}")
     return posterior_by_chain(posterior) if by_chain else posterior
+
+
+def shows_bars(idata):
+    """Whether a result comes from a run that showed progress bars, so that calls without the argument show them."""
+    return not _group(idata).attrs.get(WITHOUT_BARS, 0)
 
 
 def posterior_by_chain(posterior):

@@ -1,5 +1,7 @@
 """Descriptions of clusters, and estimates whose clusters are fused components."""
 
+import importlib
+
 import cloudpickle
 import numpy as np
 import pandas as pd
@@ -38,6 +40,19 @@ def described():
     df = a_table()
     model = nrm.mixture_model(df, kinds={"visits": "count"}, covariance="diagonal", jitter_ties=False)
     return df, nrm.describe(draws_of(LABELS, LABELS, np.minimum(LABELS, 1)), model, LABELS, ci_prob=0.5)
+
+
+@pytest.mark.parametrize("shown", [True, False])
+def test_bars_are_shown_if_the_run_showed_them(shown, monkeypatch):
+    asked = []
+    # The package has the function in place of the module of this name.
+    module = importlib.import_module("pymc_nrm.posterior.fused_estimate")
+    monkeypatch.setattr(module, "tracked", lambda rows, title, progressbar: (asked.append(progressbar), rows)[1])
+    model = nrm.gaussian_mixture(np.random.default_rng(2).normal(size=(12, 1)))
+    with model:
+        idata = nrm.sample(4, tune=4, chains=1, random_seed=1, progressbar=shown, partition_diagnostics=False)
+    nrm.describe(idata, model)
+    assert asked == [shown]
 
 
 def test_statistics_are_those_of_pandas(described):
