@@ -14,7 +14,7 @@ from pytensor.tensor.subtensor import Subtensor
 from pytensor.tensor.variable import TensorVariable
 
 from pymc_nrm.common.checks import check_count, check_values, naming, numeric_array, plain_values
-from pymc_nrm.common.pymc_internals import logprob, support_point
+from pymc_nrm.common.pymc_internals import ValuedRV, logprob, support_point
 from pymc_nrm.families.arguments import broadcast_hyperparameters, numeric_data
 from pymc_nrm.families.base import canonical, complete, log_likelihood, prepare_data
 from pymc_nrm.families.gaps import draws_gaps
@@ -421,9 +421,20 @@ def _without_gaps(labels, n):
     return (pt.cumsum(is_used) - 1)[labels]
 
 
+def _observed_labels(labels):
+    """Labels in a graph of log-probabilities, as a constant if they are observed.
+
+    PyTensor evaluates shapes that follow from constants, and PyMC warns if its ``ValuedRV`` is among them.
+    """
+    if computed_by(labels, ValuedRV) and isinstance(labels.owner.inputs[1], Constant):
+        return labels.owner.inputs[1]
+    return labels
+
+
 @logprob.register(MixtureRV)
 def _mixture_logp(op, values, rng, size, labels, *hyperparameters, **kwargs):
     [value] = values
+    labels = _observed_labels(labels)
     rows, hyperparameters = (hyperparameters[0], hyperparameters[1:]) if op.has_rows else (None, hyperparameters)
     family = with_constants_per_item(op.family_class(*hyperparameters))
     X = value[:, None] if op.univariate else sparse_origin(value)

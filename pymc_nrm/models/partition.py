@@ -1,5 +1,6 @@
 """The random partition as a PyMC random variable."""
 
+import logging
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from pytensor.tensor.variable import TensorVariable
 
 from pymc_nrm.common.checks import check_flag
 from pymc_nrm.common.pymc_internals import logprob, support_point
+from pymc_nrm.common.wrapping import wrapped
 from pymc_nrm.kernels.generic import lacking
 from pymc_nrm.measures.base import check_measure_hyperparameters, symbolic_log_eppf
 from pymc_nrm.models.default_start import DefaultStart
@@ -21,11 +23,16 @@ from pymc_nrm.models.own_step import OfOwnStep
 from pymc_nrm.models.random_variables import printed_names, register_numba, with_conditions
 from pymc_nrm.models.values import computed_by, kernel_values, with_present_shape
 from pymc_nrm.partitions.chunked import Chunked
-from pymc_nrm.partitions.flat import Ordered
+from pymc_nrm.partitions.flat import InOrder, Ordered
 from pymc_nrm.partitions.known_labels import KnownLabels
+from pymc_nrm.partitions.labels import canonical_labels
 from pymc_nrm.partitions.slots import Slots
 from pymc_nrm.partitions.together import Together
+from pymc_nrm.partitions.user_labels import numbered_if_text
 from pymc_nrm.partitions.weighted_components import LogWeights, WeightedComponents
+
+# A child of PyMC's logger, which shows messages of level INFO.
+_log = logging.getLogger("pymc.nrm_models")
 
 # Kinds of flat partitions by the options of a Partition.
 _KINDS = {"max_clusters": Slots, "together": Together, "known": KnownLabels, "chunks": Chunked}
@@ -132,7 +139,8 @@ class Partition(pm.Discrete):
         once.
     known : array_like of int or str, shape (n,), optional
         Labels of the items whose cluster is known; -1, NaN or None for all others.  Items with equal known labels share
-        a cluster, items with different known labels never do.  Clusters without a known item may appear.
+        a cluster, items with different known labels never do.  Clusters without a known item may appear.  If all labels
+        are known, the partition is observed, as with ``observed``, and a line in the log says so.
     only_known : bool
         Whether all items are in the clusters of known labels: the posterior given that there are no other clusters.
     chunks : Chunks, optional
@@ -141,8 +149,9 @@ class Partition(pm.Discrete):
     initval : array_like of int, shape (n,), optional
         Initial labels; any integers, which are renamed in order of appearance, or slots, which are kept.  By default
         one cluster, except that :class:`TreeGuided` then starts from a clustering of the data.
-    observed : array_like of int, shape (n,), optional
-        A known partition; labels as for ``initval``.
+    observed : array_like of int or str, shape (n,), optional
+        A known partition, such as the species of all items; labels as for ``initval``, or text.  Labels that index
+        parameters are whole numbers.
 
     Raises
     ------
@@ -178,10 +187,11 @@ class Partition(pm.Discrete):
     partition of all items, and minus infinity otherwise, so that hyperparameters learn from known labels.
     Probabilities of all values sum to the probability of the known labels.  Forward draws are exact given known labels
     and hyperparameters, but ``pm.sample_prior_predictive`` draws hyperparameters from their prior alone.  The same
-    steps support such a partition.  With ``only_known``, values with a cluster that has no known item have probability
-    zero, and nothing else changes.  Forward draws are then exact for measures of Gibbs type, as all measures of this
-    package are.  New items may still be in new clusters: divide probabilities by the probability of a known cluster to
-    condition on there being no new cluster.
+    steps support such a partition.  If all labels are known, nothing of the partition is left to sample: the variable
+    is observed, as with ``observed``, and hyperparameters have the same posterior.  With ``only_known``, values with a
+    cluster that has no known item have probability zero, and nothing else changes.  Forward draws are then exact for
+    measures of Gibbs type, as all measures of this package are.  New items may still be in new clusters: divide
+    probabilities by the probability of a known cluster to condition on there being no new cluster.
 
     With ``log_weights`` labels are independent given the weights, ``P(z_i = k) = softmax(log_weights[i])_k``: mixtures
     of experts, exactly K components, or weights that follow time or space.  Components without items are not clusters.
@@ -236,6 +246,11 @@ class Partition(pm.Discrete):
         if n is None and log_weights is not None and log_weights.ndim == 2 and not known_rows:
             n = log_weights.shape[0]
         n, starts = items_and_labels(kind, name, n, dims, model, initval=initval, observed=observed)
+        if isinstance(kind, KnownLabels) and kind.all_known:
+            # The labels that are given as well, which agree, add nothing.
+            starts = {"observed": canonical_labels(kind.known)}
+            kind, only_known, options["known"] = Ordered(), False, None
+            _log.info(wrapped(_all_known(name, starts["observed"])))
         options |= {"only_known": only_known, "log_weights": log_weights}
         labels = super().__new__(cls, name, measure, n, dims=dims, **starts, **options, **kwargs)
         add_deterministics(name, kind, labels)
@@ -276,6 +291,14 @@ class Partition(pm.Discrete):
         values = [value if isinstance(value, Variable) else np.float64(value) for value in measure]
         fields = [pt.as_tensor(value).astype("float64") for value in values]
         return PartitionRV.make(type(measure), n, kind, fields, rng, return_next_rng)
+
+
+def _all_known(name, labels):
+    n_clusters = int(labels.max()) + 1
+    return (
+        f"All {len(labels):,} labels of Partition {name!r} are known, {n_clusters:,} "
+        f"cluster{'s' * (n_clusters > 1)}: it is observed, and not sampled."
+    )
 
 
 def _check_chunks(name, dims, model):
@@ -427,7 +450,10 @@ def items_and_labels(kind, name, n, dims, model, **labels):
     n = number_of_items(kind, name, n, dims, model, labels["observed"])
     for argument, values in labels.items():
         if values is not None and not isinstance(values, str):
-            labels[argument] = kind.renamed(values, count_value(n), f"{argument} of {kind.title} {name!r}")
+            title = f"{argument} of {kind.title} {name!r}"
+            if argument == "observed" and isinstance(kind, InOrder):
+                values = numbered_if_text(title, values)
+            labels[argument] = kind.renamed(values, count_value(n), title)
     return n, labels
 
 

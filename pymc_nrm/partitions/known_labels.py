@@ -109,6 +109,11 @@ class KnownLabels(Together):
         self.draw_options = (self.only_known,)
         self._is_known = self.known[self.first] >= 0
 
+    @property
+    def all_known(self):
+        """Whether there is no item with an unknown label, so that there is one possible value."""
+        return bool((self.known >= 0).all())
+
     def further_fields(self, n):
         return [pt.constant(self.known)]
 

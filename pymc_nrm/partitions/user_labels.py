@@ -35,6 +35,22 @@ def canonical_paths(title, labels, known=()):
     return paths, tuple(map(tuple, numbered))
 
 
+def numbered_if_text(title, labels):
+    """Number labels (n,) in order of appearance if they are text; all others are returned as they are."""
+    if isinstance(labels, Variable):
+        return labels
+    array = np.asarray(labels, dtype=object)
+    if array.ndim != 1 or not any(isinstance(label, str) for label in array):
+        return labels
+    n_missing = np.count_nonzero(pd.isna(array))
+    if n_missing:
+        raise ValueError(
+            f"{title} must have a label for every item; got {n_missing} missing of {len(array)}. The argument known "
+            "takes labels of which some are unknown"
+        )
+    return canonical_paths(title, array)[0][:, 0]
+
+
 def _plain(title, label):
     """A label as a string or an int of Python."""
     if isinstance(label, str):

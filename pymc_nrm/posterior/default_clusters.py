@@ -3,9 +3,11 @@
 import functools
 from typing import Any, NamedTuple
 
+import numpy as np
 import xarray as xr
 
-from pymc_nrm.models.rvs import checked_model, find_partition, kind_of
+from pymc_nrm.common.pymc_internals import find_observations
+from pymc_nrm.models.rvs import checked_model, dims_of, find_partition, kind_of
 from pymc_nrm.posterior.fused_estimate import fused_estimate, why_not_fused
 from pymc_nrm.posterior.marked_items import mark_items
 from pymc_nrm.stats.draws import draws_of_items, estimated_items, partition_draws
@@ -49,9 +51,10 @@ def clusters_of_kind(kind, idata, model, rv, estimate, components, level):
     """:func:`clusters_to_show` of a partition of a kind; wings register what they show of theirs."""
     if level is not None:
         raise ValueError(f"level must be None, since {rv.name!r} is not nested; got {level!r}")
-    draws = partition_draws(mark_items(posterior_of(idata), model, rv), rv.name)
-    reason = None
-    if estimate is None:
+    draws, reason = draws_of_partition(idata, model, rv), None
+    if estimate is None and rv in model.observed_RVs:
+        estimate = draws.isel(chain=0, draw=0)
+    elif estimate is None:
         reason = None if components else why_not_fused(model, rv) or _why_not_compared(idata, model)
         if components or reason is not None:
             estimate = point_estimate(draws, random_seed=0, progressbar=shows_bars(idata))
@@ -62,6 +65,16 @@ def clusters_of_kind(kind, idata, model, rv, estimate, components, level):
     n_components = estimate["component_size"].size if fused else None
     used = draws_of_estimate(draws, estimate)
     return ShownClusters(estimate, labels, names, used, draws, estimated_items(draws, estimate), n_components, reason)
+
+
+def draws_of_partition(idata, model, rv):
+    """Draws of a flat partition of a model; observed labels are one draw."""
+    if rv in model.observed_RVs:
+        dim, labels = dims_of(model, rv)[0], np.asarray(find_observations(model)[rv.name], dtype="int64")
+        coords = {} if model.coords.get(dim) is None else {dim: np.asarray(model.coords[dim])}
+        draws = xr.DataArray(labels, coords, (dim,), rv.name, kind_of(rv).marks()).expand_dims(chain=[0], draw=[0])
+        return partition_draws(draws)
+    return partition_draws(mark_items(posterior_of(idata), model, rv), rv.name)
 
 
 def _why_not_compared(idata, model):

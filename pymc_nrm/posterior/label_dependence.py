@@ -37,6 +37,9 @@ def mark_variables(idata, model):
         for name in marks if group in idata.children else ():
             if name in idata[group].data_vars:
                 idata[group][name].attrs |= marks[name]
+    for rv in model.observed_RVs:
+        if isinstance(kind_of(rv), Flat) and "observed_data" in idata.children and rv.name in idata["observed_data"]:
+            idata["observed_data"][rv.name].attrs |= kind_of(rv).marks()
     marked = posterior = idata["posterior"].to_dataset()
     for partition in kinds:
         marked = mark_items(marked, model, partition)

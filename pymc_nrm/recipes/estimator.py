@@ -34,6 +34,7 @@ from pymc_nrm.recipes.messages import AllMessages, warn_user
 from pymc_nrm.recipes.reading.kinds import NUMERIC
 from pymc_nrm.recipes.table_models import mixture_model, table_data
 from pymc_nrm.run.sampling import sample
+from pymc_nrm.stats.draws import partition_draws, stack_draws
 from pymc_nrm.stats.losses import check_loss
 from pymc_nrm.stats.point_estimate import evenly_spaced, left_out_words, point_estimate
 
@@ -230,7 +231,7 @@ class MixtureEstimator(Parameters):
             warn_user(text)
         idata = sample(self.draws, tune=self.tune, model=model, random_seed=int(seeds[0]), **options)
         if self.only_known:
-            estimate = class_estimate(idata.posterior["z"].stack(sample=("chain", "draw")).values.T, known)
+            estimate = class_estimate(stack_draws(partition_draws(idata, "z")), known)
         else:
             estimate = point_estimate(idata, loss=loss, random_seed=int(seeds[1]), progressbar=False)
         if self.fuse and known is None:

@@ -18,7 +18,8 @@ def partition_draws(idata: xr.DataTree | xr.Dataset | xr.DataArray, var_name: st
     ----------
     idata : DataTree, Dataset or DataArray
         Result of sampling, its group ``posterior``, or the draws themselves.  Without the dimension ``chain``, draws
-        count as one chain.
+        count as one chain.  Labels of an observed partition, which :func:`~pymc_nrm.sample` keeps in the group
+        ``observed_data``, are one draw.
     %(var_name)s
 
     Returns
@@ -185,6 +186,9 @@ def missing_values(posterior):
 def _variable(result, var_name, nested):
     posterior, what = result.posterior, "nested partition" if nested else "partition"
     names = result.nested if nested else result.partitions
+    observed = {} if nested else result.observed_partitions
+    if observed and (var_name in observed or (var_name is None and not names and len(observed) == 1)):
+        return observed[next(iter(observed)) if var_name is None else var_name]
     found = ", ".join(map(repr, names)) or "none"
     if var_name is not None:
         check_name("var_name", var_name, f"one {what}")

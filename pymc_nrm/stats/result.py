@@ -24,6 +24,19 @@ class Result:
         # The group sample_stats, or None.
         self.statistics = idata["sample_stats"].to_dataset() if has_statistics else None
 
+        has_data = isinstance(idata, xr.DataTree) and "observed_data" in idata.children
+        self._observed = idata["observed_data"].to_dataset() if has_data else xr.Dataset()
+
+    @cached_property
+    def observed_partitions(self):
+        """Observed labels of the partitions that were not sampled, by name, as their only draw."""
+        found = {
+            str(name): array
+            for name, array in self._observed.data_vars.items()
+            if array.attrs.get(NAME) == name and np.issubdtype(array.dtype, np.integer) and array.ndim == 1
+        }
+        return {name: array.expand_dims(chain=[0], draw=[0]) for name, array in found.items()}
+
     @cached_property
     def partitions(self):
         """Names of the partitions, see :func:`partition_names`."""
