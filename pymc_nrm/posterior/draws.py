@@ -17,6 +17,7 @@ from pymc_nrm.models.missing_entries import check_gaps, gaps_of
 from pymc_nrm.models.parts import ChunkedParts, PartitionParts, joint_data, joint_family
 from pymc_nrm.models.rvs import dims_of, kind_of, mixtures_of, n_items
 from pymc_nrm.models.values import Values
+from pymc_nrm.partitions.flat import Ordered
 from pymc_nrm.partitions.labels import canonical_labels
 from pymc_nrm.partitions.next_item import draw_new_labels, log_join_without, log_prediction_rule
 from pymc_nrm.posterior.layout import NewItems
@@ -109,10 +110,11 @@ class Draws:
     @classmethod
     def with_new_data(cls, idata, model, rv):
         """Draws for a model in which the data of new items have replaced the old data."""
+        counted = "sample_new_labels" if isinstance(kind_of(rv), Ordered) else "sample_posterior_predictive"
         raise ValueError(
             f"var_name must name a Partition with max_clusters or HiddenStates with max_states; {rv.name!r} has no "
             "slots: give the data of new items "
-            "to cluster_probabilities, or new_items to sample_posterior_predictive"
+            f"to cluster_probabilities, or new_items, their number, to {counted}"
         )
 
     def __len__(self):

@@ -7,10 +7,12 @@ import xarray as xr
 from pymc.model import Model
 from pytensor.compile.sharedvalue import SharedVariable
 
-from pymc_nrm.common.checks import check_name, random_generator
+from pymc_nrm.common.checks import check_count, check_name, random_generator
 from pymc_nrm.common.progress import tracked
-from pymc_nrm.models.rvs import checked_model, dims_of, find_partition
+from pymc_nrm.models.rvs import checked_model, dims_of, find_partition, kind_of
+from pymc_nrm.partitions.flat import Ordered
 from pymc_nrm.posterior.any_draws import draws_class
+from pymc_nrm.posterior.layout import draws_dataset
 
 
 def cluster_probabilities(
@@ -115,20 +117,25 @@ def sample_new_labels(
     idata: xr.DataTree | xr.Dataset,
     model: Model,
     *,
+    new_items: int | None = None,
     var_name: str | None = None,
     known: Any = None,
     random_seed: Any = None,
     progressbar: bool = True,
 ) -> xr.DataTree:
-    """Draw the labels of new items, which ``pm.set_data`` has put into a model whose labels index parameters.
+    """Draw the labels of new items: of a number of them before any data are seen, or of those that are in the model.
 
-    ``pm.sample_posterior_predictive`` takes the result and predicts the data of the new items.
+    ``new_items`` is for partitions without slots, sampled or observed: which clusters further items join, and how many
+    new ones they open, such as new species.  If labels index parameters, ``pm.set_data`` puts the data of the new items
+    into the model, and ``pm.sample_posterior_predictive`` takes the result and predicts the data of the new items.
 
     Parameters
     ----------
     %(idata)s
     model : pymc.Model
-        The model that was sampled, in which the data of the new items have replaced the old data.
+        The model that was sampled; without ``new_items``, the data of the new items have replaced the old data.
+    new_items : int, optional
+        Number of new items, none of whose data are seen, for a partition without slots.
     %(partition)s
     known : list of str, optional
         Names of the observed variables whose values for the new items are known; by default all that depend on the
@@ -139,26 +146,41 @@ def sample_new_labels(
     Returns
     -------
     DataTree
-        The group ``posterior`` has the draws of the free variables of ``idata``, with labels of the new items
-        instead of the old ones, and without variables that have a dimension of the items: PyMC draws these from
-        their prior.  The group ``constant_data`` has the present data of the model, so that PyMC knows that the labels
-        belong to them.
+        With ``new_items``, the group ``predictions`` has their labels under the name of the partition, dims (chain,
+        draw, ``new_<dim of the partition's items>``), and the number of clusters that they open,
+        ``<name>_n_new_clusters``, dims (chain, draw).  Labels below the number of clusters of the draw are its
+        clusters; new ones follow in order of appearance.
+
+        Without ``new_items``, the group ``posterior`` has the draws of the free variables of ``idata``, with labels of
+        the new items instead of the old ones, and without variables that have a dimension of the items: PyMC draws
+        these from their prior.  The group ``constant_data`` has the present data of the model, so that PyMC knows that
+        the labels belong to them.
 
     Raises
     ------
     TypeError
         If ``known`` is not a list of strings.
     ValueError
-        If the partition has no ``max_clusters``, a ``Mixture`` depends on it, a name does not belong to data with
+        If ``new_items`` is not a positive whole number, missing for a partition without ``max_clusters``, or given for
+        one whose labels index parameters or that is nested; if ``known`` names data of ``new_items``; or, without
+        ``new_items``, if a ``Mixture`` depends on the partition, a name does not belong to data with
         labels as an index, data depend on a variable that has one value for each old item, or if hidden states have
         ``sequences`` or data of new times are known.
 
     Notes
     -----
-    In a draw, a new item joins the slot s of n_s old items with the probability ``P(join s)`` of the prediction rule, u
-    integrated out, and each of the K - k empty slots with ``P(new) / (K - k)``; a draw that uses all slots has no
-    room for new ones.  If data y of an item are known, all its rows, the probabilities are proportional to these times
-    ``p(y | theta_s)``.  Empty slots have parameters from their prior in every draw.
+    With ``new_items``, labels are drawn in turn, each from the ratio of partition probabilities with and without it, u
+    integrated out.  Jointly they have the exact distribution given the partition and the hyperparameters of the draw.
+    With the Pitman-Yor process, an item opens a cluster with probability ``(theta + sigma k) / (theta + n)`` given k
+    clusters of n items, and m items open ``(k + theta / sigma) ((theta + n + sigma)_m / (theta + n)_m - 1)`` in the
+    mean (Favaro, Lijoi, Mena & Prünster 2009, "Bayesian non-parametric inference for species variety with a
+    two-parameter Poisson-Dirichlet process prior"), with ``(a)_m = a (a + 1) ... (a + m - 1)``.
+
+    If labels index parameters, a new item of a draw joins the slot s of n_s old items with the probability
+    ``P(join s)`` of the prediction rule, u integrated out, and each of the K - k empty slots with
+    ``P(new) / (K - k)``; a draw that uses all slots has no room for new ones.  If data y of an item are known, all its
+    rows, the probabilities are proportional to these times ``p(y | theta_s)``.  Empty slots have parameters from their
+    prior in every draw.
 
     Without data, labels are drawn jointly: new items may share a new cluster.  Given data, each item is drawn by itself
     given the old ones.  Draws of the other variables stay those given the old data: what new items say about parameters
@@ -172,8 +194,20 @@ def sample_new_labels(
 
     Examples
     --------
+    How many new species are among 100 more trees, given the species of five:
+
     >>> import pymc as pm
     >>> import pymc_nrm as nrm
+    >>> with pm.Model() as trees:
+    ...     measure = nrm.PitmanYorProcess(0.3, pm.Gamma("concentration", 2, 1))
+    ...     z = nrm.Partition("z", measure, observed=["oak", "oak", "elm", "oak", "ash"])
+    >>> posterior = xr.Dataset({"concentration": (("chain", "draw"), [[0.5, 1.0, 2.0]])})
+    >>> drawn = nrm.sample_new_labels(posterior, trees, new_items=100, random_seed=1, progressbar=False)
+    >>> drawn["predictions"]["z_n_new_clusters"].values.tolist()
+    [[7, 9, 12]]
+
+    With labels that index parameters, of new items in the model:
+
     >>> with pm.Model(coords={"subject": ["a", "b", "c"]}) as model:
     ...     x = pm.Data("x", [1.0, 2.0, 1.0])
     ...     y = pm.Data("y_data", [1.1, 1.9, -5.0])
@@ -199,6 +233,8 @@ def sample_new_labels(
     """
     model = checked_model(model)
     partition = find_partition(model, var_name, nested=True)
+    if new_items is not None:
+        return _new_labels(idata, model, partition, new_items, known, random_generator(random_seed), progressbar)
     draws = draws_class(partition).with_new_data(idata, model, partition)
     names = _known(known, draws.indexed)
     rng = random_generator(random_seed)
@@ -212,6 +248,25 @@ def sample_new_labels(
         for draw in tracked(draws, "Drawing labels", progressbar):
             labels[draw.index] = draws.draw_new_slots(draw, rng)
     return _result(draws, labels)
+
+
+def _new_labels(idata, model, partition, new_items, known, rng, progressbar):
+    """Draw labels of new items of a partition without slots, and count the clusters that they open."""
+    check_count("new_items", new_items, 1)
+    if not isinstance(kind_of(partition), Ordered):
+        raise ValueError(
+            f"new_items must be None for {kind_of(partition).title} {partition.name!r}, whose labels index parameters, "
+            "or depend on times or on weights of your own, or are paths; it is for a Partition without slots"
+        )
+    if known is not None and list(known):
+        raise ValueError(f"known must be None or [] with new_items, none of whose data are known; got {known!r}")
+    draws = draws_class(partition)(idata, model, partition)
+    labels, n_new = np.empty((len(draws), new_items), dtype=np.int64), np.empty(len(draws), dtype=np.int64)
+    for draw in tracked(draws, "Drawing labels", progressbar):
+        labels[draw.index] = draws.labels_with_new(draw, new_items, rng)[draws.n_items :]
+        n_new[draw.index] = max(labels[draw.index].max() - draw.labels.max(), 0)
+    names = {partition.name: ((f"new_{draws.item_dim}",), labels), f"{partition.name}_n_new_clusters": ((), n_new)}
+    return xr.DataTree.from_dict({"predictions": draws_dataset(draws.posterior, names, {})})
 
 
 def _known(known, data):
