@@ -100,6 +100,18 @@ def _unit_of(rule):
     return "numbers" if rule.form in (NUMBERS, BOOLEANS) else None
 
 
+def level_codes(content, name, levels):
+    """Numbers 0, 1, ... of the levels of a column; NaN where it is missing."""
+    codes = content.codes(levels)
+    unknown = content.values[codes == -1.0].tolist()
+    if unknown:
+        raise ValueError(
+            f"column {name!r} must have levels of the model, {list(levels)}; got {unknown[0]!r}. Make it one of these, "
+            "or missing, which leaves the column out of the prediction"
+        )
+    return codes
+
+
 def read_content(column, rule=_NO_RULE):
     """Read a column, by a rule if there is one."""
     dtype = column.dtype

@@ -32,6 +32,7 @@ from pymc_nrm.models.origin import UNKNOWN, Origin
 from pymc_nrm.models.partition import PartitionRV
 from pymc_nrm.models.prepared import fixed_fields, prepared_data
 from pymc_nrm.models.random_variables import printed_names, register_numba, with_conditions
+from pymc_nrm.models.text_data import read_text
 from pymc_nrm.models.values import (
     as_observed,
     computed_by,
@@ -143,7 +144,7 @@ class Mixture(Distribution):
         Data; a vector has one feature.  NaN means missing, if the family allows it: it is excluded from the likelihood,
         or, with ``NormalWishart``, it is an entry of the free variable ``{name}_missing``, which
         :class:`~pymc_nrm.steps.MissingGibbs` draws.  Without data the mixture is a latent variable, sampled given the
-        partition.
+        partition.  ``CategoricalDirichlet`` takes text and pandas categories, see its ``learned``.
     dims : str or tuple of str, optional
         Names of the dimensions, one for a vector and two for a matrix.
     shape : tuple of int, optional
@@ -203,6 +204,9 @@ class Mixture(Distribution):
         rows = _checked_rows(f"rows of Mixture {name!r}", rows, partition)
         if isinstance(observed, Rows) or isinstance(partition.owner.op.kind, Chunked):
             return add_chunked_mixture(name, partition, family, observed, dims=dims, shape=shape, **kwargs)
+        if observed is not None:
+            observed, origin = read_text(name, family, observed)
+            kwargs |= {} if origin is None else {"origin": origin}
         read = None if observed is None else _read_observed(name, partition, family, observed, rows)
         if read is not None:
             family, observed, shape = read.family, read.observed, read.values.shape

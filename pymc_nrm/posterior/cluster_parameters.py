@@ -42,8 +42,9 @@ def sample_cluster_parameters(
         The parameters of the family by their names, for example ``mean`` and ``covariance``, in the units of the data,
         dims (chain, draw, cluster, ...), with NaN beyond the number of clusters of a draw.  ``size``, dims (chain,
         draw, cluster), has the numbers of items, or 0.  Items of a partition of rows in chunks are the followed rows,
-        while clusters and sizes refer to all rows.  With ``to_items``, ``item_mean`` and so on have dims (chain,
-        draw, item, ...).
+        while clusters and sizes refer to all rows.  Levels of categories have their names in the coordinate ``level``,
+        or in ``level_name``, dims (feature, level), if features have different levels.  With ``to_items``,
+        ``item_mean`` and so on have dims (chain, draw, item, ...).
 
     Raises
     ------

@@ -65,8 +65,10 @@ def columns_of_model(model, partition, n, one="cluster"):
                 "set the data with which the draws were made"
             )
         matrix, readings = values.reshape(len(values), -1), origin_of(mixture).readings_by_name
-        for name, kind, column in zip(map(str, features), _kinds(mixture, matrix.shape[1]), matrix.T, strict=True):
-            levels = _levels(model, name, column) if kind == "levels" else None
+        named = [getattr(reading, "levels", ()) for reading in origin_of(mixture).readings] or [()] * matrix.shape[1]
+        kinds = _kinds(mixture, matrix.shape[1])
+        for name, kind, column, known in zip(map(str, features), kinds, matrix.T, named, strict=True):
+            levels = _levels(model, name, column, known) if kind == "levels" else None
             unit = readings[name].rule.shown_unit if name in readings else ""
             columns.append((mixture.name, Column(name, kind, levels, column, items, unit)))
     names = [one, *_OWN_NAMES, *(column.name for _, column in columns)]
@@ -85,7 +87,10 @@ def _features(model, mixture, values):
     """Names of the columns of a mixture."""
     if values.ndim == 1:
         return [mixture.name]
+    read = [reading.name for reading in origin_of(mixture).readings]
     features = model.coords.get(dims_of(model, mixture)[-1])
+    if features is None and len(read) == values.shape[1] and all(isinstance(name, str) for name in read):
+        return read
     return [f"{mixture.name}_{k}" for k in range(values.shape[1])] if features is None else features
 
 
@@ -138,10 +143,10 @@ def rules_of_model(model, partition):
     return {name: (reading.rule,) for columns in readings for name, reading in columns.items()}
 
 
-def _levels(model, name, values):
-    """Names of the levels of a column of categories."""
+def _levels(model, name, values, known):
+    """Names of the levels of a column of categories: those that were read, or the coordinates of a model."""
     n_levels = int(np.nanmax(values, initial=0)) + 1
-    named = model.coords.get(f"{name}_level", model.coords.get("level"))
+    named = known or model.coords.get(f"{name}_level", model.coords.get("level"))
     if named is None or len(named) < n_levels:
         named = range(n_levels)
     return tuple(map(str, named))

@@ -19,6 +19,7 @@ from pytensor.tensor.subtensor import AdvancedSubtensor
 from pymc_nrm.common.checks import naming, numeric_array
 from pymc_nrm.common.progress import tracked
 from pymc_nrm.common.result_names import added_names, result_dataset
+from pymc_nrm.common.text_levels import coded, shared_levels
 from pymc_nrm.families.base import prepare_alike
 from pymc_nrm.families.conjugate import parameter_shapes
 from pymc_nrm.models.origin import origin_of
@@ -50,10 +51,12 @@ class MixtureLayout:
         self.univariate, self.dtype = rv.owner.op.univariate, rv.dtype
         self.observed = rv in model.observed_RVs
         self.family_class = type(family_of(rv))
-        self._op, self._series = rv.owner.op, origin_of(rv).series
+        self._op, self._series, self.readings = rv.owner.op, origin_of(rv).series, origin_of(rv).readings
         dims = dims_of(model, rv)
         self.item_dim, self.feature_dim = dims[0], None if self.univariate else dims[1]
         self._coords = {dim: values for dim, values in model.coords.items() if values is not None}
+        if levels := shared_levels(self.readings):
+            self._coords["level"] = levels
         users = {self.item_dim} if self.univariate else {self.item_dim, self.feature_dim}
         self._other = None if self.univariate else added_names(users, f"{self.feature_dim}_other")[0]
         self._users = users | {self._other}
@@ -90,7 +93,17 @@ class MixtureLayout:
         levels = self._coords.get("level", ())
         if "level" not in self._users and len(levels) == sizes.get("level"):
             known["level"] = levels
-        return {dim: np.asarray(values) for dim, values in known.items() if values is not None}
+        found = {dim: np.asarray(values) for dim, values in known.items() if values is not None}
+        return found | self._level_names(sizes) if "level" not in found else found
+
+    def _level_names(self, sizes):
+        """Names of the levels of each feature where they differ, an array along both dimensions, "" for no level."""
+        named = [tuple(map(str, getattr(reading, "levels", ()))) for reading in self.readings]
+        n_levels, n_features = sizes.get("level", 0), sizes.get(self.feature_dim)
+        if "level" in self._users or n_features != len(named) or not 0 < max(map(len, named), default=0) <= n_levels:
+            return {}
+        table = [[*names, *[""] * (n_levels - len(names))] for names in named]
+        return {"level_name": ((self.feature_dim, "level"), np.array(table))}
 
     def parameters(self, family):
         """Slices, shapes and dimensions of the parameters of one cluster; the one feature of a vector has no axis."""
@@ -138,7 +151,7 @@ def draws_dataset(posterior, variables, coords, attrs=None):
     kept = {}
     for name, values in coords.items():
         dims = values[0] if isinstance(values, tuple) else name
-        if dims in used:
+        if {*dims} <= used if isinstance(dims, tuple) else dims in used:
             kept[name] = values
     return result_dataset(arrays, {**own, **kept}, attrs)
 
@@ -362,6 +375,7 @@ class NewItems:
             if name in sizes:
                 layout, family = sizes[name]
                 n_features, labels = layout.n_features(family), layout.feature_names()
+                values = coded(self._titles[name], values, layout.readings)
                 rows[name] = as_rows(values, n_features, self._titles[name], labels)
             else:
                 rows[name] = numeric_array(self._titles[name], values)

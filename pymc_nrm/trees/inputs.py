@@ -5,9 +5,11 @@ import scipy
 from pytensor.graph.basic import Variable
 
 from pymc_nrm.common.checks import naming, numeric_array, plain_values
+from pymc_nrm.common.text_levels import read_levels
 from pymc_nrm.families.arguments import broadcast_hyperparameters
 from pymc_nrm.families.base import check_resolution, complete, localise, prepare_data
 from pymc_nrm.families.conjugate import log_marginal
+from pymc_nrm.families.definitions.categorical_dirichlet import CategoricalDirichlet
 from pymc_nrm.families.needs import PREDICTIVE, check_needs, is_family
 from pymc_nrm.families.product import product, product_data
 from pymc_nrm.kernels.generic import lacking
@@ -41,6 +43,11 @@ def family_and_data(family, X, argument="X", needs=NEEDS, user="Bayesian hierarc
         return product(families), product_data(data), sizes[0]
     check_numeric_family(family)
     check_needs(type(family), needs, user)
+    if isinstance(family, CategoricalDirichlet) and read_levels(argument, X, argument) is not None:
+        raise TypeError(
+            f"{argument} must be numbers of levels; got text. Number the levels of each column with "
+            "pandas.factorize(column, sort=True)[0], and make -1, a missing value, NaN"
+        )
     X = as_rows(X, argument)
     n, d = X.shape
     if n == 0:

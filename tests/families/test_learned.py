@@ -159,7 +159,7 @@ test_what_cannot_be_learned_from = refused(
     (nrm.NormalWishart, "x", np.ones((2, 2)), "X must have more items than features"),
     (nrm.BernoulliBeta, "x", [[0, 2], [1, 1]], "X: data of BernoulliBeta"),
     (nrm.PoissonGamma, "x", [[0.5, 2], [1, 1]], "X: data of PoissonGamma"),
-    (nrm.CategoricalDirichlet, "x", [["a"], ["b"]], "X"),
+    (nrm.BernoulliBeta, "x", [["a"], ["b"]], "X"),
     (nrm.MultinomialDirichlet, "x", [[-1, 2], [1, 1]], "X: data of MultinomialDirichlet"),
     *((cls, "x", STILL, r"columns \[1\] are constant") for cls in TREES),
     *((cls, "x", np.where(REAL > 1.0, np.nan, REAL), "no NaN") for cls in TREES),

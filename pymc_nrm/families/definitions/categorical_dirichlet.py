@@ -10,6 +10,7 @@ from pytensor.graph.basic import Constant, Variable
 from pytensor.graph.utils import MissingInputError
 
 from pymc_nrm.common.checks import check_values, naming
+from pymc_nrm.common.text_levels import read_levels
 from pymc_nrm.families.arguments import check_matrix
 from pymc_nrm.families.base import Hyperparameter, conjugate_family
 from pymc_nrm.families.conjugate import categorical_log_affinities, draw_dirichlet, log_dirichlet_density
@@ -41,7 +42,8 @@ class CategoricalDirichlet(NamedTuple):
         feature.  A feature does not have the levels of weight 0; at least one weight must be above 0.
     n_levels : int or array of int, scalar or shape (d,), optional
         Numbers of levels, which must be constant.  By default they are the width L of a vector or matrix ``alpha``; if
-        ``alpha`` is a scalar, they are taken from the data as the largest level of each feature plus one.
+        ``alpha`` is a scalar, they are taken from the data as the largest level of each feature plus one.  A scalar
+        ``alpha``, or :meth:`learned`, also allows data that are text, see there.
 
     Notes
     -----
@@ -77,6 +79,10 @@ class CategoricalDirichlet(NamedTuple):
         A feature in which clusters differ has a small concentration, one that says nothing about clusters a large one.
         Renaming levels leaves the distribution of partitions unchanged.
 
+        Columns may hold text or pandas categories.  Their levels are those that occur, sorted or in the order of the
+        category; None, NaN and blank text are missing.  The family keeps the names: its Mixture reads the same columns
+        as text, and so do predictions.  Numbers, and categories that are numbers, are numbers of levels.
+
         Examples
         --------
         >>> import pymc as pm
@@ -85,8 +91,17 @@ class CategoricalDirichlet(NamedTuple):
         ...     family = CategoricalDirichlet.learned("x", X)
         >>> [variable.name for variable in model.free_RVs]
         ['x_concentration']
+
+        Text, which is numbered by its levels:
+
+        >>> answers = [["yes", "red"], ["no", None], ["yes", "blue"]]
+        >>> with pm.Model() as model:
+        ...     family = CategoricalDirichlet.learned("x", answers)
+        >>> [column.levels for column in family.n_levels.columns]
+        [('no', 'yes'), ('blue', 'red')]
         """
-        prior = Hyperpriors(name, X)
+        read = read_levels("X", X, name)
+        prior = Hyperpriors(name, X if read is None else read.values)
         with naming("X"):
             family = cls().complete(prior.values)
         levels = prior.prepared(family).values
@@ -95,7 +110,7 @@ class CategoricalDirichlet(NamedTuple):
         counts = np.stack([np.bincount(column[column >= 0], minlength=present.shape[1]) for column in levels.T]) + 0.5
         frequencies = counts * present / (counts * present).sum(axis=1, keepdims=True)
         fields = cls.learned_fields(prior.concentrations_of_levels(), frequencies=frequencies)
-        return cls(**fields, n_levels=family.n_levels)
+        return cls(**fields, n_levels=family.n_levels if read is None else read.numbers(family.n_levels))
 
     @staticmethod
     @as_operations

@@ -5,7 +5,16 @@ from typing import Any
 
 import numpy as np
 
-from pymc_nrm.common.column_contents import BOOLEANS, LEVELS, NUMBERS, OTHER, Rule, check_alike, read_content
+from pymc_nrm.common.column_contents import (
+    BOOLEANS,
+    LEVELS,
+    NUMBERS,
+    OTHER,
+    Rule,
+    check_alike,
+    level_codes,
+    read_content,
+)
 
 NUMERIC, BINARY, CATEGORICAL, COUNT, SKIP = "numeric", "binary", "categorical", "count", "skip"
 POSITIVE, ZERO_OR_POSITIVE = "positive", "zero or positive"
@@ -102,18 +111,6 @@ _CHECKS = {
     POSITIVE: _check_positive,
     ZERO_OR_POSITIVE: _check_zero_or_positive,
 }
-
-
-def level_codes(content, name, levels):
-    """Numbers 0, 1, ... of the levels of a column; NaN where it is missing."""
-    codes = content.codes(levels)
-    unknown = content.values[codes == -1.0].tolist()
-    if unknown:
-        raise ValueError(
-            f"column {name!r} must have levels of the model, {list(levels)}; got {unknown[0]!r}. Make it one of these, "
-            "or missing, which leaves the column out of the prediction"
-        )
-    return codes
 
 
 def reading_of_feature(model, mixture, name):
