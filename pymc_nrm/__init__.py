@@ -129,6 +129,7 @@ _ON_DEMAND = ("plots", "published", "trees")
 
 if TYPE_CHECKING:
     from pymc_nrm import plots, published, trees
+    from pymc_nrm.versions import show_versions as show_versions
 
     __version__: str
 else:  # to type checkers, a module with this function has every attribute
@@ -136,9 +137,11 @@ else:  # to type checkers, a module with this function has every attribute
     def __getattr__(name):
         if name == "__version__":
             return importlib.metadata.version("pymc-nrm")
+        if name == "show_versions":  # about the installation, like __version__, and no name of a model
+            return importlib.import_module(f"{__name__}.versions").show_versions
         if name in _ON_DEMAND:
             return importlib.import_module(f"{__name__}.{name}")
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
     def __dir__():
-        return sorted({*globals(), *_ON_DEMAND})
+        return sorted({*globals(), *_ON_DEMAND, "__version__", "show_versions"})

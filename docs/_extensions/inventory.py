@@ -97,6 +97,7 @@ GROUPS = {
         "Testing", ("pymc_nrm.testing",), "Checks of exactness, for families, measures and samplers of your own too."
     ),
     "datasets": Group("Data sets", ("pymc_nrm.datasets",), "Data that come with the package."),
+    "versions": Group("Versions", ("pymc_nrm.versions",), "What to say about an installation: `nrm.show_versions()`."),
     "extending": Group(
         "Extending",
         (

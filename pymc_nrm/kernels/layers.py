@@ -22,6 +22,7 @@ IMPORTS = {
     "plots": ("common", "stats", "posterior", "recipes"),
     "random_measure": ("common", "posterior"),
     "warm_up": ("kernels",),
+    "versions": ("kernels",),
 }
 
 # Capabilities that can be taken away.  A wing has rooms of its own, files or folders with names of the table, and may
