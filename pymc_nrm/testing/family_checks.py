@@ -91,8 +91,8 @@ def check_family(family: Any, X: Any, *, compiled: bool = True, random_seed: int
 
     Raises
     ------
+    CheckError
         If two values disagree; the message names the function and shows both values.
-        If figures disagree; the message names the function and has both figures.
     NotImplementedError
         If the family lacks a function that every family must define.
 
@@ -130,6 +130,13 @@ def _check_rows(case, rng):
     order = rng.permutation(case.n)
     whole = case.statistics(order)
     half = case.n // 2
+    if np.isnan(whole).any():
+        gaps = np.isnan(case.X.data if sparse.issparse(case.X) else case.X).any()
+        hint = "; with missing_allowed=True it must skip missing values (NaN)" if gaps else ""
+        place = int(np.isnan(whole).argmax())
+        raise CheckError(
+            f"add_item of {case.owner.__name__} is wrong: a row of statistics is NaN at position {place}{hint}"
+        )
     parts = case.statistics(order[:half]) + case.statistics(order[half:])
     assert_close("add_item", case.owner, "the sum of the rows of two halves of the data is", parts, whole)
     other = type(case.local)(*[1.001 * field for field in case.local])
@@ -143,7 +150,7 @@ def _check_rows(case, rng):
         assert_close(
             "add_item",
             case.owner,
-            f"after removing {n_removed} items the row of statistics is",
+            f"after removing {n_removed} item{'s' if n_removed > 1 else ''} the row of statistics is",
             statistics,
             left,
             atol=1e-9 + 1e-12 * scale,
@@ -184,7 +191,7 @@ def _check_marginals(case, rng):
         }
         if has_marginal:
             values["log_marginal"] = sum(case.marginal(items) for items in clusters)
-        _agree(case.owner, values, f"{len(clusters)} clusters")
+        _agree(case.owner, values, f"{len(clusters)} cluster{'s' if len(clusters) > 1 else ''}")
     symbolic.check_gradients(mixed, rng)
 
 

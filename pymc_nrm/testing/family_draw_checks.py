@@ -147,7 +147,7 @@ def _check_mass(case, draws, rng):
         return
     first = draws.values[::2]
     half = draws.n_draws // 2
-    edges = np.stack([_edges(column) for column in first[:half].T], axis=1)
+    edges = np.stack([_edges(case, feature, column) for feature, column in enumerate(first[:half].T)], axis=1)
     widths = np.diff(edges, axis=0)
     cells = rng.integers(0, _CELLS, size=(draws.n_draws, d))
     columns = np.arange(d)
@@ -160,9 +160,14 @@ def _check_mass(case, draws, rng):
     assert_zero("log_predictive", case.owner, what, mass[: len(inside)] - inside)
 
 
-def _edges(values):
+def _edges(case, feature, values):
     """Bounds of cells among the values that occur once: repeated values have a point mass."""
     different, counts = np.unique(values, return_counts=True)
+    if (different == np.round(different)).all():
+        words = (
+            f"draw_item draws whole numbers alone for feature {feature}; counts and categories have continuous=False"
+        )
+        raise CheckError(f"continuous of {case.owner.__name__} is wrong: {words}")
     return np.quantile(different[counts == 1], np.linspace(0.02, 0.98, _CELLS + 1))
 
 

@@ -39,7 +39,7 @@ def of_smaller_rates(value, family, parameters, panel, column):
 
 # A generic function, what is done to its result, and how the message about Wrong begins.
 WRONG = [
-    (base.add_item, lambda _, f, row, data, i, sign: bump(row, -1e-3 * (sign < 0.0)), "after removing 1 items"),
+    (base.add_item, lambda _, f, row, data, i, sign: bump(row, -1e-3 * (sign < 0.0)), "after removing 1 item the"),
     (base.add_item, lambda _, f, row, data, i, sign: bump(row, sign * f.alpha[0]), "with other hyperparameters"),
     (fast.update_cache, lambda _, f, row, cache, *rest: bump(cache, 1e-4), "with all items added one by one"),
     (base.log_predictive, lambda value, *_: value - 0.1, "the log density of the data in 1"),
@@ -142,6 +142,21 @@ def test_wrong_totals_are_noticed(wrong):
     family = spoilt(nrm.MultinomialDirichlet(1.0), {conjugate.draw_item: draw_item})
     with pytest.raises(CheckError, match="draw_item of Wrong is wrong: .*the total of items"):
         check_family(family, COUNTS, compiled=False)
+
+
+def test_missing_values_that_are_added_are_named():
+    change = {base.add_item: lambda _, f, row, data, i, sign: bump(row, sign * data.values[i, 1])}
+    with pytest.raises(
+        CheckError, match="add_item of Wrong is wrong: .* NaN at position 0; with missing_allowed=True it"
+    ):
+        check_family(spoilt(NORMAL, change), POINTS, compiled=False)
+
+
+def test_counts_that_are_called_continuous_are_noticed():
+    family = spoilt(nrm.PoissonGamma(1.5, 0.8), {})
+    type(family).continuous = True
+    with pytest.raises(CheckError, match="continuous of Wrong is wrong: draw_item draws whole numbers .* feature 0;"):
+        check_family(family, COUNTS[:, 0], compiled=False)
 
 
 def test_densities_that_read_what_is_for_draws_alone_are_noticed():
