@@ -13,7 +13,7 @@ from pymc_nrm.kernels.layers import WINGS
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 # Documentation and benchmarks are about all of the package.
-ABOUT_ALL = ("tests/test_docs.py", "tests/test_benchmarks.py", "tests/test_house.py")
+ABOUT_ALL = tuple(f"tests/test_{name}.py" for name in ("docs", "benchmarks", "house", "stability"))
 
 
 def without_wing(folder, wing):

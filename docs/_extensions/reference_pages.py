@@ -13,6 +13,7 @@ from pymc_nrm.measures.base import n_clusters_mean
 from sphinx.ext.napoleon import NumpyDocstring
 
 from inventory import GROUPS, entries, short_names
+from stability import provisional_table, stable_table
 
 _N, _D, _L = 5, 3, 4  # sizes of an example, all different, from which shapes are read
 
@@ -35,6 +36,7 @@ def _write_pages(app):
     everything = entries()
     groups = {group: [entry for entry in everything if entry.group == group] for group in GROUPS}
     pages = {"overview.txt": templates.get_template("overview.txt.jinja").render(groups=groups, specs=GROUPS)}
+    pages |= {"stable.txt": stable_table(), "provisional.txt": provisional_table()}
     for group, members in groups.items():
         spec = GROUPS[group]
         pages[f"{group}.md"] = templates.get_template("group.md.jinja").render(
