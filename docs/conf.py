@@ -56,6 +56,7 @@ html_baseurl = os.environ.get(
 )
 html_static_path = ["_static"]
 html_css_files = ["pymc_nrm.css"]
+html_logo = html_favicon = "_static/logo.svg"
 html_copy_source = False
 html_show_sourcelink = False
 
