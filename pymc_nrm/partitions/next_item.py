@@ -53,13 +53,20 @@ def draw_new_labels(measure, counts, n_new, rng):
     """Draw the labels of new items one after another from their predictive distribution. Labels below ``n_clusters``
     are old clusters; new clusters follow in order of appearance.
     """
-    counts = [int(count) for count in counts]
+    n, n_clusters = int(np.sum(counts)), len(counts)
+    counts = np.append(np.asarray(counts, dtype=np.int64), np.zeros(n_new, dtype=np.int64))
     labels = np.empty(n_new, dtype=np.int64)
     for i in range(n_new):
-        cumulative = np.cumsum(np.exp(log_prediction_rule(measure, np.array(counts, dtype=np.int64))))
-        label = int(np.searchsorted(cumulative, rng.random() * cumulative[-1], side="right"))
-        labels[i] = label = min(label, len(counts))
-        if label == len(counts):
-            counts.append(0)
+        rule = gibbs_type_rule(measure, n + i, n_clusters)
+        if rule is None:
+            weights = np.exp(log_prediction_rule(measure, counts[:n_clusters]))
+        else:
+            # An entry for a new cluster follows the clusters.
+            weights = counts[: n_clusters + 1] - rule[0]
+            weights[-1] = np.exp(rule[1])
+        cumulative = weights.cumsum()
+        label = min(int(cumulative.searchsorted(rng.random() * cumulative[-1], side="right")), n_clusters)
+        n_clusters += label == n_clusters
         counts[label] += 1
+        labels[i] = label
     return labels

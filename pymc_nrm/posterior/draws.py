@@ -110,11 +110,15 @@ class Draws:
     @classmethod
     def with_new_data(cls, idata, model, rv):
         """Draws for a model in which the data of new items have replaced the old data."""
-        counted = "sample_new_labels" if isinstance(kind_of(rv), Ordered) else "sample_posterior_predictive"
+        if isinstance(kind_of(rv), Ordered):
+            raise ValueError(
+                f"new_items must be given, the number of new items, since {rv.name!r} has no slots; "
+                "cluster_probabilities takes their data"
+            )
         raise ValueError(
             f"var_name must name a Partition with max_clusters or HiddenStates with max_states; {rv.name!r} has no "
             "slots: give the data of new items "
-            f"to cluster_probabilities, or new_items, their number, to {counted}"
+            "to cluster_probabilities, or new_items to sample_posterior_predictive"
         )
 
     def __len__(self):

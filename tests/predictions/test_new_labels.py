@@ -125,7 +125,7 @@ test_what_is_refused = refused(
         {"new_items": 0},
         "new_items must be a whole number of at least 1; got 0",
     ),
-    (lambda: observed(MEASURES["DP"], SPECIES), {}, "'z' has no slots: .*, or new_items, their number, to sample_new_"),
+    (lambda: observed(MEASURES["DP"], SPECIES), {}, "new_items must be given, .* since 'z' has no slots"),
     (
         lambda: observed(MEASURES["DP"], SPECIES),
         {"new_items": 2, "known": ["y"]},

@@ -266,7 +266,7 @@ def test_what_new_items_are_refused():
         (
             lambda: new(idata, mixture),
             ValueError,
-            "var_name must name a Partition with max_clusters or HiddenStates with max_states; 'z' has no slots",
+            "new_items must be given, the number of new items, since 'z' has no slots",
         ),
         (lambda: nrm.cluster_probabilities(idata, mixture), ValueError, "X_new must be given for the partition 'z'"),
     ]:
