@@ -7,6 +7,7 @@ from pytensor.graph.traversal import ancestors
 from pytensor.raise_op import CheckAndRaise
 
 from pymc_nrm.common.pymc_internals import clone_model, fgraph_from_model, model_from_fgraph
+from pymc_nrm.models.imputed_entries import integrate_out_imputed
 from pymc_nrm.models.itemwise.summed_out import SummedOut
 from pymc_nrm.models.rvs import checked_model, kind_of, mixtures_of, partitions_of
 from pymc_nrm.models.values import in_value_space
@@ -29,7 +30,8 @@ def summed_out(model: pm.Model | None = None) -> pm.Model:
     pm.Model
         Without the partitions, and with a potential ``<name>_summed_out`` for each of them in place of the data that
         depend on its labels.  Deterministics that depend on labels are left out.  ``pm.set_data`` may change its data,
-        but not what indexes labels, the item of each row: then make it anew.
+        but not what indexes labels, the item of each row: then make it anew.  Missing entries of data that PyMC imputes
+        are integrated out as well, as by :func:`~pymc_nrm.sample`.
 
     Raises
     ------
@@ -70,7 +72,8 @@ def summed_out(model: pm.Model | None = None) -> pm.Model:
                 "out, so that labels depend on each other: use parameters that labels index"
             )
     # The labels have no other initial value, which copies of models cannot hold.
-    copied = clone_model(model)
+    integrated = integrate_out_imputed(model)
+    copied = clone_model(integrated.model)
     point, left_out = copied.initial_point(), set()
     values = {copied.rvs_to_values[rv]: in_value_space(copied, rv) for rv in copied.free_RVs if not kind_of(rv)}
     potentials = {}
@@ -89,8 +92,8 @@ def summed_out(model: pm.Model | None = None) -> pm.Model:
         used = set(ancestors([density]))
         given = {value: graph for value, graph in values.items() if value in used}
         [potentials[f"{rv.name}_summed_out"]] = graph_replace([density], given, strict=False)
-    labels = set(partitions_of(copied))
-    left_out |= {one.name for one in copied.deterministics if labels & set(ancestors([one]))}
+    gone = {*partitions_of(copied), *(one for one in copied.deterministics if one.name in integrated.names)}
+    left_out |= {one.name for one in copied.deterministics if gone & set(ancestors([one]))}
     with copied:
         for name, graph in potentials.items():
             pm.Potential(name, pt.as_tensor(graph))

@@ -9,6 +9,7 @@ from pytensor.compile.builders import infer_shape
 from pytensor.compile.mode import Mode
 from pytensor.compile.sharedvalue import SharedVariable
 from pytensor.graph.basic import Constant, Variable
+from pytensor.graph.replace import clone_replace
 from pytensor.graph.traversal import ancestors, graph_inputs
 from pytensor.scalar import Cast
 from pytensor.tensor.elemwise import Elemwise
@@ -90,6 +91,13 @@ def kernel_values(values):
 def kernel_family(family_class, hyperparameters):
     """Return a family with the types of fields that kernels expect."""
     return family_class(*kernel_values([np.asarray(value, dtype="float64") for value in hyperparameters]))
+
+
+def with_own_generators(graphs):
+    """Graphs with random generators that no other code advances, and these generators."""
+    shared = [variable for variable in graph_inputs(graphs) if isinstance(variable.type, RandomType)]
+    own = {generator: pytensor.shared(np.random.default_rng(0)) for generator in shared}
+    return (clone_replace(graphs, own) if own else graphs), list(own.values())
 
 
 class Values:

@@ -9,6 +9,7 @@ import xarray as xr
 from pymc_nrm.common.checks import random_generator
 from pymc_nrm.common.marks import NAME, NUMBER, partition_number
 from pymc_nrm.common.progress import tracked
+from pymc_nrm.models.imputed_entries import integrate_out_imputed
 from pymc_nrm.models.itemwise.flow import terms_of
 from pymc_nrm.models.rvs import checked_model, dims_of, kind_of, mixtures_of, n_items, partitions_of
 from pymc_nrm.partitions.weighted_components import WeightedComponents, draw_of_rows
@@ -71,7 +72,10 @@ def draw_labels(
                 f"model must have no Mixture over {rv.name!r}; got {mixture.name!r}, whose parameters are integrated "
                 "out, so that labels depend on each other: nrm.sample draws them"
             )
-    posterior = posterior_of(idata, by_chain=True)
+    posterior, integrated = posterior_of(idata, by_chain=True), integrate_out_imputed(model)
+    if integrated.names.isdisjoint(posterior.data_vars):
+        # Missing entries of data are integrated out of the draws.
+        model = integrated.model
     shape = posterior.sizes["chain"], posterior.sizes["draw"]
     dims = {rv: ("chain", "draw", *dims_of(model, rv)) for rv in partitions}
     lengths = {rv: n_items(rv) for rv in partitions}

@@ -20,6 +20,7 @@ from pymc_nrm.run.chains.label_file import label_file
 from pymc_nrm.run.chains.progress_log import tell_of_run, watched
 from pymc_nrm.run.chains.trace import Storage
 from pymc_nrm.run.checkpoints.step import checkpoints_of
+from pymc_nrm.run.choose_model import model_to_sample
 from pymc_nrm.run.choose_steps import learned_variables, with_learned_gibbs, with_own_nuts
 from pymc_nrm.run.compile_gradient import with_gradient_beside
 from pymc_nrm.run.compile_moves import with_moves_beside
@@ -77,14 +78,16 @@ def one_run(model, arguments, report, *, client=None, folder=None, seconds=None)
     if in_chunks:
         arguments = in_sequence(arguments, in_chunks, client)
     kept, kwargs, is_kept_by_pymc = kept_draws(model, arguments, client, folder)
-    storage = None if is_kept_by_pymc else Storage(model, kept)
+    log_model = report.expected_time and not quiet
+    sampled, kwargs = model_to_sample(model, kwargs, is_kept_by_pymc=is_kept_by_pymc, log=log_model)
+    storage = None if is_kept_by_pymc else Storage(sampled, kept, kwargs.get("random_seed"))
     checkpoints = None if folder is None else checkpoints_of(folder, kwargs["random_seed"], seconds, model, kept)
 
     # Steps of continuous variables that PyMC would not choose.  LearnedGibbs compiles when it is made, below.
-    kwargs = with_own_nuts(model, kwargs)
-    learned = learned_variables(model, kwargs)
+    kwargs = with_own_nuts(sampled, kwargs)
+    learned = learned_variables(sampled, kwargs)
 
-    if report.expected_time and not quiet:
+    if log_model:
         tell_of_run(model, kept.draws, kwargs, client)
         if client is None:
             kwargs["callback"] = watched(model, kept.draws, kwargs)
@@ -95,15 +98,15 @@ def one_run(model, arguments, report, *, client=None, folder=None, seconds=None)
     compiles_beside = seconds_shown = nullcontext()
     if client is None and not in_chunks:
         # One process beside this one: chains wait for the gradient, and for nothing else.
-        compiles_beside = with_gradient_beside(model, kwargs, learned) or with_moves_beside(kwargs)
+        compiles_beside = with_gradient_beside(sampled, kwargs, learned) or with_moves_beside(kwargs)
         kwargs = on_usable_cores(kwargs)
     if client is None and partitions and has_bar and kwargs.get("step") is None:
         # The first step of a partition that is made ends the line.
         seconds_shown = elapsed("Preparing")
     with without_announcements(quiet, has_bar), interrupts_before_draws(folder), compiles_beside, seconds_shown:
-        kwargs = with_learned_gibbs(model, kwargs, learned)
+        kwargs = with_learned_gibbs(sampled, kwargs, learned)
         if is_kept_by_pymc:
-            idata = local.run_as_pymc(model, kept.draws, quiet=quiet, **kwargs)
+            idata = local.run_as_pymc(sampled, kept.draws, quiet=quiet, **kwargs)
         elif client is None:
             storage.label_file = label_file(model, arguments.get("label_path"), kwargs.get("chains"), kept)
             record = local.run(storage, checkpoints, quiet=quiet, **kwargs)

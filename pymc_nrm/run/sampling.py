@@ -126,6 +126,11 @@ def sample(
     begun are left out, unlike in ``pm.sample`` on one core; if chains have different lengths, the result has the chains
     that leave the most draws.
 
+    Missing entries of a likelihood of your own, for which PyMC makes a free variable ``<name>_unobserved``, are
+    integrated out of the model that is sampled, and drawn given the rest for each draw that is kept.  This needs a
+    proof from the graph that no other term reads them and that their density integrates to one; otherwise, and with
+    ``step``, they are sampled like other variables.  The log says which.
+
     Averages over the draws of a run that stops when its effective sample sizes are large enough are consistent (Vats,
     Flegal & Jones 2019); give ``draws`` where the length of a run must not depend on them.
 

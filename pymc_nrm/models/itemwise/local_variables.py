@@ -6,13 +6,12 @@ from typing import NamedTuple
 
 import numpy as np
 import pymc as pm
-import pytensor
 import pytensor.tensor as pt
 from pymc.pytensorf import compile as compile_function
 from pymc.pytensorf import reseed_rngs
 from pytensor.compile.sharedvalue import SharedVariable
 from pytensor.graph.basic import Constant, equal_computations
-from pytensor.graph.replace import clone_replace, graph_replace
+from pytensor.graph.replace import graph_replace
 from pytensor.graph.traversal import ancestors, graph_inputs
 from pytensor.raise_op import CheckAndRaise
 from pytensor.scalar import basic
@@ -21,7 +20,6 @@ from pytensor.scalar.basic import Cast
 from pytensor.tensor.basic import MakeVector, ScalarFromTensor, TensorFromScalar
 from pytensor.tensor.elemwise import Elemwise
 from pytensor.tensor.math import All
-from pytensor.tensor.random.type import RandomType
 from pytensor.tensor.subtensor import AdvancedSubtensor, Subtensor, unflatten_index_variables
 
 from pymc_nrm.common.pymc_internals import CheckParameterValue, CustomDistRV, default_transform
@@ -29,7 +27,7 @@ from pymc_nrm.models.itemwise.flow import LabelFlow, PresentValues
 from pymc_nrm.models.itemwise.graphs import expanded, rebuilt
 from pymc_nrm.models.itemwise.rules import NotItemwise, entry_sources, grouped
 from pymc_nrm.models.rvs import kind_of
-from pymc_nrm.models.values import in_value_space
+from pymc_nrm.models.values import in_value_space, with_own_generators
 
 
 class Bounds(NamedTuple):
@@ -235,10 +233,10 @@ def local_variables(model, partition, max_clusters, point, among=None):
 def _may_be_local(model, rv, value, max_clusters):
     has_slots = value.dtype.kind == "f" and value.shape[:1] == (max_clusters,)
     has_prior = has_slots and not kind_of(rv) and not isinstance(rv.owner.op, _WITHOUT_PRIOR)
-    return has_prior and _reaches_all_values(rv, model.rvs_to_transforms[rv])
+    return has_prior and reaches_all_values(rv, model.rvs_to_transforms[rv])
 
 
-def _reaches_all_values(rv, transform):
+def reaches_all_values(rv, transform):
     """Whether a transform is the default one. Another transform may not reach all values; unreached values would have
     no density, but draws could take them.
     """
@@ -347,11 +345,7 @@ class EmptySlots:
         others = [rv for rv in model.free_RVs if rv not in variables]
         given = dict(zip(others, model.replace_rvs_by_values(others), strict=True))
         graphs = graph_replace(graphs, given, strict=False)
-        # Generators of this object, which no other code advances.
-        shared = [variable for variable in graph_inputs(graphs) if isinstance(variable.type, RandomType)]
-        own = {generator: pytensor.shared(np.random.default_rng(0)) for generator in shared}
-        self._generators = list(own.values())
-        graphs = clone_replace(graphs, own)
+        graphs, self._generators = with_own_generators(graphs)
         used = set(graph_inputs(graphs))
         inputs = [value for value in model.value_vars if value in used]
         self._inputs = [value.name for value in inputs]

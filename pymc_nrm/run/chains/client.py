@@ -81,6 +81,7 @@ def _submit(client, payload, states, futures):
 def sample_chain(payload, chain, state):
     """Sample one chain on a worker; a generator in ``state`` spawns the generator of the chain next."""
     storage, checkpoints, initvals, kwargs = cloudpickle.loads(payload)
+    storage.first_chain = chain
     if initvals is not None and not isinstance(initvals, dict):
         initvals = initvals[chain]
     with same_bits_in_every_process():

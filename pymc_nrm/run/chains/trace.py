@@ -1,12 +1,19 @@
 """What a run keeps: every k-th draw of its variables, with labels in small integers or not at all."""
 
 import copy
+import hashlib
+from itertools import compress
 from typing import Any, NamedTuple
 
 import numpy as np
+from pymc.pytensorf import reseed_rngs
+from pymc.util import get_random_generator, get_state_from_generator
+from pytensor.graph.traversal import graph_inputs
+from pytensor.tensor.random.type import RandomType
 
 from pymc_nrm.common.pymc_internals import BaseTrace
 from pymc_nrm.models.rvs import names_in_chunks, partitions_of
+from pymc_nrm.models.values import with_own_generators
 from pymc_nrm.partitions.chunked import CLUSTER_COUNTS, CLUSTER_SUMS, FOLLOWED_LABELS
 from pymc_nrm.partitions.labels import smallest_type
 
@@ -55,7 +62,7 @@ def write_rows(arrays, name, place, values):
 class Storage:
     """What all chains of a run keep, and the arrays that hold it, shape (n_chains, n_rows, ...)."""
 
-    def __init__(self, model, kept):
+    def __init__(self, model, kept, random_seed=None):
         self.model, self.draws, self.thin, self.keep_warmup = model, kept.draws, kept.thin, kept.keep_warmup
         partitions = [partition.name for partition in partitions_of(model)]
         self.compact = partitions if kept.label_storage == "compact" else ()
@@ -69,7 +76,10 @@ class Storage:
                 f"label_storage={kept.label_storage!r} leaves none of var_names={list(kept.var_names)} to keep; name "
                 "another variable"
             )
-        self.traces, self.arrays = {}, {}
+        # Missing entries are drawn for each row, from seeds of their own, so that no step reads them.
+        self.variables, self.generators = _with_own_generators(self.variables)
+        self.entropy = _entropy(random_seed) if self.generators else None
+        self.traces, self.arrays, self.first_chain = {}, {}, 0
         # Where labels of all rows in chunks are written, and what tells them.
         self.label_file = self.labels_of_rows = None
 
@@ -77,6 +87,13 @@ class Storage:
     def is_full(self):
         """Whether labels could not be written."""
         return self.label_file is not None and self.label_file.error is not None
+
+    def reseed(self, chain, iteration):
+        """Seed the draws of missing entries, for any order of iterations."""
+        if self.generators:
+            key = (self.first_chain + chain, iteration)
+            words = np.random.SeedSequence(self.entropy, spawn_key=key).generate_state(4)
+            reseed_rngs(self.generators, words.tolist())
 
     def n_kept(self, n_tune, n_draws):
         """Numbers of rows kept of ``n_tune`` iterations of tuning and of ``n_draws`` draws."""
@@ -114,6 +131,22 @@ def _value_variables(model, var_names):
     return model.replace_rvs_by_values(chosen)
 
 
+def _with_own_generators(variables):
+    """Variables with generators that no other code advances in those that are drawn, and these generators."""
+    are_drawn = [any(isinstance(origin.type, RandomType) for origin in graph_inputs([one])) for one in variables]
+    drawn, generators = with_own_generators(list(compress(variables, are_drawn)))
+    for old, new in zip(compress(variables, are_drawn), drawn, strict=True):
+        new.name = old.name
+    drawn = iter(drawn)
+    return [next(drawn) if is_drawn else one for one, is_drawn in zip(variables, are_drawn, strict=True)], generators
+
+
+def _entropy(random_seed):
+    """A number that is the same for equal seeds and for generators in equal states."""
+    state = get_state_from_generator(get_random_generator(random_seed))
+    return int.from_bytes(hashlib.blake2b(repr(state).encode(), digest_size=16).digest(), "big")
+
+
 class ChainTrace(BaseTrace):
     """The trace of a chain, written by PyMC's sampling loops; rows that are not kept are not even evaluated.
 
@@ -143,6 +176,7 @@ class ChainTrace(BaseTrace):
         row = kept_row(self.n_iterations, self.n_tune, self.storage.thin, self.storage.keep_warmup)
         if row is not None:
             row += self.n_warmup_rows if self.n_iterations >= self.n_tune else 0
+            self.storage.reseed(self.chain, self.n_iterations)
             for name, value in zip(self.varnames, self.fn(*point.values()), strict=True):
                 self.storage.write(self, row, name, value)
             for arrays, stats in zip(self.stats, sampler_stats, strict=True):

@@ -1,0 +1,147 @@
+"""Missing entries of the user's own data, for which PyMC makes free variables, integrated out of a model.
+
+PyMC gives the missing entries of ``y`` a free variable ``y_unobserved``.  If no other term of the log-probability reads
+its value, the joint density is ``p(rest) p(y_unobserved | rest)``.  The second factor integrates to one wherever
+parameters are in range, so that ``p(rest)`` is the log-probability without this term.  Steps that see ``p(rest)`` alone
+leave the posterior of the rest invariant, and entries drawn from ``p(y_unobserved | rest)`` complete a draw of the rest
+to a draw from the joint posterior.  No step reads these entries, so that drawing them for kept draws only is exact.
+
+Where parameters are out of range, the log-probability of all entries is minus infinity.  Conditions that are neither
+proved to hold nor conditions of other terms stay in the model as potentials of 0 or minus infinity.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import pymc as pm
+import pytensor.tensor as pt
+from pytensor.compile.builders import infer_shape
+from pytensor.graph.basic import equal_computations
+from pytensor.graph.replace import graph_replace
+from pytensor.graph.traversal import ancestors, toposort
+from pytensor.raise_op import CheckAndRaise
+from pytensor.tensor.random.op import RandomVariable
+
+from pymc_nrm.models.itemwise.graphs import expanded
+from pymc_nrm.models.itemwise.local_variables import always_holds, leaves, reaches_all_values
+from pymc_nrm.models.rvs import partitions_of
+from pymc_nrm.models.values import constant_value, in_value_space
+
+# Modules whose random variables have a density that integrates to one and draws that follow it, but for three.
+_PROPER = ("pytensor.tensor.random.basic", "pymc.distributions.continuous", "pymc.distributions.discrete")
+_IMPROPER = (type(pm.Flat.rv_op), type(pm.HalfFlat.rv_op), type(pm.PolyaGamma.rv_op))
+
+# What a model has, and what its variables have.
+_LISTS = ("free_RVs", "observed_RVs", "deterministics", "potentials", "data_vars")
+_DICTS = ("named_vars", "named_vars_to_dims", "values_to_rvs")
+_OF_RVS = ("rvs_to_values", "rvs_to_transforms", "rvs_to_initial_values")
+
+
+class IntegratedOut(NamedTuple):
+    """A model without missing entries that integrate to one, and what became of all of them."""
+
+    model: Any
+    # Number of entries that are integrated out, by the name of the data.
+    n_entries: dict
+    # Why the entries of other data are not, by the name of their free variable.
+    reasons: dict
+    # Names of free variables and of values that the model no longer has.
+    names: frozenset = frozenset()
+
+
+def imputed_entries(model):
+    """Free variables that PyMC has made for missing entries of data, with the names of the data."""
+    observed = {rv.name for rv in model.observed_RVs}
+    data = {variable.name for variable in model.deterministics}
+    pairs = {rv: rv.name.removesuffix("_unobserved") for rv in model.free_RVs if rv.name.endswith("_unobserved")}
+    return {rv: name for rv, name in pairs.items() if name in data and f"{name}_observed" in observed}
+
+
+def integrate_out_imputed(model):
+    """Integrate missing entries out of a model with a partition, where this is proved from the graph to be exact.
+
+    The result shares all variables and data with the model.  The entries become deterministics whose graphs draw them
+    given the rest.
+    """
+    found = imputed_entries(model) if type(model) is pm.Model and partitions_of(model) else {}
+    if not found:
+        return IntegratedOut(model, {}, {})
+    terms = [*model.basic_RVs, *model.potentials]
+    graphs = dict(zip(terms, expanded(model.logp(vars=terms, sum=False)), strict=True))
+    reasons = {rv: _why_not_one(model, rv, graphs[rv]) for rv in found}
+    before = None
+    while before != reasons:
+        before = dict(reasons)
+        rest = [term for term in terms if term not in found or reasons[term] is not None]
+        for rv in (rv for rv, reason in before.items() if reason is None):
+            reader = _reader(model.rvs_to_values[rv], {term: graphs[term] for term in rest})
+            reasons[rv] = None if reader is None else f"{reader!r} depends on it"
+    entries = [rv for rv, reason in reasons.items() if reason is None]
+    known = [leaf for term, graph in graphs.items() if term not in found for leaf in _conditions(graph)]
+    unproved = {rv: _not_implied(_conditions(graphs[rv]), known) for rv in entries}
+    return IntegratedOut(
+        _without(model, unproved) if entries else model,
+        {found[rv]: _length(rv) for rv in entries},
+        {rv.name: reason for rv, reason in reasons.items() if reason is not None},
+        frozenset(name for rv in entries for name in (rv.name, model.rvs_to_values[rv].name)),
+    )
+
+
+def _why_not_one(model, rv, graph):
+    """Why the density of a variable may not integrate to one where its parameters are in range; None if it does."""
+    op = rv.owner.op
+    if not isinstance(op, RandomVariable) or type(op).__module__ not in _PROPER or isinstance(op, _IMPROPER):
+        return "its density is not known to integrate to one"
+    if not reaches_all_values(rv, model.rvs_to_transforms[rv]):
+        return "its transform may not reach all values"
+    if model.rvs_to_values[rv] in set(ancestors(_conditions(graph))):
+        return "a condition on its parameters reads it"
+    return None
+
+
+def _conditions(graph):
+    """Conditions without which a log-probability is minus infinity or an error."""
+    checks = [node for node in toposort([graph]) if isinstance(node.op, CheckAndRaise)]
+    return [leaf for node in checks for condition in node.inputs[1:] for leaf in leaves(condition)]
+
+
+def _not_implied(conditions, known):
+    """The conditions that may fail where all known ones hold, each once."""
+    found = []
+    for leaf in conditions:
+        is_same = any(equal_computations([leaf], [other]) for other in (*known, *found))
+        if not always_holds(leaf) and not is_same:
+            found.append(leaf)
+    return found
+
+
+def _reader(value, graphs):
+    """The name of a term that reads a value, None if there is none."""
+    return next((term.name for term, graph in graphs.items() if value in set(ancestors([graph]))), None)
+
+
+def _length(rv):
+    lengths = infer_shape([rv], [], [])[0]
+    return int(np.prod([constant_value(length) for length in lengths]))
+
+
+def _without(model, entries):
+    """A model that shares everything with another one, in which some free variables are deterministics.
+
+    ``entries`` maps each of these to conditions in terms of value variables, which become potentials.
+    """
+    copied = pm.Model(name=model.name, check_bounds=model.check_bounds, model=None)
+    copied._coords, copied._dim_lengths = model._coords, model._dim_lengths
+    copied.deterministics.extend(entries)
+    for name in _LISTS:
+        getattr(copied, name).extend(one for one in getattr(model, name) if one not in entries)
+    values = [model.rvs_to_values[rv] for rv in entries]
+    for name in _DICTS:
+        getattr(copied, name).update({key: of for key, of in getattr(model, name).items() if key not in values})
+    for name in _OF_RVS:
+        getattr(copied, name).update({rv: of for rv, of in getattr(model, name).items() if rv not in entries})
+    in_values = {value: in_value_space(model, rv) for value, rv in copied.values_to_rvs.items() if rv in model.free_RVs}
+    for rv, conditions in entries.items():
+        for k, leaf in enumerate(graph_replace(conditions, in_values, strict=False) if conditions else ()):
+            pm.Potential(f"{rv.name}_in_range_{k}", pt.switch(leaf, 0.0, -np.inf), model=copied)
+    return copied
