@@ -94,10 +94,14 @@ def kernel_family(family_class, hyperparameters):
 
 
 def with_own_generators(graphs):
-    """Graphs with random generators that no other code advances, and these generators."""
-    shared = [variable for variable in graph_inputs(graphs) if isinstance(variable.type, RandomType)]
-    own = {generator: pytensor.shared(np.random.default_rng(0)) for generator in shared}
-    return (clone_replace(graphs, own) if own else graphs), list(own.values())
+    """Graphs with random generators that no other code advances, and a dict of these by the original ones."""
+    own = {generator: pytensor.shared(np.random.default_rng(0)) for generator in generators_of(graphs)}
+    return (clone_replace(graphs, own) if own else graphs), own
+
+
+def generators_of(graphs):
+    """The random generators on which graphs depend, in the order of the graphs."""
+    return [variable for variable in graph_inputs(graphs) if isinstance(variable.type, RandomType)]
 
 
 class Values:

@@ -345,7 +345,8 @@ class EmptySlots:
         others = [rv for rv in model.free_RVs if rv not in variables]
         given = dict(zip(others, model.replace_rvs_by_values(others), strict=True))
         graphs = graph_replace(graphs, given, strict=False)
-        graphs, self._generators = with_own_generators(graphs)
+        graphs, own = with_own_generators(graphs)
+        self._generators = list(own.values())
         used = set(graph_inputs(graphs))
         inputs = [value for value in model.value_vars if value in used]
         self._inputs = [value.name for value in inputs]

@@ -8,12 +8,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from pymc.pytensorf import reseed_rngs
 from pymc.util import get_random_generator, get_state_from_generator
-from pytensor.graph.traversal import graph_inputs
-from pytensor.tensor.random.type import RandomType
 
 from pymc_nrm.common.pymc_internals import BaseTrace
 from pymc_nrm.models.rvs import names_in_chunks, partitions_of
-from pymc_nrm.models.values import with_own_generators
+from pymc_nrm.models.values import generators_of, with_own_generators
 from pymc_nrm.partitions.chunked import CLUSTER_COUNTS, CLUSTER_SUMS, FOLLOWED_LABELS
 from pymc_nrm.partitions.labels import smallest_type
 
@@ -77,7 +75,7 @@ class Storage:
                 "another variable"
             )
         # Missing entries are drawn for each row, from seeds of their own, so that no step reads them.
-        self.variables, self.generators = _with_own_generators(self.variables)
+        self.variables, self.generators = _with_own_generators(model, self.variables)
         self.entropy = _entropy(random_seed) if self.generators else None
         self.traces, self.arrays, self.first_chain = {}, {}, 0
         # Where labels of all rows in chunks are written, and what tells them.
@@ -92,8 +90,9 @@ class Storage:
         """Seed the draws of missing entries, for any order of iterations."""
         if self.generators:
             key = (self.first_chain + chain, iteration)
-            words = np.random.SeedSequence(self.entropy, spawn_key=key).generate_state(4)
-            reseed_rngs(self.generators, words.tolist())
+            words = np.random.SeedSequence(self.entropy, spawn_key=key).generate_state(4).tolist()
+            for place, generator in self.generators.items():
+                reseed_rngs([generator], [*words, place])
 
     def n_kept(self, n_tune, n_draws):
         """Numbers of rows kept of ``n_tune`` iterations of tuning and of ``n_draws`` draws."""
@@ -131,14 +130,18 @@ def _value_variables(model, var_names):
     return model.replace_rvs_by_values(chosen)
 
 
-def _with_own_generators(variables):
-    """Variables with generators that no other code advances in those that are drawn, and these generators."""
-    are_drawn = [any(isinstance(origin.type, RandomType) for origin in graph_inputs([one])) for one in variables]
-    drawn, generators = with_own_generators(list(compress(variables, are_drawn)))
+def _with_own_generators(model, variables):
+    """Variables that are drawn get generators that no other code advances; also a dict of these by their place in the
+    model, which does not depend on what else is kept.
+    """
+    are_drawn = [bool(generators_of([one])) for one in variables]
+    drawn, own = with_own_generators(list(compress(variables, are_drawn)))
     for old, new in zip(compress(variables, are_drawn), drawn, strict=True):
         new.name = old.name
+    places = {generator: place for place, generator in enumerate(generators_of(model.deterministics) if own else ())}
     drawn = iter(drawn)
-    return [next(drawn) if is_drawn else one for one, is_drawn in zip(variables, are_drawn, strict=True)], generators
+    kept = [next(drawn) if is_drawn else one for one, is_drawn in zip(variables, are_drawn, strict=True)]
+    return kept, {places[generator]: new for generator, new in own.items()}
 
 
 def _entropy(random_seed):
