@@ -147,7 +147,7 @@ def _objects(values, missing, rule):
 
     if not kinds or kinds == {bool} or all_are(numbers.Real, decimal.Decimal):
         floats = np.full(len(values), np.nan)
-        floats[~missing] = np.array([float(value) for value in known])
+        floats[~missing] = np.array([_as_float(value) for value in known])
         return _numbers(floats, BOOLEANS if kinds == {bool} else NUMBERS)
     if all_are(datetime.date, np.datetime64) or all_are(datetime.timedelta, np.timedelta64):
         return _dates(pd.Series(np.where(missing, None, values)), rule)
@@ -160,6 +160,14 @@ def _objects(values, missing, rule):
         texts = np.array([None if gap else str(v) for v, gap in zip(values, missing, strict=True)], dtype=object)
         return Content(texts, Rule(OTHER), f"values of type {names}")
     return _text(values, missing, kinds, rule)
+
+
+def _as_float(value):
+    """A number as a double, infinite if it is beyond the largest one."""
+    try:
+        return float(value)
+    except OverflowError:
+        return np.inf if value > 0 else -np.inf
 
 
 def _text(values, missing, kinds, rule):

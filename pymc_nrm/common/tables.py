@@ -11,6 +11,9 @@ import xarray as xr
 def as_pandas(argument, X):
     """Convert a table or column of another library to pandas; arrays and other objects are returned unchanged."""
     # A sparse matrix in DOK format is a mapping, too.
+    if isinstance(X, pd.DataFrame) and isinstance(X.columns, pd.MultiIndex):
+        # Names of columns are tuples.
+        return X.set_axis(X.columns.to_flat_index(), axis=1)
     if isinstance(X, pd.DataFrame | pd.Series | np.ndarray | xr.DataArray) or scipy.sparse.issparse(X):
         return X
     kind = type(X)
@@ -26,7 +29,10 @@ def as_pandas(argument, X):
         try:
             return pd.DataFrame(dict(X))
         except ValueError as error:
-            raise ValueError(f"{argument} must have columns of equal length if it is a mapping; got {error}") from error
+            lengths = {name: np.shape(column)[0] if np.ndim(column) else "a single value" for name, column in X.items()}
+            raise ValueError(
+                f"{argument} must have columns of equal length if it is a mapping; got lengths {lengths}"
+            ) from error
     if not is_table:
         return X
     # Methods of the libraries support more types than the protocol, such as dates without a time.

@@ -12,8 +12,8 @@ def check_table(df, argument):
     """Check that an argument is a DataFrame with rows, and columns of different names."""
     if not isinstance(df, pd.DataFrame):
         raise TypeError(
-            f"{argument} must be a pandas DataFrame; got {type(df).__name__}. gaussian_mixture takes arrays, and "
-            "to_pandas() of other tables makes a DataFrame"
+            f"{argument} must be a pandas DataFrame; got {type(df).__name__}. pandas.DataFrame({argument}) makes one "
+            "of lists, arrays and Series; gaussian_mixture takes arrays of numbers"
         )
     if df.shape[0] == 0 or df.shape[1] == 0:
         raise ValueError(f"{argument} must have rows and columns; got shape {df.shape}")
@@ -43,7 +43,7 @@ def item_names(df, argument):
 
 def name_of_column(X, k):
     """The name of a column of a DataFrame, or the place of one of an array."""
-    return X.columns[k] if hasattr(X, "columns") else int(k)
+    return X.columns.tolist()[k] if hasattr(X, "columns") else int(k)
 
 
 # Whole numbers with at most so many different values may be anything, and other numbers with at most so many.

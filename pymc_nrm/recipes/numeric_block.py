@@ -8,6 +8,7 @@ import pandas as pd
 import pymc as pm
 
 from pymc_nrm.common.checks import check_count, check_flag
+from pymc_nrm.common.supports import LEAST_NORMAL
 from pymc_nrm.common.wrapping import first_few
 from pymc_nrm.families import NormalGamma, NormalWishart
 from pymc_nrm.families.arguments import check_matrix
@@ -121,6 +122,9 @@ def add_numeric_block(name, z, X, covariance, jitter_ties, n_directions=None, lo
             f"n_directions must be None with columns of the kind 'positive'; got {n_directions!r}. Take logarithms of "
             f"columns {_names(X, np.flatnonzero(is_log))} before, as kind 'numeric'"
         )
+    # What depends linearly on what is seen on the scale of the model.
+    scaled = np.where(is_log, np.log(np.where(is_log, columns, 1.0)), columns)
+    _check_spread(X, scaled)
     if n_directions is None and covariance is None and not is_log.any() and _takes_directions(columns):
         n_directions = "auto"
         tell_user(
@@ -130,10 +134,8 @@ def add_numeric_block(name, z, X, covariance, jitter_ties, n_directions=None, lo
             "independent within clusters instead, which cuts correlated ones into many clusters and is far slower",
         )
     if n_directions is None:
-        # What depends linearly on what is seen on the scale of the model.
-        scaled = np.where(is_log, np.log(np.where(is_log, columns, 1.0)), columns).reshape(recorded.shape)
-        covariance = _chosen_covariance(X, scaled, covariance)
-        warn_of_redundant_columns(X, scaled.reshape(columns.shape))
+        covariance = _chosen_covariance(X, scaled.reshape(recorded.shape), covariance)
+        warn_of_redundant_columns(X, scaled)
     else:
         covariance, n_directions = "full", chosen_n_directions(columns, n_directions, partial(_names, X))
     widths = np.zeros(recorded[:1].size)
@@ -155,6 +157,22 @@ def add_numeric_block(name, z, X, covariance, jitter_ties, n_directions=None, lo
     # Descriptions show what was recorded.
     origin = Origin(tuple(readings), recorded if widths.any() else None)
     return Mixture(name, z, family, observed=np.asarray(X, dtype="float64"), dims=dims, origin=origin)
+
+
+def _check_spread(X, values):
+    """Check that variances of columns are neither too large nor too small for doubles. Shapes: ``values`` (n, d)."""
+    for k, column in enumerate(values.T):
+        known = column[~np.isnan(column)]
+        if len(known) == 0 or np.isinf(known).any() or (known == known[0]).all():
+            # Other messages are about these.
+            continue
+        with np.errstate(over="ignore", invalid="ignore", under="ignore"):
+            variance = np.var(known)
+        if not LEAST_NORMAL <= variance < np.inf:
+            raise ValueError(
+                f"column {name_of_column(X, k)!r} must have a variance from {LEAST_NORMAL:.1e} to 1.8e308; it has "
+                f"values such as {known[0]:.3g}. Give it in other units"
+            )
 
 
 def spread_ties(X, is_positive):

@@ -74,10 +74,11 @@ def mixture_model(
     ----------
     df : DataFrame
         One row for each item; NaN, None and ``pandas.NA`` mean missing.  Tables of other libraries, such as polars and
-        pyarrow, are converted by pandas.  Missing numbers are drawn with the clusters, as ``numeric_missing``, if
-        covariances are full; all other missing values are left out.  The index becomes the coordinate ``item``, the
-        columns become the coordinates ``numeric_feature``, ``binary_feature`` and so on, and the levels that occur in a
-        categorical column the coordinate ``<column>_level``.
+        pyarrow, are converted by pandas; columns of several levels have tuples as names.  Missing numbers are drawn
+        with the clusters, as ``numeric_missing``, if covariances are full; all other missing values are left out.  The
+        index becomes the coordinate ``item``, the columns become the coordinates ``numeric_feature``,
+        ``binary_feature`` and so on, and the levels that occur in a categorical column the coordinate
+        ``<column>_level``.
     kinds : mapping of {hashable : str} or DataFrame, optional
         The kind of some columns, or of all, by their names as they are: 2 and "2" are different names.  ``"skip"``
         leaves a column out.  Or the DataFrame of :func:`~pymc_nrm.recipes.column_kinds`, with changes.
@@ -116,8 +117,9 @@ def mixture_model(
         or ``strict`` is not a bool.
     ValueError
         If all columns are left out, if a column does not allow its kind in ``kinds``, with ``strict`` if kinds are
-        doubtful, if names of columns occur twice, if ``known`` is a string that names no column, or if the data do not
-        allow ``n_directions``.  Messages name the columns and say what to do.
+        doubtful, if names of columns occur twice, if the variance of a numeric column is not between 2.2e-308 and
+        1.8e308, if ``known`` is a string that names no column, or if the data do not allow ``n_directions``.  Messages
+        name the columns and say what to do.
 
     Warns
     -----

@@ -66,9 +66,10 @@ def read_target(column):
     """Values of the target as floats, NaN where missing; other kinds of columns are refused."""
     content = read_content(column)
     known = np.unique(content.values[~content.missing]) if content.form not in (LEVELS, OTHER) else []
-    if content.form in (LEVELS, OTHER, BOOLEANS) or len(known) == 2:
+    if content.form in (LEVELS, OTHER, BOOLEANS) or len(known) in (1, 2):
         what = f"text such as {next(iter(content.values[~content.missing]), None)!r}"
         what = "two different values" if content.form == BOOLEANS or len(known) == 2 else what
+        what = "only one value" if len(known) == 1 else what
         raise ValueError(
             f"target must be a column of measurements, with normal errors; {column.name!r} has {what}. For binary "
             "targets and categories, write the likelihood with labels as an index, as the page on growth mixtures shows"
@@ -89,7 +90,13 @@ def read_trajectories(df, subject, time, values, n_visits=None):
 
     Shapes: ``time`` and ``values`` (n_rows,), NaN where missing.
     """
-    codes, ids = pd.factorize(df[subject])
+    try:
+        codes, ids = pd.factorize(df[subject])
+    except TypeError as error:
+        example = df[subject].dropna().iloc[0]
+        raise TypeError(
+            f"subject must be a column of numbers or text; {subject!r} has values such as {example!r}"
+        ) from error
     gaps = {
         f"a missing {subject!r}": codes < 0,
         "a missing time": np.isnan(time),

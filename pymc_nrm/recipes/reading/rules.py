@@ -93,7 +93,7 @@ def default_kind(facts):
 def unreadable(facts):
     """Lists, complex numbers and the like."""
     if facts.content.form == OTHER:
-        return Proposal(SKIP, f"{facts.content.note}, neither numbers nor text", True)
+        return Proposal(SKIP, "neither numbers nor text", True)
 
 
 def constant(facts):

@@ -68,7 +68,7 @@ def column_kinds(df: Any, kinds: Mapping[Any, str] | pd.DataFrame | None = None)
             "missing": [reading.missing for reading in readings],
             "example": [reading.example for reading in readings],
         },
-        index=pd.Index([reading.name for reading in readings], name="column"),
+        index=pd.Index([reading.name for reading in readings], name="column", tupleize_cols=False),
     )
 
 
@@ -85,9 +85,10 @@ def read_table(df, kinds=None, strict=False):
         )
     if all(reading.kind == SKIP for reading in readings):
         described = [f"{reading.name!r} ({reading.why})" for reading in readings]
+        usable = [reading.name for reading in readings if reading.different > 1]
+        remedy = f". Give the kind of a column, such as kinds={{{usable[0]!r}: 'numeric'}}" if usable else ""
         raise ValueError(
-            f"df must have a column with information on clusters; all were left out: {'; '.join(described)}. "
-            f"Give the kind of a column, such as kinds={{{readings[0].name!r}: 'numeric'}}"
+            f"df must have a column with information on clusters; all were left out: {'; '.join(described)}{remedy}"
         )
     return readings
 
