@@ -19,6 +19,7 @@ from pymc.backends.ndarray import NDArray
 from pymc.data import MinibatchOp
 from pymc.distributions.custom import CustomDistRV
 from pymc.distributions.dist_math import check_parameters
+from pymc.distributions.distribution import DiracDeltaRV, PartialObservedRV
 from pymc.distributions.distribution import _support_point as support_point
 from pymc.distributions.transforms import _default_transform as default_transform
 from pymc.initial_point import make_initial_point_fns_per_chain

@@ -6,6 +6,10 @@ parameters are in range, so that ``p(rest)`` is the log-probability without this
 leave the posterior of the rest invariant, and entries drawn from ``p(y_unobserved | rest)`` complete a draw of the rest
 to a draw from the joint posterior.  No step reads these entries, so that drawing them for kept draws only is exact.
 
+PyMC splits data of a distribution with a random generator of its own into two variables, of observed and of missing
+entries.  Others, such as ``Censored``, have one operation for both (``PartialObservedRV``), whose observed part reads
+all entries: it becomes a potential of the observed entries alone, after a proof that these depend on no missing one.
+
 Where parameters are out of range, the log-probability of all entries is minus infinity.  Conditions that are neither
 proved to hold nor conditions of other terms stay in the model as potentials of 0 or minus infinity.
 """
@@ -22,13 +26,19 @@ from pytensor.graph.traversal import ancestors, toposort
 from pytensor.raise_op import CheckAndRaise
 from pytensor.tensor.random.op import RandomVariable
 
+from pymc_nrm.common.pymc_internals import DiracDeltaRV, PartialObservedRV
+from pymc_nrm.models.itemwise.flow import LabelFlow, PresentValues
 from pymc_nrm.models.itemwise.graphs import expanded
 from pymc_nrm.models.itemwise.local_variables import always_holds, leaves, reaches_all_values
+from pymc_nrm.models.itemwise.rules import NotItemwise
 from pymc_nrm.models.rvs import partitions_of
 from pymc_nrm.models.values import constant_value, in_value_space
 
 # Modules whose random variables have a density that integrates to one and draws that follow it, but for three.
-_PROPER = ("pytensor.tensor.random.basic", "pymc.distributions.continuous", "pymc.distributions.discrete")
+_PROPER = (
+    "pytensor.tensor.random.basic",
+    *(f"pymc.distributions.{name}" for name in ("censored", "continuous", "discrete", "mixture", "truncated")),
+)
 _IMPROPER = (type(pm.Flat.rv_op), type(pm.HalfFlat.rv_op), type(pm.PolyaGamma.rv_op))
 
 # What a model has, and what its variables have.
@@ -68,35 +78,82 @@ def integrate_out_imputed(model):
         return IntegratedOut(model, {}, {})
     terms = [*model.basic_RVs, *model.potentials]
     graphs = dict(zip(terms, expanded(model.logp(vars=terms, sum=False)), strict=True))
-    reasons = {rv: _why_not_one(model, rv, graphs[rv]) for rv in found}
+    reasons = {rv: _why_not_one(model, rv, graphs) for rv in found}
     before = None
     while before != reasons:
         before = dict(reasons)
         rest = [term for term in terms if term not in found or reasons[term] is not None]
         for rv in (rv for rv, reason in before.items() if reason is None):
-            reader = _reader(model.rvs_to_values[rv], {term: graphs[term] for term in rest})
+            others = {term: graphs[term] for term in rest if term not in rv.owner.outputs}
+            reader = _reader(model.rvs_to_values[rv], others)
             reasons[rv] = None if reader is None else f"{reader!r} depends on it"
     entries = [rv for rv, reason in reasons.items() if reason is None]
+    # Potentials of the model without the entries, in terms of values: conditions, and data with one operation for all.
     known = [leaf for term, graph in graphs.items() if term not in found for leaf in _conditions(graph)]
-    unproved = {rv: _not_implied(_conditions(graphs[rv]), known) for rv in entries}
+    added = {}
+    for rv in entries:
+        unproved = _not_implied(_conditions(graphs[rv]), known)
+        added |= {f"{rv.name}_in_range_{k}": pt.switch(leaf, 0.0, -np.inf) for k, leaf in enumerate(unproved)}
+        if isinstance(rv.owner.op, PartialObservedRV):
+            added[rv.owner.outputs[0].name] = _term_of_observed(model, rv, graphs)
     return IntegratedOut(
-        _without(model, unproved) if entries else model,
+        _without(model, entries, added) if entries else model,
         {found[rv]: _length(rv) for rv in entries},
         {rv.name: reason for rv, reason in reasons.items() if reason is not None},
         frozenset(name for rv in entries for name in (rv.name, model.rvs_to_values[rv].name)),
     )
 
 
-def _why_not_one(model, rv, graph):
+def _why_not_one(model, rv, graphs):
     """Why the density of a variable may not integrate to one where its parameters are in range; None if it does."""
-    op = rv.owner.op
-    if not isinstance(op, RandomVariable) or type(op).__module__ not in _PROPER or isinstance(op, _IMPROPER):
+    if not all(map(_is_proper, _random_operations(model, rv))):
         return "its density is not known to integrate to one"
+    if not isinstance(rv.owner.op, RandomVariable):
+        observed, _ = rv.owner.outputs
+        for term in graphs:
+            if term is not observed and observed in set(ancestors([term])):
+                return f"{term.name!r} depends on its data"
+        if _term_of_observed(model, rv, graphs) is None:
+            return "its entries are not known to be independent"
     if not reaches_all_values(rv, model.rvs_to_transforms[rv]):
         return "its transform may not reach all values"
-    if model.rvs_to_values[rv] in set(ancestors(_conditions(graph))):
+    if model.rvs_to_values[rv] in set(ancestors(_conditions(graphs[rv]))):
         return "a condition on its parameters reads it"
     return None
+
+
+def _random_operations(model, rv):
+    """The operations that draw a variable given other variables of the model."""
+    blockers = [other for other in model.basic_RVs if other is not rv]
+    ops = {one.owner.op for one in ancestors([rv], blockers=blockers) if one.owner is not None and one not in blockers}
+    ops = {op for op in ops if isinstance(op, RandomVariable | pm.SymbolicRandomVariable)}
+    return ops | {op.base_rv_op for op in ops if hasattr(op, "base_rv_op")}
+
+
+def _is_proper(op):
+    """Whether the density of an operation integrates to one, and its draws follow it."""
+    if isinstance(op, DiracDeltaRV | PartialObservedRV):
+        return True
+    return type(op).__module__ in _PROPER and not isinstance(op, _IMPROPER)
+
+
+def _term_of_observed(model, rv, graphs):
+    """Log-probabilities of the observed entries of data with one operation for all entries, in terms of other values;
+    None unless these depend on no missing entry, and those of missing entries on their own value alone.
+    """
+    if not isinstance(rv.owner.op, PartialObservedRV) or rv.owner.op.ndim_supp:
+        return None
+    point, value = model.initial_point(), model.rvs_to_values[rv]
+    entries = np.arange(point[value.name].size)
+    flow = LabelFlow({value: entries}, PresentValues({one: np.asarray(point[one.name]) for one in model.value_vars}))
+    try:
+        observed, missing = (flow(graphs[one]) for one in rv.owner.outputs)
+    except (NotItemwise, IndexError):
+        return None
+    if not np.array_equal(missing, entries) or (observed is not None and (observed >= 0).any()):
+        return None
+    start = pt.constant(np.asarray(point[value.name], dtype=value.dtype))
+    return graph_replace([graphs[rv.owner.outputs[0]]], {value: start}, strict=False)[0]
 
 
 def _conditions(graph):
@@ -125,23 +182,31 @@ def _length(rv):
     return int(np.prod([constant_value(length) for length in lengths]))
 
 
-def _without(model, entries):
-    """A model that shares everything with another one, in which some free variables are deterministics.
-
-    ``entries`` maps each of these to conditions in terms of value variables, which become potentials.
+def _without(model, entries, added):
+    """A model that shares everything with another one, in which some free variables are deterministics, and with
+    potentials, a dict of graphs in terms of value variables.
     """
     copied = pm.Model(name=model.name, check_bounds=model.check_bounds, model=None)
     copied._coords, copied._dim_lengths = model._coords, model._dim_lengths
-    copied.deterministics.extend(entries)
+    together = [rv.owner.outputs[0] for rv in entries if isinstance(rv.owner.op, PartialObservedRV)]
+    gone = {rv: model.rvs_to_values[rv] for rv in (*entries, *together)}
     for name in _LISTS:
-        getattr(copied, name).extend(one for one in getattr(model, name) if one not in entries)
-    values = [model.rvs_to_values[rv] for rv in entries]
+        getattr(copied, name).extend(one for one in getattr(model, name) if one not in gone)
     for name in _DICTS:
-        getattr(copied, name).update({key: of for key, of in getattr(model, name).items() if key not in values})
+        getattr(copied, name).update({key: of for key, of in getattr(model, name).items() if key not in gone.values()})
     for name in _OF_RVS:
-        getattr(copied, name).update({rv: of for rv, of in getattr(model, name).items() if rv not in entries})
+        getattr(copied, name).update({rv: of for rv, of in getattr(model, name).items() if rv not in gone})
+    drawn = [*entries, *copied.deterministics]
+    if together:
+        # What is drawn reads the data themselves.
+        names = [one.name for one in drawn]
+        drawn = graph_replace(drawn, {observed: gone[observed] for observed in together}, strict=False)
+        for name, one in zip(names, drawn, strict=True):
+            one.name, copied.named_vars[name] = name, one
+    copied.deterministics = type(copied.deterministics)(drawn)
+    for observed in together:
+        del copied.named_vars[observed.name]
     in_values = {value: in_value_space(model, rv) for value, rv in copied.values_to_rvs.items() if rv in model.free_RVs}
-    for rv, conditions in entries.items():
-        for k, leaf in enumerate(graph_replace(conditions, in_values, strict=False) if conditions else ()):
-            pm.Potential(f"{rv.name}_in_range_{k}", pt.switch(leaf, 0.0, -np.inf), model=copied)
+    for name, graph in added.items():
+        pm.Potential(name, graph_replace([graph], in_values, strict=False)[0], model=copied)
     return copied

@@ -35,7 +35,7 @@ def shares():
     return pm.Dirichlet("share", np.ones(4), shape=(K, 4))
 
 
-# Models, and the number of conditions on parameters that remain.
+# Models, and the number of potentials: conditions on parameters that remain, or the data.
 INTEGRATED = {
     "normal": (lambda z: pm.Normal("y", pm.Normal("mean", shape=K)[z], scales()[z], observed=Y), 0),
     "masked counts": (lambda z: pm.Poisson("y", scales()[z], observed=COUNTS), 0),
@@ -50,6 +50,12 @@ INTEGRATED = {
         lambda z: pm.MvNormal("y", pm.Normal("mean", shape=(K, 2))[z], cov=np.eye(2), observed=np.column_stack([Y, Y])),
         0,
     ),
+    "one operation for all entries": (lambda z: pm.Weibull("y", 1.5, scales()[z], observed=Y), 1),
+    "zero-inflated": (lambda z: pm.ZeroInflatedPoisson("y", 0.5, scales()[z], observed=COUNTS), 1),
+    "censored": (
+        lambda z: pm.Censored("y", pm.Normal.dist(scales()[z]), lower=-3.0, upper=6.0, observed=Y),
+        1,
+    ),
     "a matrix": (lambda z: pm.Normal("y", 0.0, scales()[z][:, None], observed=np.column_stack([Y, Y[::-1]])), 0),
 }
 
@@ -57,16 +63,18 @@ INTEGRATED = {
 @pytest.mark.parametrize("case", INTEGRATED)
 def test_the_model_is_the_one_without_the_term(case):
     """At random points, also where parameters are out of range, and for one table of items."""
-    build, n_conditions = INTEGRATED[case]
+    build, n_potentials = INTEGRATED[case]
     model = model_of(build)
     found = integrate_out_imputed(model)
     assert list(found.n_entries) == ["y"] and not found.reasons
     n_missing = model.initial_point()[model.rvs_to_values[model["y_unobserved"]].name].size
     assert found.n_entries["y"] == n_missing
-    assert len(found.model.potentials) == n_conditions
+    assert len(found.model.potentials) == n_potentials
     assert "y_unobserved" in model.named_vars and model["y_unobserved"] in model.free_RVs
     whole, rest = (one.compile_logp(mode="FAST_COMPILE") for one in (model, found.model))
-    term = model.compile_logp(vars=[model["y_unobserved"]], mode="FAST_COMPILE")
+    _, graph = model.logp(vars=[model["y_observed"], model["y_unobserved"]], sum=False)
+    options = {"mode": "FAST_COMPILE", "on_unused_input": "ignore"}
+    term = model.compile_fn(graph.sum(), inputs=model.value_vars, **options)
     rng, start, n_finite = np.random.default_rng(1), model.initial_point(), 0
     for point in random_points(start, 12):
         point["z"] = rng.integers(K, size=len(Y))
@@ -101,8 +109,13 @@ REFUSED = {
         lambda z: (pm.Flat("y", shape=len(Y), observed=Y), pm.Normal("x", scales()[z], 1.0, observed=np.ones(len(Y)))),
         "its density is not known to integrate to one",
     ),
-    "zero-inflated": (
-        lambda z: pm.ZeroInflatedPoisson("y", 0.5, scales()[z], observed=COUNTS),
+    "own density in a mixture": (
+        lambda z: pm.Mixture(
+            "y",
+            [0.5, 0.5],
+            [pm.Normal.dist(scales()[z]), pm.CustomDist.dist(0.0, logp=of_own_density, shape=len(Y))],
+            observed=Y,
+        ),
         "its density is not known to integrate to one",
     ),
     "autoregression": (
@@ -152,7 +165,7 @@ RUN = {"tune": 8, "chains": 2, "random_seed": 3, "progressbar": False, "compute_
 def movement():
     def build(z):
         pm.Normal("y", pm.Normal("mean", shape=K)[z], scales()[z], observed=Y)
-        pm.Gamma("steps", 2.0, 1.0 / pm.LogNormal("length", shape=K)[z], observed=Y)
+        pm.Weibull("steps", 2.0, pm.LogNormal("length", shape=K)[z], observed=Y)
 
     return model_of(build)
 
