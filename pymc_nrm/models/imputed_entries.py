@@ -78,22 +78,22 @@ def integrate_out_imputed(model):
         return IntegratedOut(model, {}, {})
     terms = [*model.basic_RVs, *model.potentials]
     graphs = dict(zip(terms, expanded(model.logp(vars=terms, sum=False)), strict=True))
-    reasons = {rv: _why_not_one(model, rv, graphs) for rv in found}
-    before = None
+    known = [leaf for term, graph in graphs.items() if term not in found for leaf in _conditions(graph)]
+    unproved = {rv: _not_implied(_conditions(graphs[rv]), known) for rv in found}
+    reasons, before = {rv: _why_not_one(model, rv, graphs) for rv in found}, None
     while before != reasons:
         before = dict(reasons)
-        rest = [term for term in terms if term not in found or reasons[term] is not None]
+        # What remains of a term in the model without the entries.
+        kept = {term: [graph] if before.get(term, "") is not None else unproved[term] for term, graph in graphs.items()}
         for rv in (rv for rv, reason in before.items() if reason is None):
-            others = {term: graphs[term] for term in rest if term not in rv.owner.outputs}
+            others = {term: graphs for term, graphs in kept.items() if term not in rv.owner.outputs}
             reader = _reader(model.rvs_to_values[rv], others)
-            reasons[rv] = None if reader is None else f"{reader!r} depends on it"
+            reasons[rv] = None if reader is None else f"{reader!r} depends on them"
     entries = [rv for rv, reason in reasons.items() if reason is None]
     # Potentials of the model without the entries, in terms of values: conditions, and data with one operation for all.
-    known = [leaf for term, graph in graphs.items() if term not in found for leaf in _conditions(graph)]
     added = {}
     for rv in entries:
-        unproved = _not_implied(_conditions(graphs[rv]), known)
-        added |= {f"{rv.name}_in_range_{k}": pt.switch(leaf, 0.0, -np.inf) for k, leaf in enumerate(unproved)}
+        added |= {f"{rv.name}_in_range_{k}": pt.switch(leaf, 0.0, -np.inf) for k, leaf in enumerate(unproved[rv])}
         if isinstance(rv.owner.op, PartialObservedRV):
             added[rv.owner.outputs[0].name] = _term_of_observed(model, rv, graphs)
     return IntegratedOut(
@@ -107,18 +107,18 @@ def integrate_out_imputed(model):
 def _why_not_one(model, rv, graphs):
     """Why the density of a variable may not integrate to one where its parameters are in range; None if it does."""
     if not all(map(_is_proper, _random_operations(model, rv))):
-        return "its density is not known to integrate to one"
+        return "their density is not known to integrate to one"
     if not isinstance(rv.owner.op, RandomVariable):
         observed, _ = rv.owner.outputs
         for term in graphs:
             if term is not observed and observed in set(ancestors([term])):
-                return f"{term.name!r} depends on its data"
+                return f"{term.name!r} depends on the observed ones"
         if _term_of_observed(model, rv, graphs) is None:
-            return "its entries are not known to be independent"
+            return "they are not known to be independent"
     if not reaches_all_values(rv, model.rvs_to_transforms[rv]):
-        return "its transform may not reach all values"
+        return "their transform may not reach all values"
     if model.rvs_to_values[rv] in set(ancestors(_conditions(graphs[rv]))):
-        return "a condition on its parameters reads it"
+        return "a condition on their parameters reads them"
     return None
 
 
@@ -173,8 +173,8 @@ def _not_implied(conditions, known):
 
 
 def _reader(value, graphs):
-    """The name of a term that reads a value, None if there is none."""
-    return next((term.name for term, graph in graphs.items() if value in set(ancestors([graph]))), None)
+    """The name of a term that reads a value in one of its graphs, None if there is none."""
+    return next((term.name for term, of_term in graphs.items() if value in set(ancestors(of_term))), None)
 
 
 def _length(rv):

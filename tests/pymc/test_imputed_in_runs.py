@@ -99,15 +99,15 @@ def of_own_density(value, mean):
 
 
 REFUSED = {
-    "potential": (read_by_potential, "'penalty' depends on it"),
-    "data": (read_by_data, "'other' depends on it"),
+    "potential": (read_by_potential, "'penalty' depends on them"),
+    "data": (read_by_data, "'other' depends on them"),
     "own density": (
         lambda z: pm.CustomDist("y", scales()[z], logp=of_own_density, observed=Y),
-        "its density is not known to integrate to one",
+        "their density is not known to integrate to one",
     ),
     "flat": (
         lambda z: (pm.Flat("y", shape=len(Y), observed=Y), pm.Normal("x", scales()[z], 1.0, observed=np.ones(len(Y)))),
-        "its density is not known to integrate to one",
+        "their density is not known to integrate to one",
     ),
     "own density in a mixture": (
         lambda z: pm.Mixture(
@@ -116,15 +116,15 @@ REFUSED = {
             [pm.Normal.dist(scales()[z]), pm.CustomDist.dist(0.0, logp=of_own_density, shape=len(Y))],
             observed=Y,
         ),
-        "its density is not known to integrate to one",
+        "their density is not known to integrate to one",
     ),
     "autoregression": (
         lambda z: pm.AR("y", [0.5], sigma=pm.HalfNormal("s"), observed=Y, init_dist=pm.Normal.dist(scales()[z[0]])),
-        "its density is not known to integrate to one",
+        "their density is not known to integrate to one",
     ),
     "transform": (
         lambda z: pm.Normal("y", scales()[z], 1.0, observed=Y, transform=transforms.Interval(-9.0, 9.0)),
-        "its transform may not reach all values",
+        "their transform may not reach all values",
     ),
 }
 
@@ -148,7 +148,17 @@ def test_entries_that_only_other_missing_entries_read():
     found = integrate_out_imputed(model_of(lambda z: build(z, Y)))
     assert found.n_entries == {"y": 2, "w": 2}
     found = integrate_out_imputed(model_of(lambda z: build(z, Y[::-1])))
-    assert found.n_entries == {"w": 2} and found.reasons == {"y_unobserved": "'w_observed' depends on it"}
+    assert found.n_entries == {"w": 2} and found.reasons == {"y_unobserved": "'w_observed' depends on them"}
+
+
+def test_entries_that_a_condition_on_others_reads():
+    """A scale that is a missing entry may be negative, so that it decides whether others are possible."""
+
+    def build(z):
+        pm.Normal("w", 0.0, pm.Normal("y", scales()[z], 1.0, observed=Y), observed=Y)
+
+    found = integrate_out_imputed(model_of(build))
+    assert found.n_entries == {"w": 2} and found.reasons == {"y_unobserved": "'w_unobserved' depends on them"}
 
 
 def test_models_without_gaps_or_partition_are_left_as_they_are():
