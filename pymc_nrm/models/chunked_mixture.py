@@ -6,7 +6,7 @@ import pytensor.tensor as pt
 from pytensor.tensor.random.op import RandomVariable
 
 from pymc_nrm.common.checks import naming, plain_values
-from pymc_nrm.common.pymc_internals import logprob
+from pymc_nrm.common.pymc_internals import logprob, support_point
 from pymc_nrm.families.arguments import broadcast_hyperparameters
 from pymc_nrm.families.base import complete, localise, prepare_data
 from pymc_nrm.families.fast import log_marginals_with_gradient
@@ -17,20 +17,37 @@ from pymc_nrm.models.marginal_likelihood import likelihood_of_sums, shapes_of_fi
 from pymc_nrm.models.partition import PartitionRV
 from pymc_nrm.models.random_variables import printed_names, with_conditions
 from pymc_nrm.models.values import kernel_family
-from pymc_nrm.partitions.chunked import Chunked, Rows
+from pymc_nrm.partitions.chunked import NO_DRAWS, Chunked, Rows
+
+
+class ChunkedData:
+    """Rows in chunks and their sums: a property of operations, equal if the rows are."""
+
+    def __init__(self, rows, measured):
+        self.rows, self.measured, self.key = rows, measured, rows.key
+
+    def __eq__(self, other):
+        return isinstance(other, ChunkedData) and self.key == other.key
+
+    def __hash__(self):
+        return hash(self.key)
+
+    def __repr__(self):
+        return f"{type(self.rows).__name__}({self.rows.n} rows)"
 
 
 class ChunkedMixtureRV(RandomVariable):
     """Sums of cluster statistics, in whole quanta; inputs are cluster sizes and hyperparameters."""
 
     dtype = "int64"
-    __props__ = ("name", "signature", "dtype", "inplace", "family_class", "key")
+    __props__ = ("name", "signature", "dtype", "inplace", "family_class", "data")
 
-    def __init__(self, family_class, rows, measured, **kwargs):
-        self.family_class, self.rows, self.measured, self.key = family_class, rows, measured, rows.key
+    def __init__(self, family_class, data, **kwargs):
+        self.family_class, self.data = family_class, data
+        self.rows, self.measured = data.rows, data.measured
         cores = [spec.core for spec in family_class.hyperparameters.values()]
-        self.univariate = len(rows.columns) == 1
-        kwargs["name"], self._print_name = printed_names("mixture", family_class)
+        self.univariate = len(self.rows.columns) == 1
+        kwargs["name"], self._print_name = printed_names("Mixture", family_class)
         kwargs["signature"] = ",".join(["(k)", *(f"({','.join(core)})" for core in cores)]) + "->(k,s)"
         super().__init__(**kwargs)
 
@@ -50,10 +67,7 @@ class ChunkedMixtureRV(RandomVariable):
         return len(self.rows.columns)
 
     def rng_fn(self, rng, *inputs):
-        raise NotImplementedError(
-            "a mixture of rows in chunks has no forward draws; draw from the same model with an ordinary Partition of "
-            "a small number of items"
-        )
+        raise NotImplementedError(f"a mixture of rows in chunks {NO_DRAWS}")
 
 
 def add_chunked_mixture(name, partition, family, rows, **kwargs):
@@ -95,11 +109,9 @@ def add_chunked_mixture(name, partition, family, rows, **kwargs):
         measured = rows.measured(numbers_like(full, len(rows.columns)))
     fields = [pt.as_tensor(value) for value in full]
     rng = pt.random.shared_rng(seed=None)
-    op = ChunkedMixtureRV(type(family), rows, measured)
+    op = ChunkedMixtureRV(type(family), ChunkedData(rows, measured))
     _, sums = op(partition, *fields, rng=rng, return_next_rng=True)
-    start = np.zeros((kind.max_number, len(measured.sums)), dtype=np.int64)
-    start[0] = measured.sums
-    return pm.modelcontext(None).register_rv(sums, name, initval=start)
+    return pm.modelcontext(None).register_rv(sums, name)
 
 
 def numbers_like(family, d):
@@ -110,6 +122,15 @@ def numbers_like(family, d):
             raise ValueError(f"{name} of {type(family).__name__} must have a fixed shape; got {field.type}")
         values.append(getattr(field, "data", np.ones(shape)))
     return kernel_family(type(family), values)
+
+
+@support_point.register(ChunkedMixtureRV)
+def _chunked_mixture_support_point(op, rv, rng, size, counts, *hyperparameters):
+    """All rows in one cluster, as the partition starts."""
+    rows = op.rows.chunks
+    start = np.zeros((min(rows.n, rows.max_clusters), len(op.measured.sums)), dtype=np.int64)
+    start[0] = op.measured.sums
+    return pt.constant(start)
 
 
 @logprob.register(ChunkedMixtureRV)

@@ -34,7 +34,7 @@ from pymc_nrm.families.derived.spherical_principal_normal_wishart import Spheric
 from pymc_nrm.families.learned.fields import learned_arguments
 from pymc_nrm.measures.generalized_gamma_measures import DirichletProcess
 from pymc_nrm.models.mixture import MixtureRV
-from pymc_nrm.models.rvs import family_of, partitions_of
+from pymc_nrm.models.rvs import family_of, kind_of, partition_of, partitions_of
 from pymc_nrm.models.values import computed_by, constant_value
 from pymc_nrm.partitions.flat import Ordered
 
@@ -96,7 +96,8 @@ def learned_priors(model):
     gamma distributions, provided that nothing else depends on their variables.
     """
     readers = _Readers(model)
-    mixtures = [rv for rv in model.basic_RVs if computed_by(rv, MixtureRV)]
+    # After pm.do of its partition, labels of a mixture are data.
+    mixtures = [rv for rv in model.basic_RVs if computed_by(rv, MixtureRV) and kind_of(partition_of(rv))]
     priors = [prior for rv in mixtures for prior in _learned_mixture(model, rv, readers)]
     priors += [learned_partition(kind, model, rv, readers) for rv, kind in partitions_of(model).items()]
     return [prior for prior in priors if prior is not None]

@@ -60,7 +60,7 @@ class MixtureRV(RandomVariable):
         self.family_class, self.univariate, self.kind, self.has_rows = family_class, univariate, kind, has_rows
         # No property, since draws do not depend on it.
         self.origin = origin
-        kwargs["name"], self._print_name = printed_names("mixture", family_class)
+        kwargs["name"], self._print_name = printed_names("Mixture", family_class)
         # PyTensor allows names of dimensions only.
         cores = [spec.core for spec in family_class.hyperparameters.values()]
         self._cores = [["t" if axis == "depth + 1" else axis for axis in core] for core in cores]

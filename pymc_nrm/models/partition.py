@@ -49,7 +49,7 @@ class PartitionRV(RandomVariable):
         self._prior_classes = (measure_class, *kind.further_priors)
         self._cores = [kind.field_core] * len(measure_class._fields)
         self._cores += [core for cores in kind.further_priors.values() for core in cores]
-        kwargs["name"], self._print_name = printed_names(kind.rv_name, measure_class)
+        kwargs["name"], self._print_name = printed_names(kind.title, measure_class)
         kwargs["signature"] = f"{','.join(['()', *self._cores])}->{kind.value_core}"
         super().__init__(**kwargs)
 
@@ -72,6 +72,8 @@ class PartitionRV(RandomVariable):
 
     def draw_source(self):
         """Return the source of a function that draws a value, and the names that it uses, for numba."""
+        if self.kind.no_draws is not None:
+            raise NotImplementedError(self.kind.no_draws)
         environment = {self.kind.draw.__name__: self.kind.draw}
         environment |= {f"prior_{k}": prior_class for k, prior_class in enumerate(self._prior_classes)}
         # Priors may share names of fields.

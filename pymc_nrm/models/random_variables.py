@@ -8,10 +8,10 @@ from pymc_nrm.kernels.generic import prepare_numba
 from pymc_nrm.kernels.kernel_cache import code_fingerprint
 
 
-def printed_names(name, kind):
+def printed_names(title, kind):
     """Names of a random variable that show its measure or family: for graphs, and for text and LaTeX."""
-    title, subtitle = name.capitalize(), kind.__name__
-    return f"{name}[{subtitle}]", (
+    subtitle = kind.__name__
+    return f"{title}[{subtitle}]", (
         f"{title}[{subtitle}]",
         f"\\operatorname{{{title}}}[\\operatorname{{{subtitle}}}]",
     )

@@ -72,7 +72,11 @@ def _find(model, title, kind_behind, name, kinds):
             raise ValueError(f"model must have a {title} with an item for each row; {other!r} has rows in chunks")
         raise ValueError(f"model must have a {title} that is flat; got the {others[other].title} {other!r}")
     if not found:
-        raise ValueError(f"model must have a {title}; got one with the variables {sorted(model.named_vars)}")
+        fixed = [rv.name for rv in model.basic_RVs if is_mixture(rv) and kind_of(partition_of(rv)) is None]
+        remedy = (
+            f"; labels of {fixed} are data, as after pm.do, whereas pm.observe keeps the partition" if fixed else ""
+        )
+        raise ValueError(f"model must have a {title}; got one with the variables {sorted(model.named_vars)}{remedy}")
     if name is None and len(found) == 1:
         [name] = found
     if name is None:

@@ -18,7 +18,7 @@ from pymc_nrm.partitions.labels import canonical_labels, smallest_type
 # the labels of the followed rows, and these labels.
 CLUSTER_COUNTS, CLUSTER_SUMS, FOLLOWED_LABELS = "cluster_counts", "cluster_sums", "followed_labels"
 
-_NO_DRAWS = (
+NO_DRAWS = (
     "has no forward draws, since its labels stay with the rows; draw from the same model with an ordinary Partition of "
     "a small number of items"
 )
@@ -79,6 +79,7 @@ class Chunked(Kind):
     value_core = "(k)"
     only_mixtures = "partition {name!r} of rows in chunks, whose labels are not in the model: use a Mixture"
     argument = "chunks"
+    no_draws = f"a partition of rows in chunks {NO_DRAWS}"
 
     def __init__(self, rows, title):
         if not isinstance(rows, Rows) or rows.chunks is not rows:
@@ -88,10 +89,6 @@ class Chunked(Kind):
 
     def shape(self, n):
         return (self.max_number,)
-
-    @staticmethod
-    def draw(rng, n, *priors):
-        raise NotImplementedError(f"a partition of rows in chunks {_NO_DRAWS}")
 
     def default_start(self, zeros, priors):
         return pt.constant(self._one_cluster())

@@ -27,9 +27,8 @@ class Kind:
     A kind is part of a random variable: two are equal if their ``key`` is, which hash and pickle without the variable.
     """
 
-    # Name of the kind for users, and in the graph.
+    # Name of the kind for users, and in graphs.
     title: ClassVar[str] = "Partition"
-    rv_name: ClassVar[str] = "partition"
     # Description in messages, after the title, where it distinguishes kinds; and the step that samples the kind.
     description: ClassVar[str] = ""
     sampled_by: ClassVar[str] = ""
@@ -137,6 +136,8 @@ class Kind:
 
     # Further arguments of kernels that draw, after the priors.
     draw_options: tuple[Any, ...] = ()
+    # Why there are no forward draws; None if there are.
+    no_draws: ClassVar[str | None] = None
     # Message for a failed forward draw, which then begins with -1; None for draws that never fail.
     failed_draw: str | None = None
 

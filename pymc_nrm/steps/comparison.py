@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from pymc.exceptions import SamplingError
+from pytensor.compile.sharedvalue import SharedVariable
 
 from pymc_nrm.models.itemwise.item_table import with_noise
 from pymc_nrm.models.log_density import log_density_of
@@ -47,7 +48,8 @@ class ModelComparison:
         # Moves that the last check has compared, and the last two points with their densities.
         self.n_compared, self._last = 0, []
         # Data that pm.set_data may change, and their values when a check last passed.
-        self._data, self._passed = list(model.data_vars), None
+        self._data = [variable for variable in model.data_vars if isinstance(variable, SharedVariable)]
+        self._passed = None
 
     def terms(self, point, names):
         """Log-probability of the terms of these names at a point."""

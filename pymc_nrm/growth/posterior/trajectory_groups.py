@@ -10,6 +10,7 @@ from pymc_nrm.families.conjugate import restore_parameters
 from pymc_nrm.growth.families import NormalTrajectory
 from pymc_nrm.models.origin import origin_of
 from pymc_nrm.models.rvs import checked_model, family_of, is_mixture, partition_of
+from pymc_nrm.models.values import constant_value
 from pymc_nrm.posterior.any_draws import draws_of
 from pymc_nrm.posterior.layout import NewCovariates
 from pymc_nrm.stats.contingency import contingency_table
@@ -74,7 +75,7 @@ def trajectory_groups(idata, model, estimate=None, var_name=None, partition=None
             f"visits; they depend on {covariates.sources}"
         )
     [source] = covariates.sources
-    time = model[source].get_value()
+    time = constant_value(model[source])
     present = ~np.isnan(values)
     times = np.linspace(time[present].min(), time[present].max(), N_TIMES)
     posterior, partition = posterior_of(idata), partition_of(mixture)
@@ -137,7 +138,7 @@ def membership_effects(idata, model, groups):
     n_groups, n_components = len(groups.names), len(model.coords["group"])
     maps = np.stack([contingency_table(row, groups.labels, n_components, n_groups) for row in z])
     maps = maps / np.maximum(maps.sum(axis=2, keepdims=True), 1)
-    X, terms = model["membership"].get_value(), groups.growth.membership
+    X, terms = constant_value(model["membership"]), groups.growth.membership
     step = -(-len(X) // _MOST_ITEMS)
     effects = []
     for place, term in enumerate(terms):

@@ -229,6 +229,11 @@ class ItemTable:
     # NaN counts as impossible.
 
     def __init__(self, model, partition, max_clusters, point, compile_kwargs=None):
+        if partition not in model.free_RVs:
+            raise ValueError(
+                f"labels of {partition.name!r} must not be observed where each item may have any label; "
+                "pm.compute_log_likelihood takes observed labels as they are"
+            )
         self._model, self._partition, self._max_clusters = model, partition, max_clusters
         self._compile_kwargs = compile_kwargs or {}
         self._value = model.rvs_to_values[partition]

@@ -36,7 +36,7 @@ class Nested(Kind):
     A node is part of one node of the level above.
     """
 
-    title, rv_name = "NestedPartition", "nested_partition"
+    title = "NestedPartition"
     value_core, field_core = "(n,m)", "(l)"
     description = "without weights"
     takes_trees, tree_law = True, base

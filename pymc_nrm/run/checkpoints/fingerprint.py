@@ -17,6 +17,7 @@ from pytensor.tensor.random.type import RandomType
 
 from pymc_nrm.common.pymc_internals import NOT_SETTINGS, SETTINGS, flatten_steps
 from pymc_nrm.kernels.kernel_cache import class_fingerprint, package_fingerprint
+from pymc_nrm.models.chunked_mixture import ChunkedData
 from pymc_nrm.partitions.kind import Kind
 
 _PACKAGES = ("pymc", "pytensor", "numba", "numpy", "scipy")
@@ -145,7 +146,7 @@ def _describe(value):
         return str(value)
     if isinstance(value, Op):
         return _describe_op(value)
-    if isinstance(value, Kind):
+    if isinstance(value, Kind | ChunkedData):
         return f"{_describe(type(value))}{_describe(value.key)}"
     return _describe(type(value))
 

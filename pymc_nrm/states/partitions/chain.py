@@ -87,7 +87,7 @@ class Chain(Flat):
     ``sequences`` are whole numbers or strings, one for each item, or None for a single sequence of any length.
     """
 
-    title, rv_name = "HiddenStates", "hidden_states"
+    title = "HiddenStates"
     has_neighbours = True
     further_priors = {Transitions: ("()", "()"), Starts: ("(n)",)}
     argument = "sequences"

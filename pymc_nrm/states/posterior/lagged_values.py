@@ -5,6 +5,7 @@ import numpy as np
 from pymc_nrm.common.pymc_internals import find_observations
 from pymc_nrm.families.conjugate import restore_parameters
 from pymc_nrm.models.origin import origin_of
+from pymc_nrm.models.values import constant_value
 from pymc_nrm.posterior.layout import NewCovariates
 from pymc_nrm.posterior.tables import draw_cluster_rows
 
@@ -43,13 +44,13 @@ class LaggedValues:
                 f"which {self._name!r} could depend"
             )
         values = np.ravel(find_observations(self._draws.model)[self._name])
-        earlier = self._draws.model[self._source].get_value()
+        earlier = constant_value(self._draws.model[self._source])
         return np.append(values[last], earlier[last, :-1])
 
     def _design(self, family):
         """Covariates as an affine map of the values before: offset (q,) and slopes (p, q)."""
         if self._map is None:
-            n_lags = self._draws.model[self._source].get_value().shape[1]
+            n_lags = constant_value(self._draws.model[self._source]).shape[1]
             basis = np.concatenate([np.zeros((1, n_lags)), np.eye(n_lags)])
             rows = self._covariates.at(family, {self._source: basis}).covariates
             self._map = rows[0], rows[1:] - rows[0]
