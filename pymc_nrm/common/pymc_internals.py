@@ -98,6 +98,12 @@ def make_step(model, kwargs):
     return step, kwargs | {"step": step}
 
 
+def initial_point_with(model, overrides):
+    """Return the initial point of a model, without jitter, given the initial values of some variables."""
+    functions = make_initial_point_fns_per_chain(model=model, overrides=overrides, jitter_rvs=set(), chains=1)
+    return functions[0](0)
+
+
 def steps_without_state(step):
     """Names of the steps that do not define their sampling state."""
     methods = [

@@ -13,6 +13,7 @@ from pymc_nrm.run.chains.label_file import check_label_path
 from pymc_nrm.run.checkpoints.run_folder import removed_if_nothing_was_drawn
 from pymc_nrm.run.extend import can_extend, extended_run
 from pymc_nrm.run.one_run import Report, log_report, one_run
+from pymc_nrm.run.possible_labels import with_possible_labels
 from pymc_nrm.run.resume import begin_run
 
 
@@ -74,6 +75,8 @@ def sample(
     initvals : dict or sequence of dict, optional
         As in ``pm.sample``; labels of a partition may be of any kind and are renamed in order of appearance.  Those of
         rows in chunks, one for each, are kept with ``tune=0``; chains that tune first improve them on random rows.
+        Labels that index parameters start by default as the likeliest ones that the terms of the model allow, if the
+        default initial labels have probability zero; a line in the log says so.
     compute_convergence_checks : bool
         Whether to check convergence, and log a sentence about it with the worst quantities; see
         :func:`~pymc_nrm.convergence_report`.
@@ -164,7 +167,7 @@ def sample(
     draws, kwargs = with_numbers_of_draws(model, draws, kwargs)
     check_sampling(model, label_storage, kwargs)
     check_count("thin", thin, 1, max(draws, 1))
-    initvals = with_canonical_labels(initvals, model)
+    initvals = with_possible_labels(with_canonical_labels(initvals, model), model, quiet)
     label_path = check_label_path(label_path, names_in_chunks(model))
     arguments = {"draws": draws, "label_storage": label_storage, "thin": thin, "initvals": initvals, **kwargs}
     arguments |= {} if label_path is None else {"label_path": label_path}
