@@ -9,6 +9,8 @@ import numpy as np
 from pytensor.graph.basic import Constant, Variable
 from pytensor.tensor.type import TensorType
 
+from pymc_nrm.common.named_dims import without_dims
+
 # Kernels hold counts in 64 bits.
 _LARGEST_COUNT = 2**62
 
@@ -150,12 +152,14 @@ _COUNTED = {"n": "items", "d": "features"}
 
 
 def plain_values(parameters):
-    """Convert hyperparameters from users to floats and arrays; tensors and None are returned unchanged."""
+    """Convert hyperparameters from users to floats and arrays, and variables with named dimensions to tensors; tensors
+    and None are returned unchanged.
+    """
     return type(parameters)(*[_plain_value(parameters, name) for name in parameters._fields])
 
 
 def _plain_value(parameters, name):
-    value = getattr(parameters, name)
+    value = without_dims(getattr(parameters, name))
     if value is None:
         return None
     title = f"{name} of {type(parameters).__name__}"

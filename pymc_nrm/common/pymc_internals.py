@@ -55,6 +55,11 @@ _SECONDS_BETWEEN_LOOKS = 0.2
 _ARGUMENTS = frozenset(inspect.signature(pm.sample).parameters) - {"kwargs"}
 
 
+def is_transform_of_dims(transform, name):
+    """Return whether a transform is the one of ``pymc.dims`` with this name; a subclass may compute something else."""
+    return type(transform).__module__ == "pymc.dims.distributions.transforms" and transform.name == name
+
+
 def default_chains(cores):
     """Number of chains that ``pm.sample`` runs by default."""
     return max(2, min(4, _cpu_count()) if cores is None else cores)

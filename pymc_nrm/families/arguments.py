@@ -3,13 +3,18 @@
 from typing import Any
 
 import numpy as np
+import pytensor
 import pytensor.tensor as pt
 import scipy
+from pytensor.compile.mode import Mode
 from pytensor.compile.sharedvalue import SharedVariable
 from pytensor.graph.basic import Constant, Variable
+from pytensor.graph.traversal import graph_inputs
 from pytensor.raise_op import CheckAndRaise
+from pytensor.tensor.random.type import RandomType
 
 from pymc_nrm.common.checks import check_values, numeric_array, plain_values, static_shape
+from pymc_nrm.common.named_dims import variable_behind
 from pymc_nrm.families.base import canonical
 
 
@@ -99,12 +104,18 @@ def numeric_data(name, observed):
             observed = observed.data
         elif isinstance(observed, SharedVariable):
             observed = observed.get_value()
+        elif variable_behind(observed) is not observed and all(map(_is_data, graph_inputs([observed]))):
+            observed = pytensor.function([], observed, mode=Mode(linker="py", optimizer="minimum_compile"))()
         else:
             raise TypeError(f"{name} must be data, pm.Data or a constant; got the symbolic tensor {observed}")
     if scipy.sparse.issparse(observed):
         numeric_array(name, observed.data)
         return scipy.sparse.csr_matrix(observed)
     return numeric_array(name, observed)
+
+
+def _is_data(variable):
+    return isinstance(variable, Constant | SharedVariable) and not isinstance(variable.type, RandomType)
 
 
 # Log densities of larger counts are differences of terms whose fifth decimal doubles do not hold.

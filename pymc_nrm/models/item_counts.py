@@ -111,4 +111,6 @@ def _inputs_but_of_shapes(variable):
 
 
 def _is_source(variable):
-    return isinstance(variable, SharedVariable) and isinstance(variable.type, TensorType) and variable.name is not None
+    return (
+        isinstance(variable, SharedVariable) and not isinstance(variable.type, RandomType) and variable.name is not None
+    )

@@ -20,6 +20,8 @@ from pytensor.tensor.random.type import RandomType
 from pytensor.tensor.type_other import NoneTypeT
 
 from pymc_nrm.common.checks import static_shape
+from pymc_nrm.common.named_dims import distribution_of, variable_behind
+from pymc_nrm.common.pymc_internals import is_transform_of_dims
 from pymc_nrm.families.definitions.bernoulli_beta import BernoulliBeta
 from pymc_nrm.families.definitions.categorical_dirichlet import CategoricalDirichlet
 from pymc_nrm.families.definitions.normal_gamma import NormalGamma
@@ -34,6 +36,7 @@ from pymc_nrm.families.derived.spherical_principal_normal_wishart import Spheric
 from pymc_nrm.families.learned.fields import learned_arguments
 from pymc_nrm.measures.generalized_gamma_measures import DirichletProcess
 from pymc_nrm.models.mixture import MixtureRV
+from pymc_nrm.models.model_graphs import at_values
 from pymc_nrm.models.rvs import family_of, kind_of, partition_of, partitions_of
 from pymc_nrm.models.values import computed_by, constant_value
 from pymc_nrm.partitions.flat import Ordered
@@ -115,20 +118,22 @@ def _learned_process(kind: Ordered, model, partition, readers):
     measure = partition.owner.op.priors(partition.owner.op.prior_inputs(partition.owner))[0]
     # A subclass may have another density.
     gamma = free_gamma(model, partition, measure.alpha, readers) if type(measure) is DirichletProcess else None
-    return None if gamma is None else LearnedProcess(partition, [measure.alpha], *gamma)
+    return None if gamma is None else LearnedProcess(partition, [variable_behind(measure.alpha)], *gamma)
 
 
 def free_gamma(model, partition, field, readers):
     """Shape and rate of a hyperparameter of a partition; None if it is not a free variable with a gamma distribution
     and that nothing else reads.
     """
+    variable = variable_behind(field)
     # One variable may be several hyperparameters of the partition.
-    if not _are_free_logs(model, [field]) or sum(one is field for one in partition.owner.inputs) > 1:
+    n_uses = sum(variable_behind(operand) is variable for operand in partition.owner.inputs)
+    if not _are_free_logs(model, [variable]) or n_uses > 1:
         return None
-    exponential = _constants(field, ExponentialRV)
+    exponential = _constants(variable, ExponentialRV)
     # An exponential distribution is a gamma distribution of shape 1.
-    gamma = _constants(field, GammaRV) if exponential is None else [1.0, *exponential]
-    if gamma is None or readers.read_elsewhere([field], partition, [field]):
+    gamma = _constants(variable, GammaRV) if exponential is None else [1.0, *exponential]
+    if gamma is None or readers.read_elsewhere([variable], partition, [field]):
         return None
     return float(gamma[0]), 1.0 / float(gamma[1])
 
@@ -255,14 +260,17 @@ def _are_free_logs(model, variables):
 
 def _is_log(transform):
     # A subclass, or an attribute of this instance, may compute something else.
-    return type(transform) is transforms.LogTransform and vars(transform).keys() <= {"__doc__"}
+    is_usual = type(transform) is transforms.LogTransform or is_transform_of_dims(transform, "log")
+    return is_usual and vars(transform).keys() <= {"__doc__"}
 
 
 def _constants(variable, op_class):
     """Parameters of a random variable of a class; None if they are not constants, or its class is another."""
-    if variable.owner is None or type(variable.owner.op) is not op_class:
+    if variable.owner is None:
         return None
-    parameters = variable.owner.op.dist_params(variable.owner)
+    op, parameters = distribution_of(variable)
+    if type(op) is not op_class:
+        return None
     inputs = graph_inputs(parameters)
     # A check that fails makes all values impossible.
     if any(computed_by(one, CheckAndRaise) for one in ancestors(parameters)):
@@ -289,7 +297,7 @@ class _Readers:
         pairs = [(rv, graph) for rv in model.basic_RVs for graph in (*rv.owner.inputs, rv)]
         pairs += [(potential, potential) for potential in model.potentials]
         pairs = [(term, graph) for term, graph in pairs if not isinstance(graph.type, RandomType | NoneTypeT)]
-        graphs = model.replace_rvs_by_values([graph for _, graph in pairs])
+        graphs = at_values(model, [graph for _, graph in pairs])
         self._values, sampled = model.rvs_to_values, {*model.value_vars, *model.free_RVs}
         self._reads = [
             (term, graph, sampled.intersection(ancestors([replaced])))

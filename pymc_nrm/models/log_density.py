@@ -12,6 +12,7 @@ from pymc_nrm.kernels.argument_types import known_to_numba
 from pymc_nrm.kernels.generic import kernels_in_python
 from pymc_nrm.models.itemwise.graphs import expanded
 from pymc_nrm.models.marginal_likelihood import without_marginal_likelihood
+from pymc_nrm.models.model_graphs import log_probabilities
 from pymc_nrm.models.rvs import family_of, is_mixture
 
 # Functions of models, with the terms that they compute: models may grow.
@@ -28,7 +29,7 @@ class LogDensity:
         terms = [*model.basic_RVs, *model.potentials]
         self.names = [term.name for term in terms]
         with without_marginal_likelihood():
-            graphs = expanded([graph.sum() for graph in model.logp(vars=terms, sum=False)])
+            graphs = expanded([graph.sum() for graph in log_probabilities(model, terms)])
         self._inputs = [value.name for value in model.value_vars]
         # Whether anything is computed in single precision.
         self.is_single = any(variable.type.dtype == "float32" for variable in (*model.value_vars, *graphs))

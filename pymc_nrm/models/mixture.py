@@ -14,6 +14,7 @@ from pytensor.tensor.subtensor import Subtensor
 from pytensor.tensor.variable import TensorVariable
 
 from pymc_nrm.common.checks import check_count, check_values, naming, numeric_array, plain_values
+from pymc_nrm.common.named_dims import in_order, named_dims, tensor_behind, without_dims
 from pymc_nrm.common.pymc_internals import ValuedRV, logprob, support_point
 from pymc_nrm.families.arguments import broadcast_hyperparameters, numeric_data
 from pymc_nrm.families.base import canonical, complete, log_likelihood, prepare_data
@@ -200,8 +201,10 @@ class Mixture(Distribution):
         for option in ("size", "total_size"):
             if kwargs.get(option) is not None:
                 raise ValueError(f"Mixture does not take {option}; got {kwargs[option]!r}")
+        partition = tensor_behind(partition)
         _check_kinds(partition, family)
         rows = _checked_rows(f"rows of Mixture {name!r}", rows, partition)
+        family, observed, dims = _without_names(name, partition, family, observed, rows, dims)
         if isinstance(observed, Rows) or isinstance(partition.owner.op.kind, Chunked):
             return add_chunked_mixture(name, partition, family, observed, dims=dims, shape=shape, **kwargs)
         if observed is not None:
@@ -238,6 +241,7 @@ class Mixture(Distribution):
         origin: Origin = UNKNOWN,
     ) -> Any:
         """Create data outside a model, for example for ``pm.draw``; arguments as in :class:`Mixture`."""
+        partition = tensor_behind(partition)
         _check_kinds(partition, family)
         family = plain_values(family)
         kind, rows = partition.owner.op.kind, _checked_rows("rows of a Mixture", rows, partition)
@@ -261,6 +265,29 @@ class Mixture(Distribution):
             *inputs, *[pt.as_tensor(value) for value in full], rng=rng, return_next_rng=True
         )
         return (next_rng, values) if return_next_rng else values
+
+
+def _without_names(name, partition, family, observed, rows, dims):
+    """Family and data with tensors in place of variables with named dimensions, and the names of the data's axes.
+
+    Axes of items and of features are known by their names, and come where the family and the data have them.
+    """
+    names, title = named_dims(observed), f"observed data of Mixture {name!r}"
+    own = pm.modelcontext(None).named_vars_to_dims.get(partition.name) or (None,)
+    axes = (own[0] if rows is None else None, None)
+    if dims is not None:
+        axes = tuple(dims) if isinstance(dims, list | tuple) else (dims,)
+    elif names:
+        axes = axes[: len(names)]
+        dims = (*[dim for dim in axes if dim in names], *[dim for dim in names if dim not in axes])
+    observed = in_order(title, observed, axes) if names and len(axes) == len(names) else without_dims(observed)
+    of_axis = dict(zip(("n", "d"), axes, strict=False))
+    fields = {}
+    for field, value in family._asdict().items():
+        core = family.hyperparameters[field].core
+        order = [of_axis.get(axis) if core.count(axis) == 1 else None for axis in core]
+        fields[field] = in_order(f"{field} of {type(family).__name__}", value, order)
+    return family._replace(**fields), observed, dims
 
 
 class _Observed(NamedTuple):

@@ -13,6 +13,7 @@ from pytensor.tensor.special import Softmax
 from pytensor.tensor.variable import TensorVariable
 
 from pymc_nrm.common.checks import check_flag
+from pymc_nrm.common.named_dims import in_order, lowered, variable_behind, without_dims
 from pymc_nrm.common.pymc_internals import logprob, support_point
 from pymc_nrm.common.wrapping import wrapped
 from pymc_nrm.kernels.generic import lacking
@@ -239,6 +240,8 @@ class Partition(pm.Discrete):
         dims = (dims,) if isinstance(dims, str) else dims
         model = pm.modelcontext(None)
         measure = measure_in_model(measure)
+        dims_of_weights = (dims[0] if dims else None, max_clusters if isinstance(max_clusters, str) else None)
+        log_weights = in_order(f"log_weights of Partition {name!r}", log_weights, dims_of_weights)
         max_clusters = number_of_slots(f"max_clusters of Partition {name!r}", max_clusters, model)
         options = {"max_clusters": max_clusters, "together": together, "known": known, "chunks": chunks}
         kind, log_weights = _kind_and_weights(f"Partition {name!r}", measure, log_weights, only_known, **options)
@@ -332,15 +335,16 @@ def _kind_and_weights(title, measure, log_weights, only_known, **options):
             else ""
         )
         raise ValueError(f"{' and '.join(given or ['only_known'])} of {title} must be omitted with log_weights{remedy}")
-    weights = pt.as_tensor(log_weights)
+    weights = pt.as_tensor(without_dims(log_weights))
     title = f"log_weights of {title}"
     if weights.ndim not in (1, 2) or weights.type.numpy_dtype.kind not in "fiu":
         raise ValueError(
             f"{title} must be real numbers of shape (n, K) or (K,), with K the number of components; got shape "
             f"{weights.type.shape} and dtype {weights.dtype}"
         )
-    if computed_by(weights, (Softmax, type(pm.Dirichlet.rv_op))):
-        what = f"the probabilities {weights.name!r}" if weights.name else "probabilities"
+    if computed_by(lowered([weights])[0], (Softmax, type(pm.Dirichlet.rv_op))):
+        source = variable_behind(weights).name
+        what = f"the probabilities {source!r}" if source else "probabilities"
         raise ValueError(f"{title} must be logarithms of weights; got {what}: give pt.log of them")
     # Lengths of dimensions are variables, whose present value counts.
     n_components, wanted = with_present_shape(weights).type.shape[-1], options["max_clusters"]

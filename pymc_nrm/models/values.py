@@ -15,12 +15,14 @@ from pytensor.scalar import Cast
 from pytensor.tensor.elemwise import Elemwise
 from pytensor.tensor.random.type import RandomType
 
+from pymc_nrm.common.named_dims import lowered, variable_behind
 from pymc_nrm.models.interpreted import function_of
+from pymc_nrm.models.model_graphs import at_values
 
 
 def as_observed(observed, values):
     """Return observed data in a form that PyMC leaves unchanged."""
-    if isinstance(observed, SharedVariable):
+    if isinstance(observed, SharedVariable) or variable_behind(observed) is not observed:
         return observed
     if scipy.sparse.issparse(values):
         from pytensor.sparse import as_sparse_variable, dense_from_sparse  # imports scipy.sparse
@@ -71,7 +73,7 @@ def with_present_shape(value):
     """
     if not isinstance(value, Variable) or None not in value.type.shape:
         return value
-    [lengths] = infer_shape([value], [], [])
+    [lengths] = infer_shape(lowered([value]), [], [])
     origins = graph_inputs(lengths)
     if not all(
         isinstance(origin, Constant | SharedVariable) and not isinstance(origin.type, RandomType) for origin in origins
@@ -131,7 +133,7 @@ class Values:
     @classmethod
     def at_points(cls, model, variables, compile_kwargs=None):
         """Values of variables of a model as functions of its value variables, which PyMC may transform."""
-        return cls(model.replace_rvs_by_values(_with_data(model, variables)), model.value_vars, compile_kwargs)
+        return cls(at_values(model, _with_data(model, variables)), model.value_vars, compile_kwargs)
 
     @classmethod
     def at_draws(cls, model, variables, data=None):
@@ -145,7 +147,7 @@ class Values:
                 drawn[rv] = model.rvs_to_values[rv]
         observed, data = {rv: model.rvs_to_values[rv] for rv in model.observed_RVs}, data or {}
         graphs = replace_vars_in_graphs(_with_data(model, variables), drawn | observed | data)
-        return cls(graphs, [*drawn.values(), *data.values()])
+        return cls(lowered(graphs), [*drawn.values(), *data.values()])
 
     def refresh(self):
         """Evaluate the graphs that depend on no input again, since ``pm.set_data`` may have changed them."""

@@ -2,6 +2,7 @@
 
 from typing import Any, NamedTuple
 
+from pytensor.compile.ops import TypeCastingOp
 from pytensor.graph.traversal import ancestors
 from pytensor.scalar.basic import EQ, NEQ, Cast, Identity, ScalarMaximum
 from pytensor.tensor.basic import ScalarFromTensor, TensorFromScalar
@@ -10,6 +11,7 @@ from pytensor.tensor.shape import Shape, Shape_i
 from pytensor.tensor.subtensor import AdvancedSubtensor, Subtensor, unflatten_index_variables
 
 from pymc_nrm.common.marks import MISSING_OF, NOT_FUSED, RENAMED, SLOTS_OF
+from pymc_nrm.common.named_dims import lowered
 from pymc_nrm.models.itemwise.graphs import postorder
 from pymc_nrm.models.itemwise.local_variables import local_variables
 from pymc_nrm.models.missing_entries import missing_variables
@@ -77,11 +79,12 @@ def changed_by_renaming(model, slots):
         known |= {model[name]: Role("slots", partition) for name in slots.get(partition.name, [])}
     covered = {f"{rv.name}_{end}" for rv, kind in partitions.items() for end in kind.deterministics(rv)}
     covered |= {name for names in slots.values() for name in names}
-    for variable in model.deterministics:
-        for x in postorder(variable, lambda x: [] if x.owner is None else x.owner.inputs, known):
+    graphs = lowered(model.deterministics, keep=model.basic_RVs)
+    for variable, graph in zip(model.deterministics, graphs, strict=True):
+        for x in postorder(graph, lambda x: [] if x.owner is None else x.owner.inputs, known):
             known[x] = _FREE if x.owner is None else _role(x.owner, [known[y] for y in x.owner.inputs])
-        if known[variable].kind != "free" and variable.name not in covered:
-            changed[variable.name] = known[variable].of.name
+        if known[graph].kind != "free" and variable.name not in covered:
+            changed[variable.name] = known[graph].of.name
     return changed
 
 
@@ -103,7 +106,7 @@ def _role(node, roles):
     op = node.op
     if isinstance(op, Shape | Shape_i):
         return _FREE
-    if isinstance(op, TensorFromScalar | ScalarFromTensor):
+    if isinstance(op, TensorFromScalar | ScalarFromTensor | TypeCastingOp):
         return first
     if isinstance(op, Elemwise):
         return _of_elementwise(op.scalar_op, node.inputs, roles, changed)

@@ -8,6 +8,7 @@ from pytensor.graph.traversal import ancestors
 from pymc_nrm.common.progress import tracked
 from pymc_nrm.models.itemwise.flow import terms_of
 from pymc_nrm.models.itemwise.item_table import ItemTable
+from pymc_nrm.models.model_graphs import log_probabilities
 from pymc_nrm.models.rvs import dims_of, other_uses
 from pymc_nrm.models.values import Values, in_value_space
 from pymc_nrm.partitions.slots import MOST_TRIES
@@ -168,7 +169,7 @@ def data_of_items(model, partition):
                 "density of data: write it as an observed variable, for example a pm.CustomDist"
             )
         if variable in model.observed_RVs:
-            if model.logp(vars=[variable], sum=False)[0].type.ndim == 0:
+            if log_probabilities(model, [variable])[0].type.ndim == 0:
                 raise ValueError(
                     f"the log-probability of {variable.name!r} is one number for all items: give one for each row"
                 )

@@ -29,6 +29,7 @@ from pymc_nrm.common.pymc_internals import (
 from pymc_nrm.models.itemwise.item_table import with_noise
 from pymc_nrm.models.itemwise.local_variables import EmptySlots, local_variables
 from pymc_nrm.models.missing_entries import continuous_values
+from pymc_nrm.models.model_graphs import log_probabilities
 from pymc_nrm.models.rvs import checked_model, kind_of, partitions_of
 from pymc_nrm.partitions.slots import SlotLabels
 from pymc_nrm.steps.comparison import OwnMove
@@ -233,7 +234,7 @@ def _logp_dlogp_function(model, values, slots, point, compile_kwargs):
         occupied.update(dict.fromkeys(local, counts > 0))
     terms = [*model.free_RVs, *model.observed_RVs, *model.potentials]
     total = 0.0
-    for term, logp in zip(terms, model.logp(vars=terms, sum=False), strict=True):
+    for term, logp in zip(terms, log_probabilities(model, terms), strict=True):
         if term in occupied:
             logp = pt.switch(pt.shape_padright(occupied[term], logp.ndim - 1), logp, 0.0)
         total += logp.sum()

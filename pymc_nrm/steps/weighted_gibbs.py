@@ -28,6 +28,7 @@ from pymc_nrm.families.needs import COMPONENT_PANEL, PARAMETERS
 from pymc_nrm.kernels.generic import lacking, precompile
 from pymc_nrm.kernels.lanes import LANES, whole_lanes
 from pymc_nrm.models.missing_entries import continuous_values
+from pymc_nrm.models.model_graphs import at_values
 from pymc_nrm.models.rvs import checked_model, family_of, mixtures_of, partitions_of
 from pymc_nrm.moves.gibbs import scan_order
 from pymc_nrm.moves.slot_pool import build_pool, pool_sweep
@@ -50,7 +51,7 @@ def values_for_weighted_nuts(model, values):
     """The value variables, among these, that no mixture over such a partition depends on, nor has as its data."""
     mixtures = [rv for partition in partitions_of(model, WeightedComponents) for rv in mixtures_of(model, partition)]
     parts = [part for rv in mixtures for part in (*family_of(rv), model.rvs_to_values[rv])]
-    used = set(ancestors(model.replace_rvs_by_values(parts)))
+    used = set(ancestors(at_values(model, parts)))
     return [value for value in values if value not in used]
 
 

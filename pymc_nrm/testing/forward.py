@@ -14,6 +14,7 @@ from pytensor.graph.traversal import ancestors
 
 from pymc_nrm.common.checks import random_generator
 from pymc_nrm.common.pymc_internals import StepMethodState, dataclass_state
+from pymc_nrm.models.model_graphs import at_values
 from pymc_nrm.models.rvs import is_mixture, kind_of, other_uses, partitions_of
 from pymc_nrm.partitions.flat import Flat
 from pymc_nrm.testing.scores import mean_and_error
@@ -69,7 +70,7 @@ class ForwardDraw(BlockedStep):
         self.rng = get_random_generator(rng)
         op, node = variable.owner.op, variable.owner
         rng_in = pt.random.type.random_generator_type("rng")
-        parameters = model.replace_rvs_by_values(op.dist_params(node))
+        parameters = at_values(model, op.dist_params(node))
         drawn = op.make_node(rng_in, op.size_param(node), *parameters).outputs
         graph_inputs = set(ancestors(drawn))
         inputs = [value for value in model.value_vars if value in graph_inputs]

@@ -15,6 +15,7 @@ from pytensor.graph.basic import Constant, Variable
 from pytensor.graph.traversal import graph_inputs
 
 from pymc_nrm.common.checks import check_name, naming, static_shape
+from pymc_nrm.common.named_dims import without_dims
 from pymc_nrm.families.arguments import numeric_data, sampled
 from pymc_nrm.families.base import prepare_data
 from pymc_nrm.families.shared.scatter import random_covariance
@@ -102,6 +103,7 @@ class Hyperpriors:
         if not isinstance(given, Variable) or isinstance(given, Constant):
             given = values = numeric_data("covariates", given)
         else:
+            given = without_dims(given)
             [graph] = self.model.replace_rvs_by_values([given])
             if not all(isinstance(one, Constant | SharedVariable) for one in graph_inputs([graph])):
                 raise ValueError("covariates must be data, to learn a prior from; got a function of sampled variables")

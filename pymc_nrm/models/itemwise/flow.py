@@ -18,6 +18,7 @@ from pytensor.tensor.shape import Shape, Shape_i
 from pymc_nrm.common.pymc_internals import MinibatchOp, MinibatchRandomVariable
 from pymc_nrm.models.itemwise.graphs import expanded, postorder
 from pymc_nrm.models.itemwise.rules import NotItemwise, items_of_outputs
+from pymc_nrm.models.model_graphs import log_probabilities
 from pymc_nrm.models.rvs import depends_on, is_mixture, other_uses
 from pymc_nrm.models.values import computed_by
 
@@ -205,7 +206,7 @@ def terms_of(model, partition):
                 "default_transform=None"
             )
     labels = model.rvs_to_values[partition]
-    graphs = expanded(model.logp(vars=uses, sum=False, jacobian=False))
+    graphs = expanded(log_probabilities(model, uses, jacobian=False))
     return [
         Term(variable.name, part)
         for variable, graph in zip(uses, graphs, strict=True)

@@ -16,6 +16,7 @@ from pymc_nrm.models.itemwise.flow import LabelFlow, PresentValues, not_itemwise
 from pymc_nrm.models.itemwise.graphs import rebuilt
 from pymc_nrm.models.itemwise.local_variables import with_conditions_by_row
 from pymc_nrm.models.itemwise.rules import NotItemwise, grouped
+from pymc_nrm.models.model_graphs import at_values
 from pymc_nrm.models.values import computed_by
 
 _SEED_OF_POINTS = 20261123
@@ -72,7 +73,7 @@ def check_lengths(model, partition, parts, given, max_clusters):
 def _sources(base, axis, length, model, present):
     """Names of the sampled variables and of the data that an array depends on and that have this length on an axis."""
     used = set(ancestors([base]))
-    graphs = zip(model.free_RVs, model.replace_rvs_by_values(model.free_RVs), strict=True)
+    graphs = zip(model.free_RVs, at_values(model, model.free_RVs), strict=True)
     sampled = [(rv.name, graph) for rv, graph in graphs if model.rvs_to_values[rv] in used]
     given = [(data.name, data) for data in model.data_vars if data in used]
     return (

@@ -20,14 +20,23 @@ from pytensor.scalar.basic import Cast
 from pytensor.tensor.basic import MakeVector, ScalarFromTensor, TensorFromScalar
 from pytensor.tensor.elemwise import Elemwise
 from pytensor.tensor.math import All
+from pytensor.tensor.random.op import RandomVariable
+from pytensor.tensor.random.type import RandomType
 from pytensor.tensor.subtensor import AdvancedSubtensor, Subtensor, unflatten_index_variables
 
-from pymc_nrm.common.pymc_internals import CheckParameterValue, CustomDistRV, default_transform
+from pymc_nrm.common.named_dims import distribution_of, lowered, named_dims
+from pymc_nrm.common.pymc_internals import (
+    CheckParameterValue,
+    CustomDistRV,
+    default_transform,
+    is_transform_of_dims,
+)
 from pymc_nrm.models.itemwise.flow import LabelFlow, PresentValues
 from pymc_nrm.models.itemwise.graphs import expanded, rebuilt
 from pymc_nrm.models.itemwise.rules import NotItemwise, entry_sources, grouped
+from pymc_nrm.models.model_graphs import log_probabilities
 from pymc_nrm.models.rvs import kind_of
-from pymc_nrm.models.values import in_value_space, with_own_generators
+from pymc_nrm.models.values import computed_by, constant_value, in_value_space, with_own_generators
 
 
 class Bounds(NamedTuple):
@@ -144,6 +153,9 @@ _RULES = {
 # Flat variables have no prior to draw from, and draws of a CustomDist need not follow its density.
 _WITHOUT_PRIOR = (type(pm.Flat.rv_op), type(pm.HalfFlat.rv_op), CustomDistRV)
 
+# Transforms that map the real line, or vectors of reals, onto the support of the distributions that they belong to.
+_ONTO_SUPPORT = ("log", "logodds", "interval", "simplex")
+
 _MIXED = "labels of several items"
 
 
@@ -212,7 +224,7 @@ def local_variables(model, partition, max_clusters, point, among=None):
     variable without a proof is not local, which costs speed but not exactness.
     """
     terms = [*model.free_RVs, *model.observed_RVs, *model.potentials]
-    graphs = dict(zip(terms, expanded(model.logp(vars=terms, sum=False)), strict=True))
+    graphs = dict(zip(terms, expanded(log_probabilities(model, terms)), strict=True))
     labels = model.rvs_to_values[partition]
     given = {value: np.asarray(point[value.name]) for value in model.value_vars}
     local = [
@@ -232,7 +244,7 @@ def local_variables(model, partition, max_clusters, point, among=None):
 
 def _may_be_local(model, rv, value, max_clusters):
     has_slots = value.dtype.kind == "f" and value.shape[:1] == (max_clusters,)
-    has_prior = has_slots and not kind_of(rv) and not isinstance(rv.owner.op, _WITHOUT_PRIOR)
+    has_prior = has_slots and not kind_of(rv) and not isinstance(distribution_of(rv)[0], _WITHOUT_PRIOR)
     return has_prior and reaches_all_values(rv, model.rvs_to_transforms[rv])
 
 
@@ -240,6 +252,8 @@ def reaches_all_values(rv, transform):
     """Whether a transform is the default one. Another transform may not reach all values; unreached values would have
     no density, but draws could take them.
     """
+    if named_dims(rv) is not None:
+        return _is_usual_of_dims(rv, transform)
     usual = default_transform(rv.owner.op, rv)
     if transform is None or usual is None:
         return transform is None
@@ -249,6 +263,29 @@ def reaches_all_values(rv, transform):
         for candidate in (transform, usual)
     ]
     return equal_computations(*graphs)
+
+
+def _is_usual_of_dims(rv, transform):
+    """Whether a transform is the default one of a variable with named dimensions, or there is none."""
+    [tensor] = lowered([rv])
+    rv = next(one for one in ancestors([tensor]) if computed_by(one, RandomVariable | pm.SymbolicRandomVariable))
+    usual = default_transform(rv.owner.op, rv)
+    if transform is None or usual is None:
+        return transform is None
+    if not is_transform_of_dims(transform, usual.name) or usual.name not in _ONTO_SUPPORT:
+        return False
+    if usual.name != "interval":
+        return True
+    bounds = zip((transform.lower, transform.upper), usual.args_fn(*rv.owner.inputs), (-np.inf, np.inf), strict=True)
+    return all(_is_bound(named.data, infinity if bound is None else bound) for named, bound, infinity in bounds)
+
+
+def _is_bound(value, bound):
+    """Whether a bound, a number or a tensor, is constant and has this value."""
+    bound = pt.as_tensor(bound)
+    inputs = graph_inputs([bound])
+    is_constant = all(isinstance(one, Constant) and not isinstance(one.type, RandomType) for one in inputs)
+    return is_constant and bool((constant_value(bound) == value).all())
 
 
 def _uses(value, labels, max_clusters, graphs, given):

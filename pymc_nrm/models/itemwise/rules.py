@@ -8,6 +8,7 @@ number of an item, or ``FREE`` if it depends on no label.
 from functools import singledispatch
 
 import numpy as np
+from pytensor.compile.ops import TypeCastingOp
 from pytensor.scalar.basic import Second
 from pytensor.scan.op import Scan
 from pytensor.tensor.basic import Alloc, ExtractDiag, Join, MakeVector, ScalarFromTensor, Split, TensorFromScalar
@@ -189,7 +190,7 @@ def items_of_outputs(op, node, items, flow):
 
 # Operations whose outputs only have entries of the first input.
 _PICKING = (Alloc, Reshape, JoinDims, SplitDims, SpecifyShape, Repeat, Split, Subtensor, AdvancedSubtensor)
-_PICKING += (DimShuffle, ScalarFromTensor, TensorFromScalar)
+_PICKING += (DimShuffle, ScalarFromTensor, TensorFromScalar, TypeCastingOp)
 
 
 def entry_sources(variable):
@@ -253,7 +254,7 @@ def _along_axis(op, node, items, flow):
     return [uniform_along(items[0], [op.axis], _runs_over_items(op))]
 
 
-@items_of_outputs.register(SpecifyShape | ScalarFromTensor | TensorFromScalar)
+@items_of_outputs.register(SpecifyShape | ScalarFromTensor | TensorFromScalar | TypeCastingOp)
 def _unchanged(op, node, items, flow):
     return [_first_only(op, items)]
 

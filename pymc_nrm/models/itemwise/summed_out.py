@@ -9,6 +9,7 @@ from pytensor.tensor.subtensor import AdvancedSubtensor
 
 from pymc_nrm.models.itemwise.flow import terms_of
 from pymc_nrm.models.itemwise.item_table import graphs_of_rows, kept_axes, read_parts
+from pymc_nrm.models.model_graphs import at_values, log_probabilities
 from pymc_nrm.models.rvs import mixtures_of
 from pymc_nrm.partitions.weighted_components import log_shares
 
@@ -30,7 +31,7 @@ class SummedOut:
         self.index_data = sorted(flow.index_data, key=lambda data: data.name or "")
         # Data may change, and with them the item of each row.
         self._items = [pytensor.shared(part.items.ravel(), f"items of {part.name}") for part in parts]
-        [log_weights] = model.replace_rvs_by_values(partition.owner.op.prior_inputs(partition.owner))
+        [log_weights] = at_values(model, partition.owner.op.prior_inputs(partition.owner))
         self.shares = log_shares(log_weights)
         # Log densities of the data of mixtures, given parameters that a step draws.
         self.of_mixtures = None
@@ -114,11 +115,11 @@ def summed_out_total(model, parts):
     left_out = {rv for part in parts for rv in (part.partition, *mixtures_of(model, part.partition))}
     terms = (*model.free_RVs, *model.observed_RVs, *model.potentials)
     others = [term for term in terms if term not in left_out and term.name not in used]
-    graphs = [graph.sum() for graph in model.logp(vars=others, sum=False)] if others else []
+    graphs = [graph.sum() for graph in log_probabilities(model, others)] if others else []
     for rv in model.free_RVs:
         transform = model.rvs_to_transforms[rv]
         if rv.name in used and transform is not None:
             # The terms that depend on labels come without Jacobians, which do not depend on labels.
             jacobian = transform.log_jac_det(model.rvs_to_values[rv], *rv.owner.inputs)
-            graphs += [graph.sum() for graph in model.replace_rvs_by_values([jacobian])]
+            graphs += [graph.sum() for graph in at_values(model, [jacobian])]
     return sum([*graphs, *(part.log_density() for part in parts)], pt.constant(0.0))

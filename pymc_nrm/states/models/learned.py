@@ -2,6 +2,7 @@
 
 from typing import Any, NamedTuple
 
+from pymc_nrm.common.named_dims import variable_behind
 from pymc_nrm.measures.generalized_gamma_measures import DirichletProcess
 from pymc_nrm.models.learned_priors import free_gamma
 
@@ -24,5 +25,5 @@ def learned_states(kind, model, partition, readers):
         fields = {"gamma": measure.alpha} | fields
     gammas = {name: free_gamma(model, partition, field, readers) for name, field in fields.items()}
     gammas = {name: gamma for name, gamma in gammas.items() if gamma is not None}
-    variables = [fields[name] for name in gammas]
+    variables = [variable_behind(fields[name]) for name in gammas]
     return LearnedStates(partition, variables, list(gammas), list(gammas.values())) if gammas else None
