@@ -9,7 +9,7 @@ import numpy as np
 from pytensor.graph.basic import Constant, Variable
 from pytensor.tensor.type import TensorType
 
-from pymc_nrm.common.named_dims import without_dims
+from pymc_nrm.common.named_dims import described, without_dims
 
 # Kernels hold counts in 64 bits.
 _LARGEST_COUNT = 2**62
@@ -225,7 +225,7 @@ def static_shape(value):
 
 def _check_shape(title, name, value, core, sizes):
     shape = static_shape(value)
-    got = f"{value} of type {value.type}" if isinstance(value, Variable) else f"shape {shape}"
+    got = described(value) if isinstance(value, Variable) else f"shape {shape}"
     square = len(set(core)) < len(core)
     axes = core[len(core) - len(shape) :]
     fits = len(shape) == len(core) if square else len(shape) <= len(core)

@@ -63,23 +63,49 @@ def distribution_of(rv):
     return node.op, parameters
 
 
-def in_order(title, value, dims):
+def described(value):
+    """A variable in messages, by its names of dimensions if it has them, otherwise by its type."""
+    source = variable_behind(value)
+    return f"{source} of type {source.type}" if named_dims(source) is None else f"{source} with dims {source.dims}"
+
+
+def in_order(title, value, dims, elsewhere=()):
     """Return a variable with named dimensions as a tensor with a given order of axes; other values unchanged.
 
-    ``dims`` has the name of each axis, or None for any other name; these keep their order.  The first axes may be
-    missing, as in broadcasting.
+    ``dims`` has the name of each axis, or None for any name but those of other axes, ``elsewhere``; these keep their
+    order.  The first axes may be missing, as in broadcasting.
     """
     names = named_dims(value)
     if not names or len(names) > len(dims):
         return without_dims(value)
     wanted = dims[len(dims) - len(names) :]
     known = [dim for dim in wanted if dim is not None]
-    if not set(known) <= set(names) or (set(names) - set(known)) & set(dims):
+    if not set(known) <= set(names):
         words = ", ".join("any other" if dim is None else repr(dim) for dim in wanted)
-        raise ValueError(f"{title} must have the dims ({words}); got {names}")
+        raise ValueError(f"{title} must have the dims ({words}{',' if len(wanted) == 1 else ''}); got {names}")
+    wrong = [dim for dim in names if dim not in known and dim in (*dims, *elsewhere)]
+    if wrong:
+        raise ValueError(f"{title} must not have the dim {wrong[0]!r}, which belongs to another axis; got {names}")
     others = (name for name in names if name not in known)
     order = tuple(next(others) if dim is None else dim for dim in wanted)
     return without_dims(value if order == names else value.transpose(*order))
+
+
+def axis_of(data, dims):
+    """Return the axis of data named by the first of ``dims`` that they have; the first axis if they have none."""
+    names = named_dims(data) or ()
+    return next((names.index(dim) for dim in dims if dim in names), 0)
+
+
+def as_rows_of(data, tensor, dims):
+    """Return a tensor, whose first axis is the one of :func:`axis_of`, with the names and the order of axes of data."""
+    names = named_dims(data)
+    if names is None:
+        return tensor
+    from pytensor.xtensor import as_xtensor
+
+    first = names[axis_of(data, dims)]
+    return as_xtensor(tensor, dims=(first, *[name for name in names if name != first])).transpose(*names)
 
 
 def lowered(graphs, keep=()):

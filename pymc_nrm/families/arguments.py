@@ -107,7 +107,9 @@ def numeric_data(name, observed):
         elif variable_behind(observed) is not observed and all(map(_is_data, graph_inputs([observed]))):
             observed = pytensor.function([], observed, mode=Mode(linker="py", optimizer="minimum_compile"))()
         else:
-            raise TypeError(f"{name} must be data, pm.Data or a constant; got the symbolic tensor {observed}")
+            raise TypeError(
+                f"{name} must be data, pm.Data or a constant; got the symbolic tensor {variable_behind(observed)}"
+            )
     if scipy.sparse.issparse(observed):
         numeric_array(name, observed.data)
         return scipy.sparse.csr_matrix(observed)

@@ -8,6 +8,7 @@ from pytensor.tensor.shape import Shape, Shape_i
 from pytensor.tensor.type import TensorType
 
 from pymc_nrm.common.checks import check_count
+from pymc_nrm.common.named_dims import without_dims
 from pymc_nrm.models.values import computed_by, constant_value
 
 # Labels of this many items take 8 GB, and every draw copies them.
@@ -20,6 +21,7 @@ _FOLLOW_DATA = (
 
 def checked_count(title, n):
     """Check a user's number of items: a whole number, or a scalar tensor that follows data."""
+    n = without_dims(n)
     if not isinstance(n, Variable):
         check_count(title, n, 1, MOST_ITEMS)
         return int(n)

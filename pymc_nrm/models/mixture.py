@@ -281,12 +281,13 @@ def _without_names(name, partition, family, observed, rows, dims):
         axes = axes[: len(names)]
         dims = (*[dim for dim in axes if dim in names], *[dim for dim in names if dim not in axes])
     observed = in_order(title, observed, axes) if names and len(axes) == len(names) else without_dims(observed)
-    of_axis = dict(zip(("n", "d"), axes, strict=False))
+    of_axis = dict(zip(("n", "d"), axes if dims is None else dims, strict=False))
     fields = {}
     for field, value in family._asdict().items():
         core = family.hyperparameters[field].core
         order = [of_axis.get(axis) if core.count(axis) == 1 else None for axis in core]
-        fields[field] = in_order(f"{field} of {type(family).__name__}", value, order)
+        elsewhere = [dim for axis, dim in of_axis.items() if axis not in core]
+        fields[field] = in_order(f"{field} of {type(family).__name__}", value, order, elsewhere)
     return family._replace(**fields), observed, dims
 
 

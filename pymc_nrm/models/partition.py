@@ -8,6 +8,9 @@ import pymc as pm
 import pytensor.tensor as pt
 from pytensor.graph.basic import Variable
 from pytensor.link.utils import compile_function_src
+from pytensor.scalar.basic import TrueDiv
+from pytensor.tensor.elemwise import DimShuffle, Elemwise
+from pytensor.tensor.math import Sum
 from pytensor.tensor.random.op import RandomVariable
 from pytensor.tensor.special import Softmax
 from pytensor.tensor.variable import TensorVariable
@@ -342,7 +345,7 @@ def _kind_and_weights(title, measure, log_weights, only_known, **options):
             f"{title} must be real numbers of shape (n, K) or (K,), with K the number of components; got shape "
             f"{weights.type.shape} and dtype {weights.dtype}"
         )
-    if computed_by(lowered([weights])[0], (Softmax, type(pm.Dirichlet.rv_op))):
+    if _are_probabilities(weights):
         source = variable_behind(weights).name
         what = f"the probabilities {source!r}" if source else "probabilities"
         raise ValueError(f"{title} must be logarithms of weights; got {what}: give pt.log of them")
@@ -356,6 +359,20 @@ def _kind_and_weights(title, measure, log_weights, only_known, **options):
     if None not in (n_components, wanted) and n_components != wanted:
         raise ValueError(f"{title} must have max_clusters={wanted} columns; got {n_components}")
     return WeightedComponents(wanted if n_components is None else n_components, title), weights.astype("float64")
+
+
+def _are_probabilities(weights):
+    """Whether an operation makes weights that sum to one: a Dirichlet variable, a softmax, or x / sum(x)."""
+    [graph] = lowered([weights])
+    graph = _without_moved_axes(graph)
+    if computed_by(graph, Elemwise) and isinstance(graph.owner.op.scalar_op, TrueDiv):
+        share, total = map(_without_moved_axes, graph.owner.inputs)
+        return computed_by(total, Sum) and total.owner.inputs[0] is share
+    return computed_by(graph, (Softmax, type(pm.Dirichlet.rv_op)))
+
+
+def _without_moved_axes(graph):
+    return _without_moved_axes(graph.owner.inputs[0]) if computed_by(graph, DimShuffle) else graph
 
 
 def _of_items(title, log_weights, n):

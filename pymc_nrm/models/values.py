@@ -136,9 +136,9 @@ class Values:
         return cls(at_values(model, _with_data(model, variables)), model.value_vars, compile_kwargs)
 
     @classmethod
-    def at_draws(cls, model, variables, data=None):
+    def at_draws(cls, model, variables, data=None, inputs=()):
         """Values of variables of a model as functions of its free random variables, in the form of posterior draws, and
-        of the inputs in place of some ``data``, a dict.
+        of ``inputs``, which graphs in place of some ``data``, a dict, are made of.
         """
         # Observed values with gaps hold value variables, which are never transformed.
         drawn = {rv: rv.type(rv.name) for rv in model.free_RVs}
@@ -147,7 +147,7 @@ class Values:
                 drawn[rv] = model.rvs_to_values[rv]
         observed, data = {rv: model.rvs_to_values[rv] for rv in model.observed_RVs}, data or {}
         graphs = replace_vars_in_graphs(_with_data(model, variables), drawn | observed | data)
-        return cls(lowered(graphs), [*drawn.values(), *data.values()])
+        return cls(lowered(graphs), [*drawn.values(), *inputs])
 
     def refresh(self):
         """Evaluate the graphs that depend on no input again, since ``pm.set_data`` may have changed them."""

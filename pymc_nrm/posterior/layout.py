@@ -17,6 +17,7 @@ from pytensor.tensor.shape import Shape, Shape_i
 from pytensor.tensor.subtensor import AdvancedSubtensor
 
 from pymc_nrm.common.checks import naming, numeric_array
+from pymc_nrm.common.named_dims import as_rows_of, lowered
 from pymc_nrm.common.progress import tracked
 from pymc_nrm.common.result_names import added_names, result_dataset
 from pymc_nrm.common.text_levels import coded, shared_levels
@@ -203,7 +204,9 @@ class NewCovariates:
         specs = family.hyperparameters.items()
         fields = [field for field, spec in specs if spec.core[:1] == ("n",) and len(spec.core) > 1]
         lengths = set(model.dim_lengths.values())
-        self._graphs = {field: _as_written(getattr(family, field), lengths) for field in fields}
+        graphs = lowered([getattr(family, field) for field in fields], keep=model.basic_RVs)
+        self._graphs = {field: _as_written(graph, lengths) for field, graph in zip(fields, graphs, strict=True)}
+        self._dims = [dims_of(model, one)[0] for one in (rv, partition_of(rv))]
         found = [one for graph in self._graphs.values() for one in ancestors([graph], blockers=model.basic_RVs)]
         self._sources = {one.name: one for one in found if is_mixture(one) or _is_data(one)}
         self.sources = list(self._sources)
@@ -246,7 +249,7 @@ class NewCovariates:
         if is_first:
             inputs = [pt.tensor(name, dtype="float64", shape=(None,) * one.ndim) for name, one in self._sources.items()]
             replaced = zip(self._sources.values(), inputs, strict=True)
-            given = {one: value.astype(one.dtype) for one, value in replaced}
+            given = {one: as_rows_of(one, value.astype(one.dtype), self._dims) for one, value in replaced}
             graphs = clone_replace(list(self._graphs.values()), given, rebuild_strict=False)
             graphs = _with_one_row_each(graphs, self._rows)
             self._function = pytensor.function(inputs, graphs, mode=Mode(linker="py", optimizer="minimum_compile"))

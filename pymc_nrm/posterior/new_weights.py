@@ -9,6 +9,7 @@ from pytensor.graph.traversal import walk
 from pytensor.tensor.random.type import RandomType
 from pytensor.tensor.shape import Shape, Shape_i
 
+from pymc_nrm.common.named_dims import as_rows_of, axis_of
 from pymc_nrm.models.rvs import dims_of, n_items
 from pymc_nrm.models.values import Values, computed_by
 from pymc_nrm.partitions.weighted_components import LogWeights
@@ -30,9 +31,9 @@ class NewWeights:
         self._model, self._name, self._posterior = model, rv.name, posterior
         [self._graph] = rv.owner.op.prior_inputs(rv.owner)
         used = set(walk([self._graph], functools.partial(_inputs_of_value, model=model)))
-        self._n_items, dim = n_items(rv), dims_of(model, rv)[0]
+        self._n_items, self._dim = n_items(rv), dims_of(model, rv)[0]
         data = [one for one in model.data_vars if one in used and isinstance(one, SharedVariable)]
-        self._rows = {one.name: one for one in data if _has_rows(one, self._n_items, dim, model)}
+        self._rows = {one.name: one for one in data if _has_rows(one, self._n_items, self._dim, model)}
         self.sources = list(self._rows)
         # Variables with a value for each old item, for messages.
         n_old = posterior[rv.name].shape[-1] if rv.name in posterior else self._n_items
@@ -41,7 +42,7 @@ class NewWeights:
 
     def present_rows(self):
         """The rows that the model has at present, as ``pm.set_data`` left them."""
-        return {name: one.get_value() for name, one in self._rows.items()}
+        return {name: np.moveaxis(one.get_value(), axis_of(one, [self._dim]), 0) for name, one in self._rows.items()}
 
     def check(self, rows):
         """Check that the weights of an item follow from its own rows of the sources."""
@@ -73,8 +74,8 @@ class NewWeights:
     @functools.cached_property
     def _function(self):
         inputs = {name: pt.tensor(name, dtype=one.dtype, shape=(None,) * one.ndim) for name, one in self._rows.items()}
-        replaced = {self._rows[name]: value for name, value in inputs.items()}
-        values = Values.at_draws(self._model, [self._graph], replaced)
+        replaced = {one: as_rows_of(one, inputs[name], [self._dim]) for name, one in self._rows.items()}
+        values = Values.at_draws(self._model, [self._graph], replaced, inputs.values())
         drawn = [variable for variable in values.inputs if variable.name not in inputs]
         return values, {one.name: stacked(self._posterior, one.name).astype(one.dtype) for one in drawn}
 
@@ -97,5 +98,6 @@ def _has_rows(variable, n, dim, model):
     """Whether data have a row for each item: by the name of their first dimension, or without one by their length."""
     if isinstance(variable.type, RandomType) or variable.ndim == 0:
         return False
-    own = (model.named_vars_to_dims.get(variable.name) or (None,))[0]
-    return own == dim if own is not None and dim in model.coords else variable.get_value(borrow=True).shape[0] == n
+    axis = axis_of(variable, [dim])
+    own = (model.named_vars_to_dims.get(variable.name) or [None] * variable.ndim)[axis]
+    return own == dim if own is not None and dim in model.coords else variable.get_value(borrow=True).shape[axis] == n
