@@ -140,7 +140,8 @@ class Mixture(Distribution):
         Random partition of the items; several mixtures may share one.  A nested partition with weights is used as the
         partition into components; without weights, the family must be a tree family.
     family : NormalWishart, NormalGamma, NormalRegression, BernoulliBeta, PoissonGamma, ...
-        Any family, including your own.  Its hyperparameters are numbers, arrays, tensors or random variables.
+        Any family, including your own.  Its hyperparameters are numbers, arrays, tensors or random variables.  Dims of
+        ``pymc.dims`` that are those of the items or features may be in any order, here and in ``observed``.
     observed : array_like, sparse matrix or Chunks, shape (n, d) or (n,), optional
         Data; a vector has one feature.  NaN means missing, if the family allows it: it is excluded from the likelihood,
         or, with ``NormalWishart``, it is an entry of the free variable ``{name}_missing``, which

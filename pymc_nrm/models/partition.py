@@ -134,7 +134,8 @@ class Partition(pm.Discrete):
     log_weights : tensor or array_like, shape (n, K) or (K,), optional
         Log weights of K components for each item, or for all items, in place of a measure.  They may depend on any
         variables of the model but labels, need not be normalised, and minus infinity makes a component impossible.
-        Labels are then from 0 to K - 1; ``max_clusters`` may name K where the shape does not say it.
+        Labels are then from 0 to K - 1; ``max_clusters`` may name K where the shape does not say it.  Variables of
+        ``pymc.dims`` may have the two dims in any order, if ``dims`` or ``max_clusters`` names one of them.
     max_clusters : int or str, optional
         Number of slots K, or the name of the dimension of the model with this length: labels are then from 0 to K - 1,
         and variables of length K hold the parameters of clusters.  Choose more than you expect, for example with

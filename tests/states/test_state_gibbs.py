@@ -205,6 +205,22 @@ def test_steps_have_the_posterior(case, indexed, mixture, is_random, options):
 
 
 @pytest.mark.slow
+def test_models_with_named_dims_have_the_posterior(monkeypatch):
+    pmd = pytest.importorskip("pymc.dims")
+
+    def named_model(case, indexed, mixture, is_random):
+        with pm.Model(coords={"state": range(K), "time": range(len(Y))}) as model:
+            z = pmd.as_xtensor(states(case, len(Y), pmd.Gamma("kappa", alpha=2.0, beta=1 / 0.8)), dims="time")
+            mean = pmd.Normal("mean", 0, pmd.LogNormal("tau", 0.3, 0.4), dims="state")
+            pmd.Normal("y", mean.isel(state=z), SD, observed=pmd.Data("data", Y, dims="time"))
+            nrm.Mixture("count", z, FAMILY, observed=pmd.Data("counts", COUNTS, dims="time"))
+        return model
+
+    monkeypatch.setitem(globals(), "make_model", named_model)
+    check("sticky", True, True, True, 8000)
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("by_slices", [False, True], ids=["NUTS", "slices"])
 def test_joint_distribution_with_all_hyperparameters(by_slices):
     with pm.Model() as model:
