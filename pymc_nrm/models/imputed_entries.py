@@ -31,6 +31,7 @@ from pymc_nrm.models.itemwise.flow import LabelFlow, PresentValues
 from pymc_nrm.models.itemwise.graphs import expanded
 from pymc_nrm.models.itemwise.local_variables import always_holds, leaves, reaches_all_values
 from pymc_nrm.models.itemwise.rules import NotItemwise
+from pymc_nrm.models.model_graphs import log_probabilities
 from pymc_nrm.models.rvs import partitions_of
 from pymc_nrm.models.values import constant_value, in_value_space
 
@@ -77,7 +78,7 @@ def integrate_out_imputed(model):
     if not found:
         return IntegratedOut(model, {}, {})
     terms = [*model.basic_RVs, *model.potentials]
-    graphs = dict(zip(terms, expanded(model.logp(vars=terms, sum=False)), strict=True))
+    graphs = dict(zip(terms, expanded(log_probabilities(model, terms)), strict=True))
     known = [leaf for term, graph in graphs.items() if term not in found for leaf in _conditions(graph)]
     unproved = {rv: _not_implied(_conditions(graphs[rv]), known) for rv in found}
     reasons, before = {rv: _why_not_one(model, rv, graphs) for rv in found}, None
