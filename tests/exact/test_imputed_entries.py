@@ -8,6 +8,7 @@ import pytest
 from helpers import assert_law, assert_means, in_order
 from scipy import stats
 from scipy.special import logsumexp
+from wings import rows_of_wings
 
 import pymc_nrm as nrm
 from pymc_nrm.testing import all_partitions
@@ -19,24 +20,22 @@ GONE, N_SLOTS, SD, PRIOR_SD = 2, 3, 0.7, 1.5
 OPTIONS = {"cores": 1, "tune": 300, "random_seed": 1, "quiet": True, "compute_convergence_checks": False}
 
 
-def slots():
-    return nrm.Partition("z", nrm.PitmanYorProcess(0.3, 1.0), n=len(Y), max_clusters=N_SLOTS)
+def slots(n, n_slots):
+    return nrm.Partition("z", nrm.PitmanYorProcess(0.3, 1.0), n=n, max_clusters=n_slots)
 
 
-def states():
-    transitions = nrm.states.Transitions(1.0, kappa=2.0)
-    return nrm.states.HiddenStates("z", nrm.DirichletProcess(1.0), transitions, n=len(Y), max_states=N_SLOTS)
-
-
-def weights():
+def weights(n, n_slots):
     # The item without data has other weights than all others.
     log_weights = np.log([[0.5, 0.3, 0.2]] * 2 + [[0.1, 0.1, 0.8]] + [[0.5, 0.3, 0.2]])
-    return nrm.Partition("z", log_weights=log_weights, n=len(Y))
+    return nrm.Partition("z", log_weights=log_weights, n=n)
+
+
+PARTITIONS = {"slots": slots, "weights": weights} | rows_of_wings("SLOT_LABELS")
 
 
 def model_of(partition, y=Y):
     with pm.Model() as model:
-        z = partition()
+        z = PARTITIONS[partition](len(Y), N_SLOTS)
         mean = pm.Normal("mean", 0.0, PRIOR_SD, shape=N_SLOTS)
         pm.Normal("y", mean[z], SD, observed=y)
     return model
@@ -45,7 +44,7 @@ def model_of(partition, y=Y):
 def law(partition):
     """Partitions, their probabilities, and posterior means of functions of labels and of the missing entry."""
     with pm.Model() as model:
-        z = partition()
+        z = PARTITIONS[partition](len(Y), N_SLOTS)
     log_prior = model.compile_logp(vars=[z])
     slots = np.array(list(itertools.product(range(N_SLOTS), repeat=len(Y))))
     log_p, means, variances = np.zeros(len(slots)), np.zeros(len(slots)), np.zeros(len(slots))
@@ -74,8 +73,8 @@ def law(partition):
 @pytest.mark.parametrize(
     ("partition", "chains", "draws"),
     [
-        *[(partition, 2, 500) for partition in (slots, states, weights)],
-        *[pytest.param(partition, 4, 4000, marks=pytest.mark.slow) for partition in (slots, states, weights)],
+        *[(partition, 2, 500) for partition in PARTITIONS],
+        *[pytest.param(partition, 4, 4000, marks=pytest.mark.slow) for partition in PARTITIONS],
     ],
 )
 def test_labels_and_entries_have_the_posterior_distribution(partition, chains, draws):
@@ -100,9 +99,9 @@ def test_labels_and_entries_have_the_posterior_distribution(partition, chains, d
 @pytest.mark.slow
 def test_pm_sample_draws_the_same_posterior():
     """PyMC's NUTS moves the entries; labels are drawn given them."""
-    with model_of(slots):
+    with model_of("slots"):
         idata = pm.sample(1500, chains=4, cores=1, tune=500, random_seed=1, progressbar=False)
-    partitions, probabilities, expected = law(slots)
+    partitions, probabilities, expected = law("slots")
     assert_law(in_order(idata["posterior"]["z"].values), partitions, probabilities)
     entry = idata["posterior"]["y_unobserved"].values[..., 0]
     assert_means({"entry": entry, "square": entry**2}, expected)

@@ -7,6 +7,7 @@ import numpy as np
 import pymc as pm
 import pytensor.tensor as pt
 import pytest
+from wings import rows_of_wings
 
 import pymc_nrm as nrm
 from pymc_nrm.common.pymc_internals import initial_point_with
@@ -20,26 +21,21 @@ ALLOWED = np.array([[1, 1, 1], [0, 0, 1], [1, 1, 1], [0, 1, 1], [0, 1, 0]])
 MEANS = np.array([-1.0, 0.0, 1.5])
 
 
-def slots():
-    return nrm.Partition("z", nrm.DirichletProcess(1.0), n=N, max_clusters=K)
+def slots(n, n_slots):
+    return nrm.Partition("z", nrm.DirichletProcess(1.0), n=n, max_clusters=n_slots)
 
 
-def weights():
+def weights(n, n_slots):
     table = np.log([[0.6, 0.3, 0.1], [0.5, 0.4, 0.1], [0.2, 0.2, 0.6], [0.8, 0.1, 0.1], [0.7, 0.2, 0.1]])
-    return nrm.Partition("z", n=N, log_weights=table)
+    return nrm.Partition("z", n=n, log_weights=table)
 
 
-def states():
-    transitions = nrm.states.Transitions(2.0, 1.0)
-    return nrm.states.HiddenStates("z", nrm.DirichletProcess(1.0), transitions, n=N, max_states=K)
-
-
-KINDS = {"slots": slots, "weights": weights, "states": states}
+KINDS = {"slots": slots, "weights": weights} | rows_of_wings("SLOT_LABELS")
 
 
 def model_of(kind, allowed=ALLOWED, mean=MEANS):
     with pm.Model() as model:
-        z = KINDS[kind]()
+        z = KINDS[kind](N, K)
         mean = mean() if callable(mean) else pt.as_tensor(mean)
         pm.Normal("y", mean[z], 1.0, observed=Y)
         pm.Bernoulli("known", pt.as_tensor(allowed)[np.arange(N), z], observed=np.ones(N))
@@ -60,7 +56,7 @@ def test_the_default_start_has_the_likeliest_labels_that_are_allowed(kind, caplo
     assert "start as the likeliest ones, since 'known' forbids the default start" in caplog.text
     assert np.isfinite(density(initial_point_with(model, initvals))).all()
     rows = -((Y[:, None] - np.array([-1.0, 0.0, 1.5])) ** 2) / 2
-    rows += {"weights": np.array(model["z"].owner.inputs[-1].data)}[kind] if kind == "weights" else 0.0
+    rows += model["z"].owner.inputs[-1].data if kind == "weights" else 0.0
     expected = np.where(ALLOWED, rows, -np.inf).argmax(axis=1)
     np.testing.assert_array_equal(initvals["z"], expected)
 

@@ -175,66 +175,6 @@ def test_tables_of_other_libraries(name):
     assert [rv.name for rv in nrm.mixture_model(df).observed_RVs] == ["numeric", "categorical"]
 
 
-PANEL = pd.DataFrame(
-    {"id": np.repeat(np.arange(10), 4), "t": np.tile(np.arange(4.0), 10), "y": np.random.default_rng(2).normal(size=N)}
-)
-
-# Changes of a panel, and a phrase of the error, or None for a model.
-PANELS = {
-    "decimal": ({"y": [decimal.Decimal(str(y)) for y in PANEL["y"]]}, None),
-    "durations": ({"t": pd.to_timedelta(PANEL["t"], unit="h")}, None),
-    "levels as names": ({"id": pd.Categorical(PANEL["id"])}, None),
-    "a missing target": ({"y": np.nan}, "df must have rows with a subject, a time and a target; got none of 40"),
-    "a constant target": ({"y": 1.0}, "target must be a column of measurements, with normal errors; 'y' has only one"),
-    "whole numbers beyond doubles": ({"y": repeated(10**400)}, "got none of 40"),
-    "a complex target": ({"y": 1j * PANEL["y"]}, "target must be a column of measurements"),
-    "one time": ({"t": 1.0}, "time must have at least two different values; got only 1"),
-    "times in words": ({"t": "late"}, "time must be a column of numbers or dates; 't' has values such as 'late'"),
-    "one subject": ({"id": 1}, "subject must be a column with at least two subjects"),
-    "lists as names": ({"id": objects([1] for _ in range(N))}, "subject must be a column of numbers or text; 'id' has"),
-}
-
-
-@pytest.mark.parametrize("name", PANELS)
-def test_a_panel_becomes_a_growth_mixture_or_an_error_says_why_not(name):
-    changes, phrase = PANELS[name]
-    options = {"subject": "id", "time": "t", "target": "y"}
-    if phrase is None:
-        assert "trajectory" in nrm.growth.growth_mixture(PANEL.assign(**changes), **options).named_vars
-        return
-    with pytest.raises((ValueError, TypeError)) as refused:
-        nrm.growth.growth_mixture(PANEL.assign(**changes), **options)
-    assert phrase in str(refused.value)
-
-
-SERIES = {
-    "two rows": (pd.Series([1.0, 2.0]), None),
-    "a masked array": (np.ma.masked_less(X, -1), None),
-    "booleans": (pd.Series(X > 0), None),
-    "columns of two levels": (plane(pd.MultiIndex.from_tuples([("a", "x"), ("a", "y")])), None),
-    "empty": (pd.DataFrame(), "series must have rows and columns; got shape (0, 0)"),
-    "one row": (pd.Series([1.0]), "series must have at least two rows; got 1"),
-    "no values": (pd.Series(repeated(np.nan)), "series must have columns that vary; column 'x' has no values"),
-    "a constant": (pd.Series(np.ones(N)), "column 'x' has the only value 1"),
-    "an infinite value": (pd.Series(np.r_[np.inf, X]), "column 'x' has inf (1 row)"),
-    "whole numbers beyond doubles": (pd.Series([10**400 + k for k in range(N)]), "column 'x' has inf (40 rows)"),
-    "complex numbers": (pd.Series(1j * X), "series must have columns of numbers, categories or booleans"),
-    "a time twice": (pd.Series(X, index=[0] * N), "series must have one row for each time"),
-    "None": (None, "series must be real numbers; got None"),
-}
-
-
-@pytest.mark.parametrize("name", SERIES)
-def test_a_series_becomes_a_model_of_regimes_or_an_error_says_why_not(name):
-    series, phrase = SERIES[name]
-    if phrase is None:
-        assert len(nrm.states.regime_model(series).free_RVs) > 1
-        return
-    with pytest.raises((ValueError, TypeError)) as refused:
-        nrm.states.regime_model(series)
-    assert phrase in str(refused.value)
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["two rows", "missing rows", "columns of two levels", "sparse numbers"])
 def test_odd_tables_are_sampled_and_described(name):

@@ -92,6 +92,15 @@ INTERRUPTED = {
 }
 
 
+def _states_with_slots(n, n_slots):
+    transitions = nrm.states.Transitions(1.0, kappa=2.0)
+    return nrm.states.HiddenStates("z", nrm.DirichletProcess(1.0), transitions, n=n, max_states=n_slots)
+
+
+# Labels of n items that index parameters of a number of slots.
+SLOT_LABELS = {"states": _states_with_slots}
+
+
 def _regime_model(rng, distance):
     level = np.where(np.arange(120) // 40 == 1, distance, 0.0)
     return nrm.states.regime_model(pd.Series(level + rng.normal(size=120), name="y"))
