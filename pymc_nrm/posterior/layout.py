@@ -208,7 +208,9 @@ class NewCovariates:
         self._graphs = {field: _as_written(graph, lengths) for field, graph in zip(fields, graphs, strict=True)}
         self._dims = [dims_of(model, one)[0] for one in (rv, partition_of(rv))]
         found = [one for graph in self._graphs.values() for one in ancestors([graph], blockers=model.basic_RVs)]
-        self._sources = {one.name: one for one in found if is_mixture(one) or _is_data(one)}
+        # Data of a frozen model are constants.
+        data = set(model.data_vars)
+        self._sources = {one.name: one for one in found if is_mixture(one) or _is_data(one) or one in data}
         self.sources = list(self._sources)
         self._sampled = sorted({one.name for one in found if one in model.basic_RVs and not is_mixture(one)})
         self._function = None
