@@ -15,6 +15,7 @@ from same_results import assert_same, stop_at
 from scipy import stats
 
 import pymc_nrm as nrm
+from pymc_nrm.models.itemwise import item_table
 from pymc_nrm.models.itemwise.local_variables import EmptySlots, local_variables
 from pymc_nrm.models.log_density import log_density_of
 from pymc_nrm.models.values import constant_value
@@ -334,6 +335,17 @@ def test_set_data(form, n):
         # The first draw compares the moves of the step with the model.
         assert step.step(point)[0]["z"].shape == (n,)
     assert step.comparison.n_compared > 0
+
+
+def test_an_overlooked_term_stops_the_step(monkeypatch):
+    """Moves are compared with the model by value, also where a rule is wrong about its names."""
+    model, terms_of = of_days(Y, W, FORMS["by a name"]), item_table.terms_of
+    monkeypatch.setattr(item_table, "terms_of", lambda *rest: [one for one in terms_of(*rest) if one.name != "x"])
+    with model:
+        step = nrm.steps.SlotGibbs([model["z"]])
+    step.setup_chain(np.random.default_rng(1), 0, 1)
+    with pytest.raises(pm.exceptions.SamplingError, match="SlotGibbs would not sample 'z' from the posterior"):
+        step.step(model.initial_point() | {"slope": np.array([[1.0, 2.0], [-1.0, 0.0], [0.5, 1.0]])})
 
 
 def test_variables_that_are_fixed_or_observed():
