@@ -2,6 +2,7 @@
 
 import numpy as np
 import pandas as pd
+from transformed_cases import N, Transformed, X
 
 import pymc_nrm as nrm
 
@@ -76,3 +77,14 @@ def _check_copy(model):
 
 
 COPIED = {"growth": (_copied, _check_copy)}
+
+
+def _transformed():
+    table = pd.DataFrame({"id": np.repeat(range(N), 3), "t": np.tile([0.0, 1.0, 2.0], N)})
+    table["y"] = np.repeat(X, 3) * table["t"] + np.tile([0.1, 0.0, 0.2], N)
+    return nrm.growth.growth_mixture(table, subject="id", time="t", target="y", jitter_ties=False)
+
+
+TRANSFORMED = {
+    "growth": Transformed(_transformed, "Partition[DirichletProcess]", "Mixture[NormalTrajectory]", reordered=True)
+}

@@ -7,6 +7,7 @@ import pandas as pd
 import pymc as pm
 import pytensor.tensor as pt
 import pytest
+from pymc.model.transform.optimization import freeze_dims_and_data
 
 import pymc_nrm as nrm
 
@@ -267,3 +268,12 @@ def test_wide_tables_of_several_targets_are_refused():
     table = WIDE.add_prefix("x").join(WIDE.add_prefix("y")).reset_index()
     with pytest.raises(ValueError, match="df must have a row for each visit, .* df.melt makes rows of columns"):
         nrm.growth.growth_mixture(table, subject="id", time="week", target="score")
+
+
+@pytest.mark.slow
+def test_times_of_frozen_models_are_read():
+    """Constants of a frozen model have the place of its data in descriptions."""
+    table = simulate()
+    model = freeze_dims_and_data(nrm.growth.growth_mixture(table, **COLUMNS))
+    idata = nrm.sample(20, tune=10, chains=1, cores=1, model=model, random_seed=1, quiet=True)
+    assert "y over t" in nrm.describe(idata, model).to_text()

@@ -5,6 +5,7 @@ import itertools
 
 import numpy as np
 import pymc as pm
+from transformed_cases import Transformed, mixture
 
 import pymc_nrm as nrm
 from pymc_nrm.testing import all_partitions
@@ -66,3 +67,19 @@ nrm.Mixture("x", z, nrm.nested.NormalDiffusion.learned("x", X, 2), observed=X)
 LEARNED_FAMILIES = dict.fromkeys(
     (nrm.nested.NormalDiffusion, nrm.nested.IndependentNormalDiffusion), VARIABLES["nested"]
 )
+
+
+def _known_paths():
+    weights = nrm.nested.HierarchicalDirichletProcess(pm.Gamma("alpha", 2, 1), 1.0)
+    return nrm.nested.NestedPartition("z", weights=weights, paths=["a", "b"] * 4, dims="item")
+
+
+def _tree():
+    measure, weights = nrm.DirichletProcess(pm.Gamma("alpha", 2, 1)), nrm.nested.HierarchicalDirichletProcess(1.0, 1.0)
+    return nrm.nested.NestedPartition("z", measure, depth=2, weights=weights, dims="item")
+
+
+TRANSFORMED = {
+    "known paths": Transformed(lambda: mixture(_known_paths), "NestedPartition[KnownPaths]", quick=True),
+    "a tree": Transformed(lambda: mixture(_tree), "NestedPartition[DirichletProcess]"),
+}

@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import pymc as pm
 import pytensor
+from transformed_cases import N, Transformed, X, indexed, mixture
 
 import pymc_nrm as nrm
 from pymc_nrm.models.origin import origin_of
@@ -124,3 +125,20 @@ def _check_copy_of_regimes(model):
 
 # Recipes, and checks of copies of their models.
 COPIED = {"regimes": (_regimes_with_lags, _check_copy_of_regimes)}
+
+
+def _transformed(**options):
+    transitions = nrm.states.Transitions(pm.Gamma("alpha", 2, 1), 1.0)
+    return nrm.states.HiddenStates("z", nrm.DirichletProcess(1.0), transitions, dims="item", **options)
+
+
+def _series():
+    return nrm.states.regime_model(pd.Series(X, index=pd.date_range("2026", periods=N)), jitter_ties=False)
+
+
+STATES = "HiddenStates[DirichletProcess]"
+TRANSFORMED = {
+    "states": Transformed(lambda: mixture(_transformed), STATES),
+    "state slots": Transformed(lambda: indexed(lambda _: _transformed(max_states=3)), STATES, "Normal", quick=True),
+    "a series": Transformed(_series, STATES),
+}

@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 import xarray as xr
 from helpers import refused
+from pymc.model.transform.optimization import freeze_dims_and_data
 
 import pymc_nrm as nrm
 from pymc_nrm.posterior.any_draws import draws_of
@@ -196,3 +197,11 @@ def test_text_that_does_not_vary_is_left_out(caplog):
     assert "Column 'page' is left out: only one value." in caplog.text
     with pytest.raises(ValueError, match="series must have columns that vary; column 'page' has only one value"):
         nrm.states.regime_model(frame[["page"]])
+
+
+@pytest.mark.slow
+def test_lagged_values_of_frozen_models_are_read():
+    """Constants of a frozen model have the place of its data in forecasts."""
+    model = freeze_dims_and_data(nrm.states.regime_model(SERIES.cumsum(), lags=1, jitter_ties=False))
+    idata = nrm.sample(20, tune=10, chains=1, cores=1, model=model, random_seed=1, quiet=True)
+    assert nrm.states.forecast_density(idata, model, [0.0, 1.0])["density"].shape[-1] == 2
