@@ -3,6 +3,7 @@
 import subprocess
 import sys
 from collections.abc import Callable
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -13,6 +14,7 @@ import xarray as xr
 from helpers import refused
 from same_results import assert_same, stop_at
 from scipy import stats
+from wings import rows_of_wings
 
 import pymc_nrm as nrm
 from pymc_nrm.models.itemwise import item_table
@@ -37,6 +39,11 @@ class Twins(NamedTuple):
     coords: dict
     plain: Callable
     named: Callable
+    # Whether data are predicted by the family of a mixture, and whether its rows are quick.
+    is_mixture: bool = False
+    quick: bool = False
+    # Further functions of draws, a model and a seed whose results are equal.
+    results: dict = {}
 
 
 def readme_mixture(alpha, data):
@@ -67,34 +74,6 @@ def named_readme_slots():
     scale = pmd.LogNormal("scale", -1, 0.5, dims="cluster")
     slot, data = ("eruption", z), pmd.Data("y", ERUPTIONS[:, 0], dims="eruption")
     pmd.StudentT("duration", nu=4, mu=center.isel(cluster=slot), sigma=scale.isel(cluster=slot), observed=data)
-
-
-def plain_states():
-    gamma, alpha, kappa = pm.Exponential("gamma", 1.0), pm.Gamma("alpha", 2, 1), pm.Gamma("kappa", 2, 0.04)
-    z = nrm.states.HiddenStates("z", nrm.DirichletProcess(gamma), nrm.states.Transitions(alpha, kappa), dims="day")
-    nrm.Mixture("x", z, nrm.PoissonGamma(pm.HalfNormal("a", 2.0), 0.5), observed=[0, 1, 0, 7, 9, 8])
-
-
-def named_states():
-    gamma, alpha, kappa = pmd.Exponential("gamma", 1.0), pmd.Gamma("alpha", 2, 1), pmd.Gamma("kappa", 2, 0.04)
-    z = nrm.states.HiddenStates("z", nrm.DirichletProcess(gamma), nrm.states.Transitions(alpha, kappa), dims="day")
-    data = pmd.Data("counts", [0, 1, 0, 7, 9, 8], dims="day")
-    nrm.Mixture("x", z, nrm.PoissonGamma(pmd.HalfNormal("a", 2.0), 0.5), observed=data)
-
-
-def plain_state_slots():
-    measure, transitions = nrm.DirichletProcess(1.0), nrm.states.Transitions(1.0, kappa=10.0)
-    z = nrm.states.HiddenStates("z", measure, transitions, dims="day", max_states="state")
-    scale = pm.LogNormal("scale", 0.0, 1.0, dims="state")
-    pm.StudentT("x", nu=4, mu=0, sigma=scale[z], observed=Y, dims="day")
-
-
-def named_state_slots():
-    measure, transitions = nrm.DirichletProcess(1.0), nrm.states.Transitions(1.0, kappa=10.0)
-    z = nrm.states.HiddenStates("z", measure, transitions, dims="day", max_states="state")
-    scale = pmd.LogNormal("scale", 0.0, 1.0, dims="state")
-    sigma = scale.isel(state=pmd.as_xtensor(z, dims="day"))
-    pmd.StudentT("x", nu=4, mu=0, sigma=sigma, observed=pmd.Data("y", Y, dims="day"))
 
 
 def plain_weights():
@@ -133,13 +112,11 @@ def named_regression():
 OF_ERUPTIONS = {"eruption": range(40), "feature": ["duration", "wait"], "cluster": range(20)}
 OF_DAYS = {"day": range(6), "state": range(4), "cluster": range(3), "covariate": ["a", "b"]}
 MODELS = {
-    "mixture of the README": Twins(OF_ERUPTIONS, plain_readme_mixture, named_readme_mixture),
-    "slots of the README": Twins(OF_ERUPTIONS, plain_readme_slots, named_readme_slots),
-    "hidden states": Twins(OF_DAYS, plain_states, named_states),
-    "hidden states with slots": Twins(OF_DAYS, plain_state_slots, named_state_slots),
-    "weights": Twins(OF_DAYS, plain_weights, named_weights),
-    "regression": Twins(OF_DAYS, plain_regression, named_regression),
-}
+    "mixture of the README": Twins(OF_ERUPTIONS, plain_readme_mixture, named_readme_mixture, is_mixture=True),
+    "slots of the README": Twins(OF_ERUPTIONS, plain_readme_slots, named_readme_slots, quick=True),
+    "weights": Twins(OF_DAYS, plain_weights, named_weights, quick=True),
+    "regression": Twins(OF_DAYS, plain_regression, named_regression, is_mixture=True, quick=True),
+} | {name: Twins(OF_DAYS, **row) for name, row in rows_of_wings("WITH_DIMS").items()}
 
 
 def both(name):
@@ -161,7 +138,7 @@ def random_points(model, count):
         }
 
 
-@pytest.mark.quick("slots of the README", "hidden states with slots", "weights", "regression")
+@pytest.mark.quick(*[name for name, twins in MODELS.items() if twins.quick])
 @pytest.mark.parametrize("name", MODELS)
 def test_equal_log_probabilities(name):
     """The sum that NUTS sees, and the terms with which moves of all steps are compared."""
@@ -201,7 +178,7 @@ def test_equal_results(name):
             idata, model=model, extend_inferencedata=False, **quiet
         ),
     }
-    if name in ("mixture of the README", "hidden states", "regression"):
+    if MODELS[name].is_mixture:
         grid = [[3.0, 70.0]] if name == "mixture of the README" else [0.0, 1.0]
         options = {"given": given} if name == "regression" else {}
         functions |= {
@@ -216,9 +193,8 @@ def test_equal_results(name):
     if name == "weights":
         functions["components"] = lambda model: nrm.cluster_probabilities(idata, model, **quiet)
         functions["labels afterwards"] = lambda model: nrm.draw_labels(idata, model, **seed)["posterior"]
-    if name.startswith("hidden states"):
-        functions["states"] = lambda model: nrm.states.state_probabilities(idata, model, **seed)
-        functions["transitions"] = lambda model: nrm.states.transition_matrix(idata, model, **seed)
+    for what, function in MODELS[name].results.items():
+        functions[what] = partial(function, idata, **seed)
     for what, function in functions.items():
         if what == "description":
             pd.testing.assert_frame_equal(function(named), function(plain))

@@ -142,3 +142,51 @@ TRANSFORMED = {
     "state slots": Transformed(lambda: indexed(lambda _: _transformed(max_states=3)), STATES, "Normal", quick=True),
     "a series": Transformed(_series, STATES),
 }
+
+
+# Models of six days with and without names of dimensions, ``pymc.dims``.
+DAYS = [-1.3, 0.3, 1.1, 1.9, 2.5, -0.4]
+
+
+def _plain_states():
+    gamma, alpha, kappa = pm.Exponential("gamma", 1.0), pm.Gamma("alpha", 2, 1), pm.Gamma("kappa", 2, 0.04)
+    z = nrm.states.HiddenStates("z", nrm.DirichletProcess(gamma), nrm.states.Transitions(alpha, kappa), dims="day")
+    nrm.Mixture("x", z, nrm.PoissonGamma(pm.HalfNormal("a", 2.0), 0.5), observed=[0, 1, 0, 7, 9, 8])
+
+
+def _named_states():
+    import pymc.dims as pmd
+
+    gamma, alpha, kappa = pmd.Exponential("gamma", 1.0), pmd.Gamma("alpha", 2, 1), pmd.Gamma("kappa", 2, 0.04)
+    z = nrm.states.HiddenStates("z", nrm.DirichletProcess(gamma), nrm.states.Transitions(alpha, kappa), dims="day")
+    data = pmd.Data("counts", [0, 1, 0, 7, 9, 8], dims="day")
+    nrm.Mixture("x", z, nrm.PoissonGamma(pmd.HalfNormal("a", 2.0), 0.5), observed=data)
+
+
+def _plain_state_slots():
+    measure, transitions = nrm.DirichletProcess(1.0), nrm.states.Transitions(1.0, kappa=10.0)
+    z = nrm.states.HiddenStates("z", measure, transitions, dims="day", max_states="state")
+    scale = pm.LogNormal("scale", 0.0, 1.0, dims="state")
+    pm.StudentT("x", nu=4, mu=0, sigma=scale[z], observed=DAYS, dims="day")
+
+
+def _named_state_slots():
+    import pymc.dims as pmd
+
+    measure, transitions = nrm.DirichletProcess(1.0), nrm.states.Transitions(1.0, kappa=10.0)
+    z = nrm.states.HiddenStates("z", measure, transitions, dims="day", max_states="state")
+    scale = pmd.LogNormal("scale", 0.0, 1.0, dims="state")
+    sigma = scale.isel(state=pmd.as_xtensor(z, dims="day"))
+    pmd.StudentT("x", nu=4, mu=0, sigma=sigma, observed=pmd.Data("y", DAYS, dims="day"))
+
+
+RESULTS = {"states": nrm.states.state_probabilities, "transitions": nrm.states.transition_matrix}
+WITH_DIMS = {
+    "hidden states": {"plain": _plain_states, "named": _named_states, "is_mixture": True, "results": RESULTS},
+    "hidden states with slots": {
+        "plain": _plain_state_slots,
+        "named": _named_state_slots,
+        "quick": True,
+        "results": RESULTS,
+    },
+}
