@@ -8,6 +8,7 @@ from pytensor.graph.basic import Constant, Variable
 from pytensor.graph.replace import graph_replace
 from pytensor.graph.rewriting.utils import rewrite_graph
 from pytensor.graph.traversal import ancestors
+from pytensor.tensor.random.op import RandomVariable
 
 
 def named_dims(value):
@@ -59,7 +60,8 @@ def distribution_of(rv):
             node = node.inputs[0].owner
         if isinstance(node.op, XRV):
             return node.op.core_op, node.op.dist_params(node)
-    parameters = node.op.dist_params(node) if hasattr(node.op, "dist_params") else node.inputs
+    # Symbolic random variables need not say which of their inputs are parameters.
+    parameters = node.op.dist_params(node) if isinstance(node.op, RandomVariable) else node.inputs
     return node.op, parameters
 
 
