@@ -1,6 +1,5 @@
 """The random partition as a PyMC random variable."""
 
-import logging
 from typing import Any
 
 import numpy as np
@@ -18,11 +17,11 @@ from pytensor.tensor.variable import TensorVariable
 from pymc_nrm.common.checks import check_flag
 from pymc_nrm.common.named_dims import in_order, lowered, variable_behind, without_dims
 from pymc_nrm.common.pymc_internals import logprob, support_point
-from pymc_nrm.common.wrapping import wrapped
 from pymc_nrm.kernels.generic import lacking
 from pymc_nrm.measures.base import check_measure_hyperparameters, symbolic_log_eppf
 from pymc_nrm.models.default_start import DefaultStart
 from pymc_nrm.models.item_counts import checked_count, count_value
+from pymc_nrm.models.known_labels import tell_all_known
 from pymc_nrm.models.own_step import OfOwnStep
 from pymc_nrm.models.random_variables import printed_names, register_numba, with_conditions
 from pymc_nrm.models.values import computed_by, kernel_values, with_present_shape
@@ -34,9 +33,6 @@ from pymc_nrm.partitions.slots import Slots
 from pymc_nrm.partitions.together import Together
 from pymc_nrm.partitions.user_labels import numbered_if_text
 from pymc_nrm.partitions.weighted_components import LogWeights, WeightedComponents
-
-# A child of PyMC's logger, which shows messages of level INFO.
-_log = logging.getLogger("pymc.nrm_models")
 
 # Kinds of flat partitions by the options of a Partition.
 _KINDS = {"max_clusters": Slots, "together": Together, "known": KnownLabels, "chunks": Chunked}
@@ -259,7 +255,7 @@ class Partition(pm.Discrete):
             # The labels that are given as well, which agree, add nothing.
             starts = {"observed": canonical_labels(kind.known)}
             kind, only_known, options["known"] = Ordered(), False, None
-            _log.info(wrapped(_all_known(name, starts["observed"])))
+            tell_all_known(f"Partition {name!r}", starts["observed"])
         options |= {"only_known": only_known, "log_weights": log_weights}
         labels = super().__new__(cls, name, measure, n, dims=dims, **starts, **options, **kwargs)
         add_deterministics(name, kind, labels)
@@ -300,14 +296,6 @@ class Partition(pm.Discrete):
         values = [value if isinstance(value, Variable) else np.float64(value) for value in measure]
         fields = [pt.as_tensor(value).astype("float64") for value in values]
         return PartitionRV.make(type(measure), n, kind, fields, rng, return_next_rng)
-
-
-def _all_known(name, labels):
-    n_clusters = int(labels.max()) + 1
-    return (
-        f"All {len(labels):,} labels of Partition {name!r} are known, {n_clusters:,} "
-        f"cluster{'s' * (n_clusters > 1)}: it is observed, and not sampled."
-    )
 
 
 def _check_chunks(name, dims, model):

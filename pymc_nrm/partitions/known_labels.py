@@ -99,7 +99,7 @@ class KnownLabels(Together):
     argument = "known"
 
     def __init__(self, labels, title="known of a Partition", only_known=False):
-        self.known, self.names = _known_labels(title, labels)
+        self.known, self.names = read_known_labels(title, labels)
         self.only_known = only_known
         if only_known and not self.names:
             raise ValueError(f"{title} must have a known label with only_known=True; got none")
@@ -189,7 +189,7 @@ class KnownLabels(Together):
         return join
 
 
-def _known_labels(title, labels):
+def read_known_labels(title, labels):
     """Labels of items from 0 in order of appearance, -1 where unknown, and the user's labels."""
     if isinstance(labels, Variable):
         raise TypeError(f"{title} must be an array of labels; got {labels} of type {labels.type}")

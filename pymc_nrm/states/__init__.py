@@ -15,10 +15,11 @@ from pymc_nrm.posterior.describe import special_of_kind
 from pymc_nrm.states.models.hidden_states import HiddenStates
 from pymc_nrm.states.models.learned import LearnedStates, learned_states
 from pymc_nrm.states.partitions.chain import Chain, States
+from pymc_nrm.states.partitions.known_states import KnownStates
 from pymc_nrm.states.partitions.prior import Transitions
 from pymc_nrm.states.partitions.slots import StateSlots
 from pymc_nrm.states.posterior.described_states import of_states
-from pymc_nrm.states.posterior.draws import StateDraws
+from pymc_nrm.states.posterior.draws import KnownStateDraws, StateDraws
 from pymc_nrm.states.posterior.forecast_density import forecast_density
 from pymc_nrm.states.posterior.slot_draws import StateSlotDraws
 from pymc_nrm.states.posterior.state_probabilities import state_probabilities, transition_matrix
@@ -43,7 +44,7 @@ __all__ = [
 
 # What the core asks of a kind and cannot know: steps, draws, descriptions, priors of hyperparameters, what draws these.
 register_steps(StateSampler, StateGibbs)
-DRAWS.update({States: StateDraws, StateSlots: StateSlotDraws})
+DRAWS.update({States: StateDraws, KnownStates: KnownStateDraws, StateSlots: StateSlotDraws})
 special_of_kind.register(Chain, lambda kind, asked: of_states(asked))
 learned_partition.register(Chain, learned_states)
 DRAWN_BY[LearnedStates] = StateConcentrations

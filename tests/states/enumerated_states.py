@@ -88,6 +88,7 @@ def probabilities(prior, partitions, log_likelihood):
     return p / p.sum()
 
 
+NONE_KNOWN = np.zeros(0, dtype=bool)
 NO_BLOCKS, NO_TIMES = np.empty((0, 2), dtype=np.int64), np.empty(0, dtype=np.int64)
 
 
@@ -104,14 +105,14 @@ def blocks(rng, draw, labels, *model):
 def blocked(rng, draw, labels, *model):
     """A blocked update, and one time in every fourth draw."""
     labels = labels.copy()
-    blocked_updates(rng, labels, *model, BlockedUpdates(1, 0.1), np.empty(N))
+    blocked_updates(rng, labels, *model, BlockedUpdates(1, 0.1, NONE_KNOWN), np.empty(N))
     return direct(rng, labels, model, NO_BLOCKS, successive_times(rng, N, 1)) if draw % 4 == 0 else labels
 
 
 def default(rng, draw, labels, *model):
     """What a draw of the step makes, of few times."""
     labels = labels.copy()
-    blocked_updates(rng, labels, *model, BlockedUpdates(3, 0.05), np.empty(10 * N))
+    blocked_updates(rng, labels, *model, BlockedUpdates(3, 0.05, NONE_KNOWN), np.empty(10 * N))
     return direct(rng, labels, model, dyadic_blocks(rng, N), successive_times(rng, N, 1))
 
 

@@ -162,7 +162,6 @@ test_wrong_options_are_refused = refused(
     ({"n": 3, "observed": [0, 1]}, "observed of HiddenStates 'z' must hold one label for each of 3 items; got 2"),
     ({"n": 3, "max_clusters": 3}, "max_clusters is not an argument of HiddenStates 'z': max_states makes labels"),
     ({"n": 3, "together": [0, 0, 1]}, "together is not an argument of HiddenStates 'z': items that are together"),
-    ({"n": 3, "known": [0, -1, 1]}, "known is not an argument of HiddenStates 'z': known states .* use observed"),
     ({"n": 3, "chunks": COUNTS}, "chunks is not an argument of HiddenStates 'z': rows in chunks have no order"),
     ({"n": 3, "shape": 3}, "HiddenStates does not take shape; got 3"),
 )

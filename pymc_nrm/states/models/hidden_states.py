@@ -10,6 +10,7 @@ from pytensor.tensor.variable import TensorVariable
 
 from pymc_nrm.measures import DirichletProcess, PitmanYorProcess
 from pymc_nrm.measures.base import check_measure_hyperparameters
+from pymc_nrm.models.known_labels import tell_all_known
 from pymc_nrm.models.partition import (
     PartitionRV,
     add_deterministics,
@@ -19,6 +20,7 @@ from pymc_nrm.models.partition import (
     number_of_slots,
 )
 from pymc_nrm.states.partitions.chain import States
+from pymc_nrm.states.partitions.known_states import KnownStates
 from pymc_nrm.states.partitions.prior import Transitions
 from pymc_nrm.states.partitions.slots import StateSlots
 
@@ -26,8 +28,7 @@ from pymc_nrm.states.partitions.slots import StateSlots
 _REFUSED = {
     "max_clusters": "max_states makes labels indices of parameters",
     "together": "items that are together would not follow each other in time",
-    "known": "known states are only supported for all items: use observed",
-    "only_known": "known states are only supported for all items: use observed",
+    "only_known": "states without a known item may appear",
     "chunks": "rows in chunks have no order of time",
 }
 
@@ -57,6 +58,9 @@ class HiddenStates(pm.Discrete):
     sequences : array_like of int or str, shape (n,), optional
         Label of the sequence of each item; by default all items are one sequence.  The items of a sequence are together
         and in order of time.  Sequences share states and transition probabilities, and each starts anew.
+    known : array_like of int or str, shape (n,), optional
+        Labels of the items whose state is known; -1, NaN or None for all others.  Items with equal known labels are in
+        one state, items with different known labels never are.  States without a known item may appear.
     max_states : int or str, optional
         Number of states K, or the name of the dimension of the model with this length: labels are then from 0 to K - 1,
         and variables of length K hold the parameters of states.  The measure must be a Dirichlet process.
@@ -73,8 +77,9 @@ class HiddenStates(pm.Discrete):
         :class:`Transitions`, or labels of ``sequences`` are neither whole numbers nor strings.
     ValueError
         If neither ``n``, ``dims`` nor ``sequences`` determines the number of items or they disagree, the items of a
-        sequence are not together, a hyperparameter is out of range, there is not one label for each item, or
-        ``max_states`` is neither a positive whole number nor a dimension of the model.
+        sequence are not together, a hyperparameter is out of range, there is not one label for each item, labels
+        disagree with known labels, ``known`` and ``max_states`` are both given, or ``max_states`` is neither a positive
+        whole number nor a dimension of the model.
 
     Notes
     -----
@@ -96,6 +101,13 @@ class HiddenStates(pm.Discrete):
     (the weak limit of Fox et al.).  Labels have the same closed form, with a discount of ``-gamma / K``, and
     :class:`StateGibbs` samples them; parameters that they index are sampled by NUTS.  A :class:`Mixture` may use the
     same labels.
+
+    With ``known``, labels are data, as for a :class:`Partition`: the log-probability of a value that agrees with them
+    is the log-probability of the states of all items, and minus infinity otherwise, so that hyperparameters learn from
+    known labels, and probabilities of all values sum to the probability of the known labels.  There are no forward
+    draws, which ``pm.sample_prior_predictive`` needs, and ``pm.model_to_graphviz`` for shapes.  If all labels are
+    known, the states are observed.  With ``max_states``, a term such as
+    ``pm.Bernoulli("known", allowed[np.arange(n), z], observed=1)`` says which states an item may have.
 
     Items without data, such as days on which nothing was measured, are items as all others: NaN for families that allow
     missing values.  The chain continues through them.
@@ -152,6 +164,7 @@ class HiddenStates(pm.Discrete):
         n: Any = None,
         dims: Any = None,
         sequences: Any = None,
+        known: Any = None,
         max_states: Any = None,
         initval: Any = None,
         observed: Any = None,
@@ -165,10 +178,15 @@ class HiddenStates(pm.Discrete):
         dims = (dims,) if isinstance(dims, str) else dims
         model = pm.modelcontext(None)
         max_states = number_of_slots(f"max_states of {title}", max_states, model)
-        kind = _kind(sequences, max_states, (f"max_states of {title}", f"sequences of {title}"))
+        kind = _kind(sequences, known, max_states, title)
         measure, transitions = _checked(title, measure, transitions, max_states)
         n, starts = items_and_labels(kind, name, n, dims, model, initval=initval, observed=observed)
-        options = {"n": n, "dims": dims, "sequences": sequences, "max_states": max_states, **starts}
+        if isinstance(kind, KnownStates):
+            n = kind.n_items
+            if kind.is_known.all():
+                kind, known, starts = States(sequences), None, {"observed": kind.known}
+                tell_all_known(title, starts["observed"], "state")
+        options = {"n": n, "dims": dims, "sequences": sequences, "known": known, "max_states": max_states, **starts}
         labels = super().__new__(cls, name, measure, transitions, **options, **kwargs)
         add_deterministics(name, kind, labels)
         return labels
@@ -181,22 +199,31 @@ class HiddenStates(pm.Discrete):
         *,
         n: Any = None,
         sequences: Any = None,
+        known: Any = None,
         max_states: int | None = None,
         shape: Any = None,
         rng: Any = None,
         return_next_rng: bool = False,
     ) -> Any:
         """Create labels outside a model, for example for ``pm.draw``; arguments as in :class:`HiddenStates`."""
-        kind = _kind(sequences, max_states, ("max_states of HiddenStates", "sequences of HiddenStates"))
+        kind = _kind(sequences, known, max_states, "HiddenStates")
         measure, transitions = _checked("HiddenStates", measure, transitions, max_states)
         values = [value if isinstance(value, Variable) else np.float64(value) for value in (*measure, *transitions)]
         fields = [pt.as_tensor(value).astype("float64") for value in values]
         return PartitionRV.make(type(measure), n, kind, fields, rng, return_next_rng)
 
 
-def _kind(sequences, max_states, titles):
-    """The kind of hidden states, with slots or not."""
-    return States(sequences, titles[1]) if max_states is None else StateSlots(max_states, sequences, titles)
+def _kind(sequences, known, max_states, title):
+    """The kind of hidden states: with slots, with known states, or neither."""
+    titles = (f"max_states of {title}", f"sequences of {title}", f"known of {title}")
+    if known is not None and max_states is not None:
+        raise ValueError(
+            f"{titles[2]} must be None with max_states; a term such as pm.Bernoulli('known', allowed[np.arange(n), z], "
+            "observed=1) says which states an item may have"
+        )
+    if known is not None:
+        return KnownStates(sequences, known, titles[1:])
+    return States(sequences, titles[1]) if max_states is None else StateSlots(max_states, sequences, titles[:2])
 
 
 def _checked(title, measure, transitions, max_states):

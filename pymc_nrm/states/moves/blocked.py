@@ -4,8 +4,9 @@ Given the weights beta, the transition rows pi and the parameters theta of all s
 is above a level eps.  Times in states outside A keep their labels; all other times draw theirs jointly among A.  A is a
 function of beta alone, and the set of paths that agree with the present one about which times are in A and about all
 labels outside of it is the same before and after.  The update draws from the conditional distribution on this set: it
-is a Gibbs update, however many states there are, and nothing is truncated.  Rows and parameters of states outside A
-that no time visits are never needed.  The level may depend on hyperparameters and the number of times, never on labels.
+is a Gibbs update, however many states there are, and nothing is truncated.  Times whose state is known keep their
+labels, too: the set is then of the paths that agree about them as well.  Rows and parameters of states outside A that
+no time visits are never needed.  The level may depend on hyperparameters and the number of times, never on labels.
 
 Beta given the labels is drawn exactly, then pi and theta from their conditionals given beta and the labels; all are
 forgotten afterwards (Fox, Sudderth, Jordan & Willsky 2011, section 4, for the sampler of a truncated model).
@@ -29,10 +30,11 @@ from pymc_nrm.states.partitions.weights import draw_state_weights, draw_weights_
 
 
 class BlockedUpdates(NamedTuple):
-    """Number of updates, and the level of the weights."""
+    """Number of updates, the level of the weights, and which times keep their labels, bool (n,) or (0,) for none."""
 
     n_updates: Any
     level: Any
+    is_known: Any
 
 
 class Candidates(NamedTuple):
@@ -56,16 +58,16 @@ def blocked_updates(rng, labels, prior, family, data, options, memory):
     """
     n_moved = 0
     for _ in range(options.n_updates):
-        n_moved += _blocked_update(rng, labels, prior, family, data, options.level, memory)
+        n_moved += _blocked_update(rng, labels, prior, family, data, options, memory)
     return n_moved
 
 
 @kernel
-def _blocked_update(rng, labels, prior, family, data, level, memory):
+def _blocked_update(rng, labels, prior, family, data, options, memory):
     n_labels = labels.max() + 1
     counts = np.zeros((n_labels + 1, n_labels), dtype=np.int64)
     count_transitions(labels, prior.starts, n_labels, counts)
-    candidates = _draw_candidates(rng, counts, n_labels, prior, level)
+    candidates = _draw_candidates(rng, counts, n_labels, prior, options.level)
     n_states, n_free = candidates.weights.shape[0], candidates.n_free
     if n_free < 2:
         return 0
@@ -77,7 +79,7 @@ def _blocked_update(rng, labels, prior, family, data, level, memory):
     filtered = memory[:size] if memory.shape[0] >= size else np.empty(size)
     filtered = filtered.reshape((labels.shape[0], n_free))
     n_moved = 0
-    if _filter_forward(labels, prior.starts, rows, panel, family, data, filtered):
+    if _filter_forward(labels, prior.starts, rows, panel, family, data, options.is_known, filtered):
         n_moved = sample_backward(rng, labels, prior.starts, rows, filtered)
     rename_in_order(labels, n_states)
     return n_moved
@@ -125,7 +127,7 @@ def _draw_components(rng, labels, family, data, candidates):
 
 
 @kernel(inner_loop=True)
-def _filter_forward(labels, starts, rows, panel, family, data, filtered):
+def _filter_forward(labels, starts, rows, panel, family, data, is_known, filtered):
     """Write probabilities of the free states at each free time given the data up to it; return whether all are finite.
 
     A time is free if its label is below the number of columns of ``filtered``.  Whether a filter fails depends only on
@@ -143,6 +145,12 @@ def _filter_forward(labels, starts, rows, panel, family, data, filtered):
             for lane in range(LANES):
                 log_densities[k, lane] = 0.0
         add_densities_of_items(family, panel, data, items, n_free, log_densities)
+        if is_known.shape[0] > 0:
+            for lane in range(LANES):
+                if is_known[items[lane]]:
+                    for k in range(n_free):
+                        if k != labels[items[lane]]:
+                            log_densities[k, lane] = -math.inf
         _relative_densities(log_densities, densities)
         for lane in range(min(LANES, n - begin)):
             t = begin + lane

@@ -123,6 +123,8 @@ class States(Chain, InOrder):
     )
     why_not_fused = "hidden states differ in what follows them as well"
     draw = staticmethod(_draw_labels)
+    # Whether the state of each time is known, of length 0 if none is.
+    is_known = np.zeros(0, dtype=bool)
 
     def __init__(self, sequences=None, title="sequences of HiddenStates"):
         super().__init__(*self.take_sequences(sequences, title))

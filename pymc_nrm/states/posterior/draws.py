@@ -158,6 +158,19 @@ class StateDraws(Draws):
         draw_path(rng, self.row(draw), counts, draw.prior, weights, labels, probabilities)
 
 
+class KnownStateDraws(StateDraws):
+    """Draws of hidden states of which some are known."""
+
+    def densities_of_all(self, draw, n_all, rng):
+        densities, parameters = super().densities_of_all(draw, n_all, rng)
+        others = np.arange(n_all) != draw.labels[:, None]
+        densities[self.kind.is_known[:, None] & others] = -np.inf
+        return densities, parameters
+
+    def log_join_others(self, draw):
+        return self.kind.log_join_others(draw.labels, super().log_join_others(draw))
+
+
 def log_weights_left_out(labels, prior, counts, weights):
     """Log probabilities of the state of each item given all other states and weights, the last that of a new one.
 

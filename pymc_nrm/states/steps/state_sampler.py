@@ -199,15 +199,24 @@ class StateSampler(LabelStep):
         precompile(log_joint_terms, state, prior, family, data)
 
     def _blocked(self):
-        return BlockedUpdates(self.options["n_blocked"], float(self.options["level"]))
+        return BlockedUpdates(self.options["n_blocked"], float(self.options["level"]), self.partition.is_known)
 
     def _direct(self, rng, n):
-        """Random blocks and single times for a draw of n times."""
+        """Random blocks and single times for a draw of n times, none of which is known."""
+        free = self._free_times(n)
         n_single = self.options["n_single"]
         if n_single is None:
-            n_single = max(n // 20, min(n, 300))
+            n_single = max(len(free) // 20, min(len(free), 300))
         blocks = dyadic_blocks(rng, n) if self.options["blocks"] else np.empty((0, 2), dtype=np.int64)
-        return DirectUpdates(blocks, successive_times(rng, n, n_single))
+        if len(free) < n:
+            before = np.append(0, np.cumsum(self.partition.is_known))
+            blocks = blocks[before[blocks[:, 0]] == before[blocks[:, 1]]]
+        return DirectUpdates(blocks, free[successive_times(rng, len(free), n_single)])
+
+    def _free_times(self, n):
+        """The times, of n, whose state is not known."""
+        is_known = self.partition.is_known
+        return np.flatnonzero(~is_known) if len(is_known) else np.arange(n)
 
     def read_point(self, point):
         return Inputs(self.partition.read(point), *self.target.at(point))
@@ -237,7 +246,7 @@ class StateSampler(LabelStep):
     def start(self, inputs):
         """Initial labels; those of many times begin with a stretch of them."""
         n = len(inputs.labels)
-        if n <= _MANY:
+        if n <= _MANY or len(self.partition.is_known):
             return self._best_climb(inputs).labels
         begin = int(self.rng.integers(n - _STRETCH + 1))
         times = np.arange(begin, begin + _STRETCH)
@@ -260,6 +269,8 @@ class StateSampler(LabelStep):
             # States that alternate are far from a single state, and a large kappa hides them.
             prior = inputs.prior._replace(kappa=0.0) if "kappa" in self._random else inputs.prior
             labels = nearest_times(self.rng, inputs.data)
+            if len(self.partition.is_known):
+                labels = self.partition.with_known(labels)
             found.append(self._climb(inputs._replace(labels=labels, prior=prior)))
         return max(found, key=self._largest_density)
 
@@ -296,7 +307,8 @@ class StateSampler(LabelStep):
         labels, prior, family, data = self.read_point(point)
         if len(labels) > MOST_ITEMS:
             return
-        for before, after, item in item_moves(rng, labels, min(labels.max() + 2, len(labels))):
+        items = self._free_times(len(labels))
+        for before, after, item in item_moves(rng, labels, min(labels.max() + 2, len(labels)), items):
             states = [build_state(canonical_labels(chosen), family, data) for chosen in (before, after)]
             priors = [log_joint_terms(state, prior, family, data)[0] for state in states]
             points = [self.partition.write(point, state) for state in states]
