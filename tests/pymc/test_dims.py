@@ -98,7 +98,7 @@ def plain_regression():
     z = nrm.Partition("z", nrm.PitmanYorProcess(pm.Beta("sigma", 1, 3), 1.0), dims="day")
     mu = pm.Normal("mu", 0, 1, dims="covariate")
     covariates = pm.Data("w", W, dims=("day", "covariate"))
-    nrm.Mixture("y", z, nrm.NormalRegression(covariates, mu, np.eye(2), 2.0, 1.0), observed=Y)
+    nrm.Mixture("y", z, nrm.NormalRegression(covariates, mu, np.eye(2), 2.0, 1.0), observed=Y, dims="day")
 
 
 def named_regression():

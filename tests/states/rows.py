@@ -151,7 +151,7 @@ DAYS = [-1.3, 0.3, 1.1, 1.9, 2.5, -0.4]
 def _plain_states():
     gamma, alpha, kappa = pm.Exponential("gamma", 1.0), pm.Gamma("alpha", 2, 1), pm.Gamma("kappa", 2, 0.04)
     z = nrm.states.HiddenStates("z", nrm.DirichletProcess(gamma), nrm.states.Transitions(alpha, kappa), dims="day")
-    nrm.Mixture("x", z, nrm.PoissonGamma(pm.HalfNormal("a", 2.0), 0.5), observed=[0, 1, 0, 7, 9, 8])
+    nrm.Mixture("x", z, nrm.PoissonGamma(pm.HalfNormal("a", 2.0), 0.5), observed=[0, 1, 0, 7, 9, 8], dims="day")
 
 
 def _named_states():
