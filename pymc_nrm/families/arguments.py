@@ -104,7 +104,7 @@ def numeric_data(name, observed):
             observed = observed.data
         elif isinstance(observed, SharedVariable):
             observed = observed.get_value()
-        elif variable_behind(observed) is not observed and all(map(_is_data, graph_inputs([observed]))):
+        elif variable_behind(observed) is not observed and all(map(is_data, graph_inputs([observed]))):
             observed = pytensor.function([], observed, mode=Mode(linker="py", optimizer="minimum_compile"))()
         else:
             raise TypeError(
@@ -116,7 +116,8 @@ def numeric_data(name, observed):
     return numeric_array(name, observed)
 
 
-def _is_data(variable):
+def is_data(variable):
+    """Whether an input of a graph is a constant or data, which has a value at once."""
     return isinstance(variable, Constant | SharedVariable) and not isinstance(variable.type, RandomType)
 
 

@@ -8,7 +8,7 @@ from pymc.pytensorf import replace_vars_in_graphs
 from pytensor.compile.builders import infer_shape
 from pytensor.compile.mode import Mode
 from pytensor.compile.sharedvalue import SharedVariable
-from pytensor.graph.basic import Constant, Variable
+from pytensor.graph.basic import Variable
 from pytensor.graph.replace import clone_replace
 from pytensor.graph.traversal import ancestors, graph_inputs
 from pytensor.scalar import Cast
@@ -16,6 +16,7 @@ from pytensor.tensor.elemwise import Elemwise
 from pytensor.tensor.random.type import RandomType
 
 from pymc_nrm.common.named_dims import lowered, variable_behind
+from pymc_nrm.families.arguments import is_data
 from pymc_nrm.models.interpreted import function_of
 from pymc_nrm.models.model_graphs import at_values
 
@@ -75,9 +76,7 @@ def with_present_shape(value):
         return value
     [lengths] = infer_shape(lowered([value]), [], [])
     origins = graph_inputs(lengths)
-    if not all(
-        isinstance(origin, Constant | SharedVariable) and not isinstance(origin.type, RandomType) for origin in origins
-    ):
+    if not all(map(is_data, origins)):
         return value
     return value.type.clone(shape=[int(constant_value(length)) for length in lengths])(value.name)
 

@@ -140,18 +140,9 @@ class KnownLabels(Together):
 
     def renamed(self, labels, n, argument):
         canonical = Ordered.renamed(self, labels, n, argument)
-        items = np.flatnonzero(self.known >= 0)
-        shared = canonical[items][:, None] == canonical[self.first[self._is_known]]
-        wrong = np.argwhere(shared != (self.known[items][:, None] == self.known[self.first[self._is_known]]))
-        if len(wrong):
-            item, other = items[wrong[0, 0]], self.first[self._is_known][wrong[0, 1]]
-            names = [self.names[self.known[one]] for one in (other, item)]
-            raise ValueError(
-                f"{argument} must put known items into one cluster if and only if their labels in known are equal; "
-                f"items {other} and {item} have the known labels {names[0]!r} and {names[1]!r}, and the labels "
-                f"{canonical[other]} and {canonical[item]}"
-            )
-        elsewhere = np.flatnonzero(~np.isin(canonical, canonical[items])) if self.only_known else []
+        check_agreement(argument, canonical, self.known, self.names)
+        known = canonical[self.known >= 0]
+        elsewhere = np.flatnonzero(~np.isin(canonical, known)) if self.only_known else []
         if len(elsewhere):
             raise ValueError(
                 f"{argument} must put every item into the cluster of a known label, since only_known=True; items "
@@ -187,6 +178,26 @@ class KnownLabels(Together):
                 join[item, -1] = -np.inf
             join[item] -= np.logaddexp.reduce(join[item])
         return join
+
+
+def first_known(known):
+    """The first item of each known label, from labels in order of appearance, -1 where unknown."""
+    items = np.flatnonzero(known >= 0)
+    return items[np.unique(known[items], return_index=True)[1]]
+
+
+def check_agreement(argument, canonical, known, names, what="cluster"):
+    """Check that known items share one of the labels of a user if and only if their known labels are equal."""
+    items, first = np.flatnonzero(known >= 0), first_known(known)
+    wrong = np.argwhere((canonical[items][:, None] == canonical[first]) != (known[items][:, None] == known[first]))
+    if len(wrong):
+        item, other = items[wrong[0, 0]], first[wrong[0, 1]]
+        known_names = [names[known[one]] for one in (other, item)]
+        raise ValueError(
+            f"{argument} must put known items into one {what} if and only if their labels in known are equal; "
+            f"items {other} and {item} have the known labels {known_names[0]!r} and {known_names[1]!r}, and the labels "
+            f"{canonical[other]} and {canonical[item]}"
+        )
 
 
 def read_known_labels(title, labels):

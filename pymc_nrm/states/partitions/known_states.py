@@ -10,7 +10,7 @@ may join any state, a known one among them, and open a new one.
 import numpy as np
 import pytensor.tensor as pt
 
-from pymc_nrm.partitions.known_labels import read_known_labels
+from pymc_nrm.partitions.known_labels import check_agreement, first_known, read_known_labels
 from pymc_nrm.partitions.labels import canonical_labels
 from pymc_nrm.states.partitions.chain import States
 
@@ -56,27 +56,11 @@ class KnownStates(States):
 
     def renamed(self, labels, n, argument):
         canonical = super().renamed(labels, n, argument)
-        items, first = np.flatnonzero(self.is_known), self._first()
-        wrong = np.argwhere(
-            (canonical[items][:, None] == canonical[first]) != (self.known[items][:, None] == self.known[first])
-        )
-        if len(wrong):
-            item, other = items[wrong[0, 0]], first[wrong[0, 1]]
-            names = [self.known_names[self.known[one]] for one in (other, item)]
-            raise ValueError(
-                f"{argument} must put known items into one state if and only if their labels in known are equal; "
-                f"items {other} and {item} have the known labels {names[0]!r} and {names[1]!r}, and the labels "
-                f"{canonical[other]} and {canonical[item]}"
-            )
+        check_agreement(argument, canonical, self.known, self.known_names, "state")
         return canonical
 
-    def _first(self):
-        """The first item of each known label."""
-        items = np.flatnonzero(self.is_known)
-        return items[np.unique(self.known[items], return_index=True)[1]]
-
     def log_density(self, priors, labels, n):
-        items, first = np.flatnonzero(self.is_known), self._first()
+        items, first = np.flatnonzero(self.is_known), first_known(self.known)
         # Another number of labels is not a value, but must not be read beyond their end.
         read = labels[pt.minimum(np.arange(len(self.known)), labels.shape[0] - 1)]
         together = pt.all(pt.eq(read[items], read[first[self.known[items]]]))
