@@ -83,6 +83,14 @@ class Content(NamedTuple):
         return np.array([np.nan if missing else numbered.get(value, -1.0) for value, missing in pairs])
 
 
+def described_losses(lost):
+    """Entries that became missing, in words."""
+    if not lost:
+        return ""
+    shown = first_few([repr(entry) for entry in dict.fromkeys(lost)], 3)
+    return f"{shown} ({len(lost):,} row{'s' * (len(lost) > 1)})"
+
+
 _NO_RULE = Rule()
 
 

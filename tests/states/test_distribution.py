@@ -22,7 +22,8 @@ from pymc_nrm.measures.base import log_eppf
 from pymc_nrm.states.partitions.sums import mean_tables, tables_from_degrees, tables_given_labels
 from pymc_nrm.states.partitions.tables import log_states, log_states_with_gradient
 from pymc_nrm.states.partitions.totals import log_states_of_totals, totals_given_labels
-from pymc_nrm.states.partitions.weights import draw_state_weights, draw_states, draw_weights_above
+from pymc_nrm.states.partitions.urns import draw_states
+from pymc_nrm.states.partitions.weights import draw_state_weights, draw_weights_above
 from pymc_nrm.testing import all_partitions
 
 # Concentration and discount of the common weights.
@@ -37,9 +38,10 @@ def log_probability(labels, prior):
 
 
 @kernel
-def states_of(rng, n, prior, labels):
+def states_of(rng, prior, labels):
+    none = np.zeros((1, 0), dtype=np.int64)
     for i in range(labels.shape[0]):
-        labels[i] = draw_states(rng, n, prior)
+        draw_states(rng, 0, none, np.ones(1), prior.starts, prior, labels[i], np.empty((0, 1)))
 
 
 @kernel
@@ -219,7 +221,7 @@ def test_forward_draws_have_these_probabilities(top, kappa, rng):
     gamma, discount = TOPS[top]
     prior = prior_of(gamma, discount, 1.7, kappa, one_start(5, 3))
     labels = np.empty((100_000, 5), dtype=np.int64)
-    states_of(rng, 5, prior, labels)
+    states_of(rng, prior, labels)
     values = all_partitions(5)
     probabilities = np.exp([log_probability(value, prior) for value in values])
     assert_law(labels.reshape(4, -1, 5), values, probabilities)
@@ -229,7 +231,7 @@ def test_forward_draws_of_many_states(rng):
     """Space for states is doubled; at these hyperparameters almost every item has a state of its own."""
     prior = prior_of(1e6, 0.0, 1e6, 0.0, one_start(100))
     labels = np.empty((10, 100), dtype=np.int64)
-    states_of(rng, 100, prior, labels)
+    states_of(rng, prior, labels)
     assert (labels.max(axis=1) > 90).all()
     assert all((np.unique(row) == np.arange(row.max() + 1)).all() for row in labels)
 

@@ -16,7 +16,7 @@ import pymc_nrm as nrm
 from pymc_nrm.posterior.any_draws import draws_of
 from pymc_nrm.states.partitions.tables import log_states
 from pymc_nrm.states.posterior.draws import log_weights_left_out
-from pymc_nrm.states.posterior.paths import forward_backward
+from pymc_nrm.states.posterior.smoothing import forward_backward
 from pymc_nrm.states.posterior.state_probabilities import draw_transitions, smooth
 
 # Largest z-score of a few hundred.

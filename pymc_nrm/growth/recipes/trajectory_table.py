@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import scipy
 
-from pymc_nrm.common.column_contents import BOOLEANS, LEVELS, OTHER, check_alike, read_content
+from pymc_nrm.common.column_contents import BOOLEANS, LEVELS, OTHER, check_alike, described_losses, read_content
 from pymc_nrm.common.wrapping import first_few, wrapped
 from pymc_nrm.growth.models.growth import NaturalSpline, Polynomial, Term
 
@@ -81,8 +81,7 @@ def read_target(column):
 def _tell_of_lost(column, content):
     """Say which entries of a column are not numbers."""
     if content.lost:
-        entries = first_few([repr(value) for value in dict.fromkeys(content.lost)], 3)
-        tell(f"Column {str(column.name)!r}: {entries} became missing ({len(content.lost):,} rows).")
+        tell(f"Column {str(column.name)!r}: entries became missing: {described_losses(content.lost)}.")
 
 
 def read_trajectories(df, subject, time, values, n_visits=None):

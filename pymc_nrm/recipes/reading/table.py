@@ -5,9 +5,9 @@ from typing import Any
 
 import pandas as pd
 
-from pymc_nrm.common.column_contents import DATES, LEVELS, NUMBERS, OTHER, Rule, read_content
+from pymc_nrm.common.column_contents import DATES, LEVELS, NUMBERS, OTHER, Rule, described_losses, read_content
 from pymc_nrm.common.tables import as_pandas
-from pymc_nrm.common.wrapping import WIDTH, cut, first_few
+from pymc_nrm.common.wrapping import WIDTH, cut
 from pymc_nrm.recipes.columns import check_columns
 from pymc_nrm.recipes.messages import warn_user
 from pymc_nrm.recipes.reading.kinds import CATEGORICAL, KINDS, NUMERIC, SKIP, ColumnReading, allowed_numbers
@@ -99,8 +99,9 @@ def numeric_columns(argument, X):
     for reading in readings:
         if reading.lost:
             raise TypeError(
-                f"column {reading.name!r} must hold finite numbers or be missing; got {_lost(reading.lost)}. Make such "
-                "entries missing, or leave out their rows; mixture_model takes them as missing"
+                f"column {reading.name!r} must hold finite numbers or be missing; got "
+                f"{described_losses(reading.lost)}. Make such entries missing, or leave out their rows; mixture_model "
+                "takes them as missing"
             )
     values = pd.DataFrame({r.name: r.values(X[r.name]) for r in readings}, index=X.index)
     return values, readings
@@ -158,7 +159,7 @@ def _read_column(name, column, kind):
         raise ValueError(
             f"column {name!r} {what}, without information on clusters. Leave it out: kinds={{{name!r}: 'skip'}}"
         )
-    lost = _lost(content.lost)
+    lost = described_losses(content.lost)
     return ColumnReading(
         name,
         proposal.kind,
@@ -200,17 +201,13 @@ def _example(known):
     return str(known[0]).removesuffix(".0") if len(known) else ""
 
 
-def _lost(entries):
-    """Entries that became missing, in words."""
-    if not entries:
-        return ""
-    shown = first_few([repr(entry) for entry in dict.fromkeys(entries)], 3)
-    return f"{shown} ({len(entries)} row{'s' * (len(entries) > 1)})"
-
-
 def warn_of_columns(readings):
     """Warn of entries that became missing, and of columns that may have been meant in another way."""
-    lost = [f"{reading.name!r}: {_lost(reading.lost)}" for reading in readings if reading.lost and reading.kind != SKIP]
+    lost = [
+        f"{reading.name!r}: {described_losses(reading.lost)}"
+        for reading in readings
+        if reading.lost and reading.kind != SKIP
+    ]
     if lost:
         warn_user(
             f"Entries that are not finite numbers became missing, in column{'s' * (len(lost) > 1)} {'; '.join(lost)}"

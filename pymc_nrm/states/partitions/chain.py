@@ -16,7 +16,7 @@ from pymc_nrm.partitions.user_labels import canonical_paths
 from pymc_nrm.states.partitions.columns import count_transitions
 from pymc_nrm.states.partitions.prior import Starts, StatePrior, Transitions
 from pymc_nrm.states.partitions.tables import log_states_with_gradient
-from pymc_nrm.states.partitions.weights import draw_states
+from pymc_nrm.states.partitions.urns import draw_states
 
 # The name of a further sequence in predictions.
 NEW_SEQUENCE = "new"
@@ -28,7 +28,10 @@ def _draw_labels(rng, n, measure, transitions, starts):
         raise ValueError("sequences of HiddenStates must have one row for each item")
     levels = levels_of(measure)
     prior = StatePrior(levels.alpha, levels.sigma, transitions.alpha, transitions.kappa, starts.starts != 0)
-    return draw_states(rng, n, prior)
+    labels = np.empty(n, dtype=np.int64)
+    none, all_others, unused = np.zeros((1, 0), dtype=np.int64), np.ones(1), np.empty((0, 1))
+    draw_states(rng, 0, none, all_others, prior.starts, prior, labels, unused)
+    return labels
 
 
 @kernel

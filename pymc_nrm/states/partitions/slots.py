@@ -14,7 +14,7 @@ from pytensor.graph.basic import Apply
 
 from pymc_nrm.kernels.generic import kernel
 from pymc_nrm.kernels.kernel_op import KernelOp
-from pymc_nrm.kernels.special import draw_index, draw_log_gamma, exponentiate
+from pymc_nrm.kernels.special import draw_log_gamma, exponentiate
 from pymc_nrm.measures.prediction_rules import levels_of, symbolic_levels_of
 from pymc_nrm.partitions.labels import rename_in_order
 from pymc_nrm.partitions.slots import SlotLabels, log_share_of_slots
@@ -22,6 +22,7 @@ from pymc_nrm.states.partitions.chain import Chain, LogStates
 from pymc_nrm.states.partitions.columns import count_transitions
 from pymc_nrm.states.partitions.prior import StatePrior
 from pymc_nrm.states.partitions.tables import log_states
+from pymc_nrm.states.partitions.urns import draw_states
 
 
 @kernel
@@ -29,18 +30,16 @@ def _draw_slots(rng, n, measure, transitions, starts, max_states):
     """Draw states of n items: common weights, then labels by urns, transition rows integrated out."""
     if starts.starts.shape[0] != n:
         raise ValueError("sequences of HiddenStates must have one row for each item")
-    gamma, alpha, kappa = levels_of(measure).alpha, transitions.alpha, transitions.kappa
-    common, weights = np.empty(max_states), np.empty(max_states)
+    levels, common = levels_of(measure), np.empty(max_states + 1)
     for k in range(max_states):
-        common[k] = draw_log_gamma(rng, gamma / max_states)
+        common[k] = draw_log_gamma(rng, levels.alpha / max_states)
     _, total = exponentiate(common, max_states)
+    for k in range(max_states):
+        common[k] /= total
+    common[max_states] = 0.0
+    prior = StatePrior(levels.alpha, levels.sigma, transitions.alpha, transitions.kappa, starts.starts != 0)
     labels, counts = np.empty(n, dtype=np.int64), np.zeros((max_states + 1, max_states), dtype=np.int64)
-    for t in range(n):
-        row = 0 if starts.starts[t] != 0 else labels[t - 1] + 1
-        for k in range(max_states):
-            weights[k] = counts[row, k] + alpha * common[k] / total + (kappa if row == k + 1 else 0.0)
-        labels[t] = draw_index(rng, weights)
-        counts[row, labels[t]] += 1
+    draw_states(rng, 0, counts, common, prior.starts, prior, labels, np.empty((0, max_states + 1)))
     return labels
 
 

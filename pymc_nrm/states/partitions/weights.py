@@ -1,11 +1,11 @@
-"""Draws of hidden states: of their common weights given labels, and of labels from the prior."""
+"""Draws of the common weights of hidden states given labels."""
 
 import math
 
 import numpy as np
 
 from pymc_nrm.kernels.generic import check_signals, kernel
-from pymc_nrm.kernels.special import copy_row, draw_beta, draw_index, draw_log_gamma, exponentiate
+from pymc_nrm.kernels.special import draw_beta, draw_index, draw_log_gamma, exponentiate
 from pymc_nrm.states.partitions.sums import tables_given_labels
 
 # Weights below are raised to it, so that their logarithms are finite.
@@ -101,44 +101,3 @@ def _shape_of_rest(n_states, prior):
     """Parameter of all states but ``n_states``; 0 if there are no others, as a discount below 0 says."""
     shape = prior.gamma + n_states * prior.discount
     return 0.0 if prior.discount < 0.0 and shape < _LEAST_SHARE * prior.gamma else shape
-
-
-@kernel
-def _doubled(counts):
-    """Transition counts with space for twice as many states."""
-    n = counts.shape[1]
-    wider = np.zeros((2 * n + 1, 2 * n), dtype=np.int64)
-    for j in range(n + 1):
-        copy_row(wider[j, :n], counts[j])
-    return wider
-
-
-@kernel
-def draw_states(rng, n, prior):
-    """Draw the hidden states of n items forward: labels in order of appearance.
-
-    Rows are integrated out: the weight of state k after state j is ``N[j, k] + alpha beta_k + kappa_jk``.
-    """
-    labels = np.empty(n, dtype=np.int64)
-    counts = np.zeros((17, 16), dtype=np.int64)
-    # Common weights of the states, and the rest of the stick behind them.
-    common, weights = np.zeros(17), np.empty(17)
-    common[0], n_states = 1.0, 0
-    for t in range(n):
-        row = 0 if prior.starts[t] else labels[t - 1] + 1
-        for k in range(n_states + 1):
-            weights[k] = prior.alpha * common[k] + (counts[row, k] if k < n_states else 0)
-        if row > 0:
-            weights[row - 1] += prior.kappa
-        k = draw_index(rng, weights[: n_states + 1])
-        if k == n_states:
-            share, left = draw_next_weight(rng, n_states, prior)
-            rest, n_states = common[k], n_states + 1
-            if n_states == counts.shape[1]:
-                counts, longer, weights = _doubled(counts), np.zeros(2 * n_states + 1), np.empty(2 * n_states + 1)
-                copy_row(longer[: n_states + 1], common)
-                common = longer
-            common[k], common[n_states] = rest * share, rest * left
-        labels[t] = k
-        counts[row, k] += 1
-    return labels

@@ -13,10 +13,10 @@ from pymc_nrm.posterior.tables import draw_cluster_rows, log_sum_rows
 from pymc_nrm.states.partitions.chain import NEW_SEQUENCE
 from pymc_nrm.states.partitions.columns import count_transitions
 from pymc_nrm.states.partitions.tables import log_states
+from pymc_nrm.states.partitions.urns import draw_states
 from pymc_nrm.states.partitions.weights import draw_state_weights, draw_weights_above
 from pymc_nrm.states.posterior.lagged_values import lagged_values
 from pymc_nrm.states.posterior.next_times import next_times
-from pymc_nrm.states.posterior.paths import draw_path
 
 _log = logging.getLogger("pymc.nrm_results")
 
@@ -126,7 +126,8 @@ class StateDraws(Draws):
     def labels_with_new(self, draw, n_new, rng):
         new = np.empty(n_new, dtype=np.int64)
         if n_new:
-            self._add_path(draw, self.counts(draw), rng, new, np.zeros((n_new, int(draw.labels.max()) + 2)))
+            counts = self.counts(draw)
+            self._add_path(draw, counts, rng, new, np.empty((0, counts.shape[1] + 1)))
         return np.concatenate([draw.labels, new])
 
     def probabilities_ahead(self, draw, n_steps, n_paths, rng):
@@ -155,7 +156,8 @@ class StateDraws(Draws):
 
     def _add_path(self, draw, counts, rng, labels, probabilities):
         weights = self.state_weights(draw, counts, rng)
-        draw_path(rng, self.row(draw), counts, draw.prior, weights, labels, probabilities)
+        one_sequence = np.zeros(len(labels), dtype=bool)
+        draw_states(rng, self.row(draw), counts, weights, one_sequence, draw.prior, labels, probabilities)
 
 
 class KnownStateDraws(StateDraws):

@@ -14,7 +14,7 @@ from pymc_nrm.models.rvs import checked_model, family_of, find_partition
 from pymc_nrm.posterior.any_draws import draws_class
 from pymc_nrm.states.partitions.filtering import draw_rows
 from pymc_nrm.states.posterior.draws import StateDraws
-from pymc_nrm.states.posterior.paths import forward_backward
+from pymc_nrm.states.posterior.smoothing import forward_backward
 from pymc_nrm.stats.contingency import contingency_table, match_clusters
 from pymc_nrm.stats.draws import item_coords, item_dimension, partition_draws, stack_draws
 from pymc_nrm.stats.point_estimate import chosen_estimate, evenly_spaced

@@ -8,7 +8,7 @@ import pandas as pd
 import xarray as xr
 
 from pymc_nrm.common.checks import numeric_array
-from pymc_nrm.common.column_contents import BOOLEANS, LEVELS, NUMBERS, read_content
+from pymc_nrm.common.column_contents import BOOLEANS, LEVELS, NUMBERS, described_losses, read_content
 from pymc_nrm.common.dates import as_times, written_times, zone_of
 from pymc_nrm.common.tables import as_pandas
 from pymc_nrm.common.wrapping import first_few, wrapped
@@ -223,7 +223,7 @@ def _numbers(series):
         elif content.lost:
             raise ValueError(
                 f"series must have finite numbers, and NaN where they are missing; column {name!r} has "
-                f"{content.lost[0]} ({len(content.lost)} row{'s' * (len(content.lost) > 1)})"
+                f"{described_losses(content.lost)}"
             )
         elif content.note:
             _log.info(wrapped(f"Column {name!r}: {content.note}."))
