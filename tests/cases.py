@@ -8,11 +8,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 from scipy import sparse
-from wings import rows_of_wings
 
 import pymc_nrm as nrm
 from pymc_nrm.families.definitions.principal_normal_wishart import PrincipalNormalWishart
 from pymc_nrm.families.derived.spherical_principal_normal_wishart import SphericalPrincipalNormalWishart
+from tests.tools.wings import rows_of_wings
 
 # The kinds of moves along a guide tree.
 TREE_MOVES = ("informed_split_merge", "tree_split_merge", "subtree_gibbs")

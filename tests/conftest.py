@@ -16,11 +16,6 @@ from pytensor.compile.mode import Mode
 TESTS = pathlib.Path(__file__).resolve().parent
 # Scripts for type checkers, which collecting would run.
 collect_ignore = ["typing"]
-# Rows that wings add to tables of other tests have the same names in every wing.
-collect_ignore_glob = [f"*/{name}.py" for name in ("rows", "comparison", "pictures", "result_names", "same_draws")]
-
-# What tests of other folders use, too.
-sys.path += [str(TESTS / name) for name in ("tools", "families", "plots", "nested", "exact")]
 
 # Where bytecode may not be written, each of the many processes that tests start would compile PyMC's modules again.
 sys.dont_write_bytecode = False

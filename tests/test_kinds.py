@@ -7,12 +7,12 @@ import numpy as np
 import pymc as pm
 import pytensor
 import pytest
-from wings import rows_of_wings
 
 import pymc_nrm as nrm
 from pymc_nrm.measures.base import log_eppf
 from pymc_nrm.models.rvs import kind_of
 from pymc_nrm.testing import all_partitions, largest_z
+from tests.tools.wings import rows_of_wings
 
 MEASURE = nrm.PitmanYorProcess(0.3, 1.2)
 

@@ -6,7 +6,6 @@ import numpy as np
 import pytensor
 import pytensor.tensor as pt
 import pytest
-from helpers import canonical_labels, is_canonical, refused
 
 import pymc_nrm as nrm
 from pymc_nrm.families.base import refresh_cache
@@ -15,6 +14,7 @@ from pymc_nrm.moves.gibbs import _MANY, _PIECE, scan_order
 from pymc_nrm.partitions import clusters
 from pymc_nrm.partitions.flat import Indices, Sizes
 from pymc_nrm.testing import all_partitions, kernel_inputs
+from tests.helpers import canonical_labels, is_canonical, refused
 
 BELL = [1, 1, 2, 5, 15, 52, 203, 877, 4140, 21147]
 

@@ -6,12 +6,12 @@ import numpy as np
 import pymc as pm
 import pytest
 import xarray as xr
-from four_items import COUNTS, ESTIMATE, LABELS, QUIET, THINGS, draws_of, new_items, tree_of
-from wings import rows_of_wings
 
 import pymc_nrm as nrm
 from pymc_nrm import plots, stats
 from pymc_nrm.common.result_names import added_dim, added_names, result_dataset
+from tests.tools.four_items import COUNTS, ESTIMATE, LABELS, QUIET, THINGS, draws_of, new_items, tree_of
+from tests.tools.wings import rows_of_wings
 
 NEUTRAL = "thing"
 

@@ -3,9 +3,9 @@
 import numpy as np
 import pymc as pm
 import pytensor
-from wings import rows_of_wings
 
 import pymc_nrm as nrm
+from tests.tools.wings import rows_of_wings
 
 N_ITEMS = 12
 

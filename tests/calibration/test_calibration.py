@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import pymc_nrm as nrm
-from calibration.chains import KEPT, Calibration
-from calibration.models import DENSITY_REGRESSION, FAMILIES, OF_WINGS, make_model
-from calibration.uniformity import band, distribution_function, p_value
+from tests.calibration.chains import KEPT, Calibration
+from tests.calibration.models import DENSITY_REGRESSION, FAMILIES, OF_WINGS, make_model
+from tests.calibration.uniformity import band, distribution_function, p_value
 
 REPLICATIONS = 300
 LEVEL = 1e-4

@@ -1,14 +1,14 @@
 """Chains over a few rows in chunks, and their exact laws."""
 
 import numpy as np
-from cases import PrincipalNormalWishart
-from helpers import canonical_labels, mixture_of
 
 import pymc_nrm as nrm
 from pymc_nrm.moves.chunks.chain import Block, Chain, Clusters, Preparation, no_changes, rounded_rows, sum_clusters
 from pymc_nrm.moves.chunks.engine import Engine
 from pymc_nrm.moves.chunks.sweep import draw_law
 from pymc_nrm.testing import exact_posterior, kernel_inputs
+from tests.cases import PrincipalNormalWishart
+from tests.helpers import canonical_labels, mixture_of
 
 FOLLOWED = {"n_followed": 50, "n_sampled": 150}
 LINE = np.array([[-1.5], [-1.2], [0.2], [1.3], [1.6]])

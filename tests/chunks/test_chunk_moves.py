@@ -4,8 +4,6 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from chunk_cases import FAMILIES, MEASURES, MORE, make_chain, posterior, run, set_labels
-from helpers import assert_law
 
 import pymc_nrm as nrm
 from pymc_nrm.families.components import (
@@ -32,6 +30,8 @@ from pymc_nrm.moves.chunks.rows_in_lanes import (
 from pymc_nrm.moves.chunks.splits import split_and_merge, split_and_merge_by_moments
 from pymc_nrm.moves.gibbs import column_at
 from pymc_nrm.testing import partition_index
+from tests.chunks.chunk_cases import FAMILIES, MEASURES, MORE, make_chain, posterior, run, set_labels
+from tests.helpers import assert_law
 
 
 def some_births(chain, rng, law):

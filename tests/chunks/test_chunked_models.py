@@ -9,15 +9,15 @@ import numpy as np
 import pandas as pd
 import pymc as pm
 import pytest
-from cases import PrincipalNormalWishart
-from chunk_cases import FAMILIES, FOLLOWED, MEASURES, MORE, in_four_places, sampled
-from helpers import assert_law, canonical_labels, learned_dirichlet_process, mixture_of, refused
 from scipy.spatial import cKDTree
 
 import pymc_nrm as nrm
 from pymc_nrm.moves.chunks import engine, sweep
 from pymc_nrm.moves.chunks.chain import rounded_rows
 from pymc_nrm.testing import all_partitions, exact_posterior
+from tests.cases import PrincipalNormalWishart
+from tests.chunks.chunk_cases import FAMILIES, FOLLOWED, MEASURES, MORE, in_four_places, sampled
+from tests.helpers import assert_law, canonical_labels, learned_dirichlet_process, mixture_of, refused
 
 SLOW = pytest.mark.slow
 

@@ -6,10 +6,10 @@ from types import SimpleNamespace
 import numpy as np
 import pandas as pd
 import pytest
-from chunk_cases import FOLLOWED, MEASURES, in_four_places, sampled
 
 import pymc_nrm as nrm
 from pymc_nrm.moves.chunks import source
+from tests.chunks.chunk_cases import FOLLOWED, MEASURES, in_four_places, sampled
 
 
 @pytest.mark.slow

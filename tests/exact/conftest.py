@@ -1,7 +1,8 @@
 """Fixtures over the tables of ``cases``; rows that are not ``FAST`` are slow, since kernels compile for each family."""
 
 import pytest
-from cases import MEASURES, family_rows, rows
+
+from tests.cases import MEASURES, family_rows, rows
 
 
 @pytest.fixture(scope="session", params=family_rows())

@@ -4,14 +4,14 @@ import functools
 import math
 
 import numpy as np
-from cases import MEASURES, SMALL
-from helpers import label_counts
 from scipy.special import multigammaln
 
 from pymc_nrm.kernels.generic import kernel, lacking
 from pymc_nrm.measures.base import Weights, log_eppf, log_tilted_moment, weights
 from pymc_nrm.moves.gibbs import weights_given
 from pymc_nrm.testing import exact_posterior, kernel_inputs
+from tests.cases import MEASURES, SMALL
+from tests.helpers import label_counts
 
 CHAINS = 4
 

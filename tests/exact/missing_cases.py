@@ -3,14 +3,14 @@
 import functools
 
 import numpy as np
-from helpers import assert_law, label_counts, mixture_of
-from laws import log_marginal_of_wishart
-from models import assert_functionals, run_steps
 from scipy.special import gammaln
 
 import pymc_nrm as nrm
 from pymc_nrm.measures.base import log_eppf
 from pymc_nrm.testing import all_partitions
+from tests.exact.laws import log_marginal_of_wishart
+from tests.exact.models import assert_functionals, run_steps
+from tests.helpers import assert_law, label_counts, mixture_of
 
 COMPLETE = np.array([[0.2, -0.4], [0.9, 0.8], [2.1, 1.7], [2.9, 3.1]])
 GAPS = {

@@ -4,13 +4,13 @@ import functools
 
 import numpy as np
 import pymc as pm
-from cases import MEASURES, SMALL
-from helpers import assert_law, seeded
-from laws import posterior
 
 import pymc_nrm as nrm
 from pymc_nrm.measures.base import log_joint_term, weights
 from pymc_nrm.testing import largest_z, mean_and_error
+from tests.cases import MEASURES, SMALL
+from tests.exact.laws import posterior
+from tests.helpers import assert_law, seeded
 
 CHAINS, DRAWS = 2, 2_500
 

@@ -5,11 +5,11 @@ import pandas as pd
 import pymc as pm
 import pytest
 import xarray as xr
-from helpers import refused
 from scipy import stats
 
 import pymc_nrm as nrm
 from pymc_nrm.measures.base import log_eppf
+from tests.helpers import refused
 
 SPECIES = ["oak", "elm", "oak", "ash", "oak", "elm"]
 CODES = np.array([0, 1, 0, 2, 0, 1])

@@ -4,12 +4,12 @@ import numpy as np
 import pandas as pd
 import pymc as pm
 import pytest
-from helpers import assert_law, label_counts, mixture_of, refused, seeded
-from models import run
 
 import pymc_nrm as nrm
 from pymc_nrm.measures.base import log_eppf
 from pymc_nrm.testing import exact_posterior
+from tests.exact.models import run
+from tests.helpers import assert_law, label_counts, mixture_of, refused, seeded
 
 GIVEN = {
     "known": np.array(["a", None, "b", "a", np.nan, "c", None], dtype=object),

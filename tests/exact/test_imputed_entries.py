@@ -5,13 +5,13 @@ import itertools
 import numpy as np
 import pymc as pm
 import pytest
-from helpers import assert_law, assert_means, in_order
 from scipy import stats
 from scipy.special import logsumexp
-from wings import rows_of_wings
 
 import pymc_nrm as nrm
 from pymc_nrm.testing import all_partitions
+from tests.helpers import assert_law, assert_means, in_order
+from tests.tools.wings import rows_of_wings
 
 pytestmark = [pytest.mark.usefixtures("compiled"), pytest.mark.filterwarnings("ignore:Data in")]
 

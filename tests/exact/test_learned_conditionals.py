@@ -10,7 +10,6 @@ import numpy as np
 import pymc as pm
 import pytensor.tensor as pt
 import pytest
-from cases import PrincipalNormalWishart, SphericalPrincipalNormalWishart
 from pymc.distributions import transforms
 from pymc.distributions.dist_math import check_parameters
 from pymc.model.fgraph import clone_model
@@ -31,6 +30,7 @@ from pymc_nrm.models.learned_priors import (
     LearnedWishart,
     learned_priors,
 )
+from tests.cases import PrincipalNormalWishart, SphericalPrincipalNormalWishart
 
 X = np.array([[0.2, -0.4, 1.0], [0.9, 1.8, 0.1], [2.1, 0.7, -0.3], [5.9, 4.1, 0.2], [1.2, 0.3, 0.8], [0.4, 2.2, 0.5]])
 COUNTS = np.abs(X).round()

@@ -9,11 +9,20 @@ import pymc as pm
 import pytensor
 import pytensor.tensor as pt
 import pytest
-from test_learned_conditionals import COUNTS, FAMILIES, WISHART, X, model_of, second_mixture, taken, variables_of
 
 import pymc_nrm as nrm
 from pymc_nrm.families.learned.fields import LearnedField
 from pymc_nrm.models.rvs import family_of
+from tests.exact.test_learned_conditionals import (
+    COUNTS,
+    FAMILIES,
+    WISHART,
+    X,
+    model_of,
+    second_mixture,
+    taken,
+    variables_of,
+)
 
 
 class CopiedCounts(nrm.PoissonGamma):

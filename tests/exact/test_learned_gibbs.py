@@ -8,18 +8,18 @@ import numpy as np
 import pymc as pm
 import pytensor.tensor as pt
 import pytest
-from cases import PrincipalNormalWishart
-from helpers import label_counts, mixture_of
-from laws import log_marginal_of_wishart
-from models import assert_functionals, run_steps
 from scipy.special import gammaln
-from wings import rows_of_wings
 
 import pymc_nrm as nrm
 from pymc_nrm.measures.base import log_eppf
 from pymc_nrm.models.learned_priors import learned_priors
 from pymc_nrm.run.choose_steps import learned_variables
 from pymc_nrm.testing import all_partitions
+from tests.cases import PrincipalNormalWishart
+from tests.exact.laws import log_marginal_of_wishart
+from tests.exact.models import assert_functionals, run_steps
+from tests.helpers import label_counts, mixture_of
+from tests.tools.wings import rows_of_wings
 
 X = np.array([[0.2, -0.4], [0.9, 1.8], [2.1, 0.7], [5.9, 4.1]])
 MEASURE = nrm.NormalizedGeneralizedGamma(1.3, 0.3)

@@ -2,11 +2,11 @@
 
 import numpy as np
 import pytest
-from helpers import label_counts
-from missing_cases import MEASURE, chains, check, exact, make_model
 
 import pymc_nrm as nrm
 from pymc_nrm.measures.base import log_eppf
+from tests.exact.missing_cases import MEASURE, chains, check, exact, make_model
+from tests.helpers import label_counts
 
 pytestmark = pytest.mark.slow
 

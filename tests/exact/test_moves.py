@@ -5,9 +5,6 @@ from itertools import permutations, product
 
 import numpy as np
 import pytest
-from cases import MEASURES, TREE_MOVES, rows
-from helpers import assert_law, canonical_labels, log_marginal_of, random_merges, seeded
-from laws import CHAINS, inputs, law_given_u
 from scipy.special import expit
 
 import pymc_nrm as nrm
@@ -29,6 +26,9 @@ from pymc_nrm.moves.tree_split_merge import (
 )
 from pymc_nrm.partitions.clusters import build_state, ordered_labels
 from pymc_nrm.testing import kernel_inputs
+from tests.cases import MEASURES, TREE_MOVES, rows
+from tests.exact.laws import CHAINS, inputs, law_given_u
+from tests.helpers import assert_law, canonical_labels, log_marginal_of, random_merges, seeded
 
 U = 2.5
 N_STARTS, N_DRAWS = 24_000, 8_000

@@ -3,12 +3,12 @@
 import numpy as np
 import pymc as pm
 import pytest
-import test_slot_steps as slot_steps
-import test_weighted_components as weighted
-from cases import MEASURES
-from helpers import assert_law, assert_means
 
 import pymc_nrm as nrm
+from tests.cases import MEASURES
+from tests.exact import test_slot_steps as slot_steps
+from tests.exact import test_weighted_components as weighted
+from tests.helpers import assert_law, assert_means
 
 pmd = pytest.importorskip("pymc.dims")
 pytestmark = [pytest.mark.usefixtures("compiled"), pytest.mark.slow]

@@ -6,10 +6,6 @@ import numpy as np
 import pymc as pm
 import pytest
 import xarray as xr
-from cases import QUIET, SMALL
-from helpers import functions_of, mixture_of, refused
-from models import check_step, make_model, run
-from wings import rows_of_wings
 
 import pymc_nrm as nrm
 from pymc_nrm.families import base, conjugate
@@ -21,6 +17,10 @@ from pymc_nrm.measures.base import weights
 from pymc_nrm.partitions.clusters import build_state, log_target, log_target_by_items
 from pymc_nrm.steps import Move
 from pymc_nrm.testing import exact_posterior, kernel_inputs
+from tests.cases import QUIET, SMALL
+from tests.exact.models import check_step, make_model, run
+from tests.helpers import functions_of, mixture_of, refused
+from tests.tools.wings import rows_of_wings
 
 FAMILY = "PoissonGamma"
 

@@ -6,11 +6,11 @@ import pathlib
 
 import numpy as np
 import pytest
-from helpers import distance_to_law, seeded
 
 import pymc_nrm as nrm
 from pymc_nrm.measures.base import weights
 from pymc_nrm.testing import exact_posterior, kernel_inputs, mean_and_error
+from tests.helpers import distance_to_law, seeded
 
 pytestmark = pytest.mark.slow
 

@@ -4,14 +4,14 @@ import numpy as np
 import pymc as pm
 import pytensor.tensor as pt
 import pytest
-from helpers import assert_law, canonical_labels, label_counts, log_density, seeded
-from models import run
 from scipy import stats
 from scipy.special import logsumexp
 
 import pymc_nrm as nrm
 from pymc_nrm.measures.base import log_eppf
 from pymc_nrm.testing import all_partitions, kernel_inputs
+from tests.exact.models import run
+from tests.helpers import assert_law, canonical_labels, label_counts, log_density, seeded
 
 MEASURE = nrm.NormalizedGeneralizedGamma(1.0, 0.4)
 # Item 3 has no row, and item 1 one whose response is missing.

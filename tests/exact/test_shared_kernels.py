@@ -3,13 +3,13 @@
 import numpy as np
 import pymc as pm
 import pytest
-from cases import FAMILIES
-from helpers import mixture_of
-from wings import rows_of_wings
 
 import pymc_nrm as nrm
 from pymc_nrm.families.erased.shared_kernel import SharedKernel
 from pymc_nrm.kernels.generic import Kernel
+from tests.cases import FAMILIES
+from tests.helpers import mixture_of
+from tests.tools.wings import rows_of_wings
 
 STEPS = (nrm.steps.TreeGuided, nrm.steps.SplitMerge, nrm.steps.MarginalGibbs, nrm.steps.SliceSampler)
 N_DRAWS = 60

@@ -6,9 +6,6 @@ from itertools import pairwise
 import numpy as np
 import pymc as pm
 import pytest
-from cases import MEASURES, SMALL
-from helpers import assert_law, label_counts, seeded
-from laws import CHAINS, inputs, posterior
 from scipy.integrate import quad
 from scipy.special import logsumexp
 
@@ -24,6 +21,9 @@ from pymc_nrm.moves.slice_labels import (
     slice_labels,
 )
 from pymc_nrm.partitions.clusters import build_state
+from tests.cases import MEASURES, SMALL
+from tests.exact.laws import CHAINS, inputs, posterior
+from tests.helpers import assert_law, label_counts, seeded
 
 N_STARTS = 24_000
 ALL = 1e6

@@ -4,11 +4,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
-from helpers import assert_means
 from scipy.stats import norm
 
 import pymc_nrm as nrm
 from pymc_nrm.families.learned.draws import slice_sample
+from tests.helpers import assert_means
 
 
 class Normal(NamedTuple):

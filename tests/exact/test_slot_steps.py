@@ -10,8 +10,6 @@ import numpy as np
 import pymc as pm
 import pytensor.tensor as pt
 import pytest
-from cases import MEASURES
-from helpers import assert_law, assert_means, canonical_labels, label_counts
 from pymc.distributions import transforms
 from scipy import stats
 from scipy.special import logsumexp
@@ -19,6 +17,8 @@ from scipy.special import logsumexp
 import pymc_nrm as nrm
 from pymc_nrm.measures.base import log_eppf
 from pymc_nrm.testing import all_partitions, exact_posterior
+from tests.cases import MEASURES
+from tests.helpers import assert_law, assert_means, canonical_labels, label_counts
 
 pytestmark = pytest.mark.usefixtures("compiled")
 

@@ -2,12 +2,12 @@
 
 import numpy as np
 import pytest
-from cases import SMALL
 
 from pymc_nrm.families.base import add_item, statistics_size, take_items
 from pymc_nrm.families.product import ProductData
 from pymc_nrm.partitions.grouped import Grouped, grouped_rows
 from pymc_nrm.trees.inputs import family_and_data
+from tests.cases import SMALL
 
 # What densities read of an item besides its statistics.
 PER_ITEM = {"log_factorials", "totals", "log_coefficients", "rest"}

@@ -3,16 +3,16 @@
 import numpy as np
 import pymc as pm
 import pytest
-from cases import MEASURES, SAMPLERS, family_rows, rows
-from helpers import assert_law, label_counts, mixture_of
-from laws import posterior
-from models import check_step, make_model, run
 
 import pymc_nrm as nrm
 from pymc_nrm.measures.base import log_eppf, log_joint_term, weights
 from pymc_nrm.moves import sampled_start
 from pymc_nrm.moves.guide_trees import guide_tree
 from pymc_nrm.testing import all_partitions, exact_posterior
+from tests.cases import MEASURES, SAMPLERS, family_rows, rows
+from tests.exact.laws import posterior
+from tests.exact.models import check_step, make_model, run
+from tests.helpers import assert_law, label_counts, mixture_of
 
 
 @pytest.mark.quick("tree-NGG", "gibbs-NGG")

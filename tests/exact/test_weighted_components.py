@@ -8,8 +8,6 @@ import numpy as np
 import pymc as pm
 import pytensor.tensor as pt
 import pytest
-from helpers import assert_law, assert_means
-from same_results import assert_same, stop_at
 from scipy import stats
 from scipy.special import gammaln, logsumexp
 
@@ -20,6 +18,8 @@ from pymc_nrm.run.choose_steps import with_own_nuts
 from pymc_nrm.steps import weighted_gibbs
 from pymc_nrm.steps.component_swaps import ComponentSwaps
 from pymc_nrm.steps.weighted_nuts import values_for_weighted_nuts
+from tests.helpers import assert_law, assert_means
+from tests.tools.same_results import assert_same, stop_at
 
 pytestmark = pytest.mark.usefixtures("compiled")
 

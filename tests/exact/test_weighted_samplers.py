@@ -7,12 +7,12 @@ import numpy as np
 import pymc as pm
 import pytensor.tensor as pt
 import pytest
-from helpers import assert_law, assert_means
 from scipy import stats
 from scipy.special import log_softmax, logsumexp
 
 import pymc_nrm as nrm
 from pymc_nrm.testing import geweke, largest_z, mean_and_error
+from tests.helpers import assert_law, assert_means
 
 pytestmark = pytest.mark.slow
 

@@ -4,11 +4,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
-from cases import LARGE, Family, rows
 from scipy import sparse
 
 from pymc_nrm.families.arguments import broadcast_hyperparameters
 from pymc_nrm.families.base import complete, localise, prepare_data
+from tests.cases import LARGE, Family, rows
 
 
 class Case(NamedTuple):

@@ -6,14 +6,14 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytensor.tensor as pt
 import pytest
-from helpers import refused
 from pytensor.gradient import zero_grad
-from wrong_families import right, spoilt
 
 import pymc_nrm as nrm
 from pymc_nrm.families import base, components, conjugate, fast
 from pymc_nrm.kernels.generic import kernel
 from pymc_nrm.testing import CheckError, check_family
+from tests.families.wrong_families import right, spoilt
+from tests.helpers import refused
 
 COUNTS = np.array([[0, 3], [1, 4], [7, 0], [2, 12], [0, 0], [3, 5]])
 POINTS = np.array([[0.3, 9.0], [1.2, np.nan], [-2.0, 8.5], [0.7, 9.9], [4.0, 11.0], [0.0, 10.0]])

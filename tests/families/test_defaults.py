@@ -6,7 +6,6 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytensor.tensor as pt
 import pytest
-from helpers import assert_law, mixture_of
 
 import pymc_nrm as nrm
 from pymc_nrm.families import base
@@ -15,6 +14,7 @@ from pymc_nrm.families.base import Dense, Hyperparameter, conjugate_family, segm
 from pymc_nrm.families.needs import COMPONENT_PANEL, ITEMS, PREDICTIVE, check_needs
 from pymc_nrm.kernels.generic import lacking
 from pymc_nrm.testing import check_family, exact_posterior
+from tests.helpers import assert_law, mixture_of
 
 COUNTS = np.array([[0, 3], [1, 0], [4, 1], [9, 2], [0, 0], [2, 7]])
 

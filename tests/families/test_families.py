@@ -4,7 +4,6 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
-from attack.reference import LOG_MARGINALS
 
 import pymc_nrm as nrm
 from pymc_nrm.families.arguments import broadcast_hyperparameters
@@ -16,6 +15,7 @@ from pymc_nrm.kernels.generic import kernel
 from pymc_nrm.kernels.lanes import LANES
 from pymc_nrm.testing import check_family
 from pymc_nrm.testing.family_kernels import marginal, panel_values, sum_statistics
+from tests.tools.attack.reference import LOG_MARGINALS
 
 
 @pytest.mark.quick("PoissonGamma")

@@ -4,7 +4,6 @@ import numpy as np
 import pytensor
 import pytensor.tensor as pt
 import pytest
-from attack.reference import LOG_MARGINALS
 
 import pymc_nrm as nrm
 from pymc_nrm.families.arguments import broadcast_hyperparameters
@@ -13,6 +12,7 @@ from pymc_nrm.families.conjugate import log_marginal
 from pymc_nrm.kernels.generic import kernel
 from pymc_nrm.kernels.lanes import LANES
 from pymc_nrm.testing.family_kernels import leave_one_out, marginal, panel_values, walk
+from tests.tools.attack.reference import LOG_MARGINALS
 
 TOLERANCE = 1e-6
 DISTANCES = [1e0, 1e5, 1e7, 1e8, 1e9]

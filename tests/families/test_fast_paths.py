@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from test_wrappers import FUNCTIONS
 
 import pymc_nrm as nrm
 from pymc_nrm.families.conjugate import draw_parameters, parameters_size
@@ -12,6 +11,7 @@ from pymc_nrm.kernels.generic import lacking
 from pymc_nrm.kernels.lanes import LANES
 from pymc_nrm.testing import check_family
 from pymc_nrm.testing.family_kernels import fresh_predictives, panel_log_densities, sum_statistics
+from tests.families.test_wrappers import FUNCTIONS
 
 
 def without_fast_paths(family):

@@ -4,12 +4,12 @@ import numpy as np
 import pandas as pd
 import pymc as pm
 import pytest
-from cases import PrincipalNormalWishart, SphericalPrincipalNormalWishart
-from helpers import refused
 from scipy import sparse, stats
-from wings import rows_of_wings
 
 import pymc_nrm as nrm
+from tests.cases import PrincipalNormalWishart, SphericalPrincipalNormalWishart
+from tests.helpers import refused
+from tests.tools.wings import rows_of_wings
 
 RNG = np.random.default_rng(1)
 REAL = RNG.normal(size=(12, 3)) @ [[2.0, 1.0, 0.0], [0.0, 1.0, 0.5], [0.0, 0.0, 0.2]]

@@ -4,12 +4,12 @@ import numpy as np
 import pymc as pm
 import pytest
 import xarray as xr
-from helpers import mixture_of, refused
 
 import pymc_nrm as nrm
 from pymc_nrm.families.base import prepare_data
 from pymc_nrm.families.conjugate import draw_item
 from pymc_nrm.families.shared.scale import from_scale
+from tests.helpers import mixture_of, refused
 
 RNG = np.random.default_rng(1)
 LOGS = RNG.normal(size=(12, 3)) @ RNG.normal(size=(3, 3)) + np.repeat([[0.0], [4.0]], 6, axis=0)

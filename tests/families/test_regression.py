@@ -6,8 +6,6 @@ import numpy as np
 import pymc as pm
 import pytensor.tensor as pt
 import pytest
-from attack.reference import LOG_MARGINALS
-from helpers import mixture_of, refused
 
 import pymc_nrm as nrm
 from pymc_nrm.families.arguments import broadcast_hyperparameters
@@ -15,6 +13,8 @@ from pymc_nrm.families.base import check_resolution, localise, prepare_data
 from pymc_nrm.models.parts import PartitionParts
 from pymc_nrm.models.values import Values
 from pymc_nrm.testing.family_kernels import leave_one_out, marginal, walk
+from tests.helpers import mixture_of, refused
+from tests.tools.attack.reference import LOG_MARGINALS
 
 exact = LOG_MARGINALS["NormalRegression"]
 LABELS = np.array([0, 0, 1, 1, 0, 2, 2, 1, 0, 1, 2, 0])

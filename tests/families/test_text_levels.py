@@ -5,9 +5,9 @@ import pandas as pd
 import pymc as pm
 import pytest
 import xarray as xr
-from helpers import refused
 
 import pymc_nrm as nrm
+from tests.helpers import refused
 
 TABLE = pd.DataFrame(
     {

@@ -5,9 +5,6 @@ import itertools
 import numpy as np
 import pytensor.tensor as pt
 import pytest
-from attack.reference import LOG_MARGINALS
-from cases import PrincipalNormalWishart, SphericalPrincipalNormalWishart
-from helpers import log_marginal_of, mixture_of, refused
 from scipy import stats
 from scipy.linalg import null_space
 from scipy.stats import multivariate_t
@@ -27,6 +24,9 @@ from pymc_nrm.families.definitions.principal_normal_wishart import principal_dir
 from pymc_nrm.families.gaps import draw_missing
 from pymc_nrm.kernels.generic import kernel
 from pymc_nrm.testing import check_family
+from tests.cases import PrincipalNormalWishart, SphericalPrincipalNormalWishart
+from tests.helpers import log_marginal_of, mixture_of, refused
+from tests.tools.attack.reference import LOG_MARGINALS
 
 RNG = np.random.default_rng(1)
 X = RNG.normal(size=(12, 3)) @ RNG.normal(size=(3, 3)) * [1.0, 10.0, 100.0] + [5.0, -3.0, 1e3]

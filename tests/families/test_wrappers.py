@@ -3,8 +3,6 @@
 import inspect
 
 import pytest
-from cases import PrincipalNormalWishart, SphericalPrincipalNormalWishart
-from wings import rows_of_wings
 
 import pymc_nrm as nrm
 from pymc_nrm.families.erased.erased import Erased
@@ -14,6 +12,8 @@ from pymc_nrm.kernels.generic import lacking
 from pymc_nrm.kernels.kernel_cache import dispatchers
 from pymc_nrm.partitions.grouped import Grouped
 from pymc_nrm.partitions.known_labels import KnownGrouped
+from tests.cases import PrincipalNormalWishart, SphericalPrincipalNormalWishart
+from tests.tools.wings import rows_of_wings
 
 
 def is_function_of_families(function):

@@ -1,8 +1,7 @@
 """Families whose functions are wrong."""
 
-from helpers import functions_of
-
 import pymc_nrm as nrm
+from tests.helpers import functions_of
 
 
 def right(generic, parent=nrm.PoissonGamma):

@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from helpers import mixture_of
 
 import pymc_nrm as nrm
+from tests.helpers import mixture_of
 
 
 @pytest.fixture(scope="session")

@@ -8,13 +8,13 @@ import pymc as pm
 import pytensor.tensor as pt
 import pytest
 import xarray as xr
-from helpers import learned_dirichlet_process, mixture_of, refused
 from scipy import sparse
 
 import pymc_nrm as nrm
 from pymc_nrm import plots, stats, testing, trees
 from pymc_nrm.common.checks import plain_values
 from pymc_nrm.testing import all_partitions
+from tests.helpers import learned_dirichlet_process, mixture_of, refused
 
 X = np.random.default_rng(1).normal(size=(4, 2))
 FAMILY = nrm.NormalGamma(mu=0.0, kappa=1.0, alpha=2.0, beta=1.0)

@@ -1,10 +1,11 @@
 """Random examples of the public API, and checks that the suite finds the failures it looks for."""
 
 import pytest
-from attack import afterwards, models, tree_calls
-from attack.campaign import Campaign
-from attack.judge import judge
 from hypothesis import HealthCheck, given, settings
+
+from tests.tools.attack import afterwards, models, tree_calls
+from tests.tools.attack.campaign import Campaign
+from tests.tools.attack.judge import judge
 
 # Kernels that other tests compile as well.
 FAMILY, STEP = ("NormalGamma",), ("MarginalGibbs",)

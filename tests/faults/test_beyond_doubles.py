@@ -7,8 +7,6 @@ import numpy as np
 import pymc as pm
 import pytensor.tensor as pt
 import pytest
-from attack.reference import LOG_MARGINALS, log, log_factorials
-from helpers import assert_law, log_density, mixture_of, refused
 from pymc.exceptions import SamplingError
 from pymc.sampling.parallel import ParallelSamplingError
 from scipy import sparse
@@ -30,6 +28,8 @@ from pymc_nrm.moves.split_merge import accept, choose_side, empty_tally
 from pymc_nrm.steps.target import check_against_graph, graph_log_likelihood
 from pymc_nrm.testing import exact_posterior, kernel_inputs
 from pymc_nrm.testing.family_kernels import draw_pairs, panel_values
+from tests.helpers import assert_law, log_density, mixture_of, refused
+from tests.tools.attack.reference import LOG_MARGINALS, log, log_factorials
 
 RNG = np.random.default_rng(3)
 REAL, COUNTS, BITS = RNG.normal(size=(6, 3)), RNG.poisson(9.0, size=(6, 3)), RNG.integers(0, 2, size=(6, 3))

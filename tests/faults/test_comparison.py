@@ -8,7 +8,6 @@ import pymc as pm
 import pytensor.tensor as pt
 import pytest
 from pymc.exceptions import SamplingError
-from wings import rows_of_wings
 
 import pymc_nrm as nrm
 from pymc_nrm.families import base
@@ -22,6 +21,7 @@ from pymc_nrm.steps import base as step_base
 from pymc_nrm.steps import component_swaps, missing_gibbs, slot_nuts, target
 from pymc_nrm.steps.comparison import ModelComparison
 from pymc_nrm.steps.label_moves import PartitionRatios
+from tests.tools.wings import rows_of_wings
 
 X = np.array([0.0, 1.0, 7.0, 9.0])
 K = 6

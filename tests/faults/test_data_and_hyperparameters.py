@@ -9,13 +9,13 @@ import pymc as pm
 import pytensor.tensor as pt
 import pytest
 import xarray as xr
-from helpers import refused
 from pymc.logprob.utils import ParameterValueError
 
 import pymc_nrm as nrm
 from pymc_nrm.common.supports import SUPPORTS, Hyperparameter
 from pymc_nrm.families.arguments import broadcast_hyperparameters
 from pymc_nrm.steps.target import Target
+from tests.helpers import refused
 
 X = np.array([[0.0, 0.4], [1.1, 1.9], [0.7, 0.6]])
 LEVELS = np.array([[0, 1], [1, 2], [0, 0]])

@@ -4,13 +4,13 @@ import logging
 
 import numpy as np
 import pytest
-from same_results import assert_same
 
 import pymc_nrm as nrm
 from pymc_nrm.run import arguments, extend
 from pymc_nrm.run.checkpoints.chain_files import ChainFiles
 from pymc_nrm.run.checkpoints.step import CheckpointedStep
 from pymc_nrm.run.convergence_report import Convergence
+from tests.tools.same_results import assert_same
 
 OPTIONS = {"tune": 20, "chains": 2, "cores": 1, "random_seed": 3, "progressbar": False}
 

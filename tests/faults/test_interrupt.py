@@ -15,8 +15,6 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 import xarray as xr
-from helpers import canonical_labels, mixture_of
-from wings import rows_of_wings
 
 import pymc_nrm as nrm
 from pymc_nrm.kernels import interrupts
@@ -24,6 +22,8 @@ from pymc_nrm.kernels.generic import kernel
 from pymc_nrm.kernels.interrupts import call_with_late_interrupts, check_signals
 from pymc_nrm.run.chains.interrupts import interrupts_outside_of_conversions
 from pymc_nrm.stats.similarity import similarity_matrix
+from tests.helpers import canonical_labels, mixture_of
+from tests.tools.wings import rows_of_wings
 
 
 @pytest.fixture(autouse=True)

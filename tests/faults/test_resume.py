@@ -11,14 +11,14 @@ import threading
 import numpy as np
 import pymc as pm
 import pytest
-from helpers import learned_dirichlet_process, mixture_of
 from pymc.sampling.parallel import ParallelSamplingError
-from same_results import assert_same, stop_at
 
 import pymc_nrm as nrm
 from pymc_nrm.run.checkpoints import chain_files, fingerprint
 from pymc_nrm.run.checkpoints.chain_files import ChainFiles
 from pymc_nrm.steps.chunked_sampler import keeper_of_clusters
+from tests.helpers import learned_dirichlet_process, mixture_of
+from tests.tools.same_results import assert_same, stop_at
 
 COUNTS = np.array([0, 1, 8, 9, 20, 22])
 N_TUNE, N_DRAWS = 20, 30

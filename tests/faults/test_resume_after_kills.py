@@ -8,10 +8,10 @@ import time
 import numpy as np
 import pymc as pm
 import pytest
-from same_results import assert_same, stop_at, values_of
-from wings import rows_of_wings
 
 import pymc_nrm as nrm
+from tests.tools.same_results import assert_same, stop_at, values_of
+from tests.tools.wings import rows_of_wings
 
 pytestmark = pytest.mark.slow
 

@@ -3,15 +3,15 @@
 import numpy as np
 import pymc as pm
 import pytest
-from helpers import canonical_labels, mixture_of
 from scipy.stats import multivariate_normal
-from wings import rows_of_wings
 
 import pymc_nrm as nrm
 from pymc_nrm.measures.base import weights
 from pymc_nrm.models.default_start import is_default_start
 from pymc_nrm.moves import sampled_start
 from pymc_nrm.moves.ward_start import better_start, gaussian_score, should_try_ward_start
+from tests.helpers import canonical_labels, mixture_of
+from tests.tools.wings import rows_of_wings
 
 N = 24
 X = np.repeat([0.0, 50.0, 100.0, 150.0], N // 4) + np.random.default_rng(1).normal(size=N)

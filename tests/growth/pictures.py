@@ -2,9 +2,9 @@
 
 import numpy as np
 import pandas as pd
-from plot_cases import TRUE, N, make_draws
 
 import pymc_nrm as nrm
+from tests.plots.plot_cases import TRUE, N, make_draws
 
 DATES = pd.to_datetime(["2001-05-03", "2008-01-01", "2008-07-01", "2020-02-02"])
 

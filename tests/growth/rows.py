@@ -2,9 +2,9 @@
 
 import numpy as np
 import pandas as pd
-from transformed_cases import N, Transformed, X
 
 import pymc_nrm as nrm
+from tests.tools.transformed_cases import N, Transformed, X
 
 FAMILY, NAN = nrm.growth.NormalTrajectory, np.nan
 CALIBRATED_VISITS = np.column_stack([np.ones(3), [0.0, 1.0, 3.0]])

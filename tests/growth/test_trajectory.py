@@ -3,7 +3,6 @@
 import numpy as np
 import pymc as pm
 import pytest
-from helpers import mixture_of
 from scipy import stats
 from scipy.linalg import block_diag
 
@@ -12,6 +11,7 @@ from pymc_nrm.families.arguments import broadcast_hyperparameters
 from pymc_nrm.families.base import localise, prepare_data
 from pymc_nrm.families.features import features
 from pymc_nrm.testing.family_kernels import marginal, walk
+from tests.helpers import mixture_of
 
 RNG = np.random.default_rng(1)
 TIME = np.sort(RNG.uniform(0.0, 3.0, (9, 4)), axis=1)

@@ -3,7 +3,8 @@
 import numpy as np
 import pymc as pm
 import pytensor.tensor as pt
-from itemwise_cases import COUNTS, LONG, OF_FIVE, ORDER, PAIRS, SUBJECT, K, N, X, Y, normal
+
+from tests.itemwise.itemwise_cases import COUNTS, LONG, OF_FIVE, ORDER, PAIRS, SUBJECT, K, N, X, Y, normal
 
 POSITIVE = np.abs(Y) + 0.3
 UNIT = np.clip(POSITIVE / 3, 0.05, 0.9)

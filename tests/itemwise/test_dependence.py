@@ -5,7 +5,6 @@ import pymc as pm
 import pytensor
 import pytensor.tensor as pt
 import pytest
-from itemwise_cases import SUBJECT, K, N, X, model_of, normal
 from pymc.distributions import transforms
 from pytensor.compile.ops import wrap_py
 from pytensor.scalar import basic as scalar_basic
@@ -18,6 +17,7 @@ from pymc_nrm.models.itemwise.graphs import expanded
 from pymc_nrm.models.itemwise.item_table import computed_by_slot
 from pymc_nrm.models.itemwise.local_variables import always_holds, local_variables
 from pymc_nrm.models.itemwise.rules import NotItemwise
+from tests.itemwise.itemwise_cases import SUBJECT, K, N, X, model_of, normal
 
 Y = np.linspace(-1.0, 1.0, N)
 

@@ -8,11 +8,25 @@ import pymc as pm
 import pytensor.tensor as pt
 import pytest
 import scipy.stats
-from distribution_cases import DISTRIBUTIONS
-from itemwise_cases import BINARY, CHEAP, COUNTS, EXAMPLES, SUBJECT, TIME, K, N, X, Y, model_of, normal, random_point
 
 import pymc_nrm as nrm
 from pymc_nrm.models.itemwise.item_table import ItemTable
+from tests.itemwise.distribution_cases import DISTRIBUTIONS
+from tests.itemwise.itemwise_cases import (
+    BINARY,
+    CHEAP,
+    COUNTS,
+    EXAMPLES,
+    SUBJECT,
+    TIME,
+    K,
+    N,
+    X,
+    Y,
+    model_of,
+    normal,
+    random_point,
+)
 
 SLOTS = np.arange(K)
 LABELS = np.zeros(N, dtype="int64")

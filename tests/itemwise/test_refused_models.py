@@ -5,11 +5,11 @@ import pymc as pm
 import pytensor
 import pytensor.tensor as pt
 import pytest
-from itemwise_cases import CHEAP, COUNTS, LONG, SUBJECT, TIME, K, N, X, Y, model_of, normal, random_point
 from pytensor.compile.ops import wrap_py
 
 import pymc_nrm as nrm
 from pymc_nrm.models.itemwise.item_table import ItemTable
+from tests.itemwise.itemwise_cases import CHEAP, COUNTS, LONG, SUBJECT, TIME, K, N, X, Y, model_of, normal, random_point
 
 
 @wrap_py(itypes=[pt.dvector], otypes=[pt.dvector])

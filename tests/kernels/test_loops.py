@@ -6,7 +6,6 @@ from typing import NamedTuple
 import numpy as np
 import pymc as pm
 import pytest
-from helpers import mixture_of
 
 import pymc_nrm as nrm
 from pymc_nrm.families.learned.draws import slice_sample
@@ -16,6 +15,7 @@ from pymc_nrm.measures.gibbs_type import draw_cluster
 from pymc_nrm.measures.jumps import draw_largest_log_jumps, log_tail_inverse
 from pymc_nrm.measures.log_concave import draw_log_concave
 from pymc_nrm.measures.quadrature import log_integral
+from tests.helpers import mixture_of
 
 pytestmark = pytest.mark.usefixtures("returns")
 

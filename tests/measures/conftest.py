@@ -6,11 +6,11 @@ Levy intensity.
 
 import numpy as np
 import pytest
-from cases import OF_MEASURES
 
 import pymc_nrm as nrm
 from pymc_nrm.kernels.generic import lacking
 from pymc_nrm.measures.base import log_levy_intensity
+from tests.cases import OF_MEASURES
 
 MEASURES = [measure for row in OF_MEASURES.values() for measure in row.others]
 SLOW = [measure for row in OF_MEASURES.values() for measure in row.slow]

@@ -9,7 +9,6 @@ import pytensor.tensor as pt
 import pytest
 from scipy import special, stats
 from scipy.integrate import quad
-from test_laws import FINITE, LONG
 
 import pymc_nrm as nrm
 from pymc_nrm.kernels.special import softplus
@@ -18,6 +17,7 @@ from pymc_nrm.measures.base import draw_log_auxiliary, laplace_exponent, log_lev
 from pymc_nrm.measures.generalized_gamma import LogU, stable_parameters
 from pymc_nrm.measures.log_concave import log_density, log_density_derivative
 from pymc_nrm.measures.quadrature import log_growth, log_integral, symbolic_log_integral
+from tests.measures.test_laws import FINITE, LONG
 
 
 def integrate_over_jumps(f):

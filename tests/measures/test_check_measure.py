@@ -3,12 +3,12 @@
 import numpy as np
 import pytensor.tensor as pt
 import pytest
-from helpers import functions_of
 from pytensor.gradient import zero_grad
 
 import pymc_nrm as nrm
 from pymc_nrm.measures import base
 from pymc_nrm.testing import CheckError, check_measure
+from tests.helpers import functions_of
 
 
 @pytest.mark.quick("NormalizedGeneralizedGamma(alpha=0.3, sigma=0.25)")

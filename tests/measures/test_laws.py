@@ -7,7 +7,6 @@ import numpy as np
 import pytensor
 import pytensor.tensor as pt
 import pytest
-from helpers import label_counts, refused
 from scipy import stats
 
 import pymc_nrm as nrm
@@ -27,6 +26,7 @@ from pymc_nrm.measures.mixture_of_finite_mixtures import LARGEST_GAMMA, LARGEST_
 from pymc_nrm.measures.quadrature import QuadratureNodes
 from pymc_nrm.partitions.next_item import log_prediction_rule
 from pymc_nrm.testing import all_partitions
+from tests.helpers import label_counts, refused
 
 ALPHAS = [1e-300, 1e-100, 1e-17, 1e-8, 0.3, 1e8]
 SIGMAS = [0.0, 1e-300, 1e-100, 1e-12, 1e-4, 0.5, 1.0 - 1e-6, 1.0 - 2.0**-53]

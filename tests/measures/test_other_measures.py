@@ -9,11 +9,9 @@ import pymc as pm
 import pytensor
 import pytensor.tensor as pt
 import pytest
-from attack.reference import LOG_EPPFS, digits
 from pymc.logprob.utils import ParameterValueError
 from pytest import approx
 from scipy import special
-from test_laws import ALPHAS, FINITE, LONG, PITMAN_YOR
 
 import pymc_nrm as nrm
 from pymc_nrm.measures import base
@@ -21,6 +19,8 @@ from pymc_nrm.measures.base import log_eppf, symbolic_log_eppf
 from pymc_nrm.measures.jumps import draw_jumps
 from pymc_nrm.measures.mixture_of_finite_mixtures import LARGEST_RATE
 from pymc_nrm.trees.bound_gradient import Block
+from tests.measures.test_laws import ALPHAS, FINITE, LONG, PITMAN_YOR
+from tests.tools.attack.reference import LOG_EPPFS, digits
 
 SIZES = [[1], [2], [1, 1], [6], [3, 2, 1], [1] * 6, [40, 9, 1]]
 STEP = Decimal("1e-25")

@@ -3,8 +3,6 @@
 import functools
 
 import numpy as np
-from cases import SMALL
-from helpers import assert_law, log_density, refines, seeded
 
 import pymc_nrm as nrm
 from pymc_nrm.kernels.generic import kernel
@@ -12,6 +10,8 @@ from pymc_nrm.measures.prediction_rules import Levels
 from pymc_nrm.nested.moves.sweep import Sweep, sweep
 from pymc_nrm.nested.partitions.nested_levels import KnownPaths, log_nested_prior
 from pymc_nrm.testing import all_partitions, kernel_inputs
+from tests.cases import SMALL
+from tests.helpers import assert_law, log_density, refines, seeded
 
 FAMILIES = {
     "BernoulliBeta": (nrm.BernoulliBeta(0.6, 0.6), np.array([[1, 1, 0], [1, 1, 0], [0, 0, 1], [0, 1, 1]])),

@@ -3,9 +3,9 @@
 import functools
 
 import numpy as np
-import plot_cases
 
 import pymc_nrm as nrm
+from tests.plots import plot_cases
 
 IMAGES = np.ones((plot_cases.N, 2, 3))
 

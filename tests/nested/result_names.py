@@ -3,9 +3,9 @@
 import functools
 
 import pymc as pm
-from four_items import COUNTS, THINGS, new_items, tree_of
 
 import pymc_nrm as nrm
+from tests.tools.four_items import COUNTS, THINGS, new_items, tree_of
 
 
 @functools.cache

@@ -5,10 +5,10 @@ import itertools
 
 import numpy as np
 import pymc as pm
-from transformed_cases import Transformed, mixture
 
 import pymc_nrm as nrm
 from pymc_nrm.testing import all_partitions
+from tests.tools.transformed_cases import Transformed, mixture
 
 MEASURE = nrm.PitmanYorProcess(0.3, 1.2)
 WEIGHTS = nrm.nested.HierarchicalDirichletProcess(0.8, 1.5)

@@ -2,8 +2,6 @@
 
 import numpy as np
 import pytest
-from dense_trees import dense_log_likelihood
-from helpers import all_chains
 
 import pymc_nrm as nrm
 from pymc_nrm.families.base import localise, prepare_data
@@ -13,6 +11,8 @@ from pymc_nrm.nested.families.base import whitened_tree
 from pymc_nrm.nested.moves.diffusion_moves import move_item, new_work, split_or_merge
 from pymc_nrm.nested.moves.diffusion_sweep import diffusion_sweep, random_regraft
 from pymc_nrm.testing import largest_z, partition_frequencies, total_variation, z_scores
+from tests.helpers import all_chains
+from tests.nested.dense_trees import dense_log_likelihood
 
 X = np.array([[-1.2, 0.3], [-0.7, 0.8], [0.9, -0.4], [1.6, 0.1]])
 MU, TAU = np.array([0.1, 0.2]), np.array([0.8, 2.0, 1.5, 0.7])

@@ -4,18 +4,6 @@ import numpy as np
 import pytensor
 import pytensor.tensor as pt
 import pytest
-from enumerated_posterior import (
-    FAMILIES,
-    NO_KERNEL,
-    PATHS,
-    all_values,
-    check_chain,
-    check_invariance,
-    inputs,
-    law,
-    posterior,
-    values_along,
-)
 from pytensor.compile.mode import Mode
 
 import pymc_nrm as nrm
@@ -28,6 +16,18 @@ from pymc_nrm.nested.partitions.nested_levels import (
     log_nested_prior,
     log_path_prior,
     symbolic_log_nested_prior,
+)
+from tests.nested.enumerated_posterior import (
+    FAMILIES,
+    NO_KERNEL,
+    PATHS,
+    all_values,
+    check_chain,
+    check_invariance,
+    inputs,
+    law,
+    posterior,
+    values_along,
 )
 
 ALPHA, SIGMA, GAMMA = np.array([0.7, 1.3, 0.4]), np.array([0.5, 0.2, 0.0]), np.array([1.5, 0.8, 1.9, 0.6])

@@ -6,8 +6,6 @@ import pymc as pm
 import pytensor.tensor as pt
 import pytest
 import xarray as xr
-from enumerated_posterior import all_values, values_along
-from helpers import refused
 
 import pymc_nrm as nrm
 from pymc_nrm.measures.prediction_rules import Levels
@@ -15,6 +13,8 @@ from pymc_nrm.models.default_start import is_default_start
 from pymc_nrm.nested.partitions.nested_levels import KnownPaths, log_nested_prior, log_path_prior
 from pymc_nrm.partitions.user_labels import canonical_paths
 from pymc_nrm.testing import mean_and_error
+from tests.helpers import refused
+from tests.nested.enumerated_posterior import all_values, values_along
 
 X = np.array([[1, 1, 0], [1, 1, 0], [0, 0, 1], [0, 1, 1], [1, 0, 0]])
 Y = np.array([[0.0, 0.4], [0.3, 0.1], [4.0, 4.2], [4.4, 3.9], [9.1, 0.2]])

@@ -6,12 +6,12 @@ import numpy as np
 import pymc as pm
 import pytest
 import xarray as xr
-from enumerated_posterior import all_values, values_along
-from helpers import canonical_labels, mixture_of, refused
 from pytensor.compile.mode import Mode
 
 import pymc_nrm as nrm
 from pymc_nrm.partitions.user_labels import canonical_paths
+from tests.helpers import canonical_labels, mixture_of, refused
+from tests.nested.enumerated_posterior import all_values, values_along
 
 PLAIN = Mode(linker="py", optimizer="fast_compile")
 B = np.array([[1, 1, 0], [1, 1, 0], [0, 0, 1], [0, 1, 1]])

@@ -4,11 +4,11 @@ import numpy as np
 import pymc as pm
 import pytest
 import xarray as xr
-from same_results import assert_same, stop_at
 
 import pymc_nrm as nrm
 from pymc_nrm.common.marks import partition_number
 from pymc_nrm.posterior.label_dependence import changed_by_renaming
+from tests.tools.same_results import assert_same, stop_at
 
 B = np.array([[1, 1, 0], [1, 1, 0], [0, 0, 1], [0, 1, 1], [1, 0, 0], [1, 0, 1]])
 Y = np.array([[0.0, 0.4], [0.3, 0.1], [4.0, 4.2], [4.4, 3.9], [9.1, 0.2], [9.4, 0.1]])

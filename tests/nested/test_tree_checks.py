@@ -2,14 +2,14 @@
 
 import numpy as np
 import pytest
-from helpers import refused
 from pytensor.gradient import zero_grad
-from wrong_families import right, spoilt
 
 import pymc_nrm as nrm
 from pymc_nrm.nested.families import base as trees
 from pymc_nrm.nested.testing import check_tree_family
 from pymc_nrm.testing import CheckError
+from tests.families.wrong_families import right, spoilt
+from tests.helpers import refused
 
 TREE_DATA = np.random.default_rng(1).normal(size=(12, 2)) + 50.0
 TREES = {

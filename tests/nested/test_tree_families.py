@@ -5,8 +5,6 @@ import pandas as pd
 import pymc as pm
 import pytensor.tensor as pt
 import pytest
-from dense_trees import dense_log_likelihood, families, item_covariance, random_paths
-from helpers import is_canonical
 from pytensor.compile.mode import Mode
 
 import pymc_nrm as nrm
@@ -23,6 +21,8 @@ from pymc_nrm.nested.families.base import (
 from pymc_nrm.nested.families.node_tree import build_node_tree
 from pymc_nrm.nested.families.symbolic_scatter import residual_rows
 from pymc_nrm.nested.moves.diffusion_sweep import diffusion_start
+from tests.helpers import is_canonical
+from tests.nested.dense_trees import dense_log_likelihood, families, item_covariance, random_paths
 
 # Compiling the graphs would take most of the time of these tests.
 PYTHON = Mode("py", "fast_compile")

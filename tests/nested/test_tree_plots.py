@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 import xarray as xr
-from plot_cases import TRUE, N, make_nested_draws
 
 import pymc_nrm as nrm
 from pymc_nrm.nested import ItemTree
 from pymc_nrm.nested.plots import plot_tree
 from pymc_nrm.nested.plots.tree import LEAST_AREA, MAX_NAMES, ROOT_AREA, tree_layout
+from tests.plots.plot_cases import TRUE, N, make_nested_draws
 
 pytest.importorskip("arviz_plots")
 

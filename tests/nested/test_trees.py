@@ -5,14 +5,14 @@ import itertools
 import numpy as np
 import pytest
 import xarray as xr
-from helpers import all_chains, refused
-from nested_cases import canonical_levels, noisy_draws, random_draws, sets_of
 
 import pymc_nrm as nrm
 from pymc_nrm import stats
 from pymc_nrm.nested.stats.nested_point_estimate import chain_losses, minimise_nested
 from pymc_nrm.nested.stats.nested_search import NestedSearch
 from pymc_nrm.stats.point_estimate import make_tables
+from tests.helpers import all_chains, refused
+from tests.tools.nested_cases import canonical_levels, noisy_draws, random_draws, sets_of
 
 
 def chains_of(draws):

@@ -1,7 +1,8 @@
 """Draws that all pictures of draws share."""
 
 import pytest
-from plot_cases import make_draws
+
+from tests.plots.plot_cases import make_draws
 
 
 @pytest.fixture

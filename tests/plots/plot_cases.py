@@ -4,11 +4,11 @@ import numpy as np
 import pandas as pd
 import pymc as pm
 import xarray as xr
-from helpers import in_order
 
 import pymc_nrm as nrm
 from pymc_nrm.moves.guide_trees.tree import build_tree, cut_tree
 from pymc_nrm.trees import Dendrogram
+from tests.helpers import in_order
 
 TRUE = np.repeat([0, 1, 2, 3], [12, 8, 6, 1])
 N = len(TRUE)

@@ -6,17 +6,17 @@ import re
 import warnings
 
 import numpy as np
-import plot_cases
 import pytest
 import xarray as xr
-from helpers import refused
-from wings import rows_of_wings
 
 import pymc_nrm as nrm
 from pymc_nrm import plots
 from pymc_nrm.kernels.layers import WINGS
 from pymc_nrm.plots import plot_n_clusters
 from pymc_nrm.plots.canvas import Canvas
+from tests.helpers import refused
+from tests.plots import plot_cases
+from tests.tools.wings import rows_of_wings
 
 azp = pytest.importorskip("arviz_plots")
 plt, plotly = ("matplotlib",), ("matplotlib", "plotly")

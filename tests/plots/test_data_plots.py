@@ -4,7 +4,6 @@ import numpy as np
 import pandas as pd
 import pytest
 import xarray as xr
-from plot_cases import TRUE, N, make_ball, make_categories, make_data, make_estimates, normal_density
 from scipy.stats import multivariate_normal
 
 import pymc_nrm as nrm
@@ -20,6 +19,7 @@ from pymc_nrm.plots import (
 from pymc_nrm.plots.clusters import component_moments, ellipse, empirical_moments
 from pymc_nrm.plots.side_by_side import PALE
 from pymc_nrm.plots.visuals import CLUSTER_COLORS
+from tests.plots.plot_cases import TRUE, N, make_ball, make_categories, make_data, make_estimates, normal_density
 
 pytest.importorskip("arviz_plots")
 

@@ -4,12 +4,12 @@ import sys
 
 import numpy as np
 import pytest
-from helpers import random_merges
-from plot_cases import clustered, dendrogram_of
 
 from pymc_nrm.plots import plot_dendrogram
 from pymc_nrm.plots.dendrogram import ABOVE_COLOR, CLASS_WIDTHS, GAIN_AREA, MAX_NAMES, branch_coordinates, merge_nodes
 from pymc_nrm.plots.visuals import CLUSTER_COLORS
+from tests.helpers import random_merges
+from tests.plots.plot_cases import clustered, dendrogram_of
 
 azp = pytest.importorskip("arviz_plots")
 

@@ -4,7 +4,6 @@ import numpy as np
 import pymc as pm
 import pytest
 import xarray as xr
-from plot_cases import PRIORS, TRUE, N, make_draws, make_nested_draws, make_slot_draws, result
 from scipy import integrate, stats
 
 import pymc_nrm as nrm
@@ -22,6 +21,7 @@ from pymc_nrm.plots import (
 from pymc_nrm.plots.visuals import CLUSTER_COLORS
 from pymc_nrm.recipes.elicitation_distributions import drawn_measures, mean_pmf, n_clusters_pmf, sorted_sizes
 from pymc_nrm.stats import partition_quantities
+from tests.plots.plot_cases import PRIORS, TRUE, N, make_draws, make_nested_draws, make_slot_draws, result
 
 pytest.importorskip("arviz_plots")
 

@@ -7,10 +7,10 @@ import pymc as pm
 import pytensor.tensor as pt
 import pytest
 import xarray as xr
-from cases import SMALL
 from scipy import sparse
 
 import pymc_nrm as nrm
+from tests.cases import SMALL
 
 MEASURES = {"DP": nrm.DirichletProcess(0.8), "NGG": nrm.NormalizedGeneralizedGamma(0.6, 0.35)}
 

@@ -4,13 +4,13 @@ import numpy as np
 import pymc as pm
 import pytensor.tensor as pt
 import pytest
-from helpers import refused, result_of
 from scipy import stats
 from scipy.special import log_softmax, logsumexp
 
 import pymc_nrm as nrm
 from pymc_nrm.posterior.any_draws import draws_of
 from pymc_nrm.posterior.label_dependence import changed_by_renaming
+from tests.helpers import refused, result_of
 
 W = np.array([[0.0, 0.4, -1.0], [1.0, 0.0, -np.inf], [0.3, 0.3, 0.3], [-2.0, 0.0, 1.0]])
 Y, COUNTS = np.array([0.3, -1.0, 2.0, 0.1]), np.array([1, 0, 9, 2])

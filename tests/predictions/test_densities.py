@@ -5,14 +5,14 @@ import numpy as np
 import pymc as pm
 import pytest
 import xarray as xr
-from helpers import mixture_of, refused
-from prediction_cases import CASES, MEASURES, draws_of, make_model
 from scipy import stats
 from scipy.special import logsumexp
 
 import pymc_nrm as nrm
 from pymc_nrm.families.arguments import broadcast_hyperparameters
 from pymc_nrm.testing import all_partitions, exact_posterior, log_evidence
+from tests.helpers import mixture_of, refused
+from tests.predictions.prediction_cases import CASES, MEASURES, draws_of, make_model
 
 
 def test_grids_of_all_kinds_are_the_same():

@@ -8,11 +8,11 @@ import pandas as pd
 import pymc as pm
 import pytest
 import xarray as xr
-from helpers import canonical_labels, mixture_of, refused
 from scipy import stats
 
 import pymc_nrm as nrm
 from pymc_nrm.posterior.fused_estimate import cut_fusions, fuse
+from tests.helpers import canonical_labels, mixture_of, refused
 
 N = 24
 LABELS = np.repeat([0, 1, 2], [6, 12, 6])

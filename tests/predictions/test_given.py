@@ -5,8 +5,14 @@ import pymc as pm
 import pytensor.tensor as pt
 import pytest
 import xarray as xr
-from helpers import mixture_of, refused
-from prediction_cases import (
+from pytensor.raise_op import CheckAndRaise
+from scipy import stats
+
+import pymc_nrm as nrm
+from pymc_nrm.posterior.conditional_distributions import components_of, mixture_quantiles
+from pymc_nrm.testing import all_partitions, exact_posterior, log_evidence
+from tests.helpers import mixture_of, refused
+from tests.predictions.prediction_cases import (
     CASES,
     LINE,
     MEASURES,
@@ -22,12 +28,6 @@ from prediction_cases import (
     make_model,
     visits_model,
 )
-from pytensor.raise_op import CheckAndRaise
-from scipy import stats
-
-import pymc_nrm as nrm
-from pymc_nrm.posterior.conditional_distributions import components_of, mixture_quantiles
-from pymc_nrm.testing import all_partitions, exact_posterior, log_evidence
 
 MEASURE = MEASURES["NGG"]
 W_NEW, Y_NEW = np.array([0.7, 3.2, 8.0]), np.array([1.4, -1.2])

@@ -3,17 +3,17 @@
 from typing import Any, NamedTuple
 
 import numpy as np
-import prediction_cases as cases
 import pymc as pm
 import pytest
-from helpers import canonical_labels, label_counts, log_density, mixture_of
-from prediction_cases import CASES, FAST, LINE, MEASURES, OF_AGE, OF_W, PLANE, draws_of, make_model
 from scipy import sparse
 from scipy.special import logsumexp
 
 import pymc_nrm as nrm
 from pymc_nrm.measures.base import log_eppf
 from pymc_nrm.testing import all_partitions, kernel_inputs
+from tests.helpers import canonical_labels, label_counts, log_density, mixture_of
+from tests.predictions import prediction_cases as cases
+from tests.predictions.prediction_cases import CASES, FAST, LINE, MEASURES, OF_AGE, OF_W, PLANE, draws_of, make_model
 
 
 class Part(NamedTuple):

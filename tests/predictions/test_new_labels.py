@@ -6,12 +6,12 @@ import numpy as np
 import pymc as pm
 import pytest
 import xarray as xr
-from cases import MEASURES
-from helpers import refused, result_of, seeded
 from scipy.special import poch
 
 import pymc_nrm as nrm
 from pymc_nrm.measures.base import log_eppf
+from tests.cases import MEASURES
+from tests.helpers import refused, result_of, seeded
 
 SPECIES = ["oak", "oak", "elm", "oak", "ash"]
 

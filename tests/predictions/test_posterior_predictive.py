@@ -6,8 +6,6 @@ import numpy as np
 import pymc as pm
 import pytest
 import xarray as xr
-from helpers import assert_law, label_counts, mixture_of
-from prediction_cases import CASES, MEASURES, Case, draws_of, extensions, make_model, rows
 from scipy import sparse
 
 import pymc_nrm as nrm
@@ -19,6 +17,8 @@ from pymc_nrm.partitions.next_item import draw_new_labels, log_prediction_rule
 from pymc_nrm.posterior.any_draws import draws_of as posterior_draws
 from pymc_nrm.steps.target import Target
 from pymc_nrm.testing import all_partitions
+from tests.helpers import assert_law, label_counts, mixture_of
+from tests.predictions.prediction_cases import CASES, MEASURES, Case, draws_of, extensions, make_model, rows
 
 
 class Foreign(NamedTuple):

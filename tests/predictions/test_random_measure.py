@@ -5,14 +5,14 @@ import math
 import numpy as np
 import pytest
 import xarray as xr
-from helpers import label_counts, learned_dirichlet_process, mixture_of
-from prediction_cases import CASES, draws_of, make_model
 from scipy.special import gammaln
 
 import pymc_nrm as nrm
 from pymc_nrm.measures.base import log_eppf
 from pymc_nrm.measures.jumps import draw_jumps
 from pymc_nrm.partitions.next_item import log_prediction_rule
+from tests.helpers import label_counts, learned_dirichlet_process, mixture_of
+from tests.predictions.prediction_cases import CASES, draws_of, make_model
 
 MEASURES = {
     "DP": nrm.DirichletProcess(0.8),

@@ -11,10 +11,10 @@ import pandas as pd
 import pymc as pm
 import pytest
 import xarray as xr
-from prediction_cases import drawn_from_prior
-from wings import rows_of_wings
 
 import pymc_nrm as nrm
+from tests.predictions.prediction_cases import drawn_from_prior
+from tests.tools.wings import rows_of_wings
 
 TABLE = pd.DataFrame({"length": [3.1, 2.9, 5.5, 5.2], "colour": ["red", "red", "blue", None]}, index=list("abcd"))
 LABELS = np.array([[[0, 0, 1, 1], [0, 0, 1, 2]]])

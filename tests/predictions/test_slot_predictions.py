@@ -6,13 +6,13 @@ import numpy as np
 import pymc as pm
 import pytest
 import xarray as xr
-from helpers import mixture_of, refused, result_of
-from prediction_cases import MEASURES
 from scipy import stats
 from scipy.special import gammaln, logsumexp
 
 import pymc_nrm as nrm
 from pymc_nrm.measures.base import log_eppf
+from tests.helpers import mixture_of, refused, result_of
+from tests.predictions.prediction_cases import MEASURES
 
 X = np.array([-1.0, 0.4, 1.8])
 

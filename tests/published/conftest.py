@@ -1,7 +1,8 @@
 """Measures of the tests of published samplers."""
 
 import pytest
-from cases import MEASURES, rows
+
+from tests.cases import MEASURES, rows
 
 
 @pytest.fixture(scope="session", params=rows(MEASURES))

@@ -5,10 +5,6 @@ import warnings
 
 import numpy as np
 import pytest
-from cases import MEASURES, SMALL, Data
-from helpers import assert_law, distance_to_law, mixture_of, random_merges, refused, seeded
-from laws import CHAINS, draw_tables
-from models import make_model, run
 
 import pymc_nrm as nrm
 from pymc_nrm.kernels.generic import kernel
@@ -18,6 +14,10 @@ from pymc_nrm.partitions.labels import rename_in_order
 from pymc_nrm.published import PublishedTreeGuided
 from pymc_nrm.published.steps.lee_choi import canonical_moves
 from pymc_nrm.testing import exact_posterior, kernel_inputs
+from tests.cases import MEASURES, SMALL, Data
+from tests.exact.laws import CHAINS, draw_tables
+from tests.exact.models import make_model, run
+from tests.helpers import assert_law, distance_to_law, mixture_of, random_merges, refused, seeded
 
 # Kernels compile for half a minute per family, so test two sizes of one family, and another one.
 CASES = {

@@ -5,13 +5,13 @@ import warnings
 import numpy as np
 import pymc as pm
 import pytest
-from enumerated_posterior import CHAINS, check_draws, inputs, law, posterior
-from helpers import distance_to_law, seeded
-from test_nested_model import X
 
 import pymc_nrm as nrm
 from pymc_nrm.kernels.generic import kernel
 from pymc_nrm.published.moves.huang_sweep import Repairs, published_sweep
+from tests.helpers import distance_to_law, seeded
+from tests.nested.enumerated_posterior import CHAINS, check_draws, inputs, law, posterior
+from tests.nested.test_nested_model import X
 
 PUBLISHED, CORRECTED = Repairs(), Repairs(True, True, True)
 PublishedNestedGibbs = nrm.published.PublishedNestedGibbs

@@ -6,11 +6,11 @@ import numpy as np
 import pymc as pm
 import pytensor.tensor as pt
 import pytest
-from helpers import refused, result_of
 from scipy.special import log_softmax
 
 import pymc_nrm as nrm
 from pymc_nrm.models.rvs import kind_of
+from tests.helpers import refused, result_of
 
 Y = np.array([0.3, -1.0, 2.0, 0.1])
 # Component 2 is impossible for all, component 1 for item 2.

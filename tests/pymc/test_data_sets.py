@@ -7,10 +7,10 @@ import arviz as az
 import numpy as np
 import pymc as pm
 import pytest
-from helpers import mixture_of
 
 import pymc_nrm as nrm
 from pymc_nrm.testing import mean_and_error
+from tests.helpers import mixture_of
 
 EXAMPLE = pathlib.Path(__file__).parents[2] / "examples" / "galaxies.py"
 QUIET = {"progressbar": False, "quiet": True, "compute_convergence_checks": False, "cores": 1}

@@ -11,8 +11,6 @@ import pymc as pm
 import pytensor.tensor as pt
 import pytest
 import xarray as xr
-from helpers import result_of
-from wings import rows_of_wings
 
 import pymc_nrm as nrm
 from pymc_nrm.common.marks import partition_number
@@ -20,6 +18,8 @@ from pymc_nrm.posterior.label_dependence import changed_by_renaming, mark_variab
 from pymc_nrm.run.convergence_report import convergence_report, pair_findings
 from pymc_nrm.stats import partition_names, partition_quantities
 from pymc_nrm.stats.diagnostics import diagnose
+from tests.helpers import result_of
+from tests.tools.wings import rows_of_wings
 
 DATA = {"z": np.array([0, 1, 9, 8, 30, 28]), "w": np.array([2, 3, 40, 38])}
 ALPHA, SHAPE, RATE = 0.7, 1.0, 0.1

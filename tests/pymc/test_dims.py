@@ -11,10 +11,7 @@ import pandas as pd
 import pymc as pm
 import pytest
 import xarray as xr
-from helpers import refused
-from same_results import assert_same, stop_at
 from scipy import stats
-from wings import rows_of_wings
 
 import pymc_nrm as nrm
 from pymc_nrm.models.itemwise import item_table
@@ -22,6 +19,9 @@ from pymc_nrm.models.itemwise.local_variables import EmptySlots, local_variables
 from pymc_nrm.models.log_density import log_density_of
 from pymc_nrm.models.values import constant_value
 from pymc_nrm.posterior.label_dependence import changed_by_renaming, slot_parameters
+from tests.helpers import refused
+from tests.tools.same_results import assert_same, stop_at
+from tests.tools.wings import rows_of_wings
 
 pmd = pytest.importorskip("pymc.dims")
 transforms = pytest.importorskip("pymc.dims.distributions.transforms")

@@ -3,10 +3,10 @@
 import numpy as np
 import pymc as pm
 import pytest
-from helpers import mixture_of
 
 import pymc_nrm as nrm
 from pymc_nrm.testing import ForwardDraw, geweke, largest_z
+from tests.helpers import mixture_of
 
 
 def assert_scores(scores, chains, draws):

@@ -10,12 +10,12 @@ import sys
 import cloudpickle
 import pymc as pm
 import pytest
-from helpers import learned_dirichlet_process, mixture_of
 
 import pymc_nrm as nrm
 from pymc_nrm.kernels import compilation
 from pymc_nrm.run import compile_gradient
 from pymc_nrm.run.compile_gradient import with_gradient_beside
+from tests.helpers import learned_dirichlet_process, mixture_of
 
 SAMPLE = """
 import pymc as pm

@@ -8,11 +8,11 @@ import numpy as np
 import pymc as pm
 import pytest
 from pymc.distributions import transforms
-from same_results import assert_same, stop_at
 
 import pymc_nrm as nrm
 from pymc_nrm.models.imputed_entries import integrate_out_imputed
 from pymc_nrm.models.itemwise.item_table import ItemTable, random_points
+from tests.tools.same_results import assert_same, stop_at
 
 pytestmark = pytest.mark.filterwarnings("ignore:Data in")
 

@@ -4,10 +4,7 @@ import numpy as np
 import pytensor
 import pytensor.tensor as pt
 import pytest
-from cases import PrincipalNormalWishart, SphericalPrincipalNormalWishart
-from helpers import mixture_of
 from pytensor.graph.traversal import ancestors
-from wings import rows_of_wings
 
 import pymc_nrm as nrm
 from pymc_nrm.families.base import localise, log_likelihood, prepare_data, statistics_size
@@ -18,6 +15,9 @@ from pymc_nrm.models.marginal_likelihood import (
     likelihood_and_gradient,
     marginal_likelihood,
 )
+from tests.cases import PrincipalNormalWishart, SphericalPrincipalNormalWishart
+from tests.helpers import mixture_of
+from tests.tools.wings import rows_of_wings
 
 LABELS = np.array([0, 0, 1, 1, 0, 2, 2, 1, 0, 1, 2, 0])
 OTHER_LABELS = np.array([0, 1, 0, 1, 2, 3, 2, 1, 0, 3, 2, 0])

@@ -3,10 +3,10 @@
 import numpy as np
 import pymc as pm
 import pytest
-from helpers import is_canonical, mixture_of
 
 import pymc_nrm as nrm
 from pymc_nrm.measures.base import log_eppf
+from tests.helpers import is_canonical, mixture_of
 
 X = np.array([[0.0, 0.4], [1.1, 1.9], [0.7, 0.6], [-1.6, 1.2], [2.2, 2.4]])
 COORDS = {"obs": list("abcde"), "feature": ["length", "width"]}

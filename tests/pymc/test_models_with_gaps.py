@@ -7,11 +7,11 @@ import pymc as pm
 import pytensor
 import pytest
 import xarray as xr
-from helpers import mixture_of
 from scipy.stats import multivariate_t
 
 import pymc_nrm as nrm
 from pymc_nrm.models.missing_entries import continuous_values, gaps_of
+from tests.helpers import mixture_of
 
 X = np.array([[0.1, 0.4], [1.1, np.nan], [np.nan, 0.6], [2.3, 2.9], [np.nan, np.nan]])
 FILLED = np.where(np.isnan(X), [[0.0, 0.0], [0.0, 1.5], [0.3, 0.0], [0.0, 0.0], [-1.0, 2.0]], X)

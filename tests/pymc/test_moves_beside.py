@@ -3,13 +3,13 @@
 import contextlib
 
 import pytest
-from helpers import learned_dirichlet_process, mixture_of
 
 import pymc_nrm as nrm
 from pymc_nrm import warm_up
 from pymc_nrm.kernels import compilation, compile_times
 from pymc_nrm.run import compile_moves, one_run, start_python
 from pymc_nrm.run.compile_moves import with_moves_beside
+from tests.helpers import learned_dirichlet_process, mixture_of
 
 COUNTS = [0, 1, 8, 9]
 

@@ -7,12 +7,12 @@ import numpy as np
 import pymc as pm
 import pytensor.tensor as pt
 import pytest
-from wings import rows_of_wings
 
 import pymc_nrm as nrm
 from pymc_nrm.common.pymc_internals import initial_point_with
 from pymc_nrm.models.log_density import LogDensity
 from pymc_nrm.run.possible_labels import with_possible_labels
+from tests.tools.wings import rows_of_wings
 
 N, K = 5, 3
 Y = np.array([-2.0, 0.5, 0.2, 1.8, -0.3])

@@ -5,12 +5,12 @@ import itertools
 import numpy as np
 import pymc as pm
 import pytest
-from helpers import assert_law, assert_means, label_counts
 from scipy import integrate, stats
 
 import pymc_nrm as nrm
 from pymc_nrm.measures.base import log_eppf
 from pymc_nrm.testing import all_partitions, exact_posterior
+from tests.helpers import assert_law, assert_means, label_counts
 
 pytestmark = pytest.mark.usefixtures("compiled")
 QUIET = {"progressbar": False, "quiet": True, "compute_convergence_checks": False, "cores": 1}

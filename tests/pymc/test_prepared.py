@@ -11,7 +11,6 @@ import pymc as pm
 import pytensor
 import pytest
 import scipy
-from helpers import mixture_of
 from pytensor.compile.mode import Mode
 
 import pymc_nrm as nrm
@@ -22,6 +21,7 @@ from pymc_nrm.models import marginal_likelihood, mixture, parts, prepared
 from pymc_nrm.models.learned_priors import learned_priors
 from pymc_nrm.models.rvs import mixtures_of
 from pymc_nrm.models.values import Values
+from tests.helpers import mixture_of
 
 X = np.random.default_rng(1).normal([0.0, 5.0], size=(6, 2))
 WISHART = nrm.NormalWishart([0.0, 1.0], 0.3, [[1.5, 0.4], [0.4, 1.0]], 5.0)

@@ -11,12 +11,12 @@ import numpy as np
 import pymc as pm
 import pytensor
 import pytest
-from helpers import mixture_of
-from wings import rows_of_wings
 
 import pymc_nrm as nrm
 from pymc_nrm.kernels.compilation import same_bits_in_every_process
 from pymc_nrm.run import arguments
+from tests.helpers import mixture_of
+from tests.tools.wings import rows_of_wings
 
 X = np.array([[0.0, 0.4], [1.1, 1.9], [0.7, 0.6], [-1.6, 1.2], [2.2, 2.4]])
 

@@ -6,10 +6,10 @@ import numpy as np
 import pymc as pm
 import pytensor.tensor as pt
 import pytest
-from helpers import refused
 from numpy.testing import assert_allclose
 
 import pymc_nrm as nrm
+from tests.helpers import refused
 
 COUNTS = np.array([0, 1, 8, 9])
 LONGER = np.array([0, 1, 8, 9, 1, 10])

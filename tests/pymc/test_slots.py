@@ -11,8 +11,6 @@ import numpy as np
 import pymc as pm
 import pytest
 import xarray as xr
-from helpers import canonical_labels
-from same_results import assert_same, stop_at
 from scipy import stats
 
 import pymc_nrm as nrm
@@ -23,6 +21,8 @@ from pymc_nrm.models.own_step import OfOwnStep
 from pymc_nrm.run.convergence_report import convergence_report
 from pymc_nrm.stats import partition_quantities
 from pymc_nrm.steps.nuts_step import MODELS_WITH_OWN_NUTS
+from tests.helpers import canonical_labels
+from tests.tools.same_results import assert_same, stop_at
 
 CHEAP = {"mode": "FAST_COMPILE"}
 

@@ -8,13 +8,13 @@ import pymc as pm
 import pytensor.tensor as pt
 import pytest
 import xarray as xr
-from helpers import is_canonical, mixture_of, refused
 from pymc.step_methods.arraystep import BlockedStep
 from pytensor.link.numba.dispatch.basic import numba_funcify_and_cache_key
-from wings import rows_of_wings
 
 import pymc_nrm as nrm
 from pymc_nrm.models import own_step
+from tests.helpers import is_canonical, mixture_of, refused
+from tests.tools.wings import rows_of_wings
 
 
 def make_model(X, measure=None, **prior):

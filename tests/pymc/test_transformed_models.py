@@ -8,13 +8,13 @@ import pymc as pm
 import pytest
 from pymc.model.transform.optimization import freeze_dims_and_data, freeze_model
 from rich.console import Console
-from transformed_cases import N, Transformed, X, indexed, mixture
-from wings import rows_of_wings
 
 import pymc_nrm as nrm
 from pymc_nrm.models.itemwise.item_table import ItemTable
 from pymc_nrm.models.log_density import LogDensity
 from pymc_nrm.models.rvs import partitions_of
+from tests.tools.transformed_cases import N, Transformed, X, indexed, mixture
+from tests.tools.wings import rows_of_wings
 
 
 def partition(**options):

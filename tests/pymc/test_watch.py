@@ -9,7 +9,6 @@ from types import SimpleNamespace
 import numpy as np
 import pymc as pm
 import pytest
-from helpers import mixture_of
 
 import pymc_nrm as nrm
 import pymc_nrm.common.progress as module
@@ -17,6 +16,7 @@ from pymc_nrm.common.progress import elapsed, end_elapsed, progress, tracked
 from pymc_nrm.run import arguments
 from pymc_nrm.run.chains import progress_log
 from pymc_nrm.run.chains.progress_log import Watch, tell_of_run, watched
+from tests.helpers import mixture_of
 
 
 @pytest.fixture

@@ -8,12 +8,12 @@ import numpy as np
 import pymc as pm
 import pytest
 import xarray as xr
-from helpers import refused
 from pymc.sampling.parallel import ParallelSamplingError
-from same_results import assert_same, stop_at, values_of
 
 import pymc_nrm as nrm
 from pymc_nrm.run.chains.trace import write_rows
+from tests.helpers import refused
+from tests.tools.same_results import assert_same, stop_at, values_of
 
 COUNTS = np.array([0, 1, 8, 9, 20, 22])
 OPTIONS = {"tune": 20, "chains": 2, "random_seed": 3, "progressbar": False}

@@ -8,11 +8,11 @@ import pandas as pd
 import pymc as pm
 import pytest
 import xarray as xr
-from helpers import refused
 
 import pymc_nrm as nrm
 from pymc_nrm.recipes.columns import redundant_columns, warn_of_redundant_columns
 from pymc_nrm.recipes.rounding import function_of_rounded
+from tests.helpers import refused
 
 pytestmark = pytest.mark.usefixtures("unbroken")
 

@@ -10,10 +10,10 @@ import pymc as pm
 import pytest
 from pymc.model.fgraph import clone_model
 from pymc.model.transform.optimization import freeze_dims_and_data, freeze_model
-from wings import rows_of_wings
 
 import pymc_nrm as nrm
 from pymc_nrm.models.origin import origin_of
+from tests.tools.wings import rows_of_wings
 
 RNG = np.random.default_rng(0)
 DAYS = pd.Timestamp("2020-01-01") + pd.to_timedelta(RNG.integers(0, 900, 40), unit="D")

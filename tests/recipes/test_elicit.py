@@ -9,14 +9,14 @@ import numpy as np
 import pandas as pd
 import pymc as pm
 import pytest
-from helpers import refused
 from scipy import integrate, special, stats
-from wings import rows_of_wings
 
 import pymc_nrm as nrm
 from pymc_nrm.measures.base import Hyperparameter, n_clusters_log_pmf, random_measure
 from pymc_nrm.recipes.elicitation_distributions import mean_and_sd, n_clusters_pmf
 from pymc_nrm.recipes.elicitation_matching import BetaHyperprior, GammaHyperprior, HyperpriorLaw
+from tests.helpers import refused
+from tests.tools.wings import rows_of_wings
 
 
 @random_measure(hyperparameters={"a": Hyperparameter((), "positive"), "b": Hyperparameter((), "positive")})

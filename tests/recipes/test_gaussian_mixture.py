@@ -8,11 +8,11 @@ import pandas as pd
 import pymc as pm
 import pytest
 import xarray as xr
-from cases import PrincipalNormalWishart, SphericalPrincipalNormalWishart
-from helpers import measure_of, refused
 
 import pymc_nrm as nrm
 from pymc_nrm.models.rvs import family_of
+from tests.cases import PrincipalNormalWishart, SphericalPrincipalNormalWishart
+from tests.helpers import measure_of, refused
 
 pytestmark = pytest.mark.usefixtures("unbroken")
 

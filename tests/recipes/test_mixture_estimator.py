@@ -9,12 +9,12 @@ import numpy as np
 import pandas as pd
 import pytest
 import xarray as xr
-from helpers import refused
 from scipy import sparse
 
 import pymc_nrm as nrm
 from pymc_nrm.posterior.label_dependence import mark_variables
 from pymc_nrm.recipes.estimator_inputs import class_estimate, cluster_names, known_labels, named_clusters
+from tests.helpers import refused
 
 pytestmark = pytest.mark.usefixtures("unbroken")
 

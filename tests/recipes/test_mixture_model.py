@@ -8,11 +8,11 @@ import pandas as pd
 import pymc as pm
 import pytest
 import xarray as xr
-from helpers import refused
 
 import pymc_nrm as nrm
 from pymc_nrm.models.rvs import family_of
 from pymc_nrm.models.values import Values
+from tests.helpers import refused
 
 pytestmark = pytest.mark.usefixtures("unbroken")
 

@@ -5,11 +5,11 @@ import pandas as pd
 import pymc as pm
 import pytest
 import scipy.stats
-from wings import rows_of_wings
 
 import pymc_nrm as nrm
 from pymc_nrm.families.learned.hyperpriors import Hyperpriors
 from pymc_nrm.posterior.default_clusters import default_clusters
+from tests.tools.wings import rows_of_wings
 
 N_SETS, LARGEST_SIZE, LEAST_POWER = 20, 0.1, 0.8
 # So rarely does a default fail that has exactly this size or power.

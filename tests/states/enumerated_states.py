@@ -4,8 +4,6 @@ import functools
 from typing import Any, NamedTuple
 
 import numpy as np
-from cases import SMALL
-from helpers import log_density
 
 import pymc_nrm as nrm
 from pymc_nrm.partitions.clusters import ordered_labels
@@ -15,6 +13,8 @@ from pymc_nrm.states.partitions.columns import count_transitions
 from pymc_nrm.states.partitions.prior import StatePrior
 from pymc_nrm.states.partitions.tables import log_states
 from pymc_nrm.testing import all_partitions, kernel_inputs
+from tests.cases import SMALL
+from tests.helpers import log_density
 
 N = 5
 CHAINS = 4

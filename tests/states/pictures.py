@@ -1,8 +1,9 @@
 """Pictures of hidden states."""
 
 import numpy as np
-import plot_cases
 import xarray as xr
+
+from tests.plots import plot_cases
 
 
 def make_transitions():

@@ -3,10 +3,10 @@
 import functools
 
 import pymc as pm
-from four_items import COUNTS, ESTIMATE, QUIET, THINGS, draws_of
 
 import pymc_nrm as nrm
 from pymc_nrm.states import plots
+from tests.tools.four_items import COUNTS, ESTIMATE, QUIET, THINGS, draws_of
 
 
 @functools.cache

@@ -7,10 +7,10 @@ import numpy as np
 import pandas as pd
 import pymc as pm
 import pytensor
-from transformed_cases import N, Transformed, X, indexed, mixture
 
 import pymc_nrm as nrm
 from pymc_nrm.models.origin import origin_of
+from tests.tools.transformed_cases import N, Transformed, X, indexed, mixture
 
 MEASURE = nrm.PitmanYorProcess(0.3, 1.2)
 DIRICHLET = nrm.DirichletProcess(1.2)

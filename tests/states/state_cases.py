@@ -5,7 +5,6 @@ import itertools
 import numpy as np
 import pymc as pm
 import xarray as xr
-from helpers import all_partitions, canonical_labels
 from scipy.special import gammaln
 
 import pymc_nrm as nrm
@@ -13,6 +12,7 @@ from pymc_nrm.models.rvs import kind_of
 from pymc_nrm.states.partitions.columns import count_transitions
 from pymc_nrm.states.partitions.prior import StatePrior
 from pymc_nrm.states.partitions.tables import log_states
+from tests.helpers import all_partitions, canonical_labels
 
 X = np.array([1, 0, 9, 2])
 SHAPE, RATE = 1.0, 0.5

@@ -6,16 +6,16 @@ import itertools
 import numpy as np
 import pymc as pm
 import pytest
-from enumerated_states import log_prior
-from helpers import assert_means, seeded
 from scipy import stats
-from test_state_slots import probability
 
 import pymc_nrm as nrm
 from pymc_nrm.models.learned_priors import learned_priors
 from pymc_nrm.states.models.learned import LearnedStates
 from pymc_nrm.states.moves.hyperparameters import draw_concentrations_of_states
 from pymc_nrm.states.partitions.prior import StatePrior
+from tests.helpers import assert_means, seeded
+from tests.states.enumerated_states import log_prior
+from tests.states.test_state_slots import probability
 
 LABELS = np.array([0, 0, 0, 1, 1, 0, 0, 0, 0, 2, 2, 1, 1, 1, 1])
 STARTS = np.isin(np.arange(15), [0, 9])

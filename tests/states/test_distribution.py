@@ -4,15 +4,6 @@ import math
 
 import numpy as np
 import pytest
-from helpers import assert_law, assert_means, label_counts, seeded
-from reference import (
-    log_states_without_cutoff,
-    one_start,
-    prior_of,
-    random_setting,
-    tables_of_labels,
-    transitions_of,
-)
 from scipy.integrate import quad
 from scipy.stats import beta
 
@@ -25,6 +16,15 @@ from pymc_nrm.states.partitions.totals import log_states_of_totals, totals_given
 from pymc_nrm.states.partitions.urns import draw_states
 from pymc_nrm.states.partitions.weights import draw_state_weights, draw_weights_above
 from pymc_nrm.testing import all_partitions
+from tests.helpers import assert_law, assert_means, label_counts, seeded
+from tests.states.reference import (
+    log_states_without_cutoff,
+    one_start,
+    prior_of,
+    random_setting,
+    tables_of_labels,
+    transitions_of,
+)
 
 # Concentration and discount of the common weights.
 TOPS = {"Dirichlet": (1.3, 0.0), "Pitman-Yor": (0.7, 0.4), "negative concentration": (-0.3, 0.6)}

@@ -3,12 +3,12 @@
 import numpy as np
 import pymc as pm
 import pytest
-import state_cases
 import xarray as xr
 
 import pymc_nrm as nrm
 from pymc_nrm import plots, stats
 from pymc_nrm.common.wrapping import percent
+from tests.states import state_cases
 
 LABELS = np.array([[[0, 0, 1, 2], [0, 0, 1, 1], [0, 1, 2, 2], [0, 0, 1, 0]], [[0, 0, 1, 2]] * 4])
 ESTIMATE, GRID = np.array([0, 0, 1, 2]), np.arange(12)

@@ -8,8 +8,6 @@ import pymc as pm
 import pytensor
 import pytensor.tensor as pt
 import pytest
-from helpers import refused
-from reference import one_start, prior_of, transitions_of
 
 import pymc_nrm as nrm
 from pymc_nrm.common.marks import STARTS
@@ -17,6 +15,8 @@ from pymc_nrm.models.learned_priors import LearnedProcess, learned_priors
 from pymc_nrm.models.rvs import kind_of
 from pymc_nrm.states.partitions.chain import LogStates
 from pymc_nrm.states.partitions.tables import log_states
+from tests.helpers import refused
+from tests.states.reference import one_start, prior_of, transitions_of
 
 DIRICHLET = nrm.DirichletProcess(1.3)
 TRANSITIONS = nrm.states.Transitions(1.7, 2.5)

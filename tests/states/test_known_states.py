@@ -6,13 +6,13 @@ import numpy as np
 import pymc as pm
 import pytest
 import xarray as xr
-from cases import SMALL
-from enumerated_states import CASES, N, inputs, log_prior, posterior
-from helpers import assert_law, log_density, refused, result_of, seeded
 
 import pymc_nrm as nrm
 from pymc_nrm.posterior.any_draws import draws_of
 from pymc_nrm.testing import all_partitions
+from tests.cases import SMALL
+from tests.helpers import assert_law, log_density, refused, result_of, seeded
+from tests.states.enumerated_states import CASES, N, inputs, log_prior, posterior
 
 CHAINS = 2
 # Known labels of five times: two that share a state and one that does not, one alone, neighbours, ends.

@@ -1,18 +1,13 @@
 """Missing entries of data of hidden states."""
 
-import pathlib
-import sys
-
 import numpy as np
 import pymc as pm
 import pytest
 
-sys.path.append(str(pathlib.Path(__file__).parents[1] / "exact"))
-from helpers import label_counts
-from missing_cases import KAPPA, MEASURE, MU, NU, PSI, chains, check, data, exact
-
 import pymc_nrm as nrm
 from pymc_nrm.measures.base import log_eppf
+from tests.exact.missing_cases import KAPPA, MEASURE, MU, NU, PSI, chains, check, data, exact
+from tests.helpers import label_counts
 
 pytestmark = pytest.mark.slow
 

@@ -6,12 +6,12 @@ import numpy as np
 import pandas as pd
 import pytest
 import xarray as xr
-from helpers import refused
 from pymc.model.transform.optimization import freeze_dims_and_data
 
 import pymc_nrm as nrm
 from pymc_nrm.posterior.any_draws import draws_of
 from pymc_nrm.states.posterior.lagged_values import LaggedValues
+from tests.helpers import refused
 
 RNG = np.random.default_rng(1)
 DATES = pd.date_range("2020-01-31", periods=40, freq="ME")

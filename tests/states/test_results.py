@@ -8,8 +8,6 @@ import arviz_stats
 import numpy as np
 import pymc as pm
 import pytest
-import state_cases
-from helpers import all_partitions, canonical_labels
 from scipy.stats import multivariate_t, norm
 
 import pymc_nrm as nrm
@@ -18,6 +16,8 @@ from pymc_nrm.states.partitions.tables import log_states
 from pymc_nrm.states.posterior.draws import log_weights_left_out
 from pymc_nrm.states.posterior.smoothing import forward_backward
 from pymc_nrm.states.posterior.state_probabilities import draw_transitions, smooth
+from tests.helpers import all_partitions, canonical_labels
+from tests.states import state_cases
 
 # Largest z-score of a few hundred.
 LARGEST = norm.isf(1e-5 / 2)

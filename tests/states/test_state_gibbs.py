@@ -6,10 +6,6 @@ import itertools
 import numpy as np
 import pymc as pm
 import pytest
-from enumerated_states import log_density
-from helpers import assert_law, assert_means, refused, seeded
-from reference import one_start, prior_of
-from same_results import assert_same, stop_at
 from scipy import stats
 from scipy.special import logsumexp
 
@@ -18,6 +14,10 @@ from pymc_nrm.run.choose_steps import learned_variables, with_own_nuts
 from pymc_nrm.states.moves.slot_paths import update_paths
 from pymc_nrm.states.partitions.slots import log_state_slots
 from pymc_nrm.testing import geweke, kernel_inputs, largest_z
+from tests.helpers import assert_law, assert_means, refused, seeded
+from tests.states.enumerated_states import log_density
+from tests.states.reference import one_start, prior_of
+from tests.tools.same_results import assert_same, stop_at
 
 pytestmark = pytest.mark.usefixtures("compiled")
 

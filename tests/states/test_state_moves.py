@@ -1,8 +1,9 @@
 """Every move of hidden states, and the moves of a draw together, against the enumerated posterior of five times."""
 
 import pytest
-from enumerated_states import CASES, FAMILIES, MOVES, posterior, run
-from helpers import assert_law, seeded
+
+from tests.helpers import assert_law, seeded
+from tests.states.enumerated_states import CASES, FAMILIES, MOVES, posterior, run
 
 FAMILY, *OTHERS = FAMILIES
 ROWS = [(case, FAMILY, move) for case in CASES for move in MOVES]

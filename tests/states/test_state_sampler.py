@@ -3,15 +3,15 @@
 import numpy as np
 import pymc as pm
 import pytest
-from cases import SMALL, family_rows
-from enumerated_states import CASES, Case, posterior, probabilities
-from helpers import assert_law, log_density, mixture_of, refused, seeded
-from same_results import assert_same, stop_at
 
 import pymc_nrm as nrm
 from pymc_nrm.families import conjugate
 from pymc_nrm.states.steps import state_sampler
 from pymc_nrm.testing import all_partitions, geweke, kernel_inputs, largest_z
+from tests.cases import SMALL, family_rows
+from tests.helpers import assert_law, log_density, mixture_of, refused, seeded
+from tests.states.enumerated_states import CASES, Case, posterior, probabilities
+from tests.tools.same_results import assert_same, stop_at
 
 CHAINS = 2
 

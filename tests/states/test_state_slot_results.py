@@ -7,14 +7,14 @@ import numpy as np
 import pymc as pm
 import pytest
 import xarray as xr
-from reference import one_start, prior_of
 from scipy import stats
-from test_results import check_means
 
 import pymc_nrm as nrm
 from pymc_nrm.posterior.any_draws import draws_of
 from pymc_nrm.states.partitions.slots import log_state_slots
 from pymc_nrm.states.posterior.state_probabilities import draw_transitions, smooth
+from tests.states.reference import one_start, prior_of
+from tests.states.test_results import check_means
 
 N, K, SD = 4, 3, 1.5
 GAMMA, ALPHA, KAPPA = 1.1, 0.9, 1.5

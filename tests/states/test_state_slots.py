@@ -8,8 +8,6 @@ import pymc as pm
 import pytensor
 import pytensor.tensor as pt
 import pytest
-from helpers import refused, seeded
-from reference import log_states_without_cutoff, one_start, prior_of, random_setting, transitions_of
 from scipy.special import gammaln, roots_sh_jacobi
 
 import pymc_nrm as nrm
@@ -17,6 +15,8 @@ from pymc_nrm.common.marks import STARTS
 from pymc_nrm.models.rvs import kind_of
 from pymc_nrm.states.partitions.slots import log_state_slots
 from pymc_nrm.states.partitions.tables import log_states
+from tests.helpers import refused, seeded
+from tests.states.reference import log_states_without_cutoff, one_start, prior_of, random_setting, transitions_of
 
 N = 5
 

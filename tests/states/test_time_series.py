@@ -4,7 +4,6 @@ import numpy as np
 import pandas as pd
 import pytest
 import xarray as xr
-from helpers import refused
 
 import pymc_nrm as nrm
 from pymc_nrm.common.dates import written_times
@@ -13,6 +12,7 @@ from pymc_nrm.posterior.layout import MixtureLayout
 from pymc_nrm.states.posterior.next_times import next_times
 from pymc_nrm.states.recipes.rows_of_times import rows_of_times
 from pymc_nrm.states.recipes.time_series import read_time_series
+from tests.helpers import refused
 
 N = 12
 VALUES = np.random.default_rng(1).normal(size=N)

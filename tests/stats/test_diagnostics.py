@@ -5,7 +5,6 @@ import math
 import numpy as np
 import pytest
 import xarray as xr
-from helpers import in_order
 from scipy.stats import entropy as entropy_of
 
 import pymc_nrm as nrm
@@ -15,6 +14,7 @@ from pymc_nrm.stats import partition_quantities
 from pymc_nrm.stats.contingency import cluster_sizes
 from pymc_nrm.stats.convergence import convergence_table, halves
 from pymc_nrm.stats.diagnostics import acceptance, diagnose
+from tests.helpers import in_order
 
 SAMPLE = ("chain", "draw")
 

@@ -5,13 +5,13 @@ import itertools
 import numpy as np
 import pytest
 import xarray as xr
-from helpers import refused
-from nested_cases import canonical_levels, random_draws
 
 from pymc_nrm import stats
 from pymc_nrm.common.marks import partition_number
 from pymc_nrm.run.convergence_report import convergence_report, pair_findings
 from pymc_nrm.stats.diagnostics import diagnose
+from tests.helpers import refused
+from tests.tools.nested_cases import canonical_levels, random_draws
 
 
 def result(draws, **groups):

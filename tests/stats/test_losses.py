@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 import xarray as xr
 from arviz_stats import mcse
-from helpers import in_order, refused
 from scipy.special import comb
 from scipy.stats import entropy
 
@@ -15,6 +14,7 @@ import pymc_nrm as nrm
 from pymc_nrm import stats
 from pymc_nrm.stats import binder_loss, similarity_rows, variation_of_information
 from pymc_nrm.testing import all_partitions
+from tests.helpers import in_order, refused
 
 METRICS = [stats.variation_of_information, stats.normalized_variation_of_information, stats.binder_loss]
 ALL = [*METRICS, stats.one_minus_adjusted_rand]

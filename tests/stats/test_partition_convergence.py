@@ -6,11 +6,11 @@ import arviz_stats
 import numpy as np
 import pytest
 import xarray as xr
-from helpers import in_order
 from scipy import stats
 
 import pymc_nrm as nrm
 from pymc_nrm.stats.convergence import expected_largest_z, largest_z_quantile, pair_convergence, pair_name, random_pairs
+from tests.helpers import in_order
 
 
 def as_draws(labels):

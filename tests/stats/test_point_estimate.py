@@ -6,7 +6,6 @@ import sys
 import numpy as np
 import pytest
 import xarray as xr
-from helpers import in_order, refused
 
 import pymc_nrm as nrm
 from pymc_nrm import stats
@@ -14,6 +13,7 @@ from pymc_nrm.stats import variation_of_information
 from pymc_nrm.stats.losses import VALUES
 from pymc_nrm.stats.point_estimate import minimise
 from pymc_nrm.testing import all_partitions
+from tests.helpers import in_order, refused
 
 # The function hides the module of the same name.
 module = sys.modules[minimise.__module__]

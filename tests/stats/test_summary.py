@@ -7,11 +7,11 @@ import arviz_stats
 import numpy as np
 import pytest
 import xarray as xr
-from helpers import in_order, result_of
 
 import pymc_nrm as nrm
 from pymc_nrm.run.convergence_report import convergence_report
 from pymc_nrm.stats import adjusted_rand, partition_quantities
+from tests.helpers import in_order, result_of
 
 SAMPLE = ("chain", "draw")
 COLUMNS = ["mean", "sd", "eti89_lb", "eti89_ub", "ess_bulk", "ess_tail", "r_hat", "mcse_mean", "mcse_sd"]

@@ -6,9 +6,9 @@ import numpy as np
 import pymc as pm
 import pytest
 import xarray as xr
-from helpers import refused
 
 import pymc_nrm as nrm
+from tests.helpers import refused
 
 
 def canonical(labels):

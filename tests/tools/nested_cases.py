@@ -4,7 +4,8 @@ import itertools
 
 import numpy as np
 import xarray as xr
-from helpers import canonical_labels
+
+from tests.helpers import canonical_labels
 
 
 def draw_paths(rng, n, n_levels, alpha=1.0):

@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 from scipy import sparse
-from tree_reference import FAMILIES, MEASURES, ROWS, below, greedy, log_evidence, log_moment, marginals
 
 import pymc_nrm as nrm
 from pymc_nrm.measures.base import weights
@@ -20,6 +19,7 @@ from pymc_nrm.moves.guide_trees.tree import (
 from pymc_nrm.stats import adjusted_rand
 from pymc_nrm.trees import IncrementalClustering, bayes_kmeans_bhc, bhc, clustering, ibhc
 from pymc_nrm.trees.inputs import family_and_data, with_more_rows
+from tests.trees.tree_reference import FAMILIES, MEASURES, ROWS, below, greedy, log_evidence, log_moment, marginals
 
 
 def take(name, n):

@@ -5,18 +5,18 @@ import math
 
 import numpy as np
 import pytest
-import tree_reference
-from helpers import refused
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
-from tree_reference import MEASURES, below, clusters
 
 import pymc_nrm as nrm
 from pymc_nrm.measures.base import log_eppf, log_joint_term
 from pymc_nrm.moves.guide_trees.tree import build_tree, leaves
 from pymc_nrm.testing import all_partitions, log_evidence
 from pymc_nrm.trees import alternative_trees, bhc, log_evidence_lower_bound, predictive_log_density
+from tests.helpers import refused
+from tests.trees import tree_reference
+from tests.trees.tree_reference import MEASURES, below, clusters
 
 GAUSS = nrm.NormalGamma(0.5, 0.3, 1.5, 1.0)
 

@@ -3,10 +3,8 @@
 import numpy as np
 import pymc as pm
 import pytest
-from helpers import canonical_labels, refused
 from scipy import sparse
 from scipy.cluster.hierarchy import fcluster, is_monotonic, is_valid_linkage, linkage
-from tree_reference import below, random_tree
 
 import pymc_nrm as nrm
 from pymc_nrm.families.features import features
@@ -17,6 +15,8 @@ from pymc_nrm.moves.guide_trees.guide_tree import near_sampled_items
 from pymc_nrm.moves.guide_trees.tree import build_tree, check_tree, cut_tree, leaves, lowest_common_ancestor
 from pymc_nrm.trees import bhc, guide_tree, ibhc
 from pymc_nrm.trees.inputs import family_and_data
+from tests.helpers import canonical_labels, refused
+from tests.trees.tree_reference import below, random_tree
 
 MEASURE = nrm.NormalizedGeneralizedGamma(0.8, 0.3)
 GAUSS = nrm.NormalGamma(0.0, 0.1, 2.0, 0.5)

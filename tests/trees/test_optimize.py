@@ -4,7 +4,6 @@ import numpy as np
 import pytensor
 import pytensor.tensor as pt
 import pytest
-from helpers import refused
 from pytensor.compile.mode import Mode
 from scipy import sparse
 
@@ -13,6 +12,7 @@ from pymc_nrm.common.supports import SUPPORTS
 from pymc_nrm.stats import adjusted_rand
 from pymc_nrm.trees import bayes_kmeans_bhc, bhc, log_evidence_lower_bound, optimize_hyperparameters
 from pymc_nrm.trees.bound_gradient import Block, TreeBound, coordinates
+from tests.helpers import refused
 
 _rng = np.random.default_rng(4)
 TRUTH = _rng.integers(3, size=60)

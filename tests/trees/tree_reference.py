@@ -6,7 +6,6 @@ import math
 
 import numpy as np
 import pytest
-from helpers import log_marginal_of, random_merges
 from scipy import sparse
 
 import pymc_nrm as nrm
@@ -15,6 +14,7 @@ from pymc_nrm.measures.base import log_eppf, log_tilted_moment, weights
 from pymc_nrm.moves.guide_trees.tree import build_tree
 from pymc_nrm.testing import all_partitions
 from pymc_nrm.trees.inputs import family_and_data
+from tests.helpers import log_marginal_of, random_merges
 
 MEASURES = {
     "DP": nrm.DirichletProcess(1.3),

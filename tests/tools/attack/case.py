@@ -10,9 +10,9 @@ import pymc as pm
 import pytensor.tensor as pt
 import xarray as xr
 from scipy import sparse
-from wings import rows_of_wings
 
 import pymc_nrm as nrm
+from tests.tools.wings import rows_of_wings
 
 IMPORTS = """\
 import numpy as np, pandas as pd, pymc as pm, pytensor.tensor as pt, xarray as xr

@@ -4,7 +4,8 @@ import functools
 from typing import NamedTuple
 
 from hypothesis import strategies as st
-from wings import rows_of_wings
+
+from tests.tools.wings import rows_of_wings
 
 from .case import Text, pieces
 from .values import EXTREME_POSITIVE, WRONG_NUMBERS, choose, per_feature, positive, real
