@@ -83,9 +83,9 @@ class ComponentDraws(SlotDraws):
         return shares[:1]
 
     def log_join(self, draw, n_new):
-        shares, own = self._shares_of_new(draw), slots_in_use(draw)
-        is_free = ~np.isin(np.arange(self.max_clusters), own)
-        return np.column_stack([shares[:, own], log_sum_rows(np.where(is_free, shares, -np.inf))])
+        shares, used_slots = self._shares_of_new(draw), slots_in_use(draw)
+        is_free = ~np.isin(np.arange(self.max_clusters), used_slots)
+        return np.column_stack([shares[:, used_slots], log_sum_rows(np.where(is_free, shares, -np.inf))])
 
     def weight_of_new(self, draw):
         weights = np.exp(self.log_join(draw, 1)[:, -1])
@@ -93,13 +93,13 @@ class ComponentDraws(SlotDraws):
 
     def log_join_others(self, draw):
         """Weights of the clusters of the others for each item; its own, if it is alone there, is a new one."""
-        shares, own = self.shares(draw), slots_in_use(draw)
-        join = np.empty((len(shares), len(own) + 1))
-        join[:, :-1] = shares[:, own]
+        shares, used_slots = self.shares(draw), slots_in_use(draw)
+        join = np.empty((len(shares), len(used_slots) + 1))
+        join[:, :-1] = shares[:, used_slots]
         alone = _alone(draw)
         join[alone, draw.labels[alone]] = -np.inf
         free = np.ones_like(shares, dtype=bool)
-        free[:, own] = False
+        free[:, used_slots] = False
         free[alone, draw.value[alone]] = True
         join[:, -1] = log_sum_rows(np.where(free, shares, -np.inf))
         return join

@@ -29,8 +29,8 @@ def component_shares(model, rv, posterior, labels, kept=slice(None)):
     components_of_items = used[rv.name].values
     for s, components in enumerate(components_of_items.reshape(-1, components_of_items.shape[-1])[:, kept]):
         log_weights = weights.at(s, rows)
-        own = np.exp(log_weights - np.logaddexp.reduce(log_weights, axis=-1, keepdims=True))
-        mean = np.atleast_2d(own).mean(axis=0)
+        item_weights = np.exp(log_weights - np.logaddexp.reduce(log_weights, axis=-1, keepdims=True))
+        mean = np.atleast_2d(item_weights).mean(axis=0)
         members = contingency_table(labels, components, int(labels.max()) + 1, len(mean))
         shares.append(members @ mean / members.sum(axis=1))
     return np.stack(shares)

@@ -41,7 +41,7 @@ class ConditionalItems:
         known = data_of_mixtures(draws, given)
         self._known = NewItems(draws, known, "given[{!r}]") if known else None
         self.dim, self._name = self._joint.dim, name
-        layouts = [MixtureLayout(draws.model, one, nested=True) for one in given if one in draws.mixtures]
+        layouts = [MixtureLayout(draws.model, mixture, nested=True) for mixture in given if mixture in draws.mixtures]
         self._features = {layout.name: layout.feature_names() for layout in layouts}
 
     def tables(self, description, progressbar):
@@ -88,7 +88,7 @@ class ConditionalItems:
             if names is None:
                 names = [name] if len(columns) == 1 else [f"{name}_{j}" for j in range(len(columns))]
             names = added_names(self._joint.coords, *map(str, names))
-            coords |= {one: (self.dim, column) for one, column in zip(names, columns, strict=True)}
+            coords |= {coordinate: (self.dim, column) for coordinate, column in zip(names, columns, strict=True)}
         return coords
 
 
@@ -196,10 +196,13 @@ def pooled(draws):
     """Components over all draws, which count by the density of what is given. ``draws`` has its logarithm for each item
     and the components of each draw.
     """
-    of_given = np.array([own for own, _ in draws])
+    of_given = np.array([log_density for log_density, _ in draws])
     shares = np.exp(of_given - of_given.max(axis=0))
     shares /= shares.sum(axis=0)
-    parts = [own._replace(weight=own.weight * shares[s][own.item]) for s, (_, own) in enumerate(draws)]
+    parts = [
+        components._replace(weight=components.weight * shares[s][components.item])
+        for s, (_, components) in enumerate(draws)
+    ]
     whole = Components(*(np.concatenate(field) for field in zip(*parts, strict=True)))
     order = np.argsort(whole.item, kind="stable")
     order = order[whole.weight[order] > 0.0]
@@ -228,9 +231,9 @@ def mixture_quantiles(components, probabilities, start=None):
     first = np.flatnonzero(np.diff(item, prepend=-1))
     w, df, location, scale = (field[:, None] for field in components[1:])
     values, place = np.unique(df[:, 0], return_inverse=True)
-    own = location + scale * scipy.special.stdtrit(values[:, None], q)[place]
-    low, high = np.minimum.reduceat(own, first), np.maximum.reduceat(own, first)
-    x = np.clip(np.add.reduceat(w * own, first) if start is None else start, low, high)
+    quantiles = location + scale * scipy.special.stdtrit(values[:, None], q)[place]
+    low, high = np.minimum.reduceat(quantiles, first), np.maximum.reduceat(quantiles, first)
+    x = np.clip(np.add.reduceat(w * quantiles, first) if start is None else start, low, high)
     log_constant = scipy.special.gammaln(0.5 * df + 0.5) - scipy.special.gammaln(0.5 * df)
     constant = w * np.exp(log_constant) / (np.sqrt(np.pi * df) * scale)
     rows = np.arange(len(first))

@@ -170,17 +170,17 @@ def _special(asked):
 
 def _described(special, ci_prob):
     """The description, with sizes, shares and the certainty that all kinds have."""
-    labels, one = special.labels, special.words.one
+    labels, noun = special.labels, special.words.one
     sizes = np.bincount(labels)
     certainty = 1.0 - np.bincount(labels, assignment_uncertainty(special.draws, labels)) / sizes
     shares = sizes / sizes.sum() if special.shares is None else special.shares
-    own = {"size": sizes, "share": shares, "certainty": certainty} | special.numbers
-    table = {(one, name): values for name, values in own.items()}
+    numbers = {"size": sizes, "share": shares, "certainty": certainty} | special.numbers
+    table = {(noun, name): values for name, values in numbers.items()}
     cells = {"items": list(map(str, sizes)), **special.cells, "certainty": [f"{value:.2f}" for value in certainty]}
     for name, column in special.columns.items():
         table |= {(name, statistic): values for statistic, values in column.statistics.items()}
         cells[name] = column.cells
-    index, order = pd.Index(special.names, name=one), np.argsort(-shares, kind="stable")
+    index, order = pd.Index(special.names, name=noun), np.argsort(-shares, kind="stable")
     return Description(
         table=pd.DataFrame(table, index=index).iloc[order],
         cells=pd.DataFrame(cells, index=index).iloc[order],

@@ -84,8 +84,8 @@ def describe_truth(values, labels, n_clusters, levels):
 def describe_positive(values, labels, n_clusters, levels):
     """Medians and the middle 80 %, compared on the scale of logarithms."""
     _, _, [differences] = _compared(np.log(values)[None], labels, n_clusters)
-    own = [values[labels == k] for k in range(n_clusters)]
-    low, median, high = np.stack([_quantiles(x) for x in own], axis=1)
+    by_cluster = [values[labels == k] for k in range(n_clusters)]
+    low, median, high = np.stack([_quantiles(x) for x in by_cluster], axis=1)
     others = [_quantiles(values[labels != k])[1] for k in range(n_clusters)]
     write = _positive_writer(values)
     cells = [f"{write(m)}, {write(a)} to {write(b)}" for a, m, b in zip(low, median, high, strict=True)]
@@ -186,9 +186,9 @@ def _positive_writer(values):
 def _mean_and_sd(mean, sd, write):
     """The text of a cluster, with more digits if the digits of a column over orders of magnitude show zero."""
     alone = math.isnan(sd)
-    own = abs(mean) if alone else sd
-    if own > 0.0 and float(write(own).replace(",", "")) == 0.0:
-        write = number_writer(own, whole=False)
+    magnitude = abs(mean) if alone else sd
+    if magnitude > 0.0 and float(write(magnitude).replace(",", "")) == 0.0:
+        write = number_writer(magnitude, whole=False)
     return write(mean) if alone else f"{write(mean)} ± {write(sd)}"
 
 

@@ -141,6 +141,6 @@ def _most_apart(described, k):
     sizes = {name: of_column.differences[k] for name, of_column in described.items()}
     known = sorted((name for name, size in sizes.items() if np.isfinite(size)), key=lambda name: -sizes[name])
     if not known:
-        return "; ".join(f"{name} {one.cells[k]}" for name, one in described.items() if one.cells[k])
+        return "; ".join(f"{name} {column.cells[k]}" for name, column in described.items() if column.cells[k])
     kept = [name for place, name in enumerate(known[:_MOST_APART]) if place == 0 or sizes[name] >= _LEAST_DIFFERENCE]
     return "; ".join(f"{name} {described[name].apart[k]}" for name in kept)

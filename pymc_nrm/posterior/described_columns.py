@@ -43,9 +43,9 @@ class Column(NamedTuple):
     unit: str = ""
 
 
-def columns_of_model(model, partition, n, one="cluster"):
+def columns_of_model(model, partition, n, noun="cluster"):
     """Columns of the observed mixtures, for rows in chunks with the followed rows only; taken names begin with the name
-    of the mixture, and ``one``, what a cluster is called, is taken.
+    of the mixture, and ``noun``, what a cluster is called, is taken.
     """
     observed, columns = find_observations(model), []
     for mixture in mixtures_of(model, partition):
@@ -71,7 +71,7 @@ def columns_of_model(model, partition, n, one="cluster"):
             levels = _levels(model, name, column, known) if kind == "levels" else None
             unit = readings[name].rule.shown_unit if name in readings else ""
             columns.append((mixture.name, Column(name, kind, levels, column, items, unit)))
-    names = [one, *_OWN_NAMES, *(column.name for _, column in columns)]
+    names = [noun, *_OWN_NAMES, *(column.name for _, column in columns)]
     return [c._replace(name=f"{mixture} {c.name}") if names.count(c.name) > 1 else c for mixture, c in columns]
 
 
@@ -100,7 +100,7 @@ def _kinds(mixture, n_columns):
     log_columns = getattr(family, "log_columns", None)
     if log_columns is not None:
         is_log = np.broadcast_to(constant_value(log_columns), n_columns)
-        return ["positive" if one else "number" for one in is_log]
+        return ["positive" if on_log_scale else "number" for on_log_scale in is_log]
     return [_KIND_OF_FAMILY.get(type(family), "number")] * n_columns
 
 
@@ -110,7 +110,7 @@ def _items(mixture):
     return None if isinstance(rows, slice) else np.asarray(rows, dtype="int64")
 
 
-def columns_of_table(data, of_model, draws, rules, one="cluster"):
+def columns_of_table(data, of_model, draws, rules, noun="cluster"):
     """Columns of a table with a row for each item; levels are those that occur.
 
     ``rules`` say how the model has read columns, by their names.
@@ -133,7 +133,7 @@ def columns_of_table(data, of_model, draws, rules, one="cluster"):
             columns.append(Column(name, kind, None, content.values, unit=content.rule.shown_unit))
         else:
             columns.append(Column(name, "levels", tuple(map(str, content.levels)), content.codes(content.levels)))
-    taken = (one, *_OWN_NAMES)
+    taken = (noun, *_OWN_NAMES)
     return [column._replace(name=f"data {column.name}") if column.name in taken else column for column in columns]
 
 

@@ -31,20 +31,20 @@ def described_parameters(idata, model, rv, posterior, labels, tails, kept=slice(
     A value in a draw is the mean over the items of a cluster, as in :func:`~pymc_nrm.stats.cluster_parameters`.  Labels
     are of the items that are kept, an index.
     """
-    found = {}
+    entries = {}
     if rv.name in slot_variables(posterior).values():
         parameters = cluster_parameters(idata, labels, var_name=rv.name)
         parameters = parameters.sel(cluster=np.arange(labels.max() + 1))
         for name, array in parameters.data_vars.items():
-            found |= _entries(str(name), array.dims[3:], array.coords, array.values.reshape(-1, *array.shape[2:]))
+            entries |= _entries(str(name), array.dims[3:], array.coords, array.values.reshape(-1, *array.shape[2:]))
     names = [mixture.name for mixture in mixtures_of(model, rv) if _has_parameters(model, mixture)]
     if not all(variable.name in posterior for variable in model.free_RVs):
         names = []
     if names and isinstance(rv.owner.op.kind, Flat):
         draws = draws_of(evenly_spaced(posterior, _MOST_DRAWS), model, rv.name)
         for name in names:
-            found |= _of_mixture(draws, model, name, labels, kept)
-    return {name: _described(values, labels, tails) for name, values in found.items()}
+            entries |= _of_mixture(draws, model, name, labels, kept)
+    return {name: _described(values, labels, tails) for name, values in entries.items()}
 
 
 def _has_parameters(model, mixture):
@@ -62,15 +62,15 @@ def _of_mixture(draws, model, name, labels, kept):
         drawn = restore_parameters(family, data, draws.cluster_parameters(draw, name, rng))
         members = contingency_table(labels, draw.labels[kept], labels.max() + 1, len(drawn))
         tables.append(members @ drawn / members.sum(axis=1, keepdims=True))
-    found = {}
+    entries = {}
     for parameter, (dims, values) in layout.split(layout.parameters(family), np.stack(tables), "cluster").items():
         if parameter == "coefficient":
             names = _coefficient_names(model, name, family_of_rows(family))
-            found |= {text: values[:, :, j] for j, text in enumerate(names)}
+            entries |= {text: values[:, :, j] for j, text in enumerate(names)}
         elif len(dims) < 3:
             coords = layout.coords(dict(zip(dims[1:], values.shape[2:], strict=True)))
-            found |= _entries(f"{name} {parameter}", dims[1:], coords, values)
-    return found
+            entries |= _entries(f"{name} {parameter}", dims[1:], coords, values)
+    return entries
 
 
 def _coefficient_names(model, name, family):
@@ -93,7 +93,7 @@ def _entries(name, dims, coords, values):
     if not dims:
         return {name: values}
     names = [list(map(str, np.asarray(coords[dim]))) if dim in coords else None for dim in dims]
-    names = [own or list(map(str, range(n))) for own, n in zip(names, values.shape[2:], strict=True)]
+    names = [coordinate or list(map(str, range(n))) for coordinate, n in zip(names, values.shape[2:], strict=True)]
     flat = values.reshape(*values.shape[:2], -1)
     return {f"{name}[{', '.join(place)}]": flat[:, :, k] for k, place in enumerate(itertools.product(*names))}
 
@@ -109,7 +109,7 @@ def _described(values, labels, tails):
         others = (total - sizes * means) / (n - sizes)
         differences = (means - others) / spread
     write = number_writer(float(np.median(high - low)) / 2, whole=False)
-    ranges = [f"{write(one)} to {write(other)}" for one, other in zip(low, high, strict=True)]
+    ranges = [f"{write(lower)} to {write(upper)}" for lower, upper in zip(low, high, strict=True)]
     cells = [f"{write(mean)}, {text}" for mean, text in zip(means, ranges, strict=True)]
     words = ["high" if difference > 0 else "low" for difference in differences]
     apart = [f"{word} {cell} ({write(other)})" for word, cell, other in zip(words, cells, others, strict=True)]

@@ -135,21 +135,21 @@ class Description:
 
     def _shown(self):
         """The clusters that have lines of their own, and the line about the others."""
-        own, words = self.table[self.words.one], self.words
-        n_large = int((own["share"] >= _LEAST_SHARE).sum()) if words.are_counted else 0
-        n_shown = min(n_large or len(own), words.most)
-        folded = own.iloc[n_shown:]
+        table, words = self.table[self.words.one], self.words
+        n_large = int((table["share"] >= _LEAST_SHARE).sum()) if words.are_counted else 0
+        n_shown = min(n_large or len(table), words.most)
+        folded = table.iloc[n_shown:]
         if folded.empty:
-            return own, ""
-        one = f"{len(folded):,} more {words.one}{'s' * (len(folded) > 1)}"
+            return table, ""
+        more = f"{len(folded):,} more {words.one}{'s' * (len(folded) > 1)}"
         if not words.are_counted:
-            return own.iloc[:n_shown], f"{one}: {percent(folded['share'].sum())} of {words.items}"
+            return table.iloc[:n_shown], f"{more}: {percent(folded['share'].sum())} of {words.items}"
         low, high, total = folded["size"].min(), folded["size"].max(), folded["size"].sum()
         sizes = f"{high:,}" if low == high else f"{low:,} to {high:,}"
-        text = f"{one} of {sizes} {words.items if high > 1 else words.items[:-1]}"
+        text = f"{more} of {sizes} {words.items if high > 1 else words.items[:-1]}"
         if len(folded) > 1:
-            text += f": {total:,} {words.items} ({100 * total / own['size'].sum():.2g} %)"
-        return own.iloc[:n_shown], text
+            text += f": {total:,} {words.items} ({100 * total / table['size'].sum():.2g} %)"
+        return table.iloc[:n_shown], text
 
     def _columns(self, shown):
         """Texts of the short table by the names of its columns."""
@@ -209,9 +209,9 @@ def _wrapped(text, indent=""):
     return textwrap.fill(text, _LONG, initial_indent=indent, subsequent_indent=f"{indent}  ")
 
 
-def _blocks(cells, one):
+def _blocks(cells, noun):
     """Lines of a table that is cut into several where it is too wide; each begins with the labels of the clusters."""
-    index = _justified(one, map(str, cells.index))
+    index = _justified(noun, map(str, cells.index))
     blocks = [index]
     for name in cells.columns:
         column = _justified(name, cells[name])

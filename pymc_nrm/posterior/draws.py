@@ -318,11 +318,11 @@ def check_same_model(idata, model, partition):
             continue
         # Dates are Timestamps of pandas, whatever their resolution in arrays is.
         there = pd.Index(posterior.coords[dim].values)
-        for item, (one, other) in enumerate(zip(pd.Index(here), there, strict=True)):
-            if str(one) != str(other):
+        for item, (in_model, in_draws) in enumerate(zip(pd.Index(here), there, strict=True)):
+            if str(in_model) != str(in_draws):
                 raise ValueError(
-                    f"idata must hold draws of this model: item {item} of {partition!r} is {other!r} in the "
-                    f"draws and {one!r} in the model (coordinate {dim!r}). {_REMEDY}"
+                    f"idata must hold draws of this model: item {item} of {partition!r} is {in_draws!r} in the "
+                    f"draws and {in_model!r} in the model (coordinate {dim!r}). {_REMEDY}"
                 )
     if not isinstance(idata, xr.DataTree) or "observed_data" not in idata.children:
         return
@@ -391,7 +391,10 @@ class ChunkedDraws(Draws):
             given = {name: np.asarray(self._draws[name][s], dtype) for name, dtype in self._dtypes.items()}
             prior, families = self._parts.at(given)
             n_clusters = int(np.count_nonzero(self._sizes[s]))
-            value = np.array(self._sizes[s, :n_clusters]), [np.array(one[s, :n_clusters]) for one in self._statistics]
+            value = (
+                np.array(self._sizes[s, :n_clusters]),
+                [np.array(array[s, :n_clusters]) for array in self._statistics],
+            )
             yield Draw(s, value, np.asarray(self._labels[s], dtype=np.int64), prior, families, self._parts.data)
 
     def cluster_sizes(self, draw):
@@ -410,9 +413,9 @@ class ChunkedDraws(Draws):
 
     def log_weights(self, draw, families, data, points, n_points):
         # Only some of the mixtures may have new data.
-        known = [any(family is one for one in families) for family in draw.families]
+        known = [any(family is asked for asked in families) for family in draw.families]
         statistics = np.concatenate(
-            [one for one, is_known in zip(draw.value[1], known, strict=True) if is_known], axis=1
+            [array for array, is_known in zip(draw.value[1], known, strict=True) if is_known], axis=1
         )
         table = np.empty((n_points, len(statistics) + 1))
         _fill(joint_family(families), statistics, joint_data(points), table)

@@ -165,22 +165,22 @@ def slot_parameters(model, posterior):
     """Find the variables that hold parameters of slots, whose labels switch. These are its local variables, and the
     deterministics of as many entries that share their named dimension or are made from them alone.
     """
-    found = {}
+    slot_names = {}
     for partition, kind in partitions_of(model).items():
         if kind.max_clusters is None:
             continue
         local = local_variables(model, partition, kind.max_clusters, model.initial_point())
         dims = {_first_dim(model, rv) for rv in local} - {None}
         others = set(model.basic_RVs) - set(local)
-        found[partition.name] = [rv.name for rv in local]
+        slot_names[partition.name] = [rv.name for rv in local]
         for variable in model.deterministics:
             dim = _first_dim(model, variable)
             used = set(ancestors([variable], blockers=model.basic_RVs))
             alone = not used.isdisjoint(local) and used.isdisjoint(others)
             has_slots = variable.name in posterior and posterior[variable.name].shape[2:3] == (kind.max_clusters,)
             if dim in dims or (dim is None and alone and has_slots):
-                found[partition.name].append(variable.name)
-    return found
+                slot_names[partition.name].append(variable.name)
+    return slot_names
 
 
 def _first_dim(model, variable):

@@ -100,17 +100,17 @@ def label_rows(
     rows = draws.kind.rows.chunks
     preparations = [model[name].owner.op.measured.preparation for name in draws.mixtures]
     message, first = (preparations, np.append(names, -1), atoms), 0
-    found = _arrays(path, rows.n)
+    arrays = _arrays(path, rows.n)
     with progress("Labelling rows", rows.engine.n_blocks, progressbar) as advance:
         for block in rows.each(_label_block, message):
             last = first + len(block[0])
-            for array, values in zip(found.values(), block, strict=True):
+            for array, values in zip(arrays.values(), block, strict=True):
                 array[first:last] = values
             first = last
             advance()
     if path is not None:
         return xr.open_zarr(path, consolidated=False, chunks=None)
-    return xr.Dataset({name: ("row", values) for name, values in found.items()})
+    return xr.Dataset({name: ("row", values) for name, values in arrays.items()})
 
 
 def _arrays(path, n):
@@ -128,9 +128,9 @@ def _label_block(block, message):
     """Labels and probabilities of the rows of a block."""
     preparations, names, atoms = message
     values = block.read()
-    data, table = joint_data([one(values) for one in preparations]), np.zeros((len(values), len(names)))
-    for family, parameters, log_jumps, one in atoms:
-        add_probabilities(family, data, parameters, log_jumps, one, table)
+    data, table = joint_data([prepare(values) for prepare in preparations]), np.zeros((len(values), len(names)))
+    for family, parameters, log_jumps, share in atoms:
+        add_probabilities(family, data, parameters, log_jumps, share, table)
     best = table.argmax(axis=1)
     return names[best].astype(np.int32), table[np.arange(len(best)), best] / len(atoms)
 

@@ -34,8 +34,8 @@ def asked_layout(model, name, given, feature=None):
     """Layout of the mixture of some name, by default the only one that has a feature, or that is not given."""
     if name is None and feature is not None:
         layouts = [MixtureLayout(model, rv.name, nested=True) for rv in model.basic_RVs if is_mixture(rv)]
-        names = {one.name: one.feature_names() for one in layouts}
-        owners = [own for own, features in names.items() if features is not None and feature in features]
+        names = {layout.name: layout.feature_names() for layout in layouts}
+        owners = [owner for owner, features in names.items() if features is not None and feature in features]
         name = owners[0] if len(owners) == 1 else None
     elif name is None and isinstance(given, dict):
         others = [rv.name for rv in model.basic_RVs if is_mixture(rv) and rv.name not in given]
@@ -94,8 +94,8 @@ class MixtureLayout:
         levels = self._coords.get("level", ())
         if "level" not in self._users and len(levels) == sizes.get("level"):
             known["level"] = levels
-        found = {dim: np.asarray(values) for dim, values in known.items() if values is not None}
-        return found | self._level_names(sizes) if "level" not in found else found
+        coordinates = {dim: np.asarray(values) for dim, values in known.items() if values is not None}
+        return coordinates | self._level_names(sizes) if "level" not in coordinates else coordinates
 
     def _level_names(self, sizes):
         """Names of the levels of each feature where they differ, an array along both dimensions, "" for no level."""
@@ -147,14 +147,14 @@ def draws_dataset(posterior, variables, coords, attrs=None):
         name: (("chain", "draw", *dims), values.reshape(*shape, *values.shape[1:]))
         for name, (dims, values) in variables.items()
     }
-    own = {dim: posterior[dim] for dim in ("chain", "draw") if dim in posterior.coords}
+    draw_coords = {dim: posterior[dim] for dim in ("chain", "draw") if dim in posterior.coords}
     used = {dim for dims, _ in arrays.values() for dim in dims}
     kept = {}
     for name, values in coords.items():
         dims = values[0] if isinstance(values, tuple) else name
         if {*dims} <= used if isinstance(dims, tuple) else dims in used:
             kept[name] = values
-    return result_dataset(arrays, {**own, **kept}, attrs)
+    return result_dataset(arrays, {**draw_coords, **kept}, attrs)
 
 
 def partition_coords(draws):
@@ -206,13 +206,21 @@ class NewCovariates:
         lengths = set(model.dim_lengths.values())
         graphs = lowered([getattr(family, field) for field in fields], keep=model.basic_RVs)
         self._graphs = {field: _as_written(graph, lengths) for field, graph in zip(fields, graphs, strict=True)}
-        self._dims = [dims_of(model, one)[0] for one in (rv, partition_of(rv))]
-        found = [one for graph in self._graphs.values() for one in ancestors([graph], blockers=model.basic_RVs)]
+        self._dims = [dims_of(model, variable)[0] for variable in (rv, partition_of(rv))]
+        reached = [
+            variable for graph in self._graphs.values() for variable in ancestors([graph], blockers=model.basic_RVs)
+        ]
         # Data of a frozen model are constants.
         data = set(model.data_vars)
-        self._sources = {one.name: one for one in found if is_mixture(one) or _is_data(one) or one in data}
+        self._sources = {
+            variable.name: variable
+            for variable in reached
+            if is_mixture(variable) or _is_data(variable) or variable in data
+        }
         self.sources = list(self._sources)
-        self._sampled = sorted({one.name for one in found if one in model.basic_RVs and not is_mixture(one)})
+        self._sampled = sorted(
+            {variable.name for variable in reached if variable in model.basic_RVs and not is_mixture(variable)}
+        )
         self._function = None
 
     def __bool__(self):
@@ -249,13 +257,15 @@ class NewCovariates:
             return family._replace(family=self.at(family.family, rows))
         is_first = self._function is None
         if is_first:
-            inputs = [pt.tensor(name, dtype="float64", shape=(None,) * one.ndim) for name, one in self._sources.items()]
+            inputs = [
+                pt.tensor(name, dtype="float64", shape=(None,) * source.ndim) for name, source in self._sources.items()
+            ]
             replaced = zip(self._sources.values(), inputs, strict=True)
-            given = {one: as_rows_of(one, value.astype(one.dtype), self._dims) for one, value in replaced}
+            given = {source: as_rows_of(source, value.astype(source.dtype), self._dims) for source, value in replaced}
             graphs = clone_replace(list(self._graphs.values()), given, rebuild_strict=False)
             graphs = _with_one_row_each(graphs, self._rows)
             self._function = pytensor.function(inputs, graphs, mode=Mode(linker="py", optimizer="minimum_compile"))
-        rows = {name: of_type(rows[name], one) for name, one in self._sources.items()}
+        rows = {name: of_type(rows[name], source) for name, source in self._sources.items()}
         rows = {name: x[:, 0] if x.ndim > self._sources[name].ndim else x for name, x in rows.items()}
         results, n = self._values(rows), len(next(iter(rows.values())))
         for field, result in zip(self._graphs, results, strict=True):
@@ -283,7 +293,9 @@ def _is_data(variable):
 def _with_one_row_each(graphs, rows):
     """Graphs in which what belongs to the item of each row, ``x[rows]``, is ``x``, since each new item has one row."""
     picked = {}
-    for node in {one.owner for one in ancestors(graphs) if one.owner} if isinstance(rows, np.ndarray) else ():
+    for node in (
+        {variable.owner for variable in ancestors(graphs) if variable.owner} if isinstance(rows, np.ndarray) else ()
+    ):
         if isinstance(node.op, AdvancedSubtensor) and np.array_equal(getattr(node.inputs[-1], "data", None), rows):
             picked[node.outputs[0]] = node.inputs[0]
     return clone_replace(graphs, picked, rebuild_strict=False)
@@ -308,8 +320,10 @@ def _is_known_from_shapes(condition, lengths):
         is_length = variable.owner is None or type(variable.owner.op) in (Shape, Shape_i)
         return [] if is_length else variable.owner.inputs
 
-    found = walk([condition], inputs)
-    return all(one.owner is not None or isinstance(one, Constant) or one in lengths for one in found)
+    reached = walk([condition], inputs)
+    return all(
+        variable.owner is not None or isinstance(variable, Constant) or variable in lengths for variable in reached
+    )
 
 
 class NewItems:
@@ -329,14 +343,14 @@ class NewItems:
         argument = "X_new" if title.startswith("X_new") else "given"
         self._layouts = [MixtureLayout(draws.model, name, nested=True) for name in mixtures]
         self._covariates = {name: NewCovariates(draws.model, name) for name in mixtures}
-        known = {source for one in self._covariates.values() for source in one.sources}
+        known = {source for covariates in self._covariates.values() for source in covariates.sources}
         if not mixtures or not (known | {*draws.mixtures, *draws.sources_of_prior}).issuperset(given):
             raise ValueError(
                 f"X_new must have data of mixtures over {draws.partition!r}, {draws.mixtures}, and of what the "
                 f"covariates of these, or log_weights, depend on; got {sorted(given)}"
             )
-        for one in self._covariates.values():
-            one.check(given, argument)
+        for covariates in self._covariates.values():
+            covariates.check(given, argument)
         missing = [source for source in draws.sources_of_prior if source not in given]
         if missing:
             raise ValueError(
@@ -366,9 +380,9 @@ class NewItems:
                 self.rows = self._read(families)
             if not self.prepared or any(map(draws.varies, names)):
                 for family, prepared, name in zip(families, data, names, strict=True):
-                    own = self._covariates[name].at(family, self.rows)
+                    new_family = self._covariates[name].at(family, self.rows)
                     with naming(self._titles[name]):
-                        self.prepared[name] = prepare_alike(own, self.rows[name], prepared)
+                        self.prepared[name] = prepare_alike(new_family, self.rows[name], prepared)
             n_points = next(iter(self.rows.values())).shape[0]
             points = list(self.prepared.values())
             yield draw, families, data, points, n_points
@@ -386,15 +400,15 @@ class NewItems:
                 rows[name] = numeric_array(self._titles[name], values)
                 if rows[name].ndim == 0:
                     raise ValueError(f"{self._titles[name]} must have a row for each new item; got {values!r}")
-        self.item_rows = {name: one for name, one in rows.items() if name not in self._points}
-        lengths = {one.shape[0] for one in self.item_rows.values()}
+        self.item_rows = {name: values for name, values in rows.items() if name not in self._points}
+        lengths = {values.shape[0] for values in self.item_rows.values()}
         if len(lengths) > 1:
             raise ValueError(f"X_new must have the same number of items for every mixture; got {sorted(lengths)}")
         if not self._points:
             return rows
         [n_items], [n_points] = lengths, {rows[name].shape[0] for name in self._points}
         items, points = np.repeat(np.arange(n_items), n_points), np.tile(np.arange(n_points), n_items)
-        return {name: one[points if name in self._points else items] for name, one in rows.items()}
+        return {name: values[points if name in self._points else items] for name, values in rows.items()}
 
 
 def _by_name(X_new, draws):

@@ -295,9 +295,9 @@ def _result(draws, labels):
     values = labels.reshape(posterior.sizes["chain"], posterior.sizes["draw"], -1)
     coords = model.coords.get(dim)
     coords = np.arange(values.shape[2]) if coords is None else np.asarray(coords)
-    found = xr.Dataset(kept).drop_vars(dim, errors="ignore").assign_attrs(posterior.attrs)
-    found[partition.name] = (("chain", "draw", dim), values, posterior[partition.name].attrs)
-    found = found.assign_coords({dim: coords})
+    completed = xr.Dataset(kept).drop_vars(dim, errors="ignore").assign_attrs(posterior.attrs)
+    completed[partition.name] = (("chain", "draw", dim), values, posterior[partition.name].attrs)
+    completed = completed.assign_coords({dim: coords})
     constant = {
         variable.name: (dims_of(model, variable), variable.get_value())
         for variable in model.data_vars
@@ -305,4 +305,4 @@ def _result(draws, labels):
     }
     used = {name: np.asarray(values) for name, values in model.coords.items() if values is not None}
     used = {name: values for name, values in used.items() if any(name in dims for dims, _ in constant.values())}
-    return xr.DataTree.from_dict({"posterior": found, "constant_data": xr.Dataset(constant, used)})
+    return xr.DataTree.from_dict({"posterior": completed, "constant_data": xr.Dataset(constant, used)})

@@ -32,17 +32,22 @@ class NewWeights:
         [self._graph] = rv.owner.op.prior_inputs(rv.owner)
         used = set(walk([self._graph], functools.partial(_inputs_of_value, model=model)))
         self._n_items, self._dim = n_items(rv), dims_of(model, rv)[0]
-        data = [one for one in model.data_vars if one in used and isinstance(one, SharedVariable)]
-        self._rows = {one.name: one for one in data if _has_rows(one, self._n_items, self._dim, model)}
+        data = [variable for variable in model.data_vars if variable in used and isinstance(variable, SharedVariable)]
+        self._rows = {
+            variable.name: variable for variable in data if _has_rows(variable, self._n_items, self._dim, model)
+        }
         self.sources = list(self._rows)
         # Variables with a value for each old item, for messages.
         n_old = posterior[rv.name].shape[-1] if rv.name in posterior else self._n_items
-        free = [one.name for one in model.free_RVs if one in used and one.name in posterior]
+        free = [rv.name for rv in model.free_RVs if rv in used and rv.name in posterior]
         self._by_item = [name for name in free if n_old in posterior[name].shape[2:]]
 
     def present_rows(self):
         """The rows that the model has at present, as ``pm.set_data`` left them."""
-        return {name: np.moveaxis(one.get_value(), axis_of(one, [self._dim]), 0) for name, one in self._rows.items()}
+        return {
+            name: np.moveaxis(source.get_value(), axis_of(source, [self._dim]), 0)
+            for name, source in self._rows.items()
+        }
 
     def check(self, rows):
         """Check that the weights of an item follow from its own rows of the sources."""
@@ -51,7 +56,7 @@ class NewWeights:
             if len(log_weights) == self._n_items and np.allclose(log_weights, log_weights[:1], equal_nan=True):
                 return
             raise self._error("they depend on no pm.Data with a row for each item")
-        rows = {name: of_type(rows[name], one) for name, one in self._rows.items()}
+        rows = {name: of_type(rows[name], source) for name, source in self._rows.items()}
         if not is_row_by_row(lambda longer: [self.at(0, longer)], rows, [log_weights]):
             raise self._error(f"they are not a function of {self.sources} row by row")
 
@@ -59,9 +64,9 @@ class NewWeights:
         """Log weights given the draw of a number, (m, K). Shapes: ``rows`` has an array (m, ...) for each source."""
         function, draws = self._function
         given, m = {name: values[draw] for name, values in draws.items()}, None
-        for name, one in self._rows.items():
-            values = of_type(rows[name], one)
-            given[name] = values[:, 0] if values.ndim > one.ndim else values
+        for name, source in self._rows.items():
+            values = of_type(rows[name], source)
+            given[name] = values[:, 0] if values.ndim > source.ndim else values
             m = len(values)
         try:
             [log_weights] = function(given)
@@ -73,11 +78,16 @@ class NewWeights:
 
     @functools.cached_property
     def _function(self):
-        inputs = {name: pt.tensor(name, dtype=one.dtype, shape=(None,) * one.ndim) for name, one in self._rows.items()}
-        replaced = {one: as_rows_of(one, inputs[name], [self._dim]) for name, one in self._rows.items()}
+        inputs = {
+            name: pt.tensor(name, dtype=source.dtype, shape=(None,) * source.ndim)
+            for name, source in self._rows.items()
+        }
+        replaced = {source: as_rows_of(source, inputs[name], [self._dim]) for name, source in self._rows.items()}
         values = Values.at_draws(self._model, [self._graph], replaced, inputs.values())
         drawn = [variable for variable in values.inputs if variable.name not in inputs]
-        return values, {one.name: stacked(self._posterior, one.name).astype(one.dtype) for one in drawn}
+        return values, {
+            variable.name: stacked(self._posterior, variable.name).astype(variable.dtype) for variable in drawn
+        }
 
     def _error(self, reason):
         names = ", ".join(map(repr, self._by_item))
@@ -99,5 +109,9 @@ def _has_rows(variable, n, dim, model):
     if isinstance(variable.type, RandomType) or variable.ndim == 0:
         return False
     axis = axis_of(variable, [dim])
-    own = (model.named_vars_to_dims.get(variable.name) or [None] * variable.ndim)[axis]
-    return own == dim if own is not None and dim in model.coords else variable.get_value(borrow=True).shape[axis] == n
+    named_dim = (model.named_vars_to_dims.get(variable.name) or [None] * variable.ndim)[axis]
+    return (
+        named_dim == dim
+        if named_dim is not None and dim in model.coords
+        else variable.get_value(borrow=True).shape[axis] == n
+    )

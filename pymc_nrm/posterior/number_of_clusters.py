@@ -28,14 +28,16 @@ class NumberOfClusters(NamedTuple):
     one: float
     n_draws: int
 
-    def title(self, items, noun="cluster", one="group", further=""):
+    def title(self, items, noun="cluster", group="group", further=""):
         """How many clusters some items are in, and how sure this is; one group comes first where it is likely."""
         several = self.n_draws > 1
         probability = f"probability {self.one:.2f}"
         if self.estimate == 1:
-            return f"One {one} describes these {items}{_in_brackets(probability * several, self._in_draws(), further)}"
+            return (
+                f"One {group} describes these {items}{_in_brackets(probability * several, self._in_draws(), further)}"
+            )
         text = f"{items} in {self.estimate:,} {noun}s{_in_brackets(self._in_draws(), further)}"
-        return f"One {one} is likely ({probability}); {text}" if self.one >= _LIKELY and several else text
+        return f"One {group} is likely ({probability}); {text}" if self.one >= _LIKELY and several else text
 
     def _in_draws(self):
         """The interval in words; empty if there is one draw."""
@@ -68,9 +70,9 @@ def shortest_interval(counts, probability):
     """The shortest interval of whole numbers with at least this share of counts (S,), of several the fullest."""
     values, frequencies = np.unique(counts, return_counts=True)
     total = np.append(0, frequencies.cumsum())
-    found = []
+    intervals = []
     for k, low in enumerate(values):
         last = int(np.searchsorted(total, total[k] + probability * len(counts) - 1e-9)) - 1
         if last < len(values):
-            found.append((values[last] - low, total[k] - total[last + 1], low, values[last]))
-    return tuple(map(int, min(found)[2:]))
+            intervals.append((values[last] - low, total[k] - total[last + 1], low, values[last]))
+    return tuple(map(int, min(intervals)[2:]))

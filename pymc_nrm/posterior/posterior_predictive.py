@@ -332,11 +332,15 @@ def _partition_name(model, var_name):
     rv = next((rv for rv in model.basic_RVs if rv.name == var_name), None)
     if rv is None or kind_of(rv) is not None:
         return var_name
-    partitions = [one for one in model.basic_RVs if kind_of(one) is not None]
-    found = [partition_of(rv)] if is_mixture(rv) else [one for one in partitions if rv in other_uses(model, one)]
-    if len(found) != 1:
+    partitions = [candidate for candidate in model.basic_RVs if kind_of(candidate) is not None]
+    matches = (
+        [partition_of(rv)]
+        if is_mixture(rv)
+        else [candidate for candidate in partitions if rv in other_uses(model, candidate)]
+    )
+    if len(matches) != 1:
         return var_name
-    [partition] = found
+    [partition] = matches
     others = [
         other.name for other in (*mixtures_of(model, partition), *other_uses(model, partition)) if other is not rv
     ]

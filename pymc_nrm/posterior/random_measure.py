@@ -157,7 +157,7 @@ def sample_random_measure(
         rows.append(atoms)
     _warn_of_tails(scalars["tail_mass"], tail_mass, max_new_atoms)
     weight, label = padded(weights, 0.0), padded(labels, -1)
-    exists = np.arange(label.shape[1]) < np.array([len(one) for one in weights])[:, None]
+    exists = np.arange(label.shape[1]) < np.array([len(row) for row in weights])[:, None]
     [atom] = layout.added("atom")
     variables = {
         "weight": ((atom,), weight),
@@ -252,7 +252,7 @@ def measure_density(measure_draws: xr.Dataset, model: Model, grid: Any) -> xr.Da
     values = []
     with covariances_held(f"the density of {layout.name!r} cannot be computed"):
         for weights, atoms in draws:
-            table = np.concatenate([one.reshape(len(weights), -1) for one in atoms.values()], axis=1)
+            table = np.concatenate([parameter.reshape(len(weights), -1) for parameter in atoms.values()], axis=1)
             values.append(mixture_density(draws.family, weights, table, points, rows.shape[0]))
     density = {"density": (("point",), np.array(values))}
     return draws_dataset(draws.dataset, density, point_coords(rows), layout.density_attrs())
@@ -380,8 +380,8 @@ class _MeasureDraws:
         self._weights = stacked(self.dataset, "weight")
         shape = self._weights.shape
         self._parameters = {
-            name: stacked(self.dataset, name).reshape(*shape, *own)
-            for name, own in parameter_shapes(self.family).items()
+            name: stacked(self.dataset, name).reshape(*shape, *parameter_shape)
+            for name, parameter_shape in parameter_shapes(self.family).items()
         }
 
     def __iter__(self):

@@ -29,8 +29,8 @@ def is_row_by_row(function, rows, values):
             if step == 0:
                 raise
             continue
-        for own, other in zip(values, extended, strict=True):
-            if not np.allclose(other[: len(own)], own, rtol=1e-9, atol=1e-9, equal_nan=True):
+        for before, after in zip(values, extended, strict=True):
+            if not np.allclose(after[: len(before)], before, rtol=1e-9, atol=1e-9, equal_nan=True):
                 return False
     return True
 

@@ -89,7 +89,7 @@ class SlotDraws(Draws):
         """A draw as values of the value variables, which PyMC may transform."""
         values, at, draws = self._points
         given = {variable.name: np.asarray(rows[draw.index], variable.dtype) for variable, rows in draws.items()}
-        return {value.name: np.asarray(one, value.dtype) for value, one in zip(values, at(given), strict=True)}
+        return {value.name: np.asarray(entry, value.dtype) for value, entry in zip(values, at(given), strict=True)}
 
     def log_densities(self, point, names):
         """Log densities of data of each item in every slot at a point, shape (n_items, max_clusters)."""
@@ -122,12 +122,12 @@ class SlotDraws(Draws):
 
     def draw_new_slots(self, draw, rng):
         """Draw the slots of the new items one after another, given that there are at most ``max_clusters`` clusters."""
-        own, n_old = slots_in_use(draw), len(draw.labels)
+        used_slots, n_old = slots_in_use(draw), len(draw.labels)
         for _ in range(MOST_TRIES):
             labels = self.labels_with_new(draw, self.n_items, rng)[n_old:]
             if labels.max() < self.max_clusters:
-                empty = np.setdiff1d(np.arange(self.max_clusters), own)
-                return np.concatenate([own, rng.permutation(empty)])[labels]
+                empty = np.setdiff1d(np.arange(self.max_clusters), used_slots)
+                return np.concatenate([used_slots, rng.permutation(empty)])[labels]
         raise ValueError(self.kind.failed_draw)
 
 
@@ -136,23 +136,23 @@ def slots_in_use(draw):
     return draw.value[np.unique(draw.labels, return_index=True)[1]]
 
 
-def by_slot(table, own, max_clusters):
+def by_slot(table, used_slots, max_clusters):
     """Give a table a column for each slot: the column of a cluster in its own slot, the last column in all others."""
     whole = np.repeat(table[:, -1:], max_clusters, axis=1)
-    whole[:, own] = table[:, :-1]
+    whole[:, used_slots] = table[:, :-1]
     return whole
 
 
-def log_slot_weights(join, own, max_clusters):
+def log_slot_weights(join, used_slots, max_clusters):
     """Log probabilities of slots, given those of clusters and of a new one, which the free slots share equally. If none
     is free, the item joins an old cluster. A cluster of probability zero, from which its only item was removed, leaves
     its slot free.
-    Shapes: ``join`` (m, n_clusters + 1), ``own`` (n_clusters,); returns (m, max_clusters).
+    Shapes: ``join`` (m, n_clusters + 1), ``used_slots`` (n_clusters,); returns (m, max_clusters).
     """
     free = np.ones((len(join), max_clusters), dtype=bool)
-    free[:, own] = np.isneginf(join[:, :-1])
+    free[:, used_slots] = np.isneginf(join[:, :-1])
     new = join[:, -1:] - np.log(np.maximum(free.sum(axis=1, keepdims=True), 1))
-    weights = np.where(free, new, by_slot(join, own, max_clusters))
+    weights = np.where(free, new, by_slot(join, used_slots, max_clusters))
     return weights - log_sum_rows(weights)[:, None]
 
 

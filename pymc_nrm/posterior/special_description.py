@@ -61,14 +61,14 @@ class Special(NamedTuple):
     tables: Mapping = MappingProxyType({})
 
 
-def described_data(asked, labels, draws, kept, one="cluster"):
+def described_data(asked, labels, draws, kept, noun="cluster"):
     """Columns of the model, or of the table that was given, and parameters; also the columns themselves.
 
     Shapes: ``labels`` (n,) of the items of ``draws`` that are ``kept``, bool.
     """
-    columns = columns_of_model(asked.model, asked.partition, len(kept), one)
+    columns = columns_of_model(asked.model, asked.partition, len(kept), noun)
     if asked.data is not None:
-        columns = columns_of_table(asked.data, columns, draws, rules_of_model(asked.model, asked.partition), one)
+        columns = columns_of_table(asked.data, columns, draws, rules_of_model(asked.model, asked.partition), noun)
     columns = [of_items(column, kept) for column in columns]
     described = {column.name: describe_column(column, labels) for column in columns}
     posterior = posterior_of(asked.idata)

@@ -50,14 +50,14 @@ def _fill_leave_one_out(labels, family, data, points, table):
         check_signals()
         for k in range(n_clusters + 1):
             table[i, k] = log_predictive(family, state.cache[state.active[k]], points, i)
-        own = labels[i]
-        if state.counts[own] == 1:
-            table[i, own] = table[i, n_clusters]
+        cluster = labels[i]
+        if state.counts[cluster] == 1:
+            table[i, cluster] = table[i, n_clusters]
             continue
-        copy_row(statistics, state.statistics[own])
+        copy_row(statistics, state.statistics[cluster])
         add_item(family, statistics, data, i, -1.0)
         refresh_cache(family, statistics, cache)
-        table[i, own] = log_predictive(family, cache, points, i)
+        table[i, cluster] = log_predictive(family, cache, points, i)
 
 
 def log_sum_rows(table):

@@ -27,14 +27,14 @@ def learned_variables(model, kwargs, *, before_nuts=False):
     """Value variables without a step that a :class:`~pymc_nrm.steps.LearnedGibbs` can draw, prior by prior; of all
     partitions or only of the kinds that have it take them before a NUTS of this package takes the others.
     """
-    rest = continuous_without_step(model, given_steps(kwargs))
+    without_step = continuous_without_step(model, given_steps(kwargs))
     priors = learned_priors(model)
     if before_nuts:
         priors = [prior for prior in priors if kind_of(_partition_of(prior)).learned_before_nuts]
     values = [[model.rvs_to_values[rv] for rv in prior.variables] for prior in priors]
-    chosen = [variable for variables in values if set(variables) <= set(rest) for variable in variables]
+    chosen = [variable for variables in values if set(variables) <= set(without_step) for variable in variables]
     # Options of NUTS ask for NUTS where there is nothing else that it could sample.
-    return [] if len(chosen) == len(rest) and {"nuts", "target_accept"} & kwargs.keys() else chosen
+    return [] if len(chosen) == len(without_step) and {"nuts", "target_accept"} & kwargs.keys() else chosen
 
 
 def _partition_of(prior):
@@ -57,18 +57,18 @@ def with_own_nuts(model, kwargs):
     has labels that index parameters.  Those that a kind leaves to a LearnedGibbs are left out.
     """
     steps, learned = given_steps(kwargs), learned_variables(model, kwargs, before_nuts=True)
-    rest = [variable for variable in continuous_without_step(model, steps) if variable not in learned]
+    without_step = [variable for variable in continuous_without_step(model, steps) if variable not in learned]
     weighted = partitions_of(model, WeightedComponents)
     if partitions_of(model, SlotLabels):
         step_class = SlotNUTS
     elif weighted and all(has_densities(model, partition) for partition in weighted):
-        step_class, rest = WeightedNUTS, values_for_weighted_nuts(model, rest)
+        step_class, without_step = WeightedNUTS, values_for_weighted_nuts(model, without_step)
     else:
         return kwargs
-    if not rest:
+    if not without_step:
         return kwargs
     kwargs = accept_in_nuts(kwargs)
     options = kwargs.pop("nuts", None) or {}
     compile_kwargs = resolve_backend_compile_kwargs(kwargs.get("backend"), kwargs.get("compile_kwargs"))
-    step = step_class(rest, model=model, compile_kwargs=compile_kwargs, **options)
+    step = step_class(without_step, model=model, compile_kwargs=compile_kwargs, **options)
     return kwargs | {"step": [step, *steps]}

@@ -33,8 +33,8 @@ def with_gradient_beside(model, kwargs, taken=()):
     It is None if there is no gradient, or no core for it.
     """
     # It takes a second core. Variables that are taken get a step later.
-    rest = continuous_without_step(model, given_steps(kwargs))
-    names = [variable.name for variable in rest if variable not in taken]
+    without_step = continuous_without_step(model, given_steps(kwargs))
+    names = [variable.name for variable in without_step if variable not in taken]
     if not names or kwargs.get("cores") == 1 or usable_cores() < 2:
         return None
     options = resolve_backend_compile_kwargs(kwargs.get("backend"), kwargs.get("compile_kwargs"))

@@ -119,8 +119,8 @@ def convergence_report(idata: xr.DataTree, diagnostics: Any = None, nuts: Any = 
     elif diagnostics is None:
         result = Result(idata)
         diagnostics = {name: diagnose(result, name) for name in (*result.partitions, *result.nested)}
-    found = convergence(idata, diagnostics, nuts_messages(idata) if nuts is None else nuts)
-    return wrapped("\n".join([found.report or found.verdict, *found.remarks]))
+    outcome = convergence(idata, diagnostics, nuts_messages(idata) if nuts is None else nuts)
+    return wrapped("\n".join([outcome.report or outcome.verdict, *outcome.remarks]))
 
 
 def nuts_messages(idata):
@@ -287,17 +287,17 @@ def _findings(table, owner, n_chains, n_draws):
         if row.constant:
             continue
         rhat, ess = float(row.rhat), min(float(row.ess_bulk), float(row.ess_tail))
-        found, times = [], 0.0
+        exceeded, times = [], 0.0
         is_above = rhat >= _RHAT_LIMIT + _ROUNDING
         if is_above:
-            found.append(f"R-hat {rhat:.2f}, above {_RHAT_LIMIT}")
+            exceeded.append(f"R-hat {rhat:.2f}, above {_RHAT_LIMIT}")
             times = (rhat - 1) / (_RHAT_LIMIT - 1)
         if ess < least:
-            found.append(f"effective sample size {ess:.0f} of at least {least}")
+            exceeded.append(f"effective sample size {ess:.0f} of at least {least}")
             times = max(times, least / ess)
-        if found:
+        if exceeded:
             needed = max(least / ess, (rhat - 1) / (_RHAT_LIMIT - 1) if is_above else 1.0)
-            yield Finding(f"{name}{owner}", "; ".join(found), times, rhat > limit, needed)
+            yield Finding(f"{name}{owner}", "; ".join(exceeded), times, rhat > limit, needed)
 
 
 def pair_findings(pairs: Any, name: str, n_chains: int) -> list[Finding]:
@@ -322,16 +322,16 @@ def pair_findings(pairs: Any, name: str, n_chains: int) -> list[Finding]:
             if nested
             else f"together in {low:.2f} to {high:.2f} of draws of {parts}"
         )
-        found = f"{where}, z-score {float(pairs.max_z):.1f} (by chance {float(pairs.expected_max_z):.1f})"
-        findings.append(Finding(_items(pair, name), found, float(pairs.max_z / limit) ** 2, True, 1.0))
+        diagnosis = f"{where}, z-score {float(pairs.max_z):.1f} (by chance {float(pairs.expected_max_z):.1f})"
+        findings.append(Finding(_items(pair, name), diagnosis, float(pairs.max_z / limit) ** 2, True, 1.0))
     # No variable with values from 0 to L has a larger standard deviation than L / 2.
     limit = 0.5 * pairs.attrs.get("n_levels", 1) / math.sqrt(_ESS_PER_CHAIN * n_chains)
     if not findings and pairs.max_mcse > limit:
         pair = pairs.isel(pair=int(np.nanargmax(pairs.mcse.values)))
         times = float(pairs.max_mcse / limit) ** 2
         what = "level of the lowest common node" if nested else "probability to be together"
-        found = f"{what} has standard error {float(pairs.max_mcse):.3f}, above {limit:.3f}"
-        findings.append(Finding(_items(pair, name), found, times, False, times))
+        diagnosis = f"{what} has standard error {float(pairs.max_mcse):.3f}, above {limit:.3f}"
+        findings.append(Finding(_items(pair, name), diagnosis, times, False, times))
     return findings
 
 

@@ -55,9 +55,9 @@ def safe_to_use(idata, diagnostics, others):
         safe.append("densities and predictions, averaged over chains")
     if between >= _SHARED * within:
         safe.append(f"which items share a cluster ({agree})")
-        rest = ""
+        unsafe = ""
     else:
-        rest = (
+        unsafe = (
             f"\nNot safe: which items share a cluster ({agree}), except for clusters that nrm.{function} finds in "
             "every chain."
         )
@@ -65,7 +65,7 @@ def safe_to_use(idata, diagnostics, others):
     if not safe:
         shared = f"only clusters that nrm.{function} finds in every chain"
         return f"Safe to use{where}: {shared}; densities and which items share a cluster ({agree}) are not.{about}"
-    return f"Safe to use{where}: {'; '.join(safe)}.{rest}{about}"
+    return f"Safe to use{where}: {'; '.join(safe)}.{unsafe}{about}"
 
 
 def _listed(values):

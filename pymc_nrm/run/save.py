@@ -163,5 +163,5 @@ def _folder(path):
 
 
 def _versions():
-    found = versions()
-    return {name: found[name].rpartition(".")[0] if name == "Python" else found[name] for name in _PACKAGES}
+    installed = versions()
+    return {name: installed[name].rpartition(".")[0] if name == "Python" else installed[name] for name in _PACKAGES}

@@ -38,10 +38,10 @@ def test_titles(estimate, labels, expected):
 
 
 def test_words_of_other_descriptions():
-    assert title(TWO, TWO, TWO, noun="regime", one="regime", further="more") == (
+    assert title(TWO, TWO, TWO, noun="regime", group="regime", further="more") == (
         "6 rows in 2 regimes (in all draws; more)"
     )
-    assert title(ONE, ONE, ONE, noun="regime", one="regime").startswith("One regime describes these 6 rows (prob")
+    assert title(ONE, ONE, ONE, noun="regime", group="regime").startswith("One regime describes these 6 rows (prob")
 
 
 def test_the_interval_is_the_shortest_with_the_probability():

@@ -134,14 +134,17 @@ def _with_own_generators(model, variables):
     """Variables that are drawn get generators that no other code advances; also a dict of these by their place in the
     model, which does not depend on what else is kept.
     """
-    are_drawn = [bool(generators_of([one])) for one in variables]
-    drawn, own = with_own_generators(list(compress(variables, are_drawn)))
+    are_drawn = [bool(generators_of([variable])) for variable in variables]
+    drawn, own_generators = with_own_generators(list(compress(variables, are_drawn)))
     for old, new in zip(compress(variables, are_drawn), drawn, strict=True):
         new.name = old.name
-    places = {generator: place for place, generator in enumerate(generators_of(model.deterministics) if own else ())}
+    places = {
+        generator: place
+        for place, generator in enumerate(generators_of(model.deterministics) if own_generators else ())
+    }
     drawn = iter(drawn)
-    kept = [next(drawn) if is_drawn else one for one, is_drawn in zip(variables, are_drawn, strict=True)]
-    return kept, {places[generator]: new for generator, new in own.items()}
+    kept = [next(drawn) if is_drawn else variable for variable, is_drawn in zip(variables, are_drawn, strict=True)]
+    return kept, {places[generator]: new for generator, new in own_generators.items()}
 
 
 def _entropy(random_seed):

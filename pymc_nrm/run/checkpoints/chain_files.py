@@ -60,18 +60,18 @@ class ChainFiles:
             unfinished.unlink()
         known = max(ends.values())
         # A crash during the first commit leaves one block without a position; with more, the positions are gone.
-        found, damaged = [], len(ends) > 2 and not any(place.exists() for place in self._places)
+        undamaged, damaged = [], len(ends) > 2 and not any(place.exists() for place in self._places)
         for place in filter(pathlib.Path.exists, self._places):
             frame = frame_of(place)
             known = known if frame is None else max(known, frame.first)
             if frame is not None and ends.get(frame.second) == frame.first:
-                found.append((frame, place))
+                undamaged.append((frame, place))
             else:
                 place.unlink()
                 damaged = True
         position = Position(0, 0, None)
-        if found:
-            frame, place = max(found, key=lambda entry: entry[0][:2])
+        if undamaged:
+            frame, place = max(undamaged, key=lambda entry: entry[0][:2])
             position = Position(frame.first, frame.second, frame.load())
             # The next commit writes to the other place.
             self._places.sort(key=lambda other: other == place)

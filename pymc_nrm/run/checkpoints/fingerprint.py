@@ -28,10 +28,10 @@ _FLAGS = ("floatX", "linker", "optimizer")
 
 def versions():
     """Versions of everything that computes draws."""
-    found = {name: metadata.version(name) for name in _PACKAGES}
+    packages = {name: metadata.version(name) for name in _PACKAGES}
     flags = {f"pytensor.config.{name}": str(getattr(pytensor.config, name)) for name in _FLAGS}
     sources = package_fingerprint(_ROOMS)[:16]
-    return {"Python": platform.python_version(), **found, "source of pymc_nrm": sources, **flags}
+    return {"Python": platform.python_version(), **packages, "source of pymc_nrm": sources, **flags}
 
 
 def describe_model(model):
@@ -64,11 +64,11 @@ def describe_steps(step):
     return description
 
 
-def first_difference(expected, found):
+def first_difference(expected, actual):
     """Find the first name for which two descriptions differ, with both values; None if they are equal."""
-    for name in [*expected, *(name for name in found if name not in expected)]:
-        if expected.get(name) != found.get(name):
-            return name, expected.get(name, "nothing"), found.get(name, "nothing")
+    for name in [*expected, *(name for name in actual if name not in expected)]:
+        if expected.get(name) != actual.get(name):
+            return name, expected.get(name, "nothing"), actual.get(name, "nothing")
     return None
 
 

@@ -65,8 +65,8 @@ class RunFolder:
                 f"{str(self.path)!r} holds no run; it is made by nrm.sample(..., checkpoint={str(self.path)!r})"
             )
         expected = read_about(self.path / RUN, ("versions", "model"), self._lost)
-        found = versions(), describe_model(model)
-        for what, then, now in zip(("software", "model or data"), expected, found, strict=True):
+        actual = versions(), describe_model(model)
+        for what, then, now in zip(("software", "model or data"), expected, actual, strict=True):
             difference = first_difference(then, now)
             if difference is not None:
                 raise ValueError(self._difference(what, *difference))
@@ -101,12 +101,12 @@ class RunFolder:
         """Recover the files of all chains. Returns the numbers of iterations saved, and lost because a file was damaged
         or missing, of each chain.
         """
-        found = []
+        recovered = []
         for chain in range(n_chains):
             with contextlib.closing(ChainFiles(self.path, chain)) as files:
                 position, n_damaged = files.recover()
-            found.append((position.n_iterations, n_damaged))
-        return found
+            recovered.append((position.n_iterations, n_damaged))
+        return recovered
 
     def _difference(self, what, name, then, now):
         return (

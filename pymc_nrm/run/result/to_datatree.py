@@ -62,7 +62,7 @@ def to_datatree(record, model, kept):
     of_user = [dict(others.pop(name, ())) for name in ("coords", "dims")]
     options = {"coords": of_model[0] | of_user[0], "dims": of_model[1] | of_user[1]}
     include_transformed = others.pop("include_transformed", False)
-    rest = pm.to_inference_data(trace, model=model, save_warmup=True, **options, **others)
+    by_pymc = pm.to_inference_data(trace, model=model, save_warmup=True, **options, **others)
     # PyMC's own order varies from process to process.
     order = {variable.name: place for place, variable in enumerate(model.unobserved_RVs)}
     names = get_default_varnames(record.values, include_transformed)
@@ -74,7 +74,7 @@ def to_datatree(record, model, kept):
         groups[f"{prefix}posterior"] = dict_to_dataset(values, inference_library=pm, attrs=attrs, **options)
     if clusters:
         add_clusters(groups, clusters, model, record, kept)
-    groups |= {name: node.to_dataset() for name, node in rest.children.items() if name not in groups}
+    groups |= {name: node.to_dataset() for name, node in by_pymc.children.items() if name not in groups}
     add_statistics(groups, statistics, record)
     if kept.thin != 1:
         groups = {
@@ -140,14 +140,14 @@ _NAMES = (CLUSTER_COUNTS, CLUSTER_SUMS, FOLLOWED_LABELS)
 
 def without_clusters(record):
     """Take the statistics that hold clusters out of a record; return it and them, by name, one list for each chain."""
-    found = {
+    of_clusters = {
         name: [of_chain[step][name] for of_chain in record.stats]
         for step, dtypes in enumerate(record.sampler_vars)
         for name in _NAMES
         if name in dtypes
     }
     stats = [[_without(rows) for rows in of_chain] for of_chain in record.stats]
-    return record._replace(stats=stats, sampler_vars=[_without(rows) for rows in record.sampler_vars]), found
+    return record._replace(stats=stats, sampler_vars=[_without(rows) for rows in record.sampler_vars]), of_clusters
 
 
 def _without(rows):
