@@ -102,9 +102,9 @@ def add_chunked_mixture(name, partition, family, rows, **kwargs):
             )
     with naming(f"observed data of Mixture {name!r}"):
         # Only draws of data read hyperparameters of items, and rows in chunks have no draws: one value keeps the shape.
-        one = complete(family, rows.sampled_values[:1])
+        row_family = complete(family, rows.sampled_values[:1])
         family = complete(family, rows.sampled_values)
-        family = family._replace(**{field: getattr(one, field) for field in per_item})
+        family = family._replace(**{field: getattr(row_family, field) for field in per_item})
         full = broadcast_hyperparameters(family, 1, len(rows.columns))
         measured = rows.measured(numbers_like(full, len(rows.columns)))
     fields = [pt.as_tensor(value) for value in full]

@@ -74,14 +74,14 @@ def integrate_out_imputed(model):
     The result shares all variables and data with the model.  The entries become deterministics whose graphs draw them
     given the rest.
     """
-    found = imputed_entries(model) if type(model) is pm.Model and partitions_of(model) else {}
-    if not found:
+    imputed = imputed_entries(model) if type(model) is pm.Model and partitions_of(model) else {}
+    if not imputed:
         return IntegratedOut(model, {}, {})
     terms = [*model.basic_RVs, *model.potentials]
     graphs = dict(zip(terms, expanded(log_probabilities(model, terms)), strict=True))
-    known = [leaf for term, graph in graphs.items() if term not in found for leaf in _conditions(graph)]
-    unproved = {rv: _not_implied(_conditions(graphs[rv]), known) for rv in found}
-    reasons, before = {rv: _why_not_one(model, rv, graphs) for rv in found}, None
+    known = [leaf for term, graph in graphs.items() if term not in imputed for leaf in _conditions(graph)]
+    unproved = {rv: _not_implied(_conditions(graphs[rv]), known) for rv in imputed}
+    reasons, before = {rv: _why_not_one(model, rv, graphs) for rv in imputed}, None
     while before != reasons:
         before = dict(reasons)
         # What remains of a term in the model without the entries.
@@ -99,7 +99,7 @@ def integrate_out_imputed(model):
             added[rv.owner.outputs[0].name] = _term_of_observed(model, rv, graphs)
     return IntegratedOut(
         _without(model, entries, added) if entries else model,
-        {found[rv]: _length(rv) for rv in entries},
+        {imputed[rv]: _length(rv) for rv in entries},
         {rv.name: reason for rv, reason in reasons.items() if reason is not None},
         frozenset(name for rv in entries for name in (rv.name, model.rvs_to_values[rv].name)),
     )
@@ -126,7 +126,11 @@ def _why_not_one(model, rv, graphs):
 def _random_operations(model, rv):
     """The operations that draw a variable given other variables of the model."""
     blockers = [other for other in model.basic_RVs if other is not rv]
-    ops = {one.owner.op for one in ancestors([rv], blockers=blockers) if one.owner is not None and one not in blockers}
+    ops = {
+        variable.owner.op
+        for variable in ancestors([rv], blockers=blockers)
+        if variable.owner is not None and variable not in blockers
+    }
     ops = {op for op in ops if isinstance(op, RandomVariable | pm.SymbolicRandomVariable)}
     return ops | {op.base_rv_op for op in ops if hasattr(op, "base_rv_op")}
 
@@ -146,9 +150,12 @@ def _term_of_observed(model, rv, graphs):
         return None
     point, value = model.initial_point(), model.rvs_to_values[rv]
     entries = np.arange(point[value.name].size)
-    flow = LabelFlow({value: entries}, PresentValues({one: np.asarray(point[one.name]) for one in model.value_vars}))
+    flow = LabelFlow(
+        {value: entries},
+        PresentValues({value_var: np.asarray(point[value_var.name]) for value_var in model.value_vars}),
+    )
     try:
-        observed, missing = (flow(graphs[one]) for one in rv.owner.outputs)
+        observed, missing = (flow(graphs[output]) for output in rv.owner.outputs)
     except (NotItemwise, IndexError):
         return None
     if not np.array_equal(missing, entries) or (observed is not None and (observed >= 0).any()):
@@ -165,12 +172,12 @@ def _conditions(graph):
 
 def _not_implied(conditions, known):
     """The conditions that may fail where all known ones hold, each once."""
-    found = []
+    unproved = []
     for leaf in conditions:
-        is_same = any(equal_computations([leaf], [other]) for other in (*known, *found))
+        is_same = any(equal_computations([leaf], [other]) for other in (*known, *unproved))
         if not always_holds(leaf) and not is_same:
-            found.append(leaf)
-    return found
+            unproved.append(leaf)
+    return unproved
 
 
 def _reader(value, graphs):
@@ -192,7 +199,7 @@ def _without(model, entries, added):
     together = [rv.owner.outputs[0] for rv in entries if isinstance(rv.owner.op, PartialObservedRV)]
     gone = {rv: model.rvs_to_values[rv] for rv in (*entries, *together)}
     for name in _LISTS:
-        getattr(copied, name).extend(one for one in getattr(model, name) if one not in gone)
+        getattr(copied, name).extend(variable for variable in getattr(model, name) if variable not in gone)
     for name in _DICTS:
         getattr(copied, name).update({key: of for key, of in getattr(model, name).items() if key not in gone.values()})
     for name in _OF_RVS:
@@ -200,10 +207,10 @@ def _without(model, entries, added):
     drawn = [*entries, *copied.deterministics]
     if together:
         # What is drawn reads the data themselves.
-        names = [one.name for one in drawn]
+        names = [variable.name for variable in drawn]
         drawn = graph_replace(drawn, {observed: gone[observed] for observed in together}, strict=False)
-        for name, one in zip(names, drawn, strict=True):
-            one.name, copied.named_vars[name] = name, one
+        for name, variable in zip(names, drawn, strict=True):
+            variable.name, copied.named_vars[name] = name, variable
     copied.deterministics = type(copied.deterministics)(drawn)
     for observed in together:
         del copied.named_vars[observed.name]

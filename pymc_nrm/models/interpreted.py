@@ -107,8 +107,8 @@ def _evaluation(node):
     # Lengths that must agree, since the types do not say that an input may be repeated along the axis.
     lengths = [
         (k, axis)
-        for k, one in enumerate(node.inputs)
-        for axis, repeated in enumerate(one.type.broadcastable)
+        for k, variable in enumerate(node.inputs)
+        for axis, repeated in enumerate(variable.type.broadcastable)
         if not repeated
     ]
 

@@ -176,8 +176,8 @@ def _learned_mixture(model, mixture, readers):
     family = family._replace(**{name: pt.as_tensor(value) for name, value in made.items()})
     priors, remaining = [], iter(sampled)
     for part, form in enumerate(forms):
-        own = list(islice(remaining, sum(shape != (0,) for shape in form.shapes(d))))
-        prior = form.read(model, mixture, own, family, constants)
+        part_variables = list(islice(remaining, sum(shape != (0,) for shape in form.shapes(d))))
+        prior = form.read(model, mixture, part_variables, family, constants)
         if prior is not None:
             priors.append(prior if len(forms) == 1 else prior._replace(part=part))
     return priors
@@ -194,7 +194,7 @@ def _read_concentrations(model, mixture, variables, family, constants):
     if normals is None:
         return None
     d = len(next(iter(constants.values())))
-    normals = np.array([np.broadcast_to(one, d) for one in normals], dtype="float64")
+    normals = np.array([np.broadcast_to(parameter, d) for parameter in normals], dtype="float64")
     return LearnedConcentrations(mixture, variables, family, normals)
 
 
@@ -218,7 +218,10 @@ def _read_wishart(model, mixture, variables, family, constants):
         normals is not None
         and _are_free_logs(model, [squares])
         and _are(_constants(squares, GammaRV), 0.5 * (d + 2.0 - np.arange(d)), 2.0)
-        and all(_are(_constants(one, NormalRV), 0.0, 1.0) and model.rvs_to_transforms[one] is None for one in below)
+        and all(
+            _are(_constants(variable, NormalRV), 0.0, 1.0) and model.rvs_to_transforms[variable] is None
+            for variable in below
+        )
     )
     if not is_usual:
         return None
@@ -247,7 +250,7 @@ _FORMS = {
 
 def _log_normals(model, variables):
     """Means and standard deviations of the logarithms of variables, or None unless all are log-normal."""
-    normals = [_constants(one, LogNormalRV) for one in variables]
+    normals = [_constants(variable, LogNormalRV) for variable in variables]
     is_usual = _are_free_logs(model, variables) and None not in normals
     return normals if is_usual and all((deviation > 0.0).all() for _, deviation in normals) else None
 
@@ -255,7 +258,7 @@ def _log_normals(model, variables):
 def _are_free_logs(model, variables):
     """Whether all are free variables on the log scale."""
     free, used = model.free_RVs, model.rvs_to_transforms
-    return all(one in free and _is_log(used[one]) for one in variables)
+    return all(variable in free and _is_log(used[variable]) for variable in variables)
 
 
 def _is_log(transform):
@@ -273,17 +276,19 @@ def _constants(variable, op_class):
         return None
     inputs = graph_inputs(parameters)
     # A check that fails makes all values impossible.
-    if any(computed_by(one, CheckAndRaise) for one in ancestors(parameters)):
+    if any(computed_by(ancestor, CheckAndRaise) for ancestor in ancestors(parameters)):
         return None
-    if not all(isinstance(one, Constant) and not isinstance(one.type, RandomType) for one in inputs):
+    if not all(isinstance(leaf, Constant) and not isinstance(leaf.type, RandomType) for leaf in inputs):
         return None
-    return [constant_value(one) for one in parameters]
+    return [constant_value(parameter) for parameter in parameters]
 
 
 def _are(parameters, *expected):
     """Whether all entries of the parameters have these values."""
     pairs = None if parameters is None else zip(parameters, expected, strict=True)
-    return pairs is not None and all(np.array_equal(*np.broadcast_arrays(one, value)) for one, value in pairs)
+    return pairs is not None and all(
+        np.array_equal(*np.broadcast_arrays(parameter, value)) for parameter, value in pairs
+    )
 
 
 class _Readers:
@@ -306,10 +311,10 @@ class _Readers:
 
     def read_elsewhere(self, variables, owner, fields):
         """Whether anything reads one of the variables, except themselves and these fields of a mixture or partition."""
-        sampled = {self._values[one] for one in variables} | {*variables}
+        sampled = {self._values[variable] for variable in variables} | {*variables}
         return any(
             not sampled.isdisjoint(read)
             for term, graph, read in self._reads
-            if not any(term is one for one in variables)
+            if not any(term is variable for variable in variables)
             and not (term is owner and any(graph is field for field in fields))
         )

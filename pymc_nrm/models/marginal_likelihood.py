@@ -125,9 +125,9 @@ def likelihood_of_sums(family, data, counts, quantum, sums):
     return _likelihood(LikelihoodOfSums, family, data, counts, pt.constant(quantum), sums)
 
 
-def _likelihood(op_class, family, data, *rest):
+def _likelihood(op_class, family, data, *further):
     arrays = [pt.as_tensor(value) for value in data if value is not None]
-    return op_class(type(family), type(data))(*family, *arrays, *rest)[0]
+    return op_class(type(family), type(data))(*family, *arrays, *further)[0]
 
 
 @kernel
@@ -222,7 +222,7 @@ class MarginalLikelihood(Op):
     def numba_source(self, node):
         """Source and globals of the function ``call``, which Python calls as well."""
         names, fields = self.family_class._fields, node.inputs[: self.n_fields]
-        n_arrays, rest = len(node.inputs) - self.n_fields - self.n_rest, [f"rest_{i}" for i in range(self.n_rest)]
+        n_arrays, further = len(node.inputs) - self.n_fields - self.n_rest, [f"rest_{i}" for i in range(self.n_rest)]
         arrays = [f"data_{i}" for i in range(n_arrays)]
         data = ", ".join([*arrays, *["None"] * (len(self.data_class._fields) - n_arrays)])
         values = [
@@ -233,13 +233,13 @@ class MarginalLikelihood(Op):
         lines.append("    gradient, place = np.empty(given.size), 0")
         lines += [f"    place = write_entries(given, place, {name})" for name in names]
         lines.append(f"    family = Family({', '.join(values)})")
-        lines.append(f"    value = kernel(family, Data({data}), {', '.join(rest)}, given, gradient)")
+        lines.append(f"    value = kernel(family, Data({data}), {', '.join(further)}, given, gradient)")
         lines.append("    place = 0")
         for name in names:
             lines.append(f"    {name}_derivative = gradient[place : place + {name}.size].copy().reshape({name}.shape)")
             lines.append(f"    place += {name}.size")
         outputs = ", ".join(f"{name}_derivative" for name in names)
-        source = f"def call({', '.join([*names, *arrays, *rest])}):\n" + "\n".join(lines)
+        source = f"def call({', '.join([*names, *arrays, *further])}):\n" + "\n".join(lines)
         source += f"\n    return np.asarray(value), {outputs}\n"
         environment = {"np": np, "Family": known_to_numba(self.family_class), "Data": known_to_numba(self.data_class)}
         return source, environment | {"kernel": type(self).kernel.dispatcher, "write_entries": write_entries.dispatcher}
@@ -249,26 +249,26 @@ class MarginalLikelihood(Op):
 
     def pullback(self, inputs, outputs, cotangents):
         of_value, *of_gradient = cotangents
-        fields, rest = list(inputs[: self.n_fields]), inputs[self.n_fields :]
-        found = [pt.zeros_like(field) for field in fields]
+        fields, data_inputs = list(inputs[: self.n_fields]), inputs[self.n_fields :]
+        field_cotangents = [pt.zeros_like(field) for field in fields]
         if not isinstance(of_value.type, DisconnectedType):
-            found = [of_value * derivative for derivative in outputs[1:]]
+            field_cotangents = [of_value * derivative for derivative in outputs[1:]]
         if any(not isinstance(cotangent.type, DisconnectedType) for cotangent in of_gradient):
             # Second derivatives are taken from the symbolic log-likelihood.
             def gradient(*fields):
-                X = self.filled(rest)
+                X = self.filled(data_inputs)
                 value = log_likelihood_on_scale(self.family_class(*fields), X, inputs[-self.n_rest])
                 return pt.grad(value, list(fields), disconnected_inputs="ignore")
 
             second = symbolic_pullback(gradient, fields, of_gradient)
-            found = [a + b for a, b in zip(found, second, strict=True)]
-        return [*found, *[disconnected_type() for _ in rest]]
+            field_cotangents = [a + b for a, b in zip(field_cotangents, second, strict=True)]
+        return [*field_cotangents, *[disconnected_type() for _ in data_inputs]]
 
-    def filled(self, rest):
+    def filled(self, data_inputs):
         """The data matrix, from the inputs after the hyperparameters."""
         # Levels are whole numbers in kernels, with -1 for missing ones.
-        is_level = rest[0].type.dtype.startswith("int")
-        return pt.switch(pt.lt(rest[0], 0), np.nan, rest[0]) if is_level else rest[0]
+        is_level = data_inputs[0].type.dtype.startswith("int")
+        return pt.switch(pt.lt(data_inputs[0], 0), np.nan, data_inputs[0]) if is_level else data_inputs[0]
 
 
 @kernel
@@ -291,22 +291,22 @@ class LikelihoodWithGaps(MarginalLikelihood):
         n = len(node.inputs)
         return [[i < self.n_fields or i == n - self.n_rest + 1] * len(node.outputs) for i in range(n)]
 
-    def filled(self, rest):
-        _, entries, rows, columns, *_ = rest[-self.n_rest :]
-        return pt.set_subtensor(rest[0][rows, columns], entries)
+    def filled(self, data_inputs):
+        _, entries, rows, columns, *_ = data_inputs[-self.n_rest :]
+        return pt.set_subtensor(data_inputs[0][rows, columns], entries)
 
     def pullback(self, inputs, outputs, cotangents):
-        found, rest = super().pullback(inputs, outputs, cotangents), inputs[self.n_fields :]
-        family, labels = self.family_class(*inputs[: self.n_fields]), rest[-self.n_rest]
-        value = log_likelihood_on_scale(family, self.filled(rest), labels)
+        input_cotangents, data_inputs = super().pullback(inputs, outputs, cotangents), inputs[self.n_fields :]
+        family, labels = self.family_class(*inputs[: self.n_fields]), data_inputs[-self.n_rest]
+        value = log_likelihood_on_scale(family, self.filled(data_inputs), labels)
         terms = [value, *pt.grad(value, list(family), disconnected_inputs="ignore")]
         parts = [
             (term * cotangent).sum()
             for term, cotangent in zip(terms, cotangents, strict=True)
             if not isinstance(cotangent.type, DisconnectedType)
         ]
-        found[len(inputs) - self.n_rest + 1] = pt.grad(sum(parts), rest[-self.n_rest + 1])
-        return found
+        input_cotangents[len(inputs) - self.n_rest + 1] = pt.grad(sum(parts), data_inputs[-self.n_rest + 1])
+        return input_cotangents
 
 
 @kernel

@@ -40,14 +40,16 @@ class PartitionParts:
         varies = self._split(self._values.varies)[1:]
         # Hyperparameters with one value for each item belong to the data.
         per_item = [["n" in spec.core for spec in family.hyperparameters.values()] for family in families]
-        self.data_vary = [any(compress(part, [*own, True])) for part, own in zip(varies, per_item, strict=True)]
+        self.data_vary = [
+            any(compress(part, [*of_items, True])) for part, of_items in zip(varies, per_item, strict=True)
+        ]
         self._vary = [any(part) for part in varies]
         graphs = self._split(self._values.graphs)[1:]
         self._gaps = [gaps_of(X) for *_, X in graphs]
-        own = [family_of(rv) for rv in mixtures]
+        model_families = [family_of(rv) for rv in mixtures]
         self._fixed = [
             list(map(_is_fixed, *fields))
-            for fields in zip(own, families, [part[:-1] for part in graphs], varies, strict=True)
+            for fields in zip(model_families, families, [part[:-1] for part in graphs], varies, strict=True)
         ]
         self._forget()
 
@@ -105,12 +107,12 @@ class PartitionParts:
         return filled_data(family, X, places, self._known[k])
 
 
-def _is_fixed(own, field, graph, varies):
+def _is_fixed(model_field, field, graph, varies):
     """Whether a hyperparameter of a mixture is constant, True, or sampled, False, or neither, None.
 
     ``field`` stands in place of the mixture's own, and ``graph`` is what it is with data for observed variables.
     """
-    if varies or (_is_random(own) and not _is_random(field)):
+    if varies or (_is_random(model_field) and not _is_random(field)):
         return False
     return True if all(isinstance(origin, Constant) for origin in graph_inputs([graph])) else None
 
@@ -132,7 +134,7 @@ class ChunkedParts:
         self.data_vary = [False] * len(mixtures)
         parts = [list(partition.owner.op.prior_inputs(partition.owner)), *map(list, families)]
         self._ends = np.cumsum([len(part) for part in parts])
-        self.values = evaluate([one for part in parts for one in part])
+        self.values = evaluate([variable for part in parts for variable in part])
 
     def at(self, given):
         """Return measure and localised families."""

@@ -32,8 +32,8 @@ def kind_of(variable):
 
 def partitions_of(model, kinds=Kind):
     """Return the free partitions of a model that have one of these kinds, each with its kind."""
-    found = {rv: kind_of(rv) for rv in model.free_RVs}
-    return {rv: kind for rv, kind in found.items() if isinstance(kind, kinds)}
+    partitions = {rv: kind_of(rv) for rv in model.free_RVs}
+    return {rv: kind for rv, kind in partitions.items() if isinstance(kind, kinds)}
 
 
 def is_mixture(variable):
@@ -64,26 +64,26 @@ def find_mixture(model, name=None, *, nested=False):
 def _find(model, title, kind_behind, name, kinds):
     if name is not None:
         check_name("var_name", name, f"a {title}")
-    found = {rv.name: rv for rv in model.basic_RVs if isinstance(kind_behind(rv), kinds)}
+    matches = {rv.name: rv for rv in model.basic_RVs if isinstance(kind_behind(rv), kinds)}
     others = {rv.name: kind_of(rv) for rv in model.basic_RVs if kind_of(rv) and not isinstance(kind_of(rv), kinds)}
-    if others and (not found or name in others):
+    if others and (not matches or name in others):
         other = next(iter(others))
         if isinstance(others[other], Chunked):
             raise ValueError(f"model must have a {title} with an item for each row; {other!r} has rows in chunks")
         raise ValueError(f"model must have a {title} that is flat; got the {others[other].title} {other!r}")
-    if not found:
+    if not matches:
         fixed = [rv.name for rv in model.basic_RVs if is_mixture(rv) and kind_of(partition_of(rv)) is None]
         remedy = (
             f"; labels of {fixed} are data, as after pm.do, whereas pm.observe keeps the partition" if fixed else ""
         )
         raise ValueError(f"model must have a {title}; got one with the variables {sorted(model.named_vars)}{remedy}")
-    if name is None and len(found) == 1:
-        [name] = found
+    if name is None and len(matches) == 1:
+        [name] = matches
     if name is None:
-        raise ValueError(f"var_name must be given, one of {sorted(found)}: the model has several of kind {title}")
-    if name not in found:
-        raise ValueError(f"var_name must name a {title} of the model, one of {sorted(found)}; got {name!r}")
-    return found[name]
+        raise ValueError(f"var_name must be given, one of {sorted(matches)}: the model has several of kind {title}")
+    if name not in matches:
+        raise ValueError(f"var_name must name a {title} of the model, one of {sorted(matches)}; got {name!r}")
+    return matches[name]
 
 
 def n_items(partition):

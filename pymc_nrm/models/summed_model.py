@@ -92,8 +92,11 @@ def summed_out(model: pm.Model | None = None) -> pm.Model:
         used = set(ancestors([density]))
         given = {value: graph for value, graph in values.items() if value in used}
         [potentials[f"{rv.name}_summed_out"]] = graph_replace([density], given, strict=False)
-    gone = {*partitions_of(copied), *(one for one in copied.deterministics if one.name in integrated.names)}
-    left_out |= {one.name for one in copied.deterministics if gone & set(ancestors([one]))}
+    gone = {
+        *partitions_of(copied),
+        *(variable for variable in copied.deterministics if variable.name in integrated.names),
+    }
+    left_out |= {variable.name for variable in copied.deterministics if gone & set(ancestors([variable]))}
     with copied:
         for name, graph in potentials.items():
             pm.Potential(name, pt.as_tensor(graph))

@@ -96,8 +96,8 @@ def kernel_family(family_class, hyperparameters):
 
 def with_own_generators(graphs):
     """Graphs with random generators that no other code advances, and a dict of these by the original ones."""
-    own = {generator: pytensor.shared(np.random.default_rng(0)) for generator in generators_of(graphs)}
-    return (clone_replace(graphs, own) if own else graphs), own
+    own_generators = {generator: pytensor.shared(np.random.default_rng(0)) for generator in generators_of(graphs)}
+    return (clone_replace(graphs, own_generators) if own_generators else graphs), own_generators
 
 
 def generators_of(graphs):

@@ -192,7 +192,7 @@ def check_agreement(argument, canonical, known, names, what="cluster"):
     wrong = np.argwhere((canonical[items][:, None] == canonical[first]) != (known[items][:, None] == known[first]))
     if len(wrong):
         item, other = items[wrong[0, 0]], first[wrong[0, 1]]
-        known_names = [names[known[one]] for one in (other, item)]
+        known_names = [names[known[member]] for member in (other, item)]
         raise ValueError(
             f"{argument} must put known items into one {what} if and only if their labels in known are equal; "
             f"items {other} and {item} have the known labels {known_names[0]!r} and {known_names[1]!r}, and the labels "
@@ -320,8 +320,10 @@ class KnownGrouped(NamedTuple):
             # Above all other weights, among which the weight of a new cluster is not zero.
             return 1e300
         inner, member = cache[: base.cache_size(self.family.family)], _member(data, item)
-        own = fast.log_predictive_without(self.family.family, statistics[:-3], inner, data.groups.rows, member)
-        return own + self.join[_n_items(statistics) - 1] - self.join[int(statistics[-3]) - 1]
+        log_own_density = fast.log_predictive_without(
+            self.family.family, statistics[:-3], inner, data.groups.rows, member
+        )
+        return log_own_density + self.join[_n_items(statistics) - 1] - self.join[int(statistics[-3]) - 1]
 
     def log_marginal(self, statistics):
         if statistics[-2] > 1.0 or (self.only_known and statistics[-2] == 0.0):

@@ -43,9 +43,9 @@ def log_join_without(measure, counts):
         log_p = log_prediction_rule(measure, remaining[kept])
         row = np.full(n_clusters + 1, -np.inf)
         row[np.append(kept, True)] = log_p
-        for own in members:
-            rows[own] = row
-            rows[own, first], rows[own, own] = row[own], row[first]
+        for cluster in members:
+            rows[cluster] = row
+            rows[cluster, first], rows[cluster, cluster] = row[cluster], row[first]
     return rows
 
 

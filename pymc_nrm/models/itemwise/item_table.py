@@ -164,8 +164,8 @@ def computed_by_slot(graphs):
     """Replace functions of indexed parameters, ``log(scale[z])``, by indexed functions, ``log(scale)[z]``."""
 
     def lifted(node, inputs):
-        found = _lifted(node.op, inputs) if isinstance(node.op, Elemwise) and len(node.outputs) == 1 else None
-        return None if found is None else [found]
+        output = _lifted(node.op, inputs) if isinstance(node.op, Elemwise) and len(node.outputs) == 1 else None
+        return None if output is None else [output]
 
     return rebuilt(graphs, lifted)
 
@@ -262,11 +262,11 @@ class ItemTable:
         if not self._fresh:
             self._read(point)
         rows = self._rows(self._arguments(point), labels)
-        found = {name: np.zeros(self._n) for name in self.names}
+        totals = {name: np.zeros(self._n) for name in self.names}
         for part, place in self._places():
             items = self._items[place]
-            np.add.at(found[part.name], items[items >= 0], rows[place][items >= 0])
-        return found if by_term else sum(found.values(), np.zeros(self._n))
+            np.add.at(totals[part.name], items[items >= 0], rows[place][items >= 0])
+        return totals if by_term else sum(totals.values(), np.zeros(self._n))
 
     def _read(self, point):
         self._n = len(point[self._value.name])

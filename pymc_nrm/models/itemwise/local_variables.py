@@ -268,7 +268,11 @@ def reaches_all_values(rv, transform):
 def _is_usual_of_dims(rv, transform):
     """Whether a transform is the default one of a variable with named dimensions, or there is none."""
     [tensor] = lowered([rv])
-    rv = next(one for one in ancestors([tensor]) if computed_by(one, RandomVariable | pm.SymbolicRandomVariable))
+    rv = next(
+        ancestor
+        for ancestor in ancestors([tensor])
+        if computed_by(ancestor, RandomVariable | pm.SymbolicRandomVariable)
+    )
     usual = default_transform(rv.owner.op, rv)
     if transform is None or usual is None:
         return transform is None
@@ -284,25 +288,25 @@ def _is_bound(value, bound):
     """Whether a bound, a number or a tensor, is constant and has this value."""
     bound = pt.as_tensor(bound)
     inputs = graph_inputs([bound])
-    is_constant = all(isinstance(one, Constant) and not isinstance(one.type, RandomType) for one in inputs)
+    is_constant = all(isinstance(leaf, Constant) and not isinstance(leaf.type, RandomType) for leaf in inputs)
     return is_constant and bool((constant_value(bound) == value).all())
 
 
 def _uses(value, labels, max_clusters, graphs, given):
     """Terms that depend on slots that may be empty, and whether each of their entries depends on its own slot only."""
     flow = SlotFlow(value, labels, max_clusters, PresentValues(given))
-    found = {}
+    uses = {}
     for term, graph in graphs.items():
         try:
             slots = flow(graph)
         except (NotItemwise, IndexError):
-            found[term] = False
+            uses[term] = False
             continue
         if slots is not None and (slots >= 0).any():
             along_first = slots.reshape(len(slots), -1) if slots.shape[:1] == (max_clusters,) else slots.reshape(1, -1)
-            own = np.arange(len(along_first))[:, None]
-            found[term] = len(own) == max_clusters and bool(((along_first < 0) | (along_first == own)).all())
-    return found
+            own_slots = np.arange(len(along_first))[:, None]
+            uses[term] = len(own_slots) == max_clusters and bool(((along_first < 0) | (along_first == own_slots)).all())
+    return uses
 
 
 class SlotFlow(LabelFlow):
@@ -382,8 +386,8 @@ class EmptySlots:
         others = [rv for rv in model.free_RVs if rv not in variables]
         given = dict(zip(others, model.replace_rvs_by_values(others), strict=True))
         graphs = graph_replace(graphs, given, strict=False)
-        graphs, own = with_own_generators(graphs)
-        self._generators = list(own.values())
+        graphs, own_generators = with_own_generators(graphs)
+        self._generators = list(own_generators.values())
         used = set(graph_inputs(graphs))
         inputs = [value for value in model.value_vars if value in used]
         self._inputs = [value.name for value in inputs]

@@ -63,8 +63,8 @@ def uniform_along(items, axes, reason):
 
 def only_item(arrays):
     """The single item that all entries of all arrays depend on, or None if there are several."""
-    found = {int(item) for array in arrays for item in np.unique(array[array >= 0])}
-    return found.pop() if len(found) == 1 else None
+    items = {int(item) for array in arrays for item in np.unique(array[array >= 0])}
+    return items.pop() if len(items) == 1 else None
 
 
 def grouped(items):
@@ -88,14 +88,14 @@ def picked(base, items, index, known, flow):
     if any(entry.type.dtype == "bool" for entry in arrays):
         return _picked_by_mask(items, index, known, flow)
     group = max((entry.type.ndim for entry in arrays), default=0)
-    found = []
+    sources = []
     if items is not None:
         places = tuple(_place(entry, items.shape[axis], group, flow) for axis, entry in enumerate(index))
-        found.append(items[places])
+        sources.append(items[places])
     labelled = [known[entry] for entry in arrays if known.get(entry) is not None]
     if labelled:
-        found.append(_at_group(combine(labelled, "indexing"), index, group, base.type.ndim))
-    return [combine(found, "indexing")]
+        sources.append(_at_group(combine(labelled, "indexing"), index, group, base.type.ndim))
+    return [combine(sources, "indexing")]
 
 
 def _parts(entry):
@@ -229,8 +229,8 @@ def _padded(items, ndim):
 
 @items_of_outputs.register(Elemwise)
 def _elemwise(op, node, items, flow):
-    found = combine([array for array in items if array is not None], _name(op))
-    return [found for _ in node.outputs]
+    combined = combine([array for array in items if array is not None], _name(op))
+    return [combined for _ in node.outputs]
 
 
 @items_of_outputs.register(DimShuffle)
@@ -280,45 +280,45 @@ def _join(op, node, items, flow):
     moved = [np.moveaxis(part, op.axis, -1) for part in parts]
     sides = np.broadcast_shapes(*[part.shape[:-1] for part in moved])
     joined = [np.broadcast_to(part, (*sides, part.shape[-1])) for part in moved]
-    found = np.moveaxis(np.concatenate(joined, axis=-1), -1, op.axis)
-    first = found.take([0], axis=op.axis) if found.shape[op.axis] else found
-    return [first if (found == first).all() else found]
+    whole = np.moveaxis(np.concatenate(joined, axis=-1), -1, op.axis)
+    first = whole.take([0], axis=op.axis) if whole.shape[op.axis] else whole
+    return [first if (whole == first).all() else whole]
 
 
 @items_of_outputs.register(Split)
 def _split(op, node, items, flow):
-    found = _first_only(op, items)
-    if found.shape[op.axis] == 1:
-        return [found] * len(node.outputs)
-    return np.split(found, np.cumsum(flow.static(node.inputs[1]))[:-1], axis=op.axis)
+    entries = _first_only(op, items)
+    if entries.shape[op.axis] == 1:
+        return [entries] * len(node.outputs)
+    return np.split(entries, np.cumsum(flow.static(node.inputs[1]))[:-1], axis=op.axis)
 
 
 @items_of_outputs.register(Reshape | JoinDims | SplitDims)
 def _reshape(op, node, items, flow):
-    found, ndim = _first_only(op, items), node.outputs[0].type.ndim
-    if found.size == 1:
-        return [found.reshape((1,) * ndim)]
-    entries = np.broadcast_to(found, flow.shape(node.inputs[0]))
-    return [entries.reshape(flow.shape(node.outputs[0]))]
+    entries, ndim = _first_only(op, items), node.outputs[0].type.ndim
+    if entries.size == 1:
+        return [entries.reshape((1,) * ndim)]
+    whole = np.broadcast_to(entries, flow.shape(node.inputs[0]))
+    return [whole.reshape(flow.shape(node.outputs[0]))]
 
 
 @items_of_outputs.register(Repeat)
 def _repeat(op, node, items, flow):
-    found = _first_only(op, items)
-    if found.shape[op.axis] == 1:
-        return [found]
-    return [np.repeat(found, flow.static(node.inputs[1]), axis=op.axis)]
+    entries = _first_only(op, items)
+    if entries.shape[op.axis] == 1:
+        return [entries]
+    return [np.repeat(entries, flow.static(node.inputs[1]), axis=op.axis)]
 
 
 @items_of_outputs.register(ExtractDiag)
 def _extract_diag(op, node, items, flow):
-    [found] = items
+    [entries] = items
     axes = op.axis1, op.axis2
-    if all(found.shape[axis] == 1 for axis in axes):
-        return [np.expand_dims(found.squeeze(axes), -1)]
+    if all(entries.shape[axis] == 1 for axis in axes):
+        return [np.expand_dims(entries.squeeze(axes), -1)]
     whole = flow.shape(node.inputs[0])
-    shape = [whole[axis] if axis in axes else length for axis, length in enumerate(found.shape)]
-    return [np.broadcast_to(found, shape).diagonal(op.offset, *axes)]
+    shape = [whole[axis] if axis in axes else length for axis, length in enumerate(entries.shape)]
+    return [np.broadcast_to(entries, shape).diagonal(op.offset, *axes)]
 
 
 @items_of_outputs.register(Dot)
@@ -345,9 +345,9 @@ def _blockwise(op, node, items, flow):
             core = range(array.ndim - len(signature), array.ndim)
             reason = f"{_name(op.core_op)} combines labels of different items"
             batches.append(uniform_along(array, core, reason).squeeze(tuple(core)))
-    found = combine(batches, _name(op.core_op))
+    combined = combine(batches, _name(op.core_op))
     return [
-        np.expand_dims(_padded(found, output.type.ndim - len(signature)), tuple(range(-len(signature), 0)))
+        np.expand_dims(_padded(combined, output.type.ndim - len(signature)), tuple(range(-len(signature), 0)))
         for output, signature in zip(node.outputs, op.outputs_sig, strict=True)
     ]
 
@@ -387,28 +387,28 @@ def _scan(op, node, items, flow):
     of = dict(zip(node.inputs, items, strict=True))
     if info.n_mit_mot or info.as_while or of[node.inputs[0]] is not None or len(states) + len(new) < len(node.outputs):
         raise NotItemwise("labels cannot be traced through the states or the number of steps of a scan")
-    found, given = {}, {}
+    of_inner, given = {}, {}
     stepwise = [*zip(op.inner_seqs(inputs), op.outer_seqs(node.inputs), strict=True)]
     stepwise += [(state, outer) for inner, outer, _ in states for state in inner]
     for inner, outer in stepwise:
         given[inner] = flow.present(outer)[0]
-        found[inner] = None if of[outer] is None else uniform_along(of[outer], [0], "Scan combines items")[0]
+        of_inner[inner] = None if of[outer] is None else uniform_along(of[outer], [0], "Scan combines items")[0]
     for inner, outer in zip(op.inner_non_seqs(inputs), op.outer_non_seqs(node.inputs), strict=True):
-        given[inner], found[inner] = flow.present(outer), of[outer]
+        given[inner], of_inner[inner] = flow.present(outer), of[outer]
     before = None
-    while before != _as_lists(found):
-        before = _as_lists(found)
-        inside = flow.within({variable: array for variable, array in found.items() if array is not None}, given)
+    while before != _as_lists(of_inner):
+        before = _as_lists(of_inner)
+        inside = flow.within({variable: array for variable, array in of_inner.items() if array is not None}, given)
         for inner, _, out in states:
-            known = [array for array in (inside(out), *[found[state] for state in inner]) if array is not None]
+            known = [array for array in (inside(out), *[of_inner[state] for state in inner]) if array is not None]
             if known:
-                found.update(dict.fromkeys(inner, combine(known, "Scan")))
-    last = [found[inner[0]] for inner, _, _ in states] + [inside(out) for out in new]
+                of_inner.update(dict.fromkeys(inner, combine(known, "Scan")))
+    last = [of_inner[inner[0]] for inner, _, _ in states] + [inside(out) for out in new]
     return [
         np.full((1,) * output.type.ndim, FREE) if array is None else np.expand_dims(array, 0)
         for array, output in zip(last, node.outputs, strict=True)
     ]
 
 
-def _as_lists(found):
-    return {variable: None if items is None else items.tolist() for variable, items in found.items()}
+def _as_lists(items_of):
+    return {variable: None if items is None else items.tolist() for variable, items in items_of.items()}

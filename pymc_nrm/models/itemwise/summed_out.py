@@ -60,7 +60,7 @@ class SummedOut:
         """Log joint density of the label and the rows of each item, (n, K), and the sum of rows without an item."""
         n, K = self.shares.shape[0], self.n_components
         slots = pt.broadcast_to(pt.arange(K)[:, None], (K, n)).astype(self._value.dtype)
-        table, rest = self.shares.T, pt.constant(0.0)
+        table, without_item = self.shares.T, pt.constant(0.0)
         if self.of_mixtures is not None:
             table = table + self.of_mixtures.T
         for graph, items, (_, in_order) in zip(graphs, self._items, self._layout, strict=True):
@@ -74,8 +74,8 @@ class SummedOut:
                 continue
             of_item = items >= 0
             table = table[:, pt.where(of_item, items, 0)].inc(pt.where(of_item, rows, 0.0))
-            rest = rest + pt.where(of_item, 0.0, rows[0]).sum()
-        return table.T, rest
+            without_item = without_item + pt.where(of_item, 0.0, rows[0]).sum()
+        return table.T, without_item
 
 
 def _layout(part, n):
@@ -87,14 +87,14 @@ def _indexed_by(labels, graph, n_slots, n):
     """What ``parameter[labels]`` becomes in all slots, for each parameter of a graph, (K, n, ...): copies of its
     entries, which elementwise functions need not make.
     """
-    found = {}
+    replacements = {}
     for node in toposort([graph]):
         if isinstance(node.op, AdvancedSubtensor) and node.inputs[1:] == [labels] and node.op.idx_list == (0,):
             parameter = node.inputs[0]
             if labels not in set(ancestors([parameter])):
                 entries = pt.expand_dims(parameter[:n_slots], 1)
-                found[node.outputs[0]] = pt.broadcast_to(entries, (n_slots, n, *tuple(parameter.shape)[1:]))
-    return found
+                replacements[node.outputs[0]] = pt.broadcast_to(entries, (n_slots, n, *tuple(parameter.shape)[1:]))
+    return replacements
 
 
 def summed_out_total(model, parts):
