@@ -196,15 +196,15 @@ def _sweep_while_room(rng, state, weights, family, data, items, start):
         alone = not outside and counts[old] == 1
         # Most items stay in their cluster, so do not remove and insert them.
         taken_out = outside or alone
-        own, n_columns = math.nan, size[0] + 1
+        log_own_density, n_columns = math.nan, size[0] + 1
         if has_panel and not taken_out:
             width = whole_lanes(n_columns)
             for k in range(width):
                 values[k] = prior[k]
-            own = fast.weigh(family, statistics[old], cache[old], rows, lanes, data, item, width, values)
+            log_own_density = fast.weigh(family, statistics[old], cache[old], rows, lanes, data, item, width, values)
         elif not taken_out:
-            own = fast.log_predictive_without(family, statistics[old], cache[old], data, item)
-        inside = not math.isnan(own)
+            log_own_density = fast.log_predictive_without(family, statistics[old], cache[old], data, item)
+        inside = not math.isnan(log_own_density)
         if alone:
             # The last cluster moves into the closed one's column, and its own column becomes the new cluster's.
             close_slot(state, old)
@@ -229,7 +229,7 @@ def _sweep_while_room(rng, state, weights, family, data, items, start):
             for k in range(n_columns):
                 values[k] = prior[k] + log_predictive(family, cache[active[k]], data, item)
         if inside:
-            values[here] = join[counts[old] - 1] + own
+            values[here] = join[counts[old] - 1] + log_own_density
         chosen = draw_column(rng, values, n_columns, min(here, size[0]))
         new = chosen == size[0]
         n_moved += not (alone and new) and (alone or chosen != here)

@@ -47,13 +47,13 @@ def change_cluster(state, weights, family, data, log_weights, slot, items, block
 @kernel
 def find_block(state, guide, node, anchor, marks, stamp):
     """Find the items below a node in the anchor's cluster; set ``marks`` to ``stamp`` at the slots of all others."""
-    own = state.labels[anchor]
+    anchor_slot = state.labels[anchor]
     items = np.empty(guide.tree.size[node], dtype=np.int64)
     size = 0
     for p in range(guide.tree.first[node], guide.tree.first[node] + guide.tree.size[node]):
         item = guide.tree.order[p]
         slot = state.labels[item]
-        if slot == own:
+        if slot == anchor_slot:
             items[size] = item
             size += 1
         else:

@@ -286,8 +286,10 @@ def log_anchor_ratio(weights, family, state, log_weights, sides, slot, other):
     pair = affinity(weights, family, rows[0], counts[0], log_a, rows[1], counts[1], log_b, union)
     probability = 0.0
     for side, log_l in ((0, log_a), (1, log_b)):
-        rest = affinities(weights, family, state, log_weights, rows[side], counts[side], log_l, slot, other, values)
-        probability += pair / (rest + pair)
+        other_pairs = affinities(
+            weights, family, state, log_weights, rows[side], counts[side], log_l, slot, other, values
+        )
+        probability += pair / (other_pairs + pair)
     n_merged = state.size[0] - (slot != other)
     total = float(counts[0] + counts[1])
     log_ratio = math.log(probability / ((n_merged + 1.0) * counts[0] * counts[1]))

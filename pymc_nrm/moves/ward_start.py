@@ -19,7 +19,7 @@ def should_try_ward_start(n, d):
 
 def better_start(rng, points, labels):
     """Labels, or the best cut of a Ward tree of the items' points if its Gaussian score is higher."""
-    return max((labels, *_cuts(rng, points)), key=lambda one: gaussian_score(points, one))
+    return max((labels, *_cuts(rng, points)), key=lambda candidate: gaussian_score(points, candidate))
 
 
 def _cuts(rng, points):
@@ -32,8 +32,8 @@ def _cuts(rng, points):
     for cut in cut_tree(linkage(sample, "ward"), np.arange(1, _MOST_CLUSTERS + 1)).T:
         counts = np.bincount(cut)
         means = np.stack([sample[cut == k].mean(axis=0) for k in range(len(counts))])
-        rest = sample - means[cut]
-        directions = np.linalg.pinv(rest.T @ rest / len(sample), hermitian=True) @ means.T
+        residuals = sample - means[cut]
+        directions = np.linalg.pinv(residuals.T @ residuals / len(sample), hermitian=True) @ means.T
         log_weights = np.log(counts) - 0.5 * (means.T * directions).sum(axis=0)
         yield np.unique((points @ directions + log_weights).argmax(axis=1), return_inverse=True)[1]
 
@@ -45,16 +45,16 @@ def gaussian_score(points, labels):
     n, d = points.shape
     counts = np.bincount(labels)
     means = np.stack([points[labels == k].mean(axis=0) for k in range(len(counts))])
-    rest, cost = points - means[labels], 0.5 * np.log(n)
+    residuals, cost = points - means[labels], 0.5 * np.log(n)
     score = (counts * np.log(counts / n)).sum() - cost * len(counts) * (d + 1)
-    alike = _log_density(rest) - cost * d * (d + 1) / 2
+    alike = _log_density(residuals) - cost * d * (d + 1) / 2
     if counts.min() <= d + 1:
         return score + alike
-    apart = sum(_log_density(rest[labels == k]) for k in range(len(counts)))
+    apart = sum(_log_density(residuals[labels == k]) for k in range(len(counts)))
     return score + max(alike, apart - cost * len(counts) * d * (d + 1) / 2)
 
 
-def _log_density(rest):
+def _log_density(residuals):
     """The largest log density of deviations from means, up to a constant."""
-    sign, log_determinant = np.linalg.slogdet(rest.T @ rest / len(rest))
-    return -0.5 * len(rest) * log_determinant if sign > 0 else -np.inf
+    sign, log_determinant = np.linalg.slogdet(residuals.T @ residuals / len(residuals))
+    return -0.5 * len(residuals) * log_determinant if sign > 0 else -np.inf

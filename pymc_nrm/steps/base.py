@@ -384,10 +384,10 @@ class _Chain:
         """Make the moves of a draw."""
         self.state, _ = self._step.moves(self.state, self._table, self._family, self._data)
 
-    def labels_of_all(self, rng, table, data, own):
+    def labels_of_all(self, rng, table, data, chain_items):
         """Labels of all items: the m items of the chain keep their labels, the others are assigned one by one."""
         labels = np.full(len(table.moment) - 1, -1)
-        labels[own] = self.state.labels
+        labels[chain_items] = self.state.labels
         return join_in_turn(rng, table, self._family, data, self.state, labels)
 
 

@@ -169,9 +169,9 @@ class ChunkedSampler(Step):
         for family_class in family_classes:
             check_needs(family_class, self.needs, type(self).__name__)
         measured = [rv.owner.op.measured for rv in mixtures]
-        self._parts = tuple(one.preparation for one in measured)
-        self._widths = np.cumsum([len(one.sums) for one in measured])[:-1]
-        self._quanta = Quanta(*map(np.concatenate, zip(*(one.quanta for one in measured), strict=True)))
+        self._parts = tuple(measurement.preparation for measurement in measured)
+        self._widths = np.cumsum([len(measurement.sums) for measurement in measured])[:-1]
+        self._quanta = Quanta(*map(np.concatenate, zip(*(measurement.quanta for measurement in measured), strict=True)))
         self._followed = np.searchsorted(self._rows.sample, self._rows.followed)
         return family_classes
 

@@ -61,9 +61,9 @@ class IndexedData:
 
     def impossible_items(self, point, labels):
         """Name, log density and item of data that have no finite density at the labels, one item of each variable."""
-        found = []
+        impossible = []
         for name, values in self.table.values(point, labels, by_term=True).items():
             if not np.isfinite(values).all():
                 item = int(np.argmin(np.isfinite(values)))
-                found.append((name, values[item], item))
-        return found
+                impossible.append((name, values[item], item))
+        return impossible

@@ -143,25 +143,25 @@ def gibbs_choice(kernel, options, table, family, data, item):
     return lambda rng, state: int(kernel(rng, state, table, family, data, options)[0].labels[item])
 
 
-def log_ratio_of_choices(chosen, own, new, n_columns):
+def log_ratio_of_choices(chosen, own_column, new, n_columns):
     """Log ratio of the probabilities of a new column and the item's own in a draw; None if one has too few digits."""
     # A draw chooses the item's own column for the smallest uniform variables, then the others in their order.
-    stays = probability(lambda rng: chosen(rng) == own)
-    first, last = int(own == 0), n_columns - 1 - (own == n_columns - 1)
-    below = stays if new == first else probability(lambda rng: _is_before(chosen(rng), own, new), stays)
-    moves = 1.0 if new == last else probability(lambda rng: _is_before(chosen(rng), own, new + 1), below)
+    stays = probability(lambda rng: chosen(rng) == own_column)
+    first, last = int(own_column == 0), n_columns - 1 - (own_column == n_columns - 1)
+    below = stays if new == first else probability(lambda rng: _is_before(chosen(rng), own_column, new), stays)
+    moves = 1.0 if new == last else probability(lambda rng: _is_before(chosen(rng), own_column, new + 1), below)
     return math.log(moves - below) - math.log(stays) if min(stays, moves - below) > _LEAST_PROBABLE else None
 
 
-def _is_before(cluster, own, end):
-    return cluster == own or cluster < end
+def _is_before(cluster, own_column, end):
+    return cluster == own_column or cluster < end
 
 
 def _predictive_ratio(state, family, data, item, new):
     """Log ratio of the predictive densities of an item in another cluster and in its own, without it."""
-    own = int(state.labels[item])
+    own_slot = int(state.labels[item])
     with kernels_in_python():
-        statistics, cache = state.statistics[own].copy(), state.cache[own].copy()
+        statistics, cache = state.statistics[own_slot].copy(), state.cache[own_slot].copy()
         log_own = fast.log_predictive_without(family, statistics, cache, data, item)
         if math.isnan(log_own):
             fast.update_cache(family, statistics, cache, data, item, -1.0)

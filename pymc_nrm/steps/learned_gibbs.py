@@ -116,16 +116,16 @@ class LearnedGibbs(Step):
 
     @classmethod
     def value_variables(cls, vars, model):
-        return [model.rvs_to_values[rv] for one in _chosen(vars, model) for rv in one.variables]
+        return [model.rvs_to_values[rv] for prior in _chosen(vars, model) for rv in prior.variables]
 
     def read_model(self, model):
         chosen = _chosen(self.vars, model)
-        self._learned = [one for one in chosen if not isinstance(one, LearnedProcess)]
-        self._processes = [_Process(model, one) for one in chosen if isinstance(one, LearnedProcess)]
-        return [type(one.family) for one in self._learned if hasattr(one, "family")]
+        self._learned = [prior for prior in chosen if not isinstance(prior, LearnedProcess)]
+        self._processes = [_Process(model, prior) for prior in chosen if isinstance(prior, LearnedProcess)]
+        return [type(prior.family) for prior in self._learned if hasattr(prior, "family")]
 
     def compile(self, model, point, compile_kwargs):
-        self._priors = [DRAWN_BY[type(one)](model, one, compile_kwargs) for one in self._learned]
+        self._priors = [DRAWN_BY[type(prior)](model, prior, compile_kwargs) for prior in self._learned]
         for prior in self._priors:
             precompile(prior.kernel, *prior.arguments(self.rng, point, self.options["n_sweeps"]))
 
@@ -211,7 +211,7 @@ class _Wishart(_Prior):
 
     def values(self, arguments):
         logs, squares, below = arguments[-4:-1]
-        return [*(np.array(one) for one in logs), np.log(squares), below]
+        return [*(np.array(logarithm) for logarithm in logs), np.log(squares), below]
 
     def log_density(self, point):
         """Log density of the values of the variables given the partition."""
@@ -325,12 +325,19 @@ def _chosen(vars, model):
     """The priors that a user asks for, by default all."""
     priors = learned_priors(model)
     given = vars if isinstance(vars, list | tuple) else [vars]
-    found = [model.values_to_rvs.get(one, one) if isinstance(one, Variable) else one for one in given]
-    chosen = [one for one in priors if vars is None or any(rv is own for rv in found for own in one.variables)]
-    asked = [rv for one in chosen for rv in one.variables]
-    if not chosen or (vars is not None and {*map(id, found)} != {*map(id, asked)}):
-        names = [[rv.name for rv in one.variables] for one in priors]
-        got = None if vars is None else [getattr(rv, "name", rv) for rv in found]
+    asked_rvs = [
+        model.values_to_rvs.get(variable, variable) if isinstance(variable, Variable) else variable
+        for variable in given
+    ]
+    chosen = [
+        prior
+        for prior in priors
+        if vars is None or any(rv is variable for rv in asked_rvs for variable in prior.variables)
+    ]
+    asked = [rv for prior in chosen for rv in prior.variables]
+    if not chosen or (vars is not None and {*map(id, asked_rvs)} != {*map(id, asked)}):
+        names = [[rv.name for rv in prior.variables] for prior in priors]
+        got = None if vars is None else [getattr(rv, "name", rv) for rv in asked_rvs]
         raise TypeError(
             "vars must be all variables of a prior that learned of a family has made, or concentrations of Dirichlet "
             "processes or hidden states with a gamma or exponential prior, on which nothing else depends; "

@@ -82,11 +82,14 @@ class MissingGibbs(Step):
     def value_variables(cls, vars, model):
         known = [rv for rv in model.free_RVs if isinstance(rv.owner.op, MissingEntriesRV)]
         asked = known if vars is None else list(vars) if isinstance(vars, list | tuple) else [vars]
-        found = [model.values_to_rvs.get(one, one) if isinstance(one, Variable) else one for one in asked]
-        if not found or not all(any(one is rv for rv in known) for one in found):
+        chosen = [
+            model.values_to_rvs.get(variable, variable) if isinstance(variable, Variable) else variable
+            for variable in asked
+        ]
+        if not chosen or not all(any(variable is rv for rv in known) for variable in chosen):
             names = [rv.name for rv in known]
             raise TypeError(f"vars must be variables of missing entries; the model has {names}, got {vars!r}")
-        return [model.rvs_to_values[rv] for rv in found]
+        return [model.rvs_to_values[rv] for rv in chosen]
 
     def read_model(self, model):
         entries = model.values_to_rvs[self.vars[0]]
@@ -101,7 +104,7 @@ class MissingGibbs(Step):
         self._rows, self._columns = gaps_of(self._value).rows_and_columns
         self._items, starts = np.unique(self._rows, return_index=True)
         self._starts = np.append(starts, len(self._rows))
-        return [type(family_of(one)) for one in self._mixtures]
+        return [type(family_of(mixture)) for mixture in self._mixtures]
 
     def compile(self, model, point, compile_kwargs):
         self._given = GivenPartition(model, self._partition, self._mixtures, compile_kwargs)
@@ -111,15 +114,15 @@ class MissingGibbs(Step):
     def read_point(self, point):
         """Arguments of the kernel at a point, the centre of the data of the mixture, and its family."""
         labels, measure, families, data = self._given.at(point)
-        family, rows, own, n = joint_family(families), joint_data(data), data[self._place], len(labels)
+        family, rows, mixture_data, n = joint_family(families), joint_data(data), data[self._place], len(labels)
         table = Weights(np.zeros(n + 1), np.zeros(n + 1))
         # A default start is left to the step of the partition, which replaces it.
         draws_labels = self._draws_labels and not is_default_start(point[self._names[0]])
         if draws_labels:
             table, _, _ = draw_weights(self.rng, measure, n, int(labels.max()) + 1)
         order = self.rng.permutation(len(self._items))
-        gaps = ItemsWithGaps(self._items, self._starts, self._columns, order, own.values, draws_labels)
-        center = getattr(own, "center", np.zeros(own.values.shape[1]))
+        gaps = ItemsWithGaps(self._items, self._starts, self._columns, order, mixture_data.values, draws_labels)
+        center = getattr(mixture_data, "center", np.zeros(mixture_data.values.shape[1]))
         return (self.rng, build_state(labels, family, rows), table, family, rows, gaps), center, families[self._place]
 
     def setup_chain(self, rng, tune, draws):
@@ -168,7 +171,7 @@ def _check_uses(model, mixture, entries):
     """Refuse data with gaps on which more than their own likelihood depends."""
     for variable in (*model.basic_RVs, *model.potentials):
         parents = [variable] if variable in model.potentials else variable.owner.inputs
-        if variable is not entries and any(depends_on(parents, one, model) for one in (mixture, entries)):
+        if variable is not entries and any(depends_on(parents, source, model) for source in (mixture, entries)):
             raise ValueError(
                 f"vars must be missing entries that nothing else depends on; {variable.name!r} depends on "
                 f"{mixture.name!r}. Leave out items with gaps, or take NormalGamma for {mixture.name!r}"

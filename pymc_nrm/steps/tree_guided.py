@@ -198,18 +198,20 @@ class TreeGuided(PartitionStep):
     ) -> None:
         if not isinstance(moves, Mapping | None):
             raise TypeError(f"moves must be a mapping of names of moves to numbers; got {moves!r}")
-        own = {name: move for name, move in (moves or {}).items() if isinstance(move, Move)}
-        numbers = {name: own[name].number if name in own else number for name, number in (moves or {}).items()}
-        _check_moves(numbers, own)
+        own_moves = {name: move for name, move in (moves or {}).items() if isinstance(move, Move)}
+        numbers = {
+            name: own_moves[name].number if name in own_moves else number for name, number in (moves or {}).items()
+        }
+        _check_moves(numbers, own_moves)
         check_count("n_trees", n_trees, 1)
         if n_cycles is not None:
             check_count("n_cycles", n_cycles, 1)
-        self.own_moves = own
+        self.own_moves = own_moves
         self._reset(0)
         # Resumed chains must make the same moves.
-        sources = {name: function_fingerprint(move.kernel)[:16] for name, move in own.items()}
+        sources = {name: function_fingerprint(move.kernel)[:16] for name, move in own_moves.items()}
         options = {"moves": numbers, "own_moves": sources, "n_trees": n_trees, "n_cycles": n_cycles}
-        needs = [function for move in own.values() for function in move.needs]
+        needs = [function for move in own_moves.values() for function in move.needs]
         super().__init__(vars, options=options, needs=needs, **kwargs)
         self._reset(0)
 
@@ -336,9 +338,9 @@ def numbers_of_moves(n, chosen, *, tuning):
     return counts
 
 
-def _check_moves(numbers, own):
+def _check_moves(numbers, own_moves):
     for name, count in numbers.items():
-        if (name in MovesPerCycle._fields) == (name in own):
+        if (name in MovesPerCycle._fields) == (name in own_moves):
             raise ValueError(
                 f"moves has the unknown name {name!r}; allowed are numbers of {', '.join(MovesPerCycle._fields)}, and "
                 "a Move under any other name"

@@ -154,8 +154,8 @@ class TreeBound:
 
     def at(self, x):
         """The family, or list of families, and the measure at a point."""
-        first, *rest = np.split(x, self._ends)
-        families = [part.block.at(values) for part, values in zip(self.families, rest, strict=True)]
+        first, *of_families = np.split(x, self._ends)
+        families = [part.block.at(values) for part, values in zip(self.families, of_families, strict=True)]
         return families if self._is_list else families[0], self.measure.at(first)
 
     def dendrogram(self, x, tree, log_u):
@@ -183,7 +183,7 @@ class TreeBound:
         kernel_family, data, n = family_and_data(family, self.X)
         log_p = tree_log_marginals(tree, kernel_family, data)
         quadrature = u_given_tree(measure, tree, log_p, log_u)
-        first, *rest = np.split(x, self._ends)
+        first, *of_families = np.split(x, self._ends)
         node_weights, size_weights = np.zeros(2 * n - 1), []
         for probability, s in zip(quadrature.probabilities, quadrature.log_u, strict=True):
             potentials = potentials_from_marginals(tree, weights(measure, n, s).moment, log_p)
@@ -193,7 +193,7 @@ class TreeBound:
             size_weights.append(np.bincount(tree.size, share, n + 1))
         with np.errstate(invalid="ignore"):
             parts = [self._measure_gradient(first, quadrature, size_weights)]
-        for part, values in zip(self.families, rest, strict=True):
+        for part, values in zip(self.families, of_families, strict=True):
             parts.append(part(values, tree, node_weights))
         return quadrature.log_integral, np.concatenate(parts)
 

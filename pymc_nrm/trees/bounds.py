@@ -261,11 +261,16 @@ def _gains(tree, moment, potentials, log_moved, included):
         total = log_add(-softplus(log_d[v]), apart)
         if included[v]:
             for j in range(4):
-                moved, sibling, rest = _relatives(tree, v, j)
+                moved, sibling, remaining = _relatives(tree, v, j)
                 if moved >= 0:
-                    term = moment[tree.size[moved] + tree.size[sibling]] + log_moved[v, j] + log_phi[rest] - log_phi[v]
+                    term = (
+                        moment[tree.size[moved] + tree.size[sibling]]
+                        + log_moved[v, j]
+                        + log_phi[remaining]
+                        - log_phi[v]
+                    )
                     share[v] = log_add(share[v], log_apart[v] + term)
-                    total = log_add(total, term + gain[rest])
+                    total = log_add(total, term + gain[remaining])
         # Rounding may leave the sum of probabilities just below one.
         gain[v] = max(total, 0.0)
     return gain[2 * n - 2], share

@@ -54,7 +54,7 @@ class Preparation(NamedTuple):
     def is_like(self, other):
         """Whether both prepare data in the same way; hyperparameters may differ."""
         same = isinstance(other, Preparation) and all(
-            one is another for one, another in zip(self[1:], other[1:], strict=True)
+            field is other_field for field, other_field in zip(self[1:], other[1:], strict=True)
         )
         return type(self.family) is type(other.family) and same
 
@@ -111,14 +111,14 @@ class Block:
     def begin(self, changes):
         """Make the pending changes of labels."""
         make_changes(self.labels, self.sides, changes.target)
-        own = self.own(changes.rows)
-        self.labels[changes.rows[own] - self.first] = changes.labels[own]
+        here = self.own(changes.rows)
+        self.labels[changes.rows[here] - self.first] = changes.labels[here]
 
     def labels_of(self, rows):
         """Labels of increasing row numbers, and 0 for rows of other blocks."""
-        found, own = np.zeros(len(rows), dtype=np.int64), self.own(rows)
-        found[own] = self.labels[rows[own] - self.first]
-        return found
+        labels, here = np.zeros(len(rows), dtype=np.int64), self.own(rows)
+        labels[here] = self.labels[rows[here] - self.first]
+        return labels
 
 
 @kernel(threaded=True)
@@ -205,8 +205,8 @@ def gather_rows(block, message):
     """Labels (m,) and values (m, d) of increasing row numbers."""
     changes, rows, n_columns = message
     block.begin(changes)
-    values, own = np.zeros((len(rows), n_columns)), block.own(rows)
-    values[own] = block.read()[rows[own] - block.first]
+    values, here = np.zeros((len(rows), n_columns)), block.own(rows)
+    values[here] = block.read()[rows[here] - block.first]
     return block.labels_of(rows), values
 
 

@@ -68,11 +68,11 @@ def draw_labels(chain, above, jumps, parameters, have_atoms=True):
     If the clusters of the chain have no atoms, all rows draw one.
     """
     counts, sums = chain.clusters
-    n_atoms, own, names = int(above.sum()), np.full(len(counts), -1), np.full(len(counts), -1)
-    drawing = np.flatnonzero(above[: len(counts)]) if have_atoms else own[:0]
-    staying = np.flatnonzero(~above[: len(counts)]) if have_atoms else own[:0]
-    own[drawing], names[staying] = np.arange(len(drawing)), n_atoms + np.arange(len(staying))
-    atoms = Atoms(names, own, parameters[above], np.log(jumps[above]))
+    n_atoms, atom_of_cluster, names = int(above.sum()), np.full(len(counts), -1), np.full(len(counts), -1)
+    drawing = np.flatnonzero(above[: len(counts)]) if have_atoms else atom_of_cluster[:0]
+    staying = np.flatnonzero(~above[: len(counts)]) if have_atoms else atom_of_cluster[:0]
+    atom_of_cluster[drawing], names[staying] = np.arange(len(drawing)), n_atoms + np.arange(len(staying))
+    atoms = Atoms(names, atom_of_cluster, parameters[above], np.log(jumps[above]))
     seed, call = chain.next_call()
     message = (chain.take_changes(), chain.preparation, chain.quanta, atoms, seed, call, chain.sample)
     new_counts, new_sums, sample_labels = chain.engine.run(relabel, message)

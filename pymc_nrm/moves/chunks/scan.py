@@ -45,7 +45,7 @@ def scan_rows(labels, sides, targets, first, family, data, parts, n_clusters, dr
     rows, groups, starts, order = rows_of_sets(labels, parts.clusters, n_clusters)
     panel, values, weights = component_panel(family, LANES), np.empty((LANES, LANES)), np.empty((LANES, LANES))
     total, mix, terms, uniforms = np.empty(LANES), np.empty(LANES), np.empty(LANES), np.empty(LANES)
-    items, own, memory = np.zeros(LANES, np.int64), np.zeros(LANES, np.int64), np.empty((4, LANES), np.uint64)
+    items, lane_parts, memory = np.zeros(LANES, np.int64), np.zeros(LANES, np.int64), np.empty((4, LANES), np.uint64)
     for m in range(parts.n_parts.shape[0]):
         n_parts, draws, summed, has_anchors = parts.n_parts[m], parts.draws[m], parts.summed[m], False
         for part in range(n_parts):
@@ -55,7 +55,7 @@ def scan_rows(labels, sides, targets, first, family, data, parts, n_clusters, dr
         for begin in range(starts[m * n_columns], end, LANES):
             n_here = take_items(order, begin, end, items)
             for lane in range(LANES):
-                own[lane], items[lane] = groups[items[lane]] - m * n_columns, rows[items[lane]]
+                lane_parts[lane], items[lane] = groups[items[lane]] - m * n_columns, rows[items[lane]]
             for part in range(n_parts):
                 for lane in range(LANES):
                     values[part, lane] = parts.log_weights[m, part]
@@ -63,20 +63,20 @@ def scan_rows(labels, sides, targets, first, family, data, parts, n_clusters, dr
             mix_columns(values, n_parts, weights, total, mix)
             if draws:
                 draw_uniforms(seed, call, first, items, memory, uniforms)
-                draw_parts(uniforms, weights, total, n_parts, own)
+                draw_parts(uniforms, weights, total, n_parts, lane_parts)
             for lane in range(LANES):
-                terms[lane] = mix[lane] if summed else values[own[lane], lane] - mix[lane]
+                terms[lane] = mix[lane] if summed else values[lane_parts[lane], lane] - mix[lane]
             if has_anchors:
                 for lane in range(n_here):
                     for part in range(n_parts):
                         if first + items[lane] == parts.anchors[m, part]:
-                            own[lane], terms[lane] = part, values[part, lane] if summed else 0.0
+                            lane_parts[lane], terms[lane] = part, values[part, lane] if summed else 0.0
             add_logarithms(terms, n_here, digits, words[m])
             if draws:
                 for lane in range(n_here):
-                    sides[items[lane]] = own[lane]
-                    if own[lane] > 0:
-                        targets[items[lane]] = m * n_columns + own[lane]
+                    sides[items[lane]] = lane_parts[lane]
+                    if lane_parts[lane] > 0:
+                        targets[items[lane]] = m * n_columns + lane_parts[lane]
 
 
 @kernel
@@ -106,9 +106,9 @@ def scan_parts(block, message):
     targets = none.copy()
     scan_rows(block.labels, block.sides, targets, first, family, data, parts, n_clusters, draw, digits, words)
     counts, sums = moved(block, none, targets, family, data, quanta, shape[0] * shape[1])
-    found, own = np.zeros(len(asked), dtype=np.int64), block.own(asked)
-    found[own] = block.sides[asked[own] - first]
-    return counts.reshape(shape), sums.reshape(*shape, -1), words, found
+    asked_sides, here = np.zeros(len(asked), dtype=np.int64), block.own(asked)
+    asked_sides[here] = block.sides[asked[here] - first]
+    return counts.reshape(shape), sums.reshape(*shape, -1), words, asked_sides
 
 
 def scan(chain, parts, asked):

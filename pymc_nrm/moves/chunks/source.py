@@ -92,9 +92,9 @@ class _MemoryMap(_Rows):
     """Rows of a memory map, which another process opens again."""
 
     def __reduce__(self):
-        one = self._rows
-        order = "C" if one.flags.c_contiguous else "F"
-        return _open, (str(one.filename), one.dtype, one.offset, one.shape, order)
+        rows = self._rows
+        order = "C" if rows.flags.c_contiguous else "F"
+        return _open, (str(rows.filename), rows.dtype, rows.offset, rows.shape, order)
 
 
 def _open(path, dtype, offset, shape, order):

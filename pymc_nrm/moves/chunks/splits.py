@@ -217,14 +217,14 @@ def log_ratio_without_rows(intensity, family, n, statistics, log_weights, parame
     for c in range(n_parts):
         total -= (intensity.sigma + _SHAPE) * log_weights[c]
         total += log_parameter_density(family, no_data, parameters[c])
-    whole, rest, log_rest = np.empty(parameters.shape[1]), parameters[n_parts - 1].copy(), log_weights[n_parts - 1]
+    whole, tail, log_tail = np.empty(parameters.shape[1]), parameters[n_parts - 1].copy(), log_weights[n_parts - 1]
     for c in range(n_parts - 2, -1, -1):
         log_both = log_sum_exp(log_weights[c:])
-        p, q = math.exp(log_weights[c] - log_both), math.exp(log_rest - log_both)
-        total -= join_parameters(family, p, q, parameters[c], rest, whole)
-        copy_row(rest, whole)
-        log_rest = log_both
-    return total - log_marginal(family, statistics) - log_parameter_density(family, statistics, rest)
+        p, q = math.exp(log_weights[c] - log_both), math.exp(log_tail - log_both)
+        total -= join_parameters(family, p, q, parameters[c], tail, whole)
+        copy_row(tail, whole)
+        log_tail = log_both
+    return total - log_marginal(family, statistics) - log_parameter_density(family, statistics, tail)
 
 
 def draw_probes(rng, points):
@@ -260,7 +260,7 @@ def split_and_merge_by_moments(chain, rng, intensity, n_sets):
     families without the functions of ``families/shared/two_components.py``.
     """
     labels, (counts, sums), family = chain.sample_labels(), chain.clusters, chain.preparation.family
-    if len(labels) < 2 or any(lacking(type(one), MOMENT_SPLIT) for one in unfolded(family)):
+    if len(labels) < 2 or any(lacking(type(part_family), MOMENT_SPLIT) for part_family in unfolded(family)):
         return 0, 0
     probes, clusters, n_parts = disjoint_sets(rng, chain.points, labels, counts, n_sets)
     if not probes:
@@ -270,19 +270,19 @@ def split_and_merge_by_moments(chain, rng, intensity, n_sets):
     parameters = np.zeros((*clusters.shape, parameters_size(family)))
     log_ratio, least = np.empty(len(probes)), np.full(len(probes), -np.inf)
     for i, size in enumerate(n_parts):
-        own = clusters[i, : size if apart[i] else 1]
-        statistics, row = chain.statistics(sums[own]), (log_weights[i, :size], parameters[i, :size])
+        present = clusters[i, : size if apart[i] else 1]
+        statistics, row = chain.statistics(sums[present]), (log_weights[i, :size], parameters[i, :size])
         if apart[i]:
-            least[i] = extend_parts(rng, intensity, family, counts[own], statistics, *row)
+            least[i] = extend_parts(rng, intensity, family, counts[present], statistics, *row)
         else:
             extend_whole(rng, family, statistics[0], *row)
-        whole = chain.statistics(sums[own].sum(axis=0))
-        log_ratio[i] = log_ratio_without_rows(intensity, family, counts[own].sum(), whole, *row)
+        whole = chain.statistics(sums[present].sum(axis=0))
+        log_ratio[i] = log_ratio_without_rows(intensity, family, counts[present].sum(), whole, *row)
     # The density of rows given their labels is a part of M, so that some merges are rejected whatever the pass finds.
     tried = np.where(apart, log_uniforms < -log_ratio - least, np.isfinite(log_ratio))
     if not tried.any():
         return 0, 0
-    probes = [rows for rows, one in zip(probes, tried, strict=True) if one]
+    probes = [rows for rows, is_tried in zip(probes, tried, strict=True) if is_tried]
     clusters, n_parts, apart, log_uniforms, log_ratio, log_weights, parameters = (
         x[tried] for x in (clusters, n_parts, apart, log_uniforms, log_ratio, log_weights, parameters)
     )
