@@ -96,7 +96,7 @@ _NO_RULE = Rule()
 
 def check_alike(content, rule, title):
     """Refuse dates, durations or numbers where a model has another one of these: their values have other units."""
-    got, wanted = (_unit_of(one) for one in (content.rule, rule))
+    got, wanted = (_unit_of(each) for each in (content.rule, rule))
     if not content.missing.all() and None not in (got, wanted) and got != wanted:
         raise TypeError(f"{title} must hold {wanted}, as in the table of the model; got {got}")
 

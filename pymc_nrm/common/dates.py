@@ -31,12 +31,12 @@ def as_times(index):
         return index
     if all(isinstance(value, str) for value in known):
         if not are_iso_dates(known) and not all(map(_MONTH.match, known)):
-            found = dates_in_text(known.tolist())
+            parsed = dates_in_text(known.tolist())
             # Times of a day are no dates, and an order of day and month that nothing decides is left to the user.
-            if found is None or found.format in ("clock", "duration") or found.remark:
+            if parsed is None or parsed.format in ("clock", "duration") or parsed.remark:
                 return index
             dates = pd.Series(pd.NaT, index=range(len(values)), dtype="datetime64[ns]")
-            dates[~values.isna()] = found.values.to_numpy()
+            dates[~values.isna()] = parsed.values.to_numpy()
             return pd.DatetimeIndex(dates)
         texts = [None if pd.isna(value) else value.strip().replace("/", "-") for value in values]
         return as_times(pd.DatetimeIndex(pd.to_datetime(pd.Series(texts, dtype=object), format="ISO8601", utc=True)))

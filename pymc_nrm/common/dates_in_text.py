@@ -46,14 +46,19 @@ def dates_in_text(texts, format=None):
             return DatesInText(pd.Series(pd.to_timedelta(spans, unit="s")), name)
     texts = pd.Series([" ".join(text.split()) for text in texts], dtype=object)
     candidates = [date + time for date in _FORMATS for time in _TIMES] if format is None else [format]
-    found = {form: dates for form in candidates if (dates := _parsed(texts, form)) is not None}
-    if not found:
+    parsed = {form: dates for form in candidates if (dates := _parsed(texts, form)) is not None}
+    if not parsed:
         return None
-    chosen, *others = found
+    chosen, *others = parsed
     remark = ""
-    if format is None and others and _is_other_order(chosen, others[0]) and not found[chosen].equals(found[others[0]]):
+    if (
+        format is None
+        and others
+        and _is_other_order(chosen, others[0])
+        and not parsed[chosen].equals(parsed[others[0]])
+    ):
         remark = f"{_words(chosen)}, as {_words(others[0])} fits too: parse it by pd.to_datetime to be sure"
-    return DatesInText(found[chosen], chosen, remark)
+    return DatesInText(parsed[chosen], chosen, remark)
 
 
 def _parsed(texts, form):

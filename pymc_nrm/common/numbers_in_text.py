@@ -45,17 +45,20 @@ def numbers_in_text(texts, decimal=None, unit=None, wanted=False):
     if sum(with_digits) <= (0.0 if wanted else 0.5) * len(texts):
         return None
     cleaned, units = zip(*map(_without_unit, texts), strict=True)
-    found = _common_unit(units, with_digits) if unit is None else unit
-    if found is None:
+    common_unit = _common_unit(units, with_digits) if unit is None else unit
+    if common_unit is None:
         return None
     # A number with another unit is not one of these.
-    cleaned = [text if own in ("", found, *_SIGNS_ALONE) else "" for text, own in zip(cleaned, units, strict=True)]
+    cleaned = [
+        text if its_unit in ("", common_unit, *_SIGNS_ALONE) else ""
+        for text, its_unit in zip(cleaned, units, strict=True)
+    ]
     styles = [decimal] if decimal else list(_STYLES)
     read = {style: _numbers(cleaned, *_STYLES[style]) for style in styles}
     best = max(styles, key=lambda style: np.count_nonzero(~np.isnan(read[style])))
     if np.count_nonzero(~np.isnan(read[best])) <= (0.0 if wanted else 0.5) * len(texts):
         return None
-    return NumbersInText(read[best], best, found)
+    return NumbersInText(read[best], best, common_unit)
 
 
 # Signs that may stand at some numbers only.

@@ -113,7 +113,7 @@ def coded(argument, X, columns):
     if isinstance(X, pd.DataFrame) and len(names) == len(columns) and by_name.keys() == names:
         given = [(column.name, by_name[str(column.name)]) for column in columns]
     try:
-        values = {k: one.values(column) for k, (one, (_, column)) in enumerate(zip(columns, given, strict=True))}
+        values = {k: levels.values(column) for k, (levels, (_, column)) in enumerate(zip(columns, given, strict=True))}
     except (TypeError, ValueError) as error:
         raise type(error)(f"{argument}: {error}") from None
     return _like(X, values)
@@ -145,7 +145,9 @@ def _columns(X, name):
     if array.ndim not in (1, 2) or array.dtype.kind not in "OUT":
         return []
     array = array.astype(object)
-    return [(name, pd.Series(array))] if array.ndim == 1 else [(k, pd.Series(one)) for k, one in enumerate(array.T)]
+    return (
+        [(name, pd.Series(array))] if array.ndim == 1 else [(k, pd.Series(column)) for k, column in enumerate(array.T)]
+    )
 
 
 def _like(X, values):

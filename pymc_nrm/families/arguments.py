@@ -63,8 +63,8 @@ def broadcast_hyperparameters(family: Any, n: Any, d: Any) -> Any:
 def _broadcast(title, tensor, core, sizes, symbolic):
     # An axis without a given size, as the levels of a category, keeps the size of the hyperparameter itself.
     offset = len(core) - tensor.ndim
-    own = [tensor.shape[i] if length is None else length for i, length in enumerate(static_shape(tensor))]
-    shape = [sizes[axis] if axis in sizes else own[i - offset] for i, axis in enumerate(core)]
+    lengths = [tensor.shape[i] if length is None else length for i, length in enumerate(static_shape(tensor))]
+    shape = [sizes[axis] if axis in sizes else lengths[i - offset] for i, axis in enumerate(core)]
     if symbolic:
         tensor = tensor.astype("float64")
         for i, length in enumerate(static_shape(tensor)):

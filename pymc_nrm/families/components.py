@@ -47,13 +47,13 @@ def add_densities_of_items(family, panel, data, items, n_components, values):
     Those of an item do not depend on the others, bit for bit.
     """
     width = whole_lanes(n_components)
-    one = np.zeros(width)
+    lane_values = np.zeros(width)
     for lane in range(LANES):
         for k in range(n_components):
-            one[k] = values[k, lane]
-        add_component_densities(family, panel, data, items[lane], width, one)
+            lane_values[k] = values[k, lane]
+        add_component_densities(family, panel, data, items[lane], width, lane_values)
         for k in range(n_components):
-            values[k, lane] = one[k]
+            values[k, lane] = lane_values[k]
 
 
 @kernel

@@ -167,9 +167,9 @@ class Product(NamedTuple):
 
     def join_parameters(self, p, q, first, second, parameters):
         split = conjugate.parameters_size(self.first)
-        one = two_components.join_parameters(self.first, p, q, first[:split], second[:split], parameters[:split])
-        other = two_components.join_parameters(self.second, p, q, first[split:], second[split:], parameters[split:])
-        return one + other
+        of_first = two_components.join_parameters(self.first, p, q, first[:split], second[:split], parameters[:split])
+        of_second = two_components.join_parameters(self.second, p, q, first[split:], second[split:], parameters[split:])
+        return of_first + of_second
 
     def component_panel(self, n_columns):
         return components.component_panel(self.first, n_columns), components.component_panel(self.second, n_columns)

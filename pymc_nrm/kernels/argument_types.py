@@ -32,12 +32,12 @@ def told_apart(value):
 
 def known_to_numba(cls):
     """The class whose instances numba is given in place of instances of a class of named tuples."""
-    found = _stand_ins.get(cls)
+    entry = _stand_ins.get(cls)
     # Classes of this package do not change while it runs.
-    if found is not None and (found[1] is None or found[1] == _code_of(cls)[0]):
-        return found[0]
-    _stand_ins[cls] = found = _stand_in(cls), *((None, None) if is_own(cls) else _code_of(cls))
-    return found[0]
+    if entry is not None and (entry[1] is None or entry[1] == _code_of(cls)[0]):
+        return entry[0]
+    _stand_ins[cls] = entry = _stand_in(cls), *((None, None) if is_own(cls) else _code_of(cls))
+    return entry[0]
 
 
 def is_own(cls):
@@ -48,9 +48,9 @@ def is_own(cls):
 def _code_of(cls):
     """The code of the methods of a class and of what they call by name, equal until it is edited, and these objects."""
     bases = [base for base in cls.__mro__ if base.__module__ != "builtins"]
-    own = [method for base in bases for name, method in vars(base).items() if not name.startswith("_")]
-    own += [dispatcher.registry.get(base) for dispatcher in dispatchers for base in bases]
-    functions = [method for method in own if isinstance(method, types.FunctionType)]
+    methods = [method for base in bases for name, method in vars(base).items() if not name.startswith("_")]
+    methods += [dispatcher.registry.get(base) for dispatcher in dispatchers for base in bases]
+    functions = [method for method in methods if isinstance(method, types.FunctionType)]
     reached = [function.__globals__.get(name) for function in functions for name in function.__code__.co_names]
     functions += [value for value in reached if isinstance(value, types.FunctionType)]
     # A reload makes kernels anew, and edits functions and classes in place; code is compared by content.
@@ -63,5 +63,5 @@ def _stand_in(cls):
         number += 1
         name = f"{cls.__name__}_{number}"
     _known.add((name, fields))
-    own = {"__module__": cls.__module__, "__slots__": ()}
-    return cls if number == 1 else type(name, (cls,), own)
+    namespace = {"__module__": cls.__module__, "__slots__": ()}
+    return cls if number == 1 else type(name, (cls,), namespace)

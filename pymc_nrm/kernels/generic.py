@@ -45,8 +45,8 @@ class Generic:
         self.options = _jit_options | {"forceinline": True} if inline else _jit_options
         self.registry: dict[type, Callable[..., Any]] = {object: function}
 
-    def __call__(self, first: Any, *rest: Any, **named: Any) -> Any:
-        return self.dispatch(type(first))(first, *rest, **named)
+    def __call__(self, first: Any, *arguments: Any, **named: Any) -> Any:
+        return self.dispatch(type(first))(first, *arguments, **named)
 
     def dispatch(self, cls: type) -> Callable[..., Any]:
         """The implementation for a type: the first one among the classes of its method resolution order.
@@ -55,9 +55,9 @@ class Generic:
         """
         # Classes may be edited in place, as notebooks do when a module is reloaded: nothing is remembered.
         for base in cls.__mro__:
-            found = self.own(base)
-            if found is not None:
-                return found
+            implementation = self.own(base)
+            if implementation is not None:
+                return implementation
             if any(source.own(base) is not None for source in self.sources):
                 break
         return self.registry[object]
@@ -151,7 +151,7 @@ def _missing_name(cls, function):
     """The name of what a type must define to have a function; None if it has it."""
     if _implements(cls, function):
         return None
-    if function.derived_from is None or any(_implements(cls, one) for one in function.reads):
+    if function.derived_from is None or any(_implements(cls, read) for read in function.reads):
         return function.__name__
     return _missing_name(cls, function.derived_from)
 
@@ -213,7 +213,7 @@ def _overload(dispatcher):
         options["pipeline_class"] = compilers().PartCompiler
 
     @overload(dispatcher, strict=False, jit_options=options)
-    def implementation(first, *rest):
+    def implementation(first, *arguments):
         # Fields of equal types make a types.NamedUniTuple, others a types.NamedTuple; both carry the class.
         return dispatcher.dispatch(getattr(first, "instance_class", object))
 

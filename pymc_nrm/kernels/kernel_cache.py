@@ -31,20 +31,20 @@ _INSTALLED = [pathlib.Path(sysconfig.get_path(name)) for name in ("stdlib", "pla
 @functools.cache
 def _sources():
     """Room and hash of each source file of this package, in order of their names, which hashes cover."""
-    found = []
+    sources = []
     for folder, _, names in os.walk(ROOT):
         for path in (os.path.join(folder, name) for name in names if name.endswith(".py")):
             name = os.path.relpath(path, ROOT)
             with open(path, "rb") as file:
                 digest = hashlib.sha256(name.encode() + file.read()).digest()
-            found.append((name, place(pathlib.Path(name).parts)[1], digest))
-    return [source[1:] for source in sorted(found)]
+            sources.append((name, place(pathlib.Path(name).parts)[1], digest))
+    return [source[1:] for source in sorted(sources)]
 
 
 @functools.cache
 def package_fingerprint(rooms=None):
     """Hash of all source files of this package, or of those in some of its rooms and in these rooms of its wings."""
-    return hashlib.sha256(b"".join(one for room, one in _sources() if rooms is None or room in rooms)).hexdigest()
+    return hashlib.sha256(b"".join(digest for room, digest in _sources() if rooms is None or room in rooms)).hexdigest()
 
 
 def code_fingerprint(modules, cls=None):
@@ -75,7 +75,7 @@ def function_fingerprint(function):
 def _fingerprint(values, module):
     """Hash of values and everything they reach; only the installed package of ``module`` is read."""
     # Code that is run from text may belong to no module.
-    digest, own, seen, waiting = hashlib.sha256(), (module or "").partition(".")[0], {}, list(values)
+    digest, package, seen, waiting = hashlib.sha256(), (module or "").partition(".")[0], {}, list(values)
     while waiting:
         value = waiting.pop()
         if id(value) in seen:
@@ -83,20 +83,20 @@ def _fingerprint(values, module):
         if not isinstance(value, _CONSTANTS):
             # Functions may reach themselves.  Values kept here stay alive, so no other value gets their id.
             seen[id(value)] = value
-        token, further = _describe(value, own)
+        token, further = _describe(value, package)
         digest.update(len(token).to_bytes(8, "big") + token)
         waiting.extend(further)
     return digest.hexdigest()
 
 
-def _describe(value, own):
+def _describe(value, package):
     """Bytes that represent a value itself, and the values that it reaches."""
     inner = (getattr(value, "__wrapped__", None) or getattr(value, "py_func", None)) if callable(value) else None
     if isinstance(value, types.ModuleType | types.FunctionType | type) or inner is not None:
         module = value.__name__ if isinstance(value, types.ModuleType) else value.__module__
         name = f"{module}.{getattr(value, '__qualname__', '')}".encode()
         file = _file_of(value if inner is None else inspect.unwrap(inner))
-        if not _is_followed(module or "", file, own):
+        if not _is_followed(module or "", file, package):
             return name + _version(sys.modules.get((module or "").partition(".")[0])), []
         # A script is edited more often than its classes, whose code is part of the hash.
         is_read = file is not None and module != "__main__" and file.is_file()
@@ -130,8 +130,8 @@ def _reached(function):
     for value in values:
         # The list grows during the loop: a module may be an attribute of another.
         if isinstance(value, types.ModuleType):
-            found = [vars(value)[name] for name in names if name in vars(value)]
-            values += [new for new in found if not any(new is old for old in values)]
+            members = [vars(value)[name] for name in names if name in vars(value)]
+            values += [new for new in members if not any(new is old for old in values)]
     for cell in function.__closure__ or ():
         try:
             values.append(cell.cell_contents)
@@ -156,11 +156,11 @@ def _file_of(value):
     return None if file is None else pathlib.Path(file)
 
 
-def _is_followed(module, file, own):
+def _is_followed(module, file, package):
     top = module.partition(".")[0]
     if top in ("pymc_nrm", "builtins") or (file is None and top in sys.builtin_module_names):
         return False
-    return top == own or file is None or not any(file.is_relative_to(folder) for folder in _INSTALLED)
+    return top == package or file is None or not any(file.is_relative_to(folder) for folder in _INSTALLED)
 
 
 @functools.cache
@@ -407,7 +407,7 @@ def _with_implementations(modules, n_imported):
             if cls.__module__ in reached
         }
         for module in reached & sys.modules.keys():
-            classes = [one for one in vars(sys.modules[module]).values() if isinstance(one, type)]
+            classes = [value for value in vars(sys.modules[module]).values() if isinstance(value, type)]
             further |= {vars(cls)["fast_paths"].__module__ for cls in classes if "fast_paths" in vars(cls)}
         before, reached = reached, reached_modules(reached | further)
         if reached == before:

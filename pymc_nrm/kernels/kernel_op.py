@@ -72,8 +72,8 @@ def symbolic_pullback(function, inputs, cotangents, constant=()):
             total += (output * weight).sum()
     wanted = [k for k in range(len(inputs)) if k not in constant]
     partial = pt.grad(total, [fresh[k] for k in wanted], disconnected_inputs="ignore")
-    found = dict(zip(wanted, graph_replace(partial, values, strict=False), strict=True))
-    return [found[k] if k in found else disconnected_type() for k in range(len(inputs))]
+    derivatives = dict(zip(wanted, graph_replace(partial, values, strict=False), strict=True))
+    return [derivatives[k] if k in derivatives else disconnected_type() for k in range(len(inputs))]
 
 
 @functools.cache

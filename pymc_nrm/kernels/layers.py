@@ -55,8 +55,8 @@ def is_composed(module):
     return package == "pymc_nrm" and bool(parts) and place(parts)[1] in _COMPOSED
 
 
-def may_import(own, other):
+def may_import(importer, imported):
     """Whether a place may import another, where ``pymc_nrm/__init__.py`` and those of wings may import everything."""
-    (wing, room), (other_wing, other_room) = own, other
-    reaches = other_wing in ("", wing, *WINGS.get(wing, ()))
-    return reaches and (room == "__init__" or other_room in (room, *IMPORTS[room]))
+    (wing, room), (imported_wing, imported_room) = importer, imported
+    reaches = imported_wing in ("", wing, *WINGS.get(wing, ()))
+    return reaches and (room == "__init__" or imported_room in (room, *IMPORTS[room]))

@@ -39,18 +39,20 @@ COMPILER = {
 
 def lacking_names(used):
     """Names of a table such as ``COMPILER`` that the installed numba does not have."""
-    found = []
+    lacking = []
     for module_name, classes in used.items():
         try:
             module = importlib.import_module(module_name)
         except ImportError:
-            found.append(module_name)
+            lacking.append(module_name)
             continue
         for name, attributes in classes.items():
             thing = getattr(module, name, None)
-            missing = [None] if thing is None else [one for one in attributes if not hasattr(thing, one)]
-            found += [".".join(filter(None, [module_name, name, one])) for one in missing]
-    return found
+            missing = (
+                [None] if thing is None else [attribute for attribute in attributes if not hasattr(thing, attribute)]
+            )
+            lacking += [".".join(filter(None, [module_name, name, attribute])) for attribute in missing]
+    return lacking
 
 
 @functools.cache
@@ -62,7 +64,7 @@ def are_known():
     lacking = lacking_names(CACHE | COMPILER)
     if FIRST <= version <= LAST and not lacking:
         return True
-    tried = " to ".join(".".join(map(str, one)) for one in (FIRST, LAST))
+    tried = " to ".join(".".join(map(str, version)) for version in (FIRST, LAST))
     reason = f"lacks {', '.join(lacking)}" if lacking else f"is not among the tested versions, {tried}"
     cache = "are not kept on disk" if lacking_names(CACHE) else "are kept on disk as usual"
     warnings.warn(

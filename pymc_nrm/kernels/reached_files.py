@@ -31,25 +31,25 @@ def _content(module):
 @functools.cache
 def _imported(module):
     """Modules of this package with kernels that a module imports, anywhere in its file."""
-    found = set()
+    imported = set()
     for package, names, alone in _IMPORT.findall(_content(module).decode()):
         for name in re.findall(r"\w+(?=\s*(?:,|\)|$|#|as\b))", names):
             inner = f"{package}.{name}"
-            found.add(inner if _path_of(inner) else package)
+            imported.add(inner if _path_of(inner) else package)
         if alone:
-            found.add(alone)
-    return {name for name in found if "." in name and place(name.split(".")[1:])[1] not in WITHOUT_KERNELS}
+            imported.add(alone)
+    return {name for name in imported if "." in name and place(name.split(".")[1:])[1] not in WITHOUT_KERNELS}
 
 
 def reached_modules(modules):
     """Names of modules of this package, and of all that they import, directly or through others."""
-    found, waiting = set(), list(modules)
+    reached, waiting = set(), list(modules)
     while waiting:
         name = waiting.pop()
-        if name not in found and _path_of(name):
-            found.add(name)
+        if name not in reached and _path_of(name):
+            reached.add(name)
             waiting.extend(_imported(name))
-    return frozenset(found)
+    return frozenset(reached)
 
 
 @functools.cache

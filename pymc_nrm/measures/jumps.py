@@ -129,13 +129,16 @@ def _log_upper_gamma(sigma, log_x):
         return -sigma * log_x - math.log(sigma)
     # Gamma(-sigma) - sum_k (-1)^k x^(k-sigma) / (k! (k - sigma)).  Gamma(-sigma) and the term k = 0 diverge as sigma
     # tends to 0, Gamma(-sigma) and the term k = 1 as sigma tends to 1, so each pair is combined first.
-    rest = 1.0 - sigma
+    one_minus_sigma = 1.0 - sigma
     total = expm1_ratio(sigma, -log_x)
     if sigma <= 0.5:
         total -= expm1_ratio(sigma, -_log_gamma_ratio(-sigma))
-        series = x / rest
+        series = x / one_minus_sigma
     else:
-        total += expm1_ratio(rest, log_x) - expm1_ratio(rest, _log_gamma_ratio(rest)) / sigma
+        total += (
+            expm1_ratio(one_minus_sigma, log_x)
+            - expm1_ratio(one_minus_sigma, _log_gamma_ratio(one_minus_sigma)) / sigma
+        )
         series = 0.0
     term = -x
     for k in range(2, 30):
@@ -172,13 +175,13 @@ def log_tail_inverse(sigma, log_number, log_above):
 @kernel
 def log_mass_below(sigma, log_x):
     """Log of the expected mass of jumps below x, the regularised incomplete gamma function ``P(1 - sigma, x)``."""
-    rest, x = 1.0 - sigma, math.exp(log_x)
+    one_minus_sigma, x = 1.0 - sigma, math.exp(log_x)
     if x < 1.0:
         total = term = 1.0
         for k in range(1, 30):
-            term *= x / (k + rest)
+            term *= x / (k + one_minus_sigma)
             total += term
-        return rest * log_x - x - math.lgamma(1.0 + rest) + math.log(total)
+        return one_minus_sigma * log_x - x - math.lgamma(1.0 + one_minus_sigma) + math.log(total)
     # Gamma(1 - sigma, x) = x^-sigma e^-x - sigma Gamma(-sigma, x)
     above = math.exp(-sigma * log_x - x) - sigma * math.exp(_log_upper_gamma(sigma, log_x))
     return math.log1p(-above * math.exp(-math.lgamma(1.0 - sigma)))

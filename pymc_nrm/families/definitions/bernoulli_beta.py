@@ -157,20 +157,20 @@ class BernoulliBeta(NamedTuple):
         return total
 
     def split_parameters(self, parameters, p, q, rng, first, second):
-        alpha, levels, one, other = np.empty(2), np.empty(2), np.empty(2), np.empty(2)
+        alpha, levels, levels_a, levels_b = np.empty(2), np.empty(2), np.empty(2), np.empty(2)
         for j in range(parameters.shape[0]):
             alpha[0], alpha[1] = self.alpha[j], self.beta[j]
             levels[0], levels[1] = parameters[j], 1.0 - parameters[j]
-            split_probabilities(levels, alpha, p, q, rng, one, other)
-            first[j], second[j] = one[0], other[0]
+            split_probabilities(levels, alpha, p, q, rng, levels_a, levels_b)
+            first[j], second[j] = levels_a[0], levels_b[0]
 
     def join_parameters(self, p, q, first, second, parameters):
-        alpha, levels, one, other = np.empty(2), np.empty(2), np.empty(2), np.empty(2)
+        alpha, levels, levels_a, levels_b = np.empty(2), np.empty(2), np.empty(2), np.empty(2)
         total = 0.0
         for j in range(parameters.shape[0]):
             alpha[0], alpha[1] = self.alpha[j], self.beta[j]
-            one[0], one[1], other[0], other[1] = first[j], 1.0 - first[j], second[j], 1.0 - second[j]
-            total += join_probabilities(alpha, p, q, one, other, levels)
+            levels_a[0], levels_a[1], levels_b[0], levels_b[1] = first[j], 1.0 - first[j], second[j], 1.0 - second[j]
+            total += join_probabilities(alpha, p, q, levels_a, levels_b, levels)
             parameters[j] = levels[0]
         return total
 

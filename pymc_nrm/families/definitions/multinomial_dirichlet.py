@@ -216,8 +216,8 @@ class SparseCounts(NamedTuple):
         lengths = np.diff(self.indptr)[items]
         indptr = np.concatenate([[0], np.cumsum(lengths)]).astype(self.indptr.dtype)
         places = np.arange(indptr[-1]) + np.repeat(self.indptr[items] - indptr[:-1], lengths)
-        own = self.totals[items], self.log_coefficients[items]
-        return SparseCounts(indptr, self.indices[places], self.values[places], *own)
+        per_item = self.totals[items], self.log_coefficients[items]
+        return SparseCounts(indptr, self.indices[places], self.values[places], *per_item)
 
 
 def _is_sparse(X):

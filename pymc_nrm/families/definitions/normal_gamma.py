@@ -217,19 +217,19 @@ class NormalGamma(NamedTuple):
 
     def split_parameters(self, parameters, p, q, rng, first, second):
         d = self.mu.shape[0]
-        whole, one, other = np.empty(2), np.empty(2), np.empty(2)
+        whole, part_a, part_b = np.empty(2), np.empty(2), np.empty(2)
         for j in range(d):
             whole[0], whole[1] = parameters[j], parameters[d + j]
-            split_normal(whole, p, q, rng, one, other)
-            first[j], first[d + j], second[j], second[d + j] = one[0], one[1], other[0], other[1]
+            split_normal(whole, p, q, rng, part_a, part_b)
+            first[j], first[d + j], second[j], second[d + j] = part_a[0], part_a[1], part_b[0], part_b[1]
 
     def join_parameters(self, p, q, first, second, parameters):
         d = self.mu.shape[0]
-        whole, one, other = np.empty(2), np.empty(2), np.empty(2)
+        whole, part_a, part_b = np.empty(2), np.empty(2), np.empty(2)
         total = 0.0
         for j in range(d):
-            one[0], one[1], other[0], other[1] = first[j], first[d + j], second[j], second[d + j]
-            total += join_normal(p, q, one, other, whole)
+            part_a[0], part_a[1], part_b[0], part_b[1] = first[j], first[d + j], second[j], second[d + j]
+            total += join_normal(p, q, part_a, part_b, whole)
             parameters[j], parameters[d + j] = whole[0], whole[1]
         return total
 
@@ -293,10 +293,10 @@ def posterior_location_scale(family, statistics, j, inverse_count, shrinkage):
     """Posterior mean m_n and rate beta_n of a feature."""
     d = family.mu.shape[0]
     n, total, total_low = statistics[j], statistics[d + j], statistics[3 * d + j]
-    location, rest = sample_location(total, total_low, n, inverse_count)
+    location, remainder = sample_location(total, total_low, n, inverse_count)
     squares, squares_low = statistics[2 * d + j], statistics[4 * d + j]
-    scatter, _ = centred_product(squares, squares_low, location, total, total_low, location, rest)
-    correction = rest * inverse_count
+    scatter, _ = centred_product(squares, squares_low, location, total, total_low, location, remainder)
+    correction = remainder * inverse_count
     shift = (location - family.mu[j]) + correction
     beta_n = family.beta[j] + 0.5 * (max(scatter, 0.0) + shrinkage * n * shift * shift)
     return location + (correction - shrinkage * shift), beta_n

@@ -167,16 +167,16 @@ class PoissonGamma(NamedTuple):
     def split_parameters(self, parameters, p, q, rng, first, second):
         for j in range(parameters.shape[0]):
             a, b = beta_shapes(min(2.0, self.alpha[j]), p, q)
-            share, rest = draw_beta(rng, a, b)
-            first[j], second[j] = parameters[j] * share / p, parameters[j] * rest / q
+            share, complement = draw_beta(rng, a, b)
+            first[j], second[j] = parameters[j] * share / p, parameters[j] * complement / q
 
     def join_parameters(self, p, q, first, second, parameters):
         total = 0.0
         for j in range(parameters.shape[0]):
             a, b = beta_shapes(min(2.0, self.alpha[j]), p, q)
-            one, other = p * first[j], q * second[j]
-            parameters[j] = one + other
-            total += log_beta_density(one / parameters[j], other / parameters[j], a, b)
+            first_rate, second_rate = p * first[j], q * second[j]
+            parameters[j] = first_rate + second_rate
+            total += log_beta_density(first_rate / parameters[j], second_rate / parameters[j], a, b)
             total += math.log(p) + math.log(q) - math.log(parameters[j])
         return total
 

@@ -216,17 +216,17 @@ class PrincipalNormalWishart(NamedTuple):
         return conjugate.log_parameter_density(leading(self), statistics, scores)
 
     def split_parameters(self, parameters, p, q, rng, first, second):
-        whole, one, other = new_scores(self), new_scores(self), new_scores(self)
+        whole, first_scores, second_scores = new_scores(self), new_scores(self), new_scores(self)
         write_scores(self, parameters, whole)
-        two_components.split_parameters(leading(self), whole, p, q, rng, one, other)
-        write_columns(self, one, first)
-        write_columns(self, other, second)
+        two_components.split_parameters(leading(self), whole, p, q, rng, first_scores, second_scores)
+        write_columns(self, first_scores, first)
+        write_columns(self, second_scores, second)
 
     def join_parameters(self, p, q, first, second, parameters):
-        whole, one, other = new_scores(self), new_scores(self), new_scores(self)
-        write_scores(self, first, one)
-        write_scores(self, second, other)
-        value = two_components.join_parameters(leading(self), p, q, one, other, whole)
+        whole, first_scores, second_scores = new_scores(self), new_scores(self), new_scores(self)
+        write_scores(self, first, first_scores)
+        write_scores(self, second, second_scores)
+        value = two_components.join_parameters(leading(self), p, q, first_scores, second_scores, whole)
         write_columns(self, whole, parameters)
         return value
 

@@ -121,8 +121,8 @@ class SphericalPrincipalNormalWishart(NamedTuple):
         check_orthogonal(self, center, scale, directions)
         scaled = (check_matrix(self, X) - center) / scale
         values = np.ascontiguousarray(scaled @ directions)
-        rest = np.linalg.norm(scaled - values @ directions.T, axis=1)
-        return Scores(values, rest[:, None], summation_grid(values), float(np.log(scale).sum()))
+        residuals = np.linalg.norm(scaled - values @ directions.T, axis=1)
+        return Scores(values, residuals[:, None], summation_grid(values), float(np.log(scale).sum()))
 
     # A row of statistics: the row of the scores, the sum of the squared lengths r^2, and the sum of the logarithms of
     # the scales; a row of the cache is the row of the scores.

@@ -140,16 +140,16 @@ class Erased(NamedTuple):
             address_of(statistics),
             address_of(cache),
         )
-        parts, whole, depth, own = data.parts, rows.shape[1], lanes.shape[2], 0.0
+        parts, whole, depth, log_own_density = data.parts, rows.shape[1], lanes.shape[2], 0.0
         for part in range(parts.shape[0]):
-            own += call_at(
+            log_own_density += call_at(
                 parts[part, ENTRY], WEIGH, parts[part, VALUES], p, q, r, s, t, item, width, whole, depth, 0.0
             )
             p += DOUBLE * whole * parts[part, N_ROWS]
             q += DOUBLE * whole * depth * parts[part, N_SETS]
             s += DOUBLE * parts[part, N_STATISTICS]
             t += DOUBLE * parts[part, N_CACHE]
-        return own
+        return log_own_density
 
 
 @kernel

@@ -24,10 +24,10 @@ def erase(family, data, form, kept):
     """
     families, parts = unfolded(family), unfolded_data(family, data)
     table = np.zeros((len(families), N_COLUMNS), dtype=np.int64)
-    for row, one, rows in zip(table, families, parts, strict=True):
-        kept.append((describe(one, rows, row), one, rows))
+    for row, part_family, rows in zip(table, families, parts, strict=True):
+        kept.append((describe(part_family, rows, row), part_family, rows))
         for describe_further in form.describers:
-            describe_further(one, rows, row)
+            describe_further(part_family, rows, row)
     return form(table, _totals(table)), ErasedData(table)
 
 

@@ -83,10 +83,10 @@ def learned_arguments(family):
     places = {name: types[name]() for name in parameters}
     # A model of another version may have other operations.
     fields = learned_fields(*(places[name] for name in variables), **{name: places[name] for name in constants})
-    own = {name: getattr(family, name) for name in fields}
-    if not all(_is_learned(field) and field.owner.op == fields[name].owner.op for name, field in own.items()):
+    present = {name: getattr(family, name) for name in fields}
+    if not all(_is_learned(field) and field.owner.op == fields[name].owner.op for name, field in present.items()):
         return nothing
-    return list(own.values()), *({name: arguments[name] for name in names} for names in (variables, constants))
+    return list(present.values()), *({name: arguments[name] for name in names} for names in (variables, constants))
 
 
 def _as_tensor(value):

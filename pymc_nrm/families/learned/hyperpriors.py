@@ -105,7 +105,7 @@ class Hyperpriors:
         else:
             given = without_dims(given)
             [graph] = self.model.replace_rvs_by_values([given])
-            if not all(isinstance(one, Constant | SharedVariable) for one in graph_inputs([graph])):
+            if not all(isinstance(leaf, Constant | SharedVariable) for leaf in graph_inputs([graph])):
                 raise ValueError("covariates must be data, to learn a prior from; got a function of sampled variables")
             values = pytensor.function([], graph, mode=Mode(linker="py", optimizer="minimum_compile"))()
         shape = self.values.shape[: 1 + len(axes)]

@@ -29,11 +29,11 @@ def incomplete_moments(X):
     mean, covariance = np.zeros(d), np.eye(d)
     for _ in range(_MOST_STEPS):
         filled, spread = Z.copy(), np.zeros((d, d))
-        for gaps, own in zip(patterns, rows, strict=True):
+        for gaps, members in zip(patterns, rows, strict=True):
             m, o = np.flatnonzero(gaps), np.flatnonzero(~gaps)
             slopes = np.linalg.pinv(covariance[np.ix_(o, o)], hermitian=True) @ covariance[np.ix_(o, m)]
-            filled[np.ix_(own, m)] = mean[m] + (Z[np.ix_(own, o)] - mean[o]) @ slopes
-            spread[np.ix_(m, m)] += len(own) * (covariance[np.ix_(m, m)] - covariance[np.ix_(m, o)] @ slopes)
+            filled[np.ix_(members, m)] = mean[m] + (Z[np.ix_(members, o)] - mean[o]) @ slopes
+            spread[np.ix_(m, m)] += len(members) * (covariance[np.ix_(m, m)] - covariance[np.ix_(m, o)] @ slopes)
         before, mean = covariance, filled.mean(axis=0)
         residuals = filled - mean
         covariance = (residuals.T @ residuals + spread) / n

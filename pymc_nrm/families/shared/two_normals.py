@@ -87,7 +87,7 @@ def split_normal(parameters, p, q, rng, first, second):
     """Draw two normal components, rows of means (d) and covariances (d, d), given the whole."""
     d = int(math.sqrt(parameters.shape[0]))
     whole, within, factor = np.empty((d, d)), np.empty((d, d)), np.empty((d, d))
-    one, other, shift, column = np.zeros((d, d)), np.zeros((d, d)), np.empty(d), np.empty(d)
+    first_factor, second_factor, shift, column = np.zeros((d, d)), np.zeros((d, d)), np.empty(d), np.empty(d)
     factored_covariance(parameters, whole)
     length = 0.0
     for i in range(d):
@@ -105,16 +105,16 @@ def split_normal(parameters, p, q, rng, first, second):
             within[i, j] = parameters[d + i * d + j] - shift[i] * shift[j]
     factored(within)
     a, b = beta_shapes(0.5 * (d + 4.0), p, q)
-    draw_bartlett(2.0 * a, rng, one)
-    draw_bartlett(2.0 * b, rng, other)
+    draw_bartlett(2.0 * a, rng, first_factor)
+    draw_bartlett(2.0 * b, rng, second_factor)
     for i in range(d):
         for j in range(d):
             factor[i, j] = 0.0
             for m in range(d):
-                factor[i, j] += one[i, m] * one[j, m] + other[i, m] * other[j, m]
+                factor[i, j] += first_factor[i, m] * first_factor[j, m] + second_factor[i, m] * second_factor[j, m]
     factored(factor)
-    write_part(within, factor, one, p, column, first)
-    write_part(within, factor, other, q, column, second)
+    write_part(within, factor, first_factor, p, column, first)
+    write_part(within, factor, second_factor, q, column, second)
 
 
 @kernel

@@ -107,10 +107,10 @@ def factor_one_gap(cache, x, gap):
     slope, distance = product / squared_norm, 0.0
     start = 3 + d
     for i in range(d):
-        rest = y[i]
+        residual = y[i]
         if i >= gap:
-            rest -= slope * cache[start + gap]
-        distance += rest * rest
+            residual -= slope * cache[start + gap]
+        distance += residual * residual
         start += i + 1
     norm = math.sqrt(squared_norm)
     return distance, norm, product / norm

@@ -44,16 +44,16 @@ def factor_scatter(family, statistics, work):
     d = family.mu.shape[0]
     n, low = statistics[0], low_offset(d)
     inverse_count = 1.0 / n if n > 0.0 else 0.0
-    inverse, location, rest, shift = work[d], work[d + 1], work[d + 2], work[d + 3]
+    inverse, location, remainder, shift = work[d], work[d + 1], work[d + 2], work[d + 3]
     k = 1 + d
     for i in range(d):
         total, total_low = statistics[1 + i], statistics[1 + i + low]
-        location[i], rest[i] = sample_location(total, total_low, n, inverse_count)
-        shift[i] = (location[i] - family.mu[i]) + rest[i] * inverse_count
+        location[i], remainder[i] = sample_location(total, total_low, n, inverse_count)
+        shift[i] = (location[i] - family.mu[i]) + remainder[i] * inverse_count
         row, row_low, entries = statistics[k : k + i + 1], statistics[k + low : k + low + i + 1], work[i, : i + 1]
         place = location[i]
         for j in range(entries.shape[0]):
-            entries[j], _ = centred_product(row[j], row_low[j], place, total, total_low, location[j], rest[j])
+            entries[j], _ = centred_product(row[j], row_low[j], place, total, total_low, location[j], remainder[j])
         k += i + 1
     for i in range(d):
         for j in range(i + 1):
@@ -84,13 +84,13 @@ def factor_in_pairs(family, statistics, work):
     d = family.mu.shape[0]
     low = low_offset(d)
     high_part, low_part = np.empty((d + 1, d)), np.empty((d + 1, d))
-    location, rest = work[d + 1], work[d + 2]
+    location, remainder = work[d + 1], work[d + 2]
     k = 1 + d
     for i in range(d):
         total, total_low = statistics[1 + i], statistics[1 + i + low]
         for j in range(i + 1):
             product, product_low = statistics[k + j], statistics[k + j + low]
-            a, a_low = centred_product(product, product_low, location[i], total, total_low, location[j], rest[j])
+            a, a_low = centred_product(product, product_low, location[i], total, total_low, location[j], remainder[j])
             a, a_low = add_pairs(a, a_low, family.Psi[i, j], 0.0)
             high_part[i, j], low_part[i, j] = a, a_low
         k += i + 1
@@ -160,10 +160,10 @@ def posterior_factor(family, statistics, mean, work):
     d = mean.shape[0]
     n = statistics[0]
     factor_scatter(family, statistics, work)
-    inverse, location, rest, shift = work[d], work[d + 1], work[d + 2], work[d + 3]
+    inverse, location, remainder, shift = work[d], work[d + 1], work[d + 2], work[d + 3]
     shrinkage = family.kappa / (family.kappa + n)
     for i in range(d):
-        mean[i] = location[i] + ((rest[i] / n if n > 0.0 else 0.0) - shrinkage * shift[i])
+        mean[i] = location[i] + ((remainder[i] / n if n > 0.0 else 0.0) - shrinkage * shift[i])
     cholesky_of_factored(work, d, inverse)
     return shrinkage * n
 
