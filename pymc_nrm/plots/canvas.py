@@ -75,8 +75,8 @@ def options_of_plots(
         text = _TEXT.format(backends=", ".join(f'"{name}"' for name in backends), visuals=listed, method=method)
         doc = inspect.cleandoc(documented(function).__doc__).replace("\n\nReturns\n", f"\n{text}\nReturns\n")
         function.__doc__ = doc.replace("Raises\n------\n", _ERRORS).replace("\nci_prob\n", "\n" + _CI_PROB)
-        own, shared = (inspect.signature(source).parameters.values() for source in (function, _options))
-        kept = [parameter for parameter in own if parameter.kind is not inspect.Parameter.VAR_KEYWORD]
+        specific, shared = (inspect.signature(source).parameters.values() for source in (function, _options))
+        kept = [parameter for parameter in specific if parameter.kind is not inspect.Parameter.VAR_KEYWORD]
         function.__signature__ = inspect.signature(function).replace(parameters=[*kept, *shared])
         function.visuals = tuple(name for names in visuals for name in names.split(", "))
         function.backends = backends

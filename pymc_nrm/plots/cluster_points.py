@@ -37,9 +37,9 @@ def matched_labels(labels, reference):
     """
     table = contingency_table(labels, reference)
     name = match_clusters(table)
-    rest = np.flatnonzero(name < 0)
-    rest = rest[np.argsort(-table[rest].sum(axis=1), kind="stable")]
-    name[rest] = table.shape[1] + np.arange(len(rest))
+    unmatched = np.flatnonzero(name < 0)
+    unmatched = unmatched[np.argsort(-table[unmatched].sum(axis=1), kind="stable")]
+    name[unmatched] = table.shape[1] + np.arange(len(unmatched))
     return name[labels]
 
 
@@ -144,8 +144,8 @@ class Groups:
 
     def names(self):
         """Legend texts."""
-        own = self.sizes[: self.n_groups - bool(self.n_others)]
-        texts = [f"{k}: {size} item{'s' * (size > 1)}" for k, size in zip(self.numbers, own, strict=True)]
+        own_sizes = self.sizes[: self.n_groups - bool(self.n_others)]
+        texts = [f"{k}: {size} item{'s' * (size > 1)}" for k, size in zip(self.numbers, own_sizes, strict=True)]
         if self.n_others:
             low, high = self.others
             size = f"{low}" if low == high else f"{low} to {high}"
@@ -162,13 +162,13 @@ class Groups:
 def group_clusters(labels, min_size, numbers):
     """Group items by cluster; clusters with fewer than `min_size` items, or beyond the last style, share a group."""
     counts = np.bincount(labels)
-    own = min(int((counts >= min_size).sum()), MAX_GROUPS)
-    n_others = len(counts) - own
-    sizes = [int(count) for count in counts[:own]]
+    n_own = min(int((counts >= min_size).sum()), MAX_GROUPS)
+    n_others = len(counts) - n_own
+    sizes = [int(count) for count in counts[:n_own]]
     if n_others:
-        sizes.append(int(counts[own:].sum()))
-    others = (int(counts[-1]), int(counts[own])) if n_others else (0, 0)
-    return Groups(np.minimum(labels, own), len(sizes), tuple(sizes), n_others, others, tuple(numbers[:own]))
+        sizes.append(int(counts[n_own:].sum()))
+    others = (int(counts[-1]), int(counts[n_own])) if n_others else (0, 0)
+    return Groups(np.minimum(labels, n_own), len(sizes), tuple(sizes), n_others, others, tuple(numbers[:n_own]))
 
 
 def draws_and_estimate(idata, model, var_name, estimate):

@@ -130,7 +130,7 @@ def plot_clusters(
     check_probability(probability)
     labels, groups = grouped_estimate(draws, estimate, n, min_size)
     opacity = item_opacity(draws, labels, uncertainty, kept)
-    own = groups.n_groups - bool(groups.n_others)
+    n_own = groups.n_groups - bool(groups.n_others)
     known = None if components is None else component_moments(components, groups.labels, groups.n_groups, d, kept)
     shown = features_to_show(values, labels)
     least = (min(d, 2) if known is None else known[2]) + 2
@@ -139,10 +139,10 @@ def plot_clusters(
 
     def moments(places):
         if known is None:
-            means, covariances = empirical_moments(values[:, shown[places]], groups.labels, own)
+            means, covariances = empirical_moments(values[:, shown[places]], groups.labels, n_own)
             return (np.nan * means, np.nan * covariances) if categories[places].any() else (means, covariances)
-        means, covariances = known[0][:own, shown[places]], known[1][:own][:, shown[places]][:, :, shown[places]]
-        few = np.array(groups.sizes[:own]) < least
+        means, covariances = known[0][:n_own, shown[places]], known[1][:n_own][:, shown[places]][:, :, shown[places]]
+        few = np.array(groups.sizes[:n_own]) < least
         return np.where(few[:, None], np.nan, means), np.where(few[:, None, None], np.nan, covariances)
 
     draw = _draw_strips if d == 1 else _draw_pairs
@@ -150,12 +150,12 @@ def plot_clusters(
     points = {"groups": groups, "alpha": opacity, "size": area}
     canvas.draw(grouped_points, "points", artist_dims={"group": groups.n_groups}, **points)
     canvas.entries = list(zip(groups.names(), groups.entries(), strict=True))
-    if own:
-        styles = [groups.style(k)[0] for k in range(own)]
-        canvas.draw(grouped_lines, "components", lines, artist_dims={"cluster": own}, styles=styles, width=1.3)
+    if n_own:
+        styles = [groups.style(k)[0] for k in range(n_own)]
+        canvas.draw(grouped_lines, "components", lines, artist_dims={"cluster": n_own}, styles=styles, width=1.3)
     if canvas.wants("components") and np.isfinite(lines["X"]).any():
         text = f"{100 * probability:.4g} % of a normal\ndistribution"
-        if min(groups.sizes[:own]) < least:
+        if min(groups.sizes[:n_own]) < least:
             text += f",\nfrom {least} items on"
         canvas.entries.append((text, {"color": "#595959", "width": 1.2}))
     title = "clusters" if opacity is None else "clusters\n(pale: uncertain)"
@@ -179,11 +179,11 @@ def features_to_show(values, labels):
     shares = np.zeros(d)
     for j in range(d):
         present = np.isfinite(values[:, j])
-        x, own = values[present, j], labels[present]
+        x, present_labels = values[present, j], labels[present]
         total = ((x - x.mean()) ** 2).sum() if len(x) else 0.0
         if total > 0.0:
-            counts = np.bincount(own)
-            means = np.bincount(own, x - x.mean()) / np.maximum(counts, 1)
+            counts = np.bincount(present_labels)
+            means = np.bincount(present_labels, x - x.mean()) / np.maximum(counts, 1)
             shares[j] = (counts * means**2).sum() / total
     return np.sort(np.argsort(-shares, kind="stable")[:MAX_FEATURES])
 

@@ -105,9 +105,9 @@ def plot_conditional_density(
 
 def _covariate(array, name):
     """Name and values of the covariate on the axis."""
-    own = {"chain", "draw", added_dim(array, "probability")}
-    dims = [dim for dim in array.dims if dim not in own]
-    if len(dims) != 1 or set(array.dims) < own:
+    curve_dims = {"chain", "draw", added_dim(array, "probability")}
+    dims = [dim for dim in array.dims if dim not in curve_dims]
+    if len(dims) != 1 or set(array.dims) < curve_dims:
         raise ValueError(f"curves must have the dims chain, draw, new item and probability; got {array.dims}")
     columns = {
         str(key): coordinate.values

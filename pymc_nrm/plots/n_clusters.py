@@ -226,10 +226,10 @@ def _quantiles(counts, ci_prob):
 
 
 def _prior_draws(prior, var_name, draws):
-    found = prior_draws(prior, levels, var_name or draws.name)
-    if found.shape[2:] != draws.shape[2:]:
+    prior_values = prior_draws(prior, levels, var_name or draws.name)
+    if prior_values.shape[2:] != draws.shape[2:]:
         raise ValueError(
             f"prior must have draws of {draws.shape[2]} levels of {draws.shape[3]} items; "
-            f"got {found.shape[2]} levels of {found.shape[3]}"
+            f"got {prior_values.shape[2]} levels of {prior_values.shape[3]}"
         )
-    return found
+    return prior_values

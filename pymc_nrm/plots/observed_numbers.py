@@ -18,7 +18,11 @@ def observed_numbers(idata, model, var_name, draws, n):
     dim = item_dimension(draws)
     if model is not None:
         columns = columns_of_model(model, find_shown_partition(model, var_name), n)
-        columns = {one.name: one.values for one in columns if one.kind not in ("levels", "truth") and one.items is None}
+        columns = {
+            column.name: column.values
+            for column in columns
+            if column.kind not in ("levels", "truth") and column.items is None
+        }
     else:
         columns = _stored_columns(idata, dim)
     if not columns:
@@ -36,6 +40,10 @@ def _stored_columns(idata, dim):
             continue
         matrix = np.asarray(array, dtype="float64").reshape(array.shape[0], -1)
         features = array.coords[array.dims[1]].values if array.ndim == 2 and array.dims[1] in array.coords else None
-        names = [f"{name}_{k}" for k in range(matrix.shape[1])] if features is None else [str(one) for one in features]
+        names = (
+            [f"{name}_{k}" for k in range(matrix.shape[1])]
+            if features is None
+            else [str(feature) for feature in features]
+        )
         columns |= dict(zip([name] if array.ndim == 1 else names, matrix.T, strict=True))
     return columns

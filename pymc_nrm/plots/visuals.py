@@ -138,8 +138,8 @@ def grouped_lines(da, target, *, styles, **kwargs):
 def panel_text(da, target, *, texts, dims, kind, text=None, **kwargs):
     """Write an axis label or the title of one of several plots, looked up by its coordinates."""
     key = tuple(da[dim].item() for dim in dims)
-    own = texts.get(key if len(dims) > 1 else key[0])
-    return None if own is None else getattr(backend_of(target), kind)(text or own, target, **kwargs)
+    own_text = texts.get(key if len(dims) > 1 else key[0])
+    return None if own_text is None else getattr(backend_of(target), kind)(text or own_text, target, **kwargs)
 
 
 def set_yticks(da, target, *, values, labels, **kwargs):

@@ -110,14 +110,14 @@ def warn_of_redundant_columns(X, values, in_chunks=False):
     if len(places) < 2:
         return
     places = np.delete(places, dependent_columns(values[:, places]))
-    found = redundant_columns(values[:, places])
-    if not found:
+    redundant = redundant_columns(values[:, places])
+    if not redundant:
         return
     name = {k: repr(name_of_column(X, place)) for k, place in enumerate(places)}
-    sets = [f"{name[column]} from {', '.join(name[k] for k in others)}" for column, others in found.items()]
+    sets = [f"{name[column]} from {', '.join(name[k] for k in others)}" for column, others in redundant.items()]
     warn_user(
         f"Columns that follow from others, with R^2 above {1 - _LEAST_SHARE:g}: {first_few(sets, 3)}. Rows then lie "
-        f"near a thin sheet, which is cut into many clusters. Leave out {first_few([name[k] for k in found])}, or "
+        f"near a thin sheet, which is cut into many clusters. Leave out {first_few([name[k] for k in redundant])}, or "
         f"as many others of these sets{'' if in_chunks else _DIRECTIONS}"
     )
 
@@ -128,7 +128,7 @@ def redundant_columns(values):
     Without these columns none that is left follows from the others.  Shapes: ``values`` (n, d), n > d.
     """
     n, d = values.shape
-    left, found = list(range(d)), {}
+    left, determining = list(range(d)), {}
     # A triangle whose columns have the lengths and angles of the centred columns.
     R = np.linalg.qr((values - values.mean(axis=0)) / values.std(axis=0), mode="r")
     while len(left) > 1:
@@ -136,8 +136,8 @@ def redundant_columns(values):
         if shares.min() >= _LEAST_SHARE:
             break
         column = left.pop(int(shares.argmin()))
-        found[column] = _determining(R, column, left, n)
-    return found
+        determining[column] = _determining(R, column, left, n)
+    return determining
 
 
 def _unexplained(R, n):
@@ -149,10 +149,10 @@ def _unexplained(R, n):
 
 def _determining(R, column, others, n):
     """The first few columns, chosen one by one, whose regression leaves little of a column."""
-    chosen, rest = [], list(others)
-    while rest:
-        shares = [_unexplained(R[:, [column, *chosen, other]], n)[0] for other in rest]
-        chosen.append(rest.pop(int(np.argmin(shares))))
+    chosen, remaining = [], list(others)
+    while remaining:
+        shares = [_unexplained(R[:, [column, *chosen, other]], n)[0] for other in remaining]
+        chosen.append(remaining.pop(int(np.argmin(shares))))
         if min(shares) < _LEAST_SHARE:
             break
     return sorted(chosen)

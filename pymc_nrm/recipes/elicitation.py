@@ -341,9 +341,9 @@ def elicit(
     shown = spread.interval if spread and spread.interval else equal_tailed_interval(pmf, 0.9)
     if hyperprior is None:
         return ElicitedPrior(_measure_at(measure_class, names, x, fixed), int(n), None, pmf, shown)
-    found = kind.at(x)
-    fields = fixed | {hyperprior: getattr(pm, found.distribution).dist(*found)}
-    return ElicitedPrior(measure_class(**fields), int(n), found, pmf, shown)
+    elicited = kind.at(x)
+    fields = fixed | {hyperprior: getattr(pm, elicited.distribution).dist(*elicited)}
+    return ElicitedPrior(measure_class(**fields), int(n), elicited, pmf, shown)
 
 
 def _measure_at(measure_class, names, coordinates, fixed):

@@ -154,9 +154,13 @@ def match_mean_and_spread(moments, wanted, limits, start):
     grid = np.linspace(*limits[1], _N_SCANNED)
     for outer in sorted(grid, key=lambda y: abs(y - start[1])):
         if curve.reaches(outer):
-            found = scipy.optimize.root(distance, curve(outer), method="hybr", options={"xtol": 1e-10, "maxfev": 60}).x
-            if (found == np.clip(found, *np.transpose(limits))).all() and np.abs(distance(found)).max() < _TOLERANCE:
-                return found
+            solution = scipy.optimize.root(
+                distance, curve(outer), method="hybr", options={"xtol": 1e-10, "maxfev": 60}
+            ).x
+            if (solution == np.clip(solution, *np.transpose(limits))).all() and np.abs(
+                distance(solution)
+            ).max() < _TOLERANCE:
+                return solution
             break
     outers = curve.refined(grid)
     if len(outers) == 0:
@@ -196,14 +200,14 @@ class MeanCurve:
     def refined(self, grid):
         """Those second coordinates of a grid that have a pair, and others close to where pairs end."""
         reached = [self.reaches(outer) for outer in grid]
-        found = [outer for outer, there in zip(grid, reached, strict=True) if there]
+        coordinates = [outer for outer, there in zip(grid, reached, strict=True) if there]
         for k in np.flatnonzero(np.diff(reached)):
             inside, outside = (grid[k], grid[k + 1]) if reached[k] else (grid[k + 1], grid[k])
             for _ in range(_N_HALVED):
                 middle = (inside + outside) / 2.0
                 if self.reaches(middle):
                     inside = middle
-                    found.append(middle)
+                    coordinates.append(middle)
                 else:
                     outside = middle
-        return np.sort(found)
+        return np.sort(coordinates)

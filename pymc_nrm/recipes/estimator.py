@@ -458,10 +458,16 @@ def _check_sample_options(options):
         return
     if not isinstance(options, Mapping):
         raise TypeError(f"sample_options must be a mapping of arguments of sample; got {options!r}")
-    own = {"draws": "draws", "tune": "tune", "chains": "chains", "cores": "cores", "random_seed": "random_state"}
+    argument_of = {
+        "draws": "draws",
+        "tune": "tune",
+        "chains": "chains",
+        "cores": "cores",
+        "random_seed": "random_state",
+    }
     for name in options:
-        if name in own:
-            raise ValueError(f"sample_options must not have {name!r}: give {own[name]} to the estimator itself")
+        if name in argument_of:
+            raise ValueError(f"sample_options must not have {name!r}: give {argument_of[name]} to the estimator itself")
         if name in ("model", "return_inferencedata", "var_names"):
             raise ValueError(f"sample_options must not have {name!r}, which the estimator chooses")
     if options.get("label_storage") == "none":

@@ -309,8 +309,8 @@ def held_out_density(
             held_out = fold == part
             model = gaussian_mixture(values[~held_out], n_directions=number, measure=measure, jitter_ties=False)
             idata = sample(model=model, random_seed=int(seeds[k, part]), **options)
-            found = log_predictive_density(idata, model, values[held_out], progressbar=False)
-            densities[k, held_out] = found.to_numpy()
+            log_density = log_predictive_density(idata, model, values[held_out], progressbar=False)
+            densities[k, held_out] = log_density.to_numpy()
     return xr.DataArray(
         densities,
         dims=("n_directions", "item"),

@@ -307,7 +307,7 @@ def _tell_of_jitter(X, widths):
 
 def _warn_of_repeated_values(X, recorded, widths, spread="jitter_ties=True spreads such values"):
     """Components of items with the same value have a density without bounds, and such a column makes many of them."""
-    found = {True: [], False: []}
+    texts = {True: [], False: []}
     for k, column in enumerate(np.atleast_2d(recorded.T)):
         known, counts = np.unique(column[np.isfinite(column)], return_counts=True)
         if counts.sum() < _ENOUGH_ITEMS or widths[k] > _WIDE * np.nanstd(column):
@@ -315,8 +315,8 @@ def _warn_of_repeated_values(X, recorded, widths, spread="jitter_ties=True sprea
         largest = counts.max() / counts.sum()
         if largest > _SHARE_OF_OTHERS or (widths[k] and largest > _SHARE_OF_SPREAD and counts.max() >= _FEWEST_EQUAL):
             text = f"{name_of_column(X, k)!r} has the value {known[counts.argmax()]:zg} in {largest:.0%} of its items"
-            found[bool(widths[k])].append(text)
-    for is_spread, columns in found.items():
+            texts[bool(widths[k])].append(text)
+    for is_spread, columns in texts.items():
         if columns:
             remedy = "Make it two columns, whether it has this value and the others with NaN for it, or leave it out"
             remedy = remedy if is_spread else f"{spread} over the width of the rounding"

@@ -49,14 +49,14 @@ def _n_parameters(d):
 
 def _starts(X, k, rng):
     """Groups of nearest centres, which are far from each other (k-means++), as indicators (n, k)."""
-    found = []
+    starts = []
     for _ in range(_N_STARTS if k > 1 else 1):
         centres = X[rng.integers(len(X))][None]
         for _ in range(k - 1):
             nearest = _squared_distances(X, centres).min(axis=1)
             centres = np.vstack([centres, X[rng.choice(len(X), p=nearest / nearest.sum())]])
-        found.append(np.eye(k)[_squared_distances(X, centres).argmin(axis=1)])
-    return found
+        starts.append(np.eye(k)[_squared_distances(X, centres).argmin(axis=1)])
+    return starts
 
 
 def _squared_distances(X, centres):

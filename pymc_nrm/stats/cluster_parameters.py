@@ -135,6 +135,6 @@ def _means(array, shares, n_slots):
     means = []
     for share in shares:
         # Entries of slots without items of the cluster may be infinite.
-        own = np.expand_dims(share, tuple(range(2, values.ndim)))
-        means.append((own * np.where(own > 0, values[:, :n_slots], 0.0)).sum(axis=1))
+        weights = np.expand_dims(share, tuple(range(2, values.ndim)))
+        means.append((weights * np.where(weights > 0, values[:, :n_slots], 0.0)).sum(axis=1))
     return np.stack(means, axis=1).reshape(*array.shape[:2], len(shares), *array.shape[3:])

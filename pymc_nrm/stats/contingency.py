@@ -107,7 +107,7 @@ def cell_sums(a, b, table):
     most = b.max() + 1 if b.size else 0
     margin = np.zeros(most, dtype=np.int64)
     cells = np.zeros(4 * n + most, dtype=np.int64)
-    own = 0.0
+    over_a = 0.0
     for s in range(sums.shape[0]):
         check_signals()
         x = a[s if a.shape[0] > 1 else 0]
@@ -115,9 +115,9 @@ def cell_sums(a, b, table):
         if s == 0 or a.shape[0] > 1:
             start = np.empty(x.max() + 2, dtype=np.int64)
             order_by_cluster(x, order, start)
-            own = 0.0
+            over_a = 0.0
             for k in range(start.shape[0] - 1):
-                own += table[start[k + 1] - start[k]]
+                over_a += table[start[k + 1] - start[k]]
         n_x, n_y = start.shape[0] - 1, y.max() + 1
         joint = 0.0
         if n_x * n_y <= 4 * n:
@@ -133,11 +133,11 @@ def cell_sums(a, b, table):
                 for q in range(start[k], start[k + 1]):
                     joint += table[cells[y[order[q]]]]
                     cells[y[order[q]]] = 0
-        other = 0.0
+        over_b = 0.0
         for i in range(n):
             margin[y[i]] += 1
         for k in range(n_y):
-            other += table[margin[k]]
+            over_b += table[margin[k]]
             margin[k] = 0
-        sums[s, 0], sums[s, 1], sums[s, 2] = joint, own, other
+        sums[s, 0], sums[s, 1], sums[s, 2] = joint, over_a, over_b
     return sums

@@ -171,18 +171,21 @@ def convergence_of(draws, n_pairs, random_seed):
     pairs = random_pairs(draws.shape[-1], n_pairs, random_seed)
     depth = pair_depths(draws.values, pairs)
     several, nested = len(depth) > 1, draws.ndim == 4
-    found = pair_convergence(depth if several else halves(depth))
+    of_pairs = pair_convergence(depth if several else halves(depth))
     name = "common_depth" if nested else "probability"
     result = xr.Dataset(
         {name: ("pair", depth.mean(axis=(0, 1)))}
-        | {column: ("pair", found[column]) for column in ("mcse", "rhat", "ess", "discrepancy", "discrepancy_se", "z")}
-        | {f"{name}_by_part": (("part", "pair"), found["by_part"])},
+        | {
+            column: ("pair", of_pairs[column])
+            for column in ("mcse", "rhat", "ess", "discrepancy", "discrepancy_se", "z")
+        }
+        | {f"{name}_by_part": (("part", "pair"), of_pairs["by_part"])},
         coords={"part": draws["chain"].values if several else np.arange(2)} | pair_coordinates(draws, pairs),
         attrs={"parts": "chains" if several else "halves"} | ({"n_levels": draws.shape[2]} if nested else {}),
     )
     constant = (depth == depth[:1, :1]).all(axis=(0, 1))
     scalars = extremes(result) | {"n_constant": int(constant.sum())}
-    return result.assign(scalars if nested else scalars | {"draw_agreement": draw_agreement(found["by_part"])})
+    return result.assign(scalars if nested else scalars | {"draw_agreement": draw_agreement(of_pairs["by_part"])})
 
 
 def draw_agreement(by_part):
@@ -359,11 +362,11 @@ def sampling_diagnostic(name, draws, **kwargs):
     never change, and with fewer than four draws. Shapes: ``draws`` (n_chains, n_draws, n); returns (n,).
     """
     draws = np.asarray(draws, dtype="float64")
-    found, varying = np.full(draws.shape[2], np.nan), (draws != draws[:1, :1]).any(axis=(0, 1))
+    values, varying = np.full(draws.shape[2], np.nan), (draws != draws[:1, :1]).any(axis=(0, 1))
     if draws.shape[1] >= 4 and varying.any():
         import arviz_stats  # takes most of a second to import, and is needed only after sampling
 
         data = xr.Dataset({"x": (("chain", "draw", "element"), draws[:, :, varying])})
         with suppress_division_warnings():
-            found[varying] = getattr(arviz_stats, name)(data, **kwargs)["x"].values
-    return found
+            values[varying] = getattr(arviz_stats, name)(data, **kwargs)["x"].values
+    return values

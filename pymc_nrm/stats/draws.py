@@ -189,16 +189,16 @@ def _variable(result, var_name, nested):
     observed = {} if nested else result.observed_partitions
     if observed and (var_name in observed or (var_name is None and not names and len(observed) == 1)):
         return observed[next(iter(observed)) if var_name is None else var_name]
-    found = ", ".join(map(repr, names)) or "none"
+    listed = ", ".join(map(repr, names)) or "none"
     if var_name is not None:
         check_name("var_name", var_name, f"one {what}")
         if var_name not in posterior.data_vars:
-            raise ValueError(f"var_name must be a variable of the posterior; got {var_name!r}; {what}s are: {found}")
+            raise ValueError(f"var_name must be a variable of the posterior; got {var_name!r}; {what}s are: {listed}")
         return posterior[var_name]
     if len(names) == 1:
         return posterior[names[0]]
     if names:
-        raise ValueError(f"var_name must be given, one of {found}: there are several {what}s")
+        raise ValueError(f"var_name must be given, one of {listed}: there are several {what}s")
     others = [] if nested else [name for name, array in posterior.data_vars.items() if NESTED in array.attrs]
     if others:
         raise ValueError(_is_nested(others[0]))

@@ -168,23 +168,23 @@ def one_minus_adjusted_rand(a: Any, b: Any) -> Any:
     return _broadcast(a, b, "one_minus_adjusted_rand", {})
 
 
-def _information(cells, own, other, n, base):
-    return _positive_part(own + other - 2 * cells) / n
+def _information(cells, over_a, over_b, n, base):
+    return _positive_part(over_a + over_b - 2 * cells) / n
 
 
-def _normalized_information(cells, own, other, n):
+def _normalized_information(cells, over_a, over_b, n):
     joint = n * math.log2(n) - cells
     # The smallest positive value of n H(a, b) is 2 (for n = 2): smaller ones are rounding errors.
-    return np.minimum(_positive_part(own + other - 2 * cells) / np.where(joint > 0.5, joint, np.inf), 1.0)
+    return np.minimum(_positive_part(over_a + over_b - 2 * cells) / np.where(joint > 0.5, joint, np.inf), 1.0)
 
 
-def _binder(cells, own, other, n, cost_false_join, cost_false_split):
-    return (cost_false_join * (own - cells) + cost_false_split * (other - cells)) / max(math.comb(n, 2), 1)
+def _binder(cells, over_a, over_b, n, cost_false_join, cost_false_split):
+    return (cost_false_join * (over_a - cells) + cost_false_split * (over_b - cells)) / max(math.comb(n, 2), 1)
 
 
-def _one_minus_adjusted_rand(cells, own, other, n):
-    mean = (own + other) / 2
-    at_random = own * other / max(math.comb(n, 2), 1)
+def _one_minus_adjusted_rand(cells, over_a, over_b, n):
+    mean = (over_a + over_b) / 2
+    at_random = over_a * over_b / max(math.comb(n, 2), 1)
     # The denominator is 0 if both have one cluster or both have n; otherwise it is at least 1/2.
     return (mean - cells) / np.where(mean - at_random > 0.25, mean - at_random, np.inf)
 
@@ -322,7 +322,7 @@ def read_estimate(estimate, draws=None, n=None):
     if draws is not None:
         dim = item_dimension(draws)
         n = draws.sizes[dim]
-        indexes = [one.indexes[dim] for one in (estimate, draws) if dim in getattr(one, "indexes", ())]
+        indexes = [array.indexes[dim] for array in (estimate, draws) if dim in getattr(array, "indexes", ())]
         if len(indexes) == 2 and not indexes[0].equals(indexes[1]):
             raise ValueError(f"estimate must be of the same items as the draws; coordinates {dim!r} differ")
     given = numeric_array("estimate", estimate)

@@ -188,7 +188,7 @@ def point_estimate(
         n_restarts = N_RESTARTS if partitions.shape[1] <= MANY_ITEMS else N_RESTARTS_OF_MANY
     n_steps = N_REPORTS + int(n_restarts) + (N_POLISHED if len(partitions) > n_first(partitions) else 0)
     with progress("Searching the point estimate", n_steps, progressbar) as advance:
-        labels, found = minimise(partitions, loss, costs, limits, int(n_restarts), rng, advance)
+        labels, restart_losses = minimise(partitions, loss, costs, limits, int(n_restarts), rng, advance)
 
     losses, coords = summarise_losses(draw_losses(labels, draws, loss, costs), loss, costs), item_coords(draws)
     dim = item_dimension(draws)
@@ -197,7 +197,7 @@ def point_estimate(
         **losses.data_vars,
         "labels": (dim, labels),
         "n_clusters": int(labels.max()) + 1,
-        "restart_expected_loss": (restart, found),
+        "restart_expected_loss": (restart, restart_losses),
     }
     return result_dataset(
         variables, coords, {**losses.attrs, "n_draws_searched": len(partitions), "max_clusters": limit}
@@ -282,18 +282,18 @@ def minimise(partitions, loss, costs, limits, n_restarts, rng, advance=lambda: N
     many = _some_draws(rng, partitions, max(N_POLISHED_LABELS // partitions.shape[1], N_FEWEST))
     tables = make_tables(many, loss, costs)
     if len(compact) <= n_first(partitions):
-        found = _run_all(rng, starts, tables, limits, advance)
-        losses = mean_losses(found, compact, loss, costs)
+        minima = _run_all(rng, starts, tables, limits, advance)
+        losses = mean_losses(minima, compact, loss, costs)
     else:
         few = make_tables(_some_draws(rng, partitions, n_first(partitions)), loss, costs)
-        found = _run_all(rng, starts, few, limits, advance)
-        order = np.argsort(mean_losses(found, compact, loss, costs), kind="stable")
+        minima = _run_all(rng, starts, few, limits, advance)
+        order = np.argsort(mean_losses(minima, compact, loss, costs), kind="stable")
         n_polished = N_POLISHED if partitions.shape[1] <= MANY_ITEMS else 1
-        for labels in list({labels.tobytes(): labels.copy() for labels in found[order]}.values())[:n_polished]:
-            found[(found == labels).all(axis=1)] = _run(rng, labels.astype(np.int64), tables, limits)
+        for labels in list({labels.tobytes(): labels.copy() for labels in minima[order]}.values())[:n_polished]:
+            minima[(minima == labels).all(axis=1)] = _run(rng, labels.astype(np.int64), tables, limits)
             advance()
-        losses = mean_losses(found, compact, loss, costs)
-    best, least = found[losses.argmin()], losses.min()
+        losses = mean_losses(minima, compact, loss, costs)
+    best, least = minima[losses.argmin()], losses.min()
 
     # Draws that may still be better than the best partition found.
     differences = reference_losses - pair_losses(best[None], compact[references], loss, costs)
@@ -324,11 +324,11 @@ def mean_losses(estimates, draws, loss, costs):
 
 
 def _run_all(rng, starts, tables, limits, advance):
-    found = []
+    minima = []
     for start in starts:
-        found.append(_run(rng, start, tables, limits))
+        minima.append(_run(rng, start, tables, limits))
         advance()
-    return np.stack(found)
+    return np.stack(minima)
 
 
 def _run(rng, start, tables, limits):

@@ -143,11 +143,11 @@ def point_estimates(
 
     losses = np.stack([draw_losses(labels, draws, loss, costs).values for labels in chosen])
     nearest = losses.argmin(axis=0)
-    own = nearest == np.arange(len(chosen))[:, None, None]
-    order = np.argsort(-own.sum(axis=(1, 2)), kind="stable")
-    chosen, losses, own = chosen[order], losses[order], own[order]
+    members = nearest == np.arange(len(chosen))[:, None, None]
+    order = np.argsort(-members.sum(axis=(1, 2)), kind="stable")
+    chosen, losses, members = chosen[order], losses[order], members[order]
     compact = chosen.astype(np.int32)
-    share = [mean_and_error(one.astype("float64")) for one in own]
+    share = [mean_and_error(is_member.astype("float64")) for is_member in members]
     dim, coords = item_dimension(draws), item_coords(draws)
     along, other = added_names({dim, *coords}, "clustering", "clustering_other")
     return result_dataset(
@@ -156,8 +156,11 @@ def point_estimates(
             "n_clusters": (along, chosen.max(axis=1) + 1),
             "share": (along, [mean for mean, _ in share]),
             "share_mcse": (along, [error for _, error in share]),
-            "chain_share": ((along, "chain"), own.mean(axis=2)),
-            "expected_loss": (along, [loss_[one].mean() for loss_, one in zip(losses, own, strict=True)]),
+            "chain_share": ((along, "chain"), members.mean(axis=2)),
+            "expected_loss": (
+                along,
+                [loss_[is_member].mean() for loss_, is_member in zip(losses, members, strict=True)],
+            ),
             "distance": ((along, other), _losses(compact, compact, loss, costs)),
         },
         coords=coords | ({"chain": draws["chain"]} if "chain" in draws.coords else {}),
@@ -178,10 +181,10 @@ def _modes(partitions, n, min_share, max_clusters, loss, costs, rng, advance):
     def estimate(members, center):
         """Point estimate of some draws, at least as good as a partition that is known and within the limit."""
         limit = limit_of_clusters(max_clusters, n_clusters[members], compact.shape[1])
-        found, _ = minimise(partitions[members], loss, costs, (limit, MAX_SWEEPS, MAX_ZEALOUS), N_RESTARTS, rng)
+        best, _ = minimise(partitions[members], loss, costs, (limit, MAX_SWEEPS, MAX_ZEALOUS), N_RESTARTS, rng)
         if center.max() >= limit:
-            return found.astype(np.int32)
-        both = np.stack([center, found]).astype(np.int32)
+            return best.astype(np.int32)
+        both = np.stack([center, best]).astype(np.int32)
         return both[mean_losses(both, compact[members], loss, costs).argmin()]
 
     def assigned(centers):
@@ -237,10 +240,10 @@ def _medoids(distances, n):
 
 def _separation(distance, losses):
     """How far two partitions are apart, given the losses (2, S) of their draws; at least 1 means two modes."""
-    own, differences = losses.min(axis=0).mean(), losses[1] - losses[0]
+    least, differences = losses.min(axis=0).mean(), losses[1] - losses[0]
     first = differences > 0
     if distance == 0.0 or first.all() or not first.any():
         return 0.0
     typical = (differences[first].mean() - differences[~first].mean()) / 2
     undecided = (np.abs(differences) < typical / 2).mean()
-    return min(MOST_UNDECIDED / max(undecided, 1e-300), distance / max(own, 1e-300))
+    return min(MOST_UNDECIDED / max(undecided, 1e-300), distance / max(least, 1e-300))

@@ -95,7 +95,11 @@ def label_quantities(draws):
     number = (dims, (sizes > 0).sum(axis=-1))
     # The absolute value turns -0 into 0.  Steps round alike, so that equal entropies tie in ranks.
     entropy = (dims, np.abs(scipy.special.xlogy(proportions, proportions).sum(axis=-1)).round(12))
-    coords = {dim: draws[own].values for dim, own in zip(dims, draws.dims, strict=False) if own in draws.coords}
+    coords = {
+        dim: draws[draws_dim].values
+        for dim, draws_dim in zip(dims, draws.dims, strict=False)
+        if draws_dim in draws.coords
+    }
     if draws.ndim == 4:
         joined = (sizes * (sizes - 1)).sum(axis=(2, 3))
         depth = (SAMPLE_DIMS, joined / max(n * (n - 1), 1))

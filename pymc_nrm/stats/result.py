@@ -30,12 +30,12 @@ class Result:
     @cached_property
     def observed_partitions(self):
         """Observed labels of the partitions that were not sampled, by name, as their only draw."""
-        found = {
+        observed = {
             str(name): array
             for name, array in self._observed.data_vars.items()
             if array.attrs.get(NAME) == name and np.issubdtype(array.dtype, np.integer) and array.ndim == 1
         }
-        return {name: array.expand_dims(chain=[0], draw=[0]) for name, array in found.items()}
+        return {name: array.expand_dims(chain=[0], draw=[0]) for name, array in observed.items()}
 
     @cached_property
     def partitions(self):

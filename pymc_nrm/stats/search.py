@@ -60,15 +60,15 @@ class DrawTables(NamedTuple):
 def join_costs(tables, candidate, item, costs):
     """Write the change of the linear loss if an item, first taken out, joins each slot; 0 for an empty slot."""
     rows, table = tables.rows[item], tables.table
-    extent, own = candidate.extent[0], candidate.labels[item]
+    extent, own_slot = candidate.extent[0], candidate.labels[item]
     sum_gains(tables.gains, rows, extent, costs)
-    if own >= 0:
-        costs[own] = 0.0
+    if own_slot >= 0:
+        costs[own_slot] = 0.0
         for s in range(rows.shape[0]):
-            count = tables.counts[rows[s], own]
-            costs[own] += table[count] - table[count - 1]
+            count = tables.counts[rows[s], own_slot]
+            costs[own_slot] += table[count] - table[count - 1]
     for slot in range(extent):
-        size = candidate.sizes[slot] - (slot == own)
+        size = candidate.sizes[slot] - (slot == own_slot)
         costs[slot] *= tables.coefficients[1] / rows.shape[0]
         costs[slot] += tables.coefficients[0] * (table[size + 1] - table[size])
     costs[extent] = 0.0
@@ -94,33 +94,33 @@ def sum_gains(gains, rows, extent, sums):
 def ratio_losses(tables, candidate, item, losses):
     """Write ``n`` times the expected loss with the item in each slot, for losses that are ratios."""
     rows, table = tables.rows[item], tables.table
-    extent, own = candidate.extent[0], candidate.labels[item]
+    extent, own_slot = candidate.extent[0], candidate.labels[item]
     n, n_draws = tables.rows.shape
     clusters = 0.0
     for slot in range(extent):
-        clusters += table[candidate.sizes[slot] - (slot == own)]
+        clusters += table[candidate.sizes[slot] - (slot == own_slot)]
     joined = np.empty(extent + 1)
     for slot in range(extent + 1):
-        size = candidate.sizes[slot] - (slot == own)
+        size = candidate.sizes[slot] - (slot == own_slot)
         joined[slot] = clusters + table[size + 1] - table[size]
         losses[slot] = 0.0
     stay = 0.0
     for s in range(n_draws):
         row = rows[s]
-        count = tables.counts[row, own]
+        count = tables.counts[row, own_slot]
         margin, gain = tables.margins[s], tables.gains[row]
         # The draw without the item.
         cells = tables.cells[s] - (table[count] - table[count - 1])
         if tables.ratio == NORMALIZED_INFORMATION:
             for slot in range(extent + 1):
                 losses[slot] += normalized_information(joined[slot], margin, cells + gain[slot], table[n])
-            stay += normalized_information(joined[own], margin, tables.cells[s], table[n])
+            stay += normalized_information(joined[own_slot], margin, tables.cells[s], table[n])
         else:
             for slot in range(extent + 1):
                 losses[slot] += adjusted_rand_loss(joined[slot], margin, cells + gain[slot], table[n])
-            stay += adjusted_rand_loss(joined[own], margin, tables.cells[s], table[n])
+            stay += adjusted_rand_loss(joined[own_slot], margin, tables.cells[s], table[n])
     # The gains of the item's own slot were computed with the item in it.
-    losses[own] = stay
+    losses[own_slot] = stay
     for slot in range(extent + 1):
         losses[slot] *= n / n_draws
 
@@ -248,21 +248,21 @@ def take(tables, candidate, item):
 
 
 @kernel
-def best_slot(candidate, costs, own, max_clusters):
+def best_slot(candidate, costs, own_slot, max_clusters):
     """Slot with the least cost for an item; its own slot, if any, unless another is better by more than rounding."""
     n_others = candidate.extent[1]
-    if own >= 0 and candidate.sizes[own] == 1:
+    if own_slot >= 0 and candidate.sizes[own_slot] == 1:
         n_others -= 1
-    best, least = own, np.inf
-    if own >= 0:
-        least = costs[own] - TOLERANCE
+    best, least = own_slot, np.inf
+    if own_slot >= 0:
+        least = costs[own_slot] - TOLERANCE
     offered = False
     for slot in range(candidate.extent[0] + 1):
-        if slot == own:
+        if slot == own_slot:
             continue
         if candidate.sizes[slot] == 0:
             # Empty slots are alike: the first one stands for all, and an item that is alone needs none.
-            if offered or n_others >= max_clusters or (own >= 0 and candidate.sizes[own] == 1):
+            if offered or n_others >= max_clusters or (own_slot >= 0 and candidate.sizes[own_slot] == 1):
                 continue
             offered = True
         if costs[slot] < least:
@@ -292,11 +292,11 @@ def sweep(rng, tables, candidate, costs, max_clusters, max_sweeps):
         for item in items:
             check_signals()
             tables = with_room(tables, candidate.extent[0] + 2)
-            own = candidate.labels[item]
+            own_slot = candidate.labels[item]
             item_losses(tables, candidate, item, costs)
-            slot = best_slot(candidate, costs, own, max_clusters)
+            slot = best_slot(candidate, costs, own_slot, max_clusters)
             unchanged += 1
-            if slot != own:
+            if slot != own_slot:
                 take(tables, candidate, item)
                 put(tables, candidate, item, slot)
                 unchanged = 0

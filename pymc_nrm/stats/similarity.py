@@ -184,9 +184,11 @@ def select_items(draws, items):
 def with_items(matrix, columns, rows=None, name="similarity"):
     """A matrix over pairs of items, with the coordinates of the items of draws."""
     dim = item_dimension(columns)
-    own, others = item_coords(columns if rows is None else rows), item_coords(columns)
-    [other] = added_names(own, f"{dim}_other")
-    coords = {key: (dim, coord.values) for key, coord in own.items()}
-    names = [other if key == dim else added_names({dim, other, *own}, f"{key}_other")[0] for key in others]
-    coords |= {name: (other, coord.values) for name, coord in zip(names, others.values(), strict=True)}
+    row_coords, column_coords = item_coords(columns if rows is None else rows), item_coords(columns)
+    [other] = added_names(row_coords, f"{dim}_other")
+    coords = {key: (dim, coord.values) for key, coord in row_coords.items()}
+    names = [
+        other if key == dim else added_names({dim, other, *row_coords}, f"{key}_other")[0] for key in column_coords
+    ]
+    coords |= {name: (other, coord.values) for name, coord in zip(names, column_coords.values(), strict=True)}
     return xr.DataArray(matrix, dims=(dim, other), coords=coords, name=name)

@@ -92,8 +92,8 @@ def _distribution_differences(first, second):
     """
     shares = []
     for draws, rival in ((first, second), (second, first)):
-        own = draws.pair_log_densities(draws.statistics)[0]
-        shares.append(expit(draws.pair_log_densities(rival.statistics)[0] - own))
+        own_density = draws.pair_log_densities(draws.statistics)[0]
+        shares.append(expit(draws.pair_log_densities(rival.statistics)[0] - own_density))
     if is_zero(shares[0] - shares[1]):
         return None
     means, sizes = [share.mean() for share in shares], [len(draws.items) for draws in (first, second)]
@@ -134,8 +134,8 @@ def _check_frequencies(case, draws):
         # Items of many features are all different.
         return
     probabilities = np.exp(draws.pair_log_densities(draws.statistics)[1][places[cells]])
-    found = inverse.reshape(-1)[half:, None] == cells
-    differences = np.column_stack([found.any(axis=1) - probabilities.sum(), found[:, :10] - probabilities[:10]])
+    occurs = inverse.reshape(-1)[half:, None] == cells
+    differences = np.column_stack([occurs.any(axis=1) - probabilities.sum(), occurs[:, :10] - probabilities[:10]])
     what = "the share of the most frequent draws, less their probability by log_predictive,"
     assert_zero("draw_item or log_predictive", case.owner, what, differences)
 
@@ -199,7 +199,7 @@ def _check_completed(case, draws):
     case.run(kernels.draw_each)(np.random.default_rng(0), case.local, draws.rows, values)
     values += getattr(case.data, "center", 0.0)
     for name in names:
-        found = getattr(complete(case.family._replace(**{name: None}), values), name)
-        if found is not None:
+        drawn = getattr(complete(case.family._replace(**{name: None}), values), name)
+        if drawn is not None:
             what = f"the {name} of items that it draws is"
-            assert_close("draw_item", case.owner, what, found, getattr(case.full, name), 0.0, 0.0)
+            assert_close("draw_item", case.owner, what, drawn, getattr(case.full, name), 0.0, 0.0)

@@ -169,14 +169,14 @@ def geweke(
 
 def _latent_data(model):
     """Latent mixtures, and latent variables that depend on labels and have no dependents."""
-    found = [rv for rv in model.free_RVs if is_mixture(rv)]
+    latent = [rv for rv in model.free_RVs if is_mixture(rv)]
     everything = [*model.basic_RVs, *model.potentials]
     for partition in partitions_of(model, Flat):
         for rv in other_uses(model, partition):
             is_used = any(rv in set(ancestors([other])) for other in everything if other is not rv)
-            if rv in model.free_RVs and rv not in found and not is_used:
-                found.append(rv)
-    return found
+            if rv in model.free_RVs and rv not in latent and not is_used:
+                latent.append(rv)
+    return latent
 
 
 def _default_functionals(model):

@@ -132,14 +132,14 @@ def _check_symbolic_eppf(measure):
     inputs = [*scalars.values(), counts]
     function = pytensor.function(inputs, [value, *gradients], mode=INTERPRETED, on_unused_input="ignore")
     for sizes in map(np.array, ([1], [4], [1, 1, 1], [30, 20, 5, 1, 1, 1], [50_000, 49_998, 1, 1])):
-        found, *derivatives = function(*measure, sizes)
+        symbolic, *derivatives = function(*measure, sizes)
         words = f"for cluster sizes {sizes.tolist()}"
-        assert_close("symbolic_log_eppf", owner, f"{words} it is", found, log_eppf(measure, sizes))
+        assert_close("symbolic_log_eppf", owner, f"{words} it is", symbolic, log_eppf(measure, sizes))
         for name, derivative in zip(varying, derivatives, strict=True):
             scale = _scale(measure, name)
             moved = partial(_log_eppf_at, measure, name, scale, sizes)
             title = f"{words} its derivative in {name}, times {scale}, is"
-            tolerance = 1e-5 * (1.0 + abs(float(found)))
+            tolerance = 1e-5 * (1.0 + abs(float(symbolic)))
             assert_close("symbolic_log_eppf", owner, title, derivative * scale, slope(moved, 1e-3), 1e-5, tolerance)
 
 
@@ -171,8 +171,8 @@ def _check_numbers_of_clusters(measure):
     owner = type(measure)
     log_p, partitions = _probabilities(measure, _N_ITEMS)
     pmf = np.bincount(partitions.max(axis=1), weights=np.exp(log_p))
-    found = np.exp(n_clusters_log_pmf(measure, _N_ITEMS))
-    assert_close("n_clusters_log_pmf", owner, f"its value for {_N_ITEMS} items is", found, pmf)
+    computed = np.exp(n_clusters_log_pmf(measure, _N_ITEMS))
+    assert_close("n_clusters_log_pmf", owner, f"its value for {_N_ITEMS} items is", computed, pmf)
     mean = n_clusters_mean(measure, _N_ITEMS)
     assert_close("n_clusters_mean", owner, f"for {_N_ITEMS} items it is", mean, pmf @ np.arange(1, _N_ITEMS + 1))
     total = np.exp(n_clusters_log_pmf(measure, 200)).sum()
@@ -272,14 +272,14 @@ def _check_partitions(measure, rng):
             words = f"labels {labels.tolist()} of type {labels.dtype} are not int64 in order of appearance"
             raise CheckError(f"draw_partition of {owner.__name__} is wrong: {words}")
     log_p, partitions = _probabilities(measure, n)
-    found = (draws[:, None] == partitions).all(axis=2)
+    occurs = (draws[:, None] == partitions).all(axis=2)
     common = n_draws * np.exp(log_p) > 10.0
-    found = np.column_stack([found[:, common], found[:, ~common].any(axis=1)])
+    occurs = np.column_stack([occurs[:, common], occurs[:, ~common].any(axis=1)])
     probabilities = np.append(np.exp(log_p[common]), np.exp(log_p[~common]).sum())
     likely = n_draws * np.minimum(probabilities, 1.0 - probabilities) > 10.0
     what = f"the share of a partition of {n} items, less its probability,"
     if likely.any():
-        assert_zero("draw_partition", owner, what, (found - probabilities)[:, likely])
+        assert_zero("draw_partition", owner, what, (occurs - probabilities)[:, likely])
     sizes = np.array([draw_partition(measure, 200, rng).max() + 1.0 for _ in range(300)])
     log_pmf = n_clusters_log_pmf(measure, 200)
     mean = np.exp(log_pmf) @ np.arange(1, 201)

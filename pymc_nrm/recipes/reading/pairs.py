@@ -76,15 +76,15 @@ def _functions(columns):
     """Names of columns that are functions of another, such as groups of an age, with the name of the first one."""
     if len(columns) > _MOST_COLUMNS:
         return {}
-    found = {}
+    source_of = {}
     for x in columns:
         order = np.argsort(x.values, kind="stable")
         for y in columns:
-            if y is x or y.name in found or found.get(x.name) == y.name:
+            if y is x or y.name in source_of or source_of.get(x.name) == y.name:
                 continue
             if _is_function(x, y, order) and not _are_linear(x, y):
-                found[y.name] = x.name
-    return found
+                source_of[y.name] = x.name
+    return source_of
 
 
 def _is_function(x, y, order):
