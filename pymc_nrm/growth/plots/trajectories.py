@@ -96,9 +96,9 @@ def plot_trajectories(
     opacity = float(np.clip(12 / np.sqrt(max(shown.sum(), 1)), 0.15, 0.6))
     styles = [cluster_style(place)[0] if place < MAX_GROUPS else GREY for place in range(len(order))]
     for place in reversed(range(len(order))):
-        own = np.flatnonzero((groups.labels == order[place]) & shown)
-        if len(own):
-            x, y = _lines(groups.time[own], groups.values[own])
+        members = np.flatnonzero((groups.labels == order[place]) & shown)
+        if len(members):
+            x, y = _lines(groups.time[members], groups.values[members])
             canvas.draw(
                 "line_xy",
                 "trajectories",
@@ -119,9 +119,11 @@ def plot_trajectories(
         size = int(sizes[order[place]])
         text = f"group {groups.names[order[place]]}: {size:,} {dim}{'s' * (size > 1)}"
         canvas.entries.append((text, {"width": 3, "color": styles[place]}))
-    rest = sizes[order[MAX_GROUPS:]].sum()
-    if rest:
-        canvas.entries.append((f"{rest:,} in {len(order) - MAX_GROUPS} more groups", {"width": 3, "color": GREY}))
+    n_remaining = sizes[order[MAX_GROUPS:]].sum()
+    if n_remaining:
+        canvas.entries.append(
+            (f"{n_remaining:,} in {len(order) - MAX_GROUPS} more groups", {"width": 3, "color": GREY})
+        )
     if ticks is not None:
         canvas.ticks("set_xticks", "xticks", *ticks)
     growth = groups.growth

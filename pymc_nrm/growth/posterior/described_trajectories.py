@@ -33,7 +33,7 @@ def of_trajectories(asked):
         _, columns, _ = described_data(asked, groups.labels, draws, np.ones(len(groups.labels), dtype=bool), "group")
     entries = [_entries(groups, numbers, effects, k) for k in range(len(groups.names))]
     if columns:
-        of_columns = [[f"{name} {one.cells[k]}" for name, one in columns.items()] for k in range(len(entries))]
+        of_columns = [[f"{name} {column.cells[k]}" for name, column in columns.items()] for k in range(len(entries))]
         entries = ["; ".join([text, *texts]) for text, texts in zip(entries, of_columns, strict=True)]
     number = number_of_clusters(groups.labels, draws, asked.ci_prob)
     return Special(
@@ -80,8 +80,8 @@ def _entries(groups, numbers, effects, k):
     between = numbers["intercepts"][k]
     differ = f"{groups.dim}s differ by ± {write(between)}, " if between > 0 else ""
     entries.append(f"{differ}errors ± {write(numbers['noise'][k])}")
-    own = effects[effects["group"] == groups.names[k]].iterrows() if len(effects) else []
-    return "; ".join([*entries, *(_effect(effect) for _, effect in own)])
+    group_effects = effects[effects["group"] == groups.names[k]].iterrows() if len(effects) else []
+    return "; ".join([*entries, *(_effect(effect) for _, effect in group_effects)])
 
 
 def _curves(groups, tails):
@@ -95,8 +95,8 @@ def _members(model, groups):
     """The group of each item, and the probabilities of all groups."""
     items = model.coords.get(groups.dim)
     items = pd.Index(range(len(groups.labels)) if items is None else list(items), name=groups.dim)
-    own = groups.probability[np.arange(len(groups.labels)), groups.labels]
-    members = pd.DataFrame({"group": groups.names[groups.labels], "probability": own}, index=items)
+    member_probability = groups.probability[np.arange(len(groups.labels)), groups.labels]
+    members = pd.DataFrame({"group": groups.names[groups.labels], "probability": member_probability}, index=items)
     return members.join(pd.DataFrame(groups.probability, index=items, columns=groups.names))
 
 

@@ -49,18 +49,18 @@ class TrajectoryGroups(NamedTuple):
 
 def find_trajectories(model, var_name=None, partition=None):
     """Find the only mixture of trajectories, of a partition if this is given, or the one of a name."""
-    found = [rv for rv in model.observed_RVs if is_mixture(rv) and isinstance(family_of(rv), NormalTrajectory)]
+    matches = [rv for rv in model.observed_RVs if is_mixture(rv) and isinstance(family_of(rv), NormalTrajectory)]
     if partition is not None:
-        found = [rv for rv in found if partition_of(rv) is partition]
+        matches = [rv for rv in matches if partition_of(rv) is partition]
     if var_name is not None:
-        found = [rv for rv in found if rv.name == var_name]
-    if len(found) != 1:
-        names = [rv.name for rv in found]
+        matches = [rv for rv in matches if rv.name == var_name]
+    if len(matches) != 1:
+        names = [rv.name for rv in matches]
         raise ValueError(
             "model must have one observed Mixture of NormalTrajectory, as growth_mixture makes it, or var_name must "
             f"name one of several; got {names if var_name is None else var_name!r}"
         )
-    return found[0]
+    return matches[0]
 
 
 def trajectory_groups(idata, model, estimate=None, var_name=None, partition=None):

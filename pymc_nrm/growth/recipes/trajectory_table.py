@@ -164,15 +164,15 @@ def _guess_degree(trajectories, x, n_times):
     why = "subjects have too few rows to tell a higher one"
     for degree in range(min(_MOST_DEGREE, n_times - 1), 1, -1):
         # One residual at least is left.
-        own = [(t, v) for t, v in subjects if len(np.unique(t)) >= degree + 2]
-        if not own:
+        long_enough = [(t, v) for t, v in subjects if len(np.unique(t)) >= degree + 2]
+        if not long_enough:
             continue
-        lower, higher = (sum(_residual_squares(t, v, power) for t, v in own) for power in (degree - 1, degree))
-        left = sum(len(t) - degree - 1 for t, _ in own)
+        lower, higher = (sum(_residual_squares(t, v, power) for t, v in long_enough) for power in (degree - 1, degree))
+        left = sum(len(t) - degree - 1 for t, _ in long_enough)
         noise = higher / left
-        ratio = (lower - higher) / len(own) / max(noise, 1e-300)
-        if lower > higher and scipy.stats.f.sf(ratio, len(own), left) < _LEVEL:
-            gain = 1.0 - noise / (lower / (left + len(own)))
+        ratio = (lower - higher) / len(long_enough) / max(noise, 1e-300)
+        if lower > higher and scipy.stats.f.sf(ratio, len(long_enough), left) < _LEVEL:
+            gain = 1.0 - noise / (lower / (left + len(long_enough)))
             return degree, f"it lowers the variance about each subject's own curve by {100 * gain:.0f} %"
         why = "lines describe the rows of each subject as well as curves"
     return 1, why
@@ -233,16 +233,16 @@ def _of_subjects(name, content, codes, trajectories):
     column = pd.Series(content.values[kept], dtype=object).where(~content.missing[kept])
     groups = column.groupby(codes[kept])
     several = groups.nunique()
-    own = trajectories.places
-    bad = own[several.reindex(own).to_numpy() > 1]
+    places = trajectories.places
+    bad = places[several.reindex(places).to_numpy() > 1]
     if len(bad):
-        who = trajectories.ids[int(np.flatnonzero(own == bad[0])[0])]
+        who = trajectories.ids[int(np.flatnonzero(places == bad[0])[0])]
         values = groups.get_group(bad[0]).dropna().unique()[:2].tolist()
         raise ValueError(
             f"membership must be of columns with one value for each subject; {name!r} has {values[0]!r} and "
             f"{values[1]!r} for subject {who!r}"
         )
-    values = groups.first().reindex(own)
+    values = groups.first().reindex(places)
     if values.isna().any():
         lacking = [repr(trajectories.ids[k]) for k in np.flatnonzero(values.isna().to_numpy())]
         raise ValueError(

@@ -227,7 +227,7 @@ def arrange_tables(rng, values, gammas, weights):
     n, depth = values.shape[0], values.shape[1] // 2
     components = values[:, 2 * depth]
     # The first item of a customer identifies it.
-    customers, own = np.arange(n), np.arange(n)
+    customers, customer_of = np.arange(n), np.arange(n)
     keys, seats = np.empty(n, dtype=np.int64), np.empty(n, dtype=np.int64)
     for level in range(depth, 0, -1):
         n_customers = customers.shape[0]
@@ -250,11 +250,11 @@ def arrange_tables(rng, values, gammas, weights):
                 seats[customer] = seats[order[begin + int(rng.random() * seated)]]
         column = values[:, 2 * depth - level]
         for i in range(n):
-            column[i] = seats[own[i]]
+            column[i] = seats[customer_of[i]]
         n_tables = rename_in_order(column, n)
         customers = np.full(n_tables, -1, dtype=np.int64)
         for i in range(n - 1, -1, -1):
-            own[i] = column[i]
+            customer_of[i] = column[i]
             customers[column[i]] = i
 
 
@@ -271,7 +271,7 @@ def _node_weights(rng, values, gammas, n_components):
     weights = np.zeros((depth, n_nodes, n_components + 1))
     above = np.zeros(n_nodes, dtype=np.int64)
     for level in range(depth):
-        own, tables = weights[level], values[:, 2 * depth - level - 1]
+        level_weights, tables = weights[level], values[:, 2 * depth - level - 1]
         here, n_customers = 1, 0
         for i in range(n):
             node = values[i, level - 1] if level > 0 else 0
@@ -280,17 +280,17 @@ def _node_weights(rng, values, gammas, n_components):
                 here = max(here, node + 1)
             # Customers are tables of the level below, in order of appearance.
             if tables[i] == n_customers:
-                own[node, components[i]] += 1.0
+                level_weights[node, components[i]] += 1.0
                 n_customers += 1
-        own[0, n_components] += gammas[0] if level == 0 else 0.0
+        level_weights[0, n_components] += gammas[0] if level == 0 else 0.0
         for node in range(here):
             total = 0.0
             for k in range(n_components + 1):
-                shape = own[node, k]
+                shape = level_weights[node, k]
                 if level > 0:
                     shape += gammas[level] * weights[level - 1, above[node], k]
-                own[node, k] = draw_gamma(rng, shape) if shape > 0.0 else 0.0
-                total += own[node, k]
+                level_weights[node, k] = draw_gamma(rng, shape) if shape > 0.0 else 0.0
+                total += level_weights[node, k]
             for k in range(n_components + 1):
-                own[node, k] /= total
+                level_weights[node, k] /= total
     return weights

@@ -333,23 +333,25 @@ def _move_unit(rng, franchise, levels, gammas, level, unit, size, home):
     """Draw the node of one unit among the children of the parent of its node, and a new node."""
     nodes, node = franchise.nodes, home[unit]
     parent = nodes.above[level, node]
-    own = (size[unit, 0], size[unit, 1], size[unit, 2])
-    _change_node(franchise, level, node, own, -1)
+    unit_counts = (size[unit, 0], size[unit, 1], size[unit, 2])
+    _change_node(franchise, level, node, unit_counts, -1)
     if nodes.count[level, node] == 0:
         close_block(nodes, level, node)
         franchise.n_children[level - 1, parent] -= 1
     n_siblings = franchise.n_children[level - 1, parent]
     siblings, values = np.empty(n_siblings, dtype=np.int64), np.empty(n_siblings + 1)
-    found = 0
+    place = 0
     for k in range(nodes.size[level]):
         other = nodes.active[level, k]
         if nodes.above[level, other] == parent:
             there = (nodes.count[level, other], franchise.served[level, other], franchise.n_children[level, other])
-            siblings[found] = other
-            values[found] = _log_joins(levels, gammas, level, there, own)
-            found += 1
+            siblings[place] = other
+            values[place] = _log_joins(levels, gammas, level, there, unit_counts)
+            place += 1
     empty = (np.int64(0), np.int64(0), np.int64(0))
-    values[found] = log_opening_weight(levels, level - 1, n_siblings) + _log_joins(levels, gammas, level, empty, own)
+    values[place] = log_opening_weight(levels, level - 1, n_siblings) + _log_joins(
+        levels, gammas, level, empty, unit_counts
+    )
     chosen = draw_categorical(rng, values)
     if chosen < n_siblings:
         node = siblings[chosen]
@@ -359,7 +361,7 @@ def _move_unit(rng, franchise, levels, gammas, level, unit, size, home):
         franchise.served[level, node] = 0
         franchise.n_children[level, node] = 0
         franchise.n_children[level - 1, parent] += 1
-    _change_node(franchise, level, node, own, 1)
+    _change_node(franchise, level, node, unit_counts, 1)
     home[unit] = node
 
 

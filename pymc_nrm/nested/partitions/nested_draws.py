@@ -104,7 +104,7 @@ def draw_further_nested(rng, levels, gammas, values, n_new):
     longer = np.empty((n, 2 * depth + 1), dtype=np.int64)
     longer[:, :depth] = draw_further_paths(rng, levels, values, n_new)
     # Customers of leaves are items, customers of other nodes are tables of the level below; an item identifies each.
-    customers, own = np.arange(n), np.arange(n)
+    customers, customer_of = np.arange(n), np.arange(n)
     for level in range(depth, -1, -1):
         rooms = np.zeros(customers.shape[0], dtype=np.int64)
         n_known = 0
@@ -118,8 +118,8 @@ def draw_further_nested(rng, levels, gammas, values, n_new):
             known[j] = values[customers[j], 2 * depth - level]
         groups, n_groups = _draw_groups(rng, rooms, n, gammas[level], 0.0, known)
         for i in range(n):
-            own[i] = groups[own[i]]
-            longer[i, 2 * depth - level] = own[i]
+            customer_of[i] = groups[customer_of[i]]
+            longer[i, 2 * depth - level] = customer_of[i]
         first = np.full(n_groups, -1, dtype=np.int64)
         for j in range(customers.shape[0] - 1, -1, -1):
             first[groups[j]] = customers[j]

@@ -41,8 +41,8 @@ def tree_layout(tree, collapse=False):
     """Place the nodes of a tree: children from top to bottom, the largest first, then items in no child, each in its
     own row or all in one.
     """
-    own = [tree.own_items(node) for node in range(tree.n_nodes)]
-    own = [[some] * (len(some) > 0) if collapse else list(some[:, None]) for some in own]
+    own_items = [tree.own_items(node) for node in range(tree.n_nodes)]
+    own_items = [[some] * (len(some) > 0) if collapse else list(some[:, None]) for some in own_items]
     size = tree.size
     children = [sorted(tree.children(node).tolist(), key=lambda k: -size[k]) for node in range(tree.n_nodes)]
     rows, first, pending = [], np.zeros(tree.n_nodes, dtype="int64"), [0]
@@ -50,7 +50,7 @@ def tree_layout(tree, collapse=False):
         node = pending.pop()
         if node < 0:
             first[-node - 1] = len(rows)
-            rows += own[-node - 1]
+            rows += own_items[-node - 1]
         else:
             pending += [-node - 1, *reversed(children[node])]
     x, y = tree.level.astype("float64"), np.empty(tree.n_nodes)
@@ -59,7 +59,7 @@ def tree_layout(tree, collapse=False):
     branches, items = [], []
     for node in range(tree.n_nodes - 1, -1, -1):  # children come after their parents
         below = [y[child] for child in children[node]]
-        ends = range(first[node], first[node] + len(own[node]))
+        ends = range(first[node], first[node] + len(own_items[node]))
         heights = [*below, *ends]
         y[node] = (min(heights) + max(heights)) / 2
         for child, height in zip(children[node], below, strict=True):
@@ -226,8 +226,8 @@ def composition_of(composition, tree):
             f"composition must have shape ({tree.n_items},) or ({tree.n_items}, K); got shape {values.shape}"
         )
     if values.ndim == 1:
-        found, inverse = np.unique(values, return_inverse=True)
-        values, classes = np.eye(len(found))[inverse], [str(name) for name in found]
+        names, inverse = np.unique(values, return_inverse=True)
+        values, classes = np.eye(len(names))[inverse], [str(name) for name in names]
     else:
         values = values.astype("float64")
         if not (np.isfinite(values) & (values >= 0)).all() or not np.allclose(values.sum(axis=1), 1.0, atol=1e-6):
@@ -246,11 +246,11 @@ def images_of(images, tree):
         unknown = sorted(set(images) - set(range(tree.n_nodes)), key=str)
         if unknown:
             raise ValueError(f"images must be keyed by nodes from 0 to {tree.n_nodes - 1}; got {unknown[0]!r}")
-        found = {int(node): np.asarray(image) for node, image in images.items()}
-        wrong = [image.shape for image in found.values() if image.ndim not in (2, 3)]
+        by_node = {int(node): np.asarray(image) for node, image in images.items()}
+        wrong = [image.shape for image in by_node.values() if image.ndim not in (2, 3)]
         if wrong:
             raise ValueError(f"images must have two axes, or a third one for colours; got shape {wrong[0]}")
-        return found
+        return by_node
     values = np.asarray(images)
     if values.ndim not in (3, 4) or len(values) != tree.n_items:
         raise ValueError(f"images must have shape ({tree.n_items}, height, width); got shape {values.shape}")

@@ -281,11 +281,11 @@ def _best_paths(paths, probabilities, new):
     labels = np.full(new.shape, -1, dtype="int64")
     for item, by_level in enumerate(probabilities):
         inside, above = np.ones(len(paths), dtype=bool), 1.0
-        for level, own in enumerate(by_level):
+        for level, level_probabilities in enumerate(by_level):
             children = np.unique(paths[inside, level])
-            best = children[np.argmax(own[children])]
-            if own[best] < above - own[children].sum():
+            best = children[np.argmax(level_probabilities[children])]
+            if level_probabilities[best] < above - level_probabilities[children].sum():
                 break
-            labels[item, level], above = best, own[best]
+            labels[item, level], above = best, level_probabilities[best]
             inside &= paths[:, level] == best
     return labels

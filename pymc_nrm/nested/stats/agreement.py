@@ -108,8 +108,8 @@ def _of_rows(labels, truth, function):
         raise ValueError(
             f"truth must have shape ({rows.shape[1]},), one class for each item; got shape {np.shape(truth)}"
         )
-    found = np.array([function(contingency_table(row, classes[0])) for row in rows])
-    return float(found[0]) if np.ndim(labels) == 1 else found
+    values = np.array([function(contingency_table(row, classes[0])) for row in rows])
+    return float(values[0]) if np.ndim(labels) == 1 else values
 
 
 MEASURES = {
@@ -266,7 +266,7 @@ def triplet_accuracy(tree: ItemTree, truth: ItemTree, *, n_triplets: int = 100_0
         raise ValueError("truth must be a tree of the same items as tree, in the same order")
     n = tree.n_items
     triplets = _triplets(n, int(n_triplets), rng)
-    closest = [_closest_pair(one.common_depth(), triplets) for one in (tree, truth)]
+    closest = [_closest_pair(compared.common_depth(), triplets) for compared in (tree, truth)]
     known = closest[1] >= 0
     return float((closest[0] == closest[1])[known].mean()) if known.any() else float("nan")
 
@@ -284,9 +284,9 @@ def _triplets(n, n_triplets, rng):
 def _closest_pair(depth, triplets):
     """Which item of each triplet is outside of the deepest common node, 0, 1 or 2; -1 if none is."""
     i, j, k = triplets.T
-    found = np.stack([depth[j, k], depth[i, k], depth[i, j]], axis=1)
+    depths = np.stack([depth[j, k], depth[i, k], depth[i, j]], axis=1)
     # Of three common nodes two are the same, and the third is it too or deeper.
-    return np.where((found == found.max(axis=1, keepdims=True)).sum(axis=1) == 1, found.argmax(axis=1), -1)
+    return np.where((depths == depths.max(axis=1, keepdims=True)).sum(axis=1) == 1, depths.argmax(axis=1), -1)
 
 
 def _checked_tree(name, tree):

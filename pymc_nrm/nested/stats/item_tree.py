@@ -190,12 +190,12 @@ class ItemTree:
 
     @functools.cached_property
     def _members(self):
-        found = [[] for _ in range(self.n_nodes)]
+        members = [[] for _ in range(self.n_nodes)]
         for item, node in enumerate(self.node_of_item.tolist()):
             while node >= 0:
-                found[node].append(item)
+                members[node].append(item)
                 node = int(self.parent[node])
-        return [np.array(some, dtype="int64") for some in found]
+        return [np.array(some, dtype="int64") for some in members]
 
     @functools.cached_property
     def size(self) -> np.ndarray:
@@ -223,11 +223,11 @@ class ItemTree:
         places = np.flatnonzero(self.names == item)
         if len(places) != 1:
             raise ValueError(f"item must be the name of one item; got {item!r}, the name of {len(places)}")
-        node, found = int(self.node_of_item[places[0]]), []
+        node, nodes = int(self.node_of_item[places[0]]), []
         while node >= 0:
-            found.append(node)
+            nodes.append(node)
             node = int(self.parent[node])
-        return np.array(found[::-1])
+        return np.array(nodes[::-1])
 
     def nodes_at(self, level: int) -> np.ndarray:
         """Node of each item at a level, shape (n,): the last one of its path whose level is not below."""
@@ -355,18 +355,18 @@ class ItemTree:
         return text + ";"
 
     def __str__(self):
-        lines, rest = [], [""] * self.n_nodes
+        lines, indents = [], [""] * self.n_nodes
         for node in range(self.n_nodes):  # depth first
-            children, own = self.children(node), self.own_items(node)
+            children, own_items = self.children(node), self.own_items(node)
             first, above = "", int(self.parent[node])
             if node > 0:
                 last = node == self.children(above)[-1]
-                first = rest[above] + ("└── " if last else "├── ")
-                rest[node] = rest[above] + ("    " if last else "│   ")
+                first = indents[above] + ("└── " if last else "├── ")
+                indents[node] = indents[above] + ("    " if last else "│   ")
             known = np.isfinite(self.probability[node]) and node > 0
             probability = f"{self.probability[node]:.2f}  " if known else ""
-            names = ", ".join(str(self.names[i]) for i in own)
-            inner = f"{self.size[node]} items" + (f", directly: {names}" if len(own) else "")
+            names = ", ".join(str(self.names[i]) for i in own_items)
+            inner = f"{self.size[node]} items" + (f", directly: {names}" if len(own_items) else "")
             lines.append(first + probability + (inner if len(children) or node == 0 else names))
         return "\n".join(lines)
 

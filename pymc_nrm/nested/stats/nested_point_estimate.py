@@ -62,9 +62,9 @@ def has_clade(labels, some):
     """Whether a set of items is a node at some level, in each draw. Shapes: ``labels`` (S, L, n); returns (S,)."""
     if len(some) == labels.shape[2]:
         return np.ones(len(labels), dtype=bool)
-    own = labels[:, :, some[0], None]
-    together = (labels[:, :, some] == own).all(axis=2)
-    return (together & ((labels == own).sum(axis=2) == len(some))).any(axis=1)
+    node_labels = labels[:, :, some[0], None]
+    together = (labels[:, :, some] == node_labels).all(axis=2)
+    return (together & ((labels == node_labels).sum(axis=2) == len(some))).any(axis=1)
 
 
 def clade_probability(
@@ -322,7 +322,7 @@ def nested_point_estimate(
         summarise_losses(draw_losses(row, draws.isel({draws.dims[2]: level}), loss, costs), loss, costs)
         for level, row in enumerate(best)
     ]
-    expected = [float(one.expected_loss) for one in by_level]
+    expected = [float(estimate.expected_loss) for estimate in by_level]
     return chain_tree(
         best,
         stack_levels(draws),
@@ -331,7 +331,7 @@ def nested_point_estimate(
         loss=loss,
         expected_loss=math.fsum(expected),
         expected_loss_by_level=expected,
-        mcse_by_level=[float(one.mcse) for one in by_level],
+        mcse_by_level=[float(estimate.mcse) for estimate in by_level],
         max_clusters_by_level=limits,
     )
 
@@ -348,13 +348,13 @@ def minimise_nested(labels, loss, costs, limits, n_restarts, max_sweeps, rng, ad
     starts = starts or [np.zeros_like(labels[0])]
     advance()
     tables = [make_tables(labels[:, level], loss, costs) for level in range(labels.shape[1])]
-    found = []
+    minima = []
     for start in starts:
         search = NestedSearch(tables, start, limits)
         search.improve(rng, max_sweeps)
-        found.append(search.labels())
+        minima.append(search.labels())
         advance()
-    return found[int(chain_losses(np.stack(found), labels, loss, costs).argmin())]
+    return minima[int(chain_losses(np.stack(minima), labels, loss, costs).argmin())]
 
 
 def chain_losses(chains, draws, loss, costs):

@@ -63,14 +63,14 @@ class NestedSearch:
     def __init__(self, tables, rows, limits):
         n_levels, n = rows.shape
         self.n, self.n_levels, self._limits = n, n_levels, limits
-        placed = [started(own, row) for own, row in zip(tables, rows, strict=True)]
+        placed = [started(level_tables, row) for level_tables, row in zip(tables, rows, strict=True)]
         self._tables, self._candidates = map(list, zip(*placed, strict=True))
-        self._marks = [np.zeros(len(own.counts), dtype=np.int32) for own in tables]
+        self._marks = [np.zeros(len(level_tables.counts), dtype=np.int32) for level_tables in tables]
         self._costs = np.zeros(n + 2)
 
     def labels(self):
         """Labels of each level in order of appearance, shape (L, n)."""
-        return as_labels("labels", np.stack([one.labels for one in self._candidates])).astype(np.int64)
+        return as_labels("labels", np.stack([candidate.labels for candidate in self._candidates])).astype(np.int64)
 
     def improve(self, rng, max_sweeps):
         """Move nodes and items until none moves, then dissolve nodes, and again, until nothing is better."""
@@ -98,11 +98,11 @@ class NestedSearch:
 
     def move(self, items, n_levels):
         """Move items together to the best path of levels 1, ..., `n_levels`; return whether they moved."""
-        own = [int(self._candidates[level].labels[items[0]]) for level in range(n_levels)]
+        own_path = [int(self._candidates[level].labels[items[0]]) for level in range(n_levels)]
         self._take(items, n_levels)
-        path, least, stay = self._weigh(items, own)
+        path, least, stay = self._weigh(items, own_path)
         moved = least < stay - TOLERANCE
-        self._put(items, path if moved else own)
+        self._put(items, path if moved else own_path)
         return moved
 
     def dissolve(self, rng, items, level):
@@ -115,7 +115,7 @@ class NestedSearch:
         parts = [items[names == name] for name in rng.permutation(np.unique(names))]
         if len(parts) == 1:
             return False
-        own = [[int(one.labels[part[0]]) for one in self._candidates[:n_levels]] for part in parts]
+        own_paths = [[int(candidate.labels[part[0]]) for candidate in self._candidates[:n_levels]] for part in parts]
         before = self._loss(n_levels)
         self._take(items, n_levels)
         for part in parts:
@@ -123,7 +123,7 @@ class NestedSearch:
         better = self._loss(n_levels) < before - TOLERANCE
         if not better:
             self._take(items, n_levels)
-            for part, path in zip(parts, own, strict=True):
+            for part, path in zip(parts, own_paths, strict=True):
                 self._put(part, path)
         return better
 
@@ -143,19 +143,19 @@ class NestedSearch:
             self._tables[level] = with_room(self._tables[level], slot + 2)
             move_all(self._tables[level], candidate, items, slot)
 
-    def _weigh(self, items, own):
+    def _weigh(self, items, own_path):
         """The best path for items that are left out, its cost, and the cost of their own path."""
         # Costs of the best path to each slot, of new nodes, and of the path on which the items are.
         best, above, stay = np.zeros(1), np.zeros(self.n, dtype=np.int64), 0.0
         alone, chosen = [], []
-        for level, slot in enumerate(own):
+        for level, slot in enumerate(own_path):
             candidate, tables = self._candidates[level], self._tables[level]
             block_costs(tables, candidate, items, self._marks[level], self._costs)
             extent = int(candidate.extent[0])
             costs = self._costs[: extent + 1].copy()
             occupied = candidate.sizes[:extent] > 0
-            parent, rest = np.zeros(extent, dtype=np.int64), candidate.labels >= 0
-            parent[candidate.labels[rest]] = above[rest]
+            parent, placed = np.zeros(extent, dtype=np.int64), candidate.labels >= 0
+            parent[candidate.labels[placed]] = above[placed]
             total = np.where(occupied, best[parent] + costs[:extent], np.inf) if extent else np.zeros(0)
             stay += costs[slot] if 0 <= slot < extent and occupied[slot] else costs[extent]
             alone.append(costs[extent] if occupied.sum() < self._limits[level] else np.inf)

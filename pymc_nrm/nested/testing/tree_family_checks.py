@@ -120,12 +120,12 @@ def _check_symbolic(family, paths, X, value):
     )
     graph = symbolic_log_likelihood(moved, pt.constant(paths), pt.constant(X))
     function = pytensor.function([steps], [graph, pt.grad(graph, steps)], mode=INTERPRETED)
-    found, gradient = function(np.zeros(len(family)))
+    symbolic, gradient = function(np.zeros(len(family)))
     owner, words = type(family), f"in a tree with {len(np.unique(paths[:, -1]))} leaves"
-    if not np.isclose(found, value, rtol=1e-9, atol=1e-8):
+    if not np.isclose(symbolic, value, rtol=1e-9, atol=1e-8):
         raise CheckError(
             f"symbolic_log_likelihood, add_square or scatter_log_likelihood of {owner.__name__} is wrong: the log "
-            f"density of the data {words} is {found} by the first and {value} by the others"
+            f"density of the data {words} is {symbolic} by the first and {value} by the others"
         )
     for k, (name, unit) in enumerate(zip(family._fields, np.eye(len(family)), strict=True)):
         numeric = slope(lambda step, unit=unit: function(step * unit)[0], 1e-5)
@@ -141,7 +141,9 @@ def _check_exchangeable(family, paths, data, value, rng, run):
     what = f"with items in order {order.tolist()} the log density of the data is"
     assert_close("scatter_log_likelihood", owner, what, other, value, 1e-9, 1e-8)
     last, fewer = data.values[-1], paths[:-1]
-    tree, scatter, log_determinant, rest = _sums(family, fewer, Centred(data.values[:-1].copy(), data.center), run)
+    tree, scatter, log_determinant, fewer_value = _sums(
+        family, fewer, Centred(data.values[:-1].copy(), data.center), run
+    )
     means, variances = node_moments(tree)
     level, node = 0, 0
     while level < paths.shape[1] and paths[-1, level] in fewer[:, level]:
@@ -149,9 +151,9 @@ def _check_exchangeable(family, paths, data, value, rng, run):
     variance = 1.0 + variances[level, node] + family.tau[level + 1 :].sum()
     longer = scatter.copy()
     add_square(family, longer, last - family.mu - means[level, node], 1.0 / variance)
-    ratio = scatter_log_likelihood(family, longer, log_determinant + np.log(variance), n) - rest
+    ratio = scatter_log_likelihood(family, longer, log_determinant + np.log(variance), n) - fewer_value
     what = "the log predictive density of the last item, from the square that it adds, is"
-    assert_close("add_square or scatter_log_likelihood", owner, what, ratio, value - rest, 1e-8, 1e-8)
+    assert_close("add_square or scatter_log_likelihood", owner, what, ratio, value - fewer_value, 1e-8, 1e-8)
 
 
 @kernel

@@ -93,11 +93,13 @@ def draw_measures(rng, franchise, state, gammas, counts, family):
     for level in range(gammas.shape[0]):
         for k in range(nodes.size[level]):
             node = nodes.active[level, k]
-            centre, rest = no_centre, 1.0
+            centre, remaining_weight = no_centre, 1.0
             if level > 0:
                 above = nodes.above[level, node]
-                centre, rest = weight[level - 1, above], remainder[level - 1, above]
-            drawn = draw_weights(rng, state, gammas[level], centre, rest, counts[level, node], weight[level, node])
+                centre, remaining_weight = weight[level - 1, above], remainder[level - 1, above]
+            drawn = draw_weights(
+                rng, state, gammas[level], centre, remaining_weight, counts[level, node], weight[level, node]
+            )
             remainder[level, node] = drawn
     for k in range(state.size[0]):
         check_signals()
@@ -225,10 +227,10 @@ def path_step(rng, franchise, state, measures, levels, gammas, leaf, item, log_f
     weight[last], remainder[last] = measures.weight[last, node, :capacity], measures.remainder[last, node]
     no_counts = np.zeros(capacity)
     for level in range(last + 1, depth + 1):
-        rest = draw_weights(
+        remaining_weight = draw_weights(
             rng, state, gammas[level], weight[level - 1], remainder[level - 1], no_counts, weight[level]
         )
-        remainder[level] = rest
+        remainder[level] = remaining_weight
     values = np.empty(state.size[0] + 1)
     old = measures.weight[depth, leaf[item]]
     log_old = leaf_log_weights(state, old, measures.remainder[depth, leaf[item]], log_f, log_f_new, values)

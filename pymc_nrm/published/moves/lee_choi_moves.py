@@ -406,30 +406,30 @@ def local_items(rng, forest, n_levels):
 def move_item(rng, forest, item, weights, family, data):
     """Gibbs update of an item's cluster: remove it from its tree and insert it into another; return if it moved."""
     moment = weights.moment
-    own = item
-    while forest.parent[own] >= 0:
-        own = forest.parent[own]
+    root = item
+    while forest.parent[root] >= 0:
+        root = forest.parent[root]
     n_roots = forest.n_roots[0]
     values = np.empty(n_roots + 1)
     for k in range(n_roots):
         v = forest.roots[k]
-        if v != own:
+        if v != root:
             joint = joint_log_marginal(forest, v, item, family, data)
             values[k] = weights.join[forest.size[v]] + joint - forest.log_marginal[v]
-        elif own == item:
+        elif root == item:
             values[k] = -np.inf
         else:
             work = forest.statistics[forest.roots.shape[0]]
-            copy_row(work, forest.statistics[forest.row[own]])
+            copy_row(work, forest.statistics[forest.row[root]])
             add_item(family, work, data, item, -1.0)
             values[k] = weights.join[forest.size[v] - 1] + forest.log_marginal[v] - log_marginal(family, work)
     values[n_roots] = weights.join[0] + forest.log_marginal[item]
     chosen = draw_categorical(rng, values)
     alone = chosen == n_roots
     target = item if alone else forest.roots[chosen]
-    if target == own:
+    if target == root:
         return False
-    if own == item:
+    if root == item:
         remove_root(forest, item)
     else:
         detach(forest, item, moment, family, data)

@@ -69,12 +69,12 @@ def direct_updates(rng, labels, prior, family, data, options):
 
 def dyadic_blocks(rng, n):
     """Intervals that cover n times at each length 4, 8, 16, ..., the longest first, from a random offset; (m, 2)."""
-    found, length = [np.empty((0, 2), dtype=np.int64)], _SHORTEST
+    blocks, length = [np.empty((0, 2), dtype=np.int64)], _SHORTEST
     while length < 2 * n:
         begin = np.arange(-int(rng.integers(length)), n, length)
-        found.append(np.column_stack([np.maximum(begin, 0), np.minimum(begin + length, n)]))
+        blocks.append(np.column_stack([np.maximum(begin, 0), np.minimum(begin + length, n)]))
         length *= 2
-    return np.concatenate(found[::-1])
+    return np.concatenate(blocks[::-1])
 
 
 def successive_times(rng, n, n_times):

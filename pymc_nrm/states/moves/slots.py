@@ -87,9 +87,9 @@ def offer_weight(rng, slots, prior, n_states):
 def close_state(state, slots, slot):
     """Remove an empty state, which becomes the candidate for a new one; return its weight, and the rest without it."""
     close_slot(state, slot)
-    weight, rest = slots.weights[slot], slots.remainder[0]
+    weight, remainder = slots.weights[slot], slots.remainder[0]
     slots.remainder[0] += weight
-    return weight, rest
+    return weight, remainder
 
 
 @kernel
@@ -106,8 +106,8 @@ def log_run(slots, prior, origin, slot, weight, entry, length, following):
     total = slots.totals[slot + 1] + same + prior.alpha + prior.kappa
     value = math.log(entry)
     if length > 1:
-        own = slots.counts[slot + 1, slot] + same + prior.alpha * weight + prior.kappa
-        value += log_rising_factorial(own, length - 1.0) - log_rising_factorial(total, length - 1.0)
+        self_weight = slots.counts[slot + 1, slot] + same + prior.alpha * weight + prior.kappa
+        value += log_rising_factorial(self_weight, length - 1.0) - log_rising_factorial(total, length - 1.0)
     if following >= 0:
         leaving = slots.counts[slot + 1, following]
         if following == slot:

@@ -40,8 +40,8 @@ def move_times(rng, state, slots, prior, family, data, times, first):
         count_run(slots, origin, old, 1, following, -1)
         here, alone = position[old], counts[old] == 1
         # Most times stay in their state, so do not take them out and put them back.
-        own = math.nan if alone else log_predictive_without(family, statistics[old], cache[old], data, t)
-        inside = not math.isnan(own)
+        log_own_density = math.nan if alone else log_predictive_without(family, statistics[old], cache[old], data, t)
+        inside = not math.isnan(log_own_density)
         if alone:
             # The last state moves into the column of the closed one, and its own becomes that of a new state.
             candidate, left = close_state(state, slots, old)
@@ -71,7 +71,7 @@ def move_times(rng, state, slots, prior, family, data, times, first):
             for k in range(n_states + 1):
                 values[k] += log_predictive(family, cache[active[k]], data, t)
         if inside:
-            values[here] = of_prior + own
+            values[here] = of_prior + log_own_density
         chosen = draw_column(rng, values, n_states + 1, min(here, n_states))
         slot = active[chosen]
         if slot == old and inside:

@@ -102,18 +102,18 @@ def table_distribution(counts, k, n_states, x, kappa, weights, slopes):
     most = weights.shape[0] - 1
     rows = np.zeros((2, most + 1 + _AT_ONCE))
     rows[0, most] = rows[1, most] = 1.0
-    own, others = rows[0], rows[1]
-    own_degree = _add_indicators(own, 0, x, kappa, counts[k + 1, k])
+    self_terms, other_terms = rows[0], rows[1]
+    self_degree = _add_indicators(self_terms, 0, x, kappa, counts[k + 1, k])
     degree = 0
     for j in range(n_states + 1):
         if j != k + 1 and counts[j, k] > 1:
-            degree = _add_indicators(others, degree, x, 1.0, counts[j, k] - 1)
+            degree = _add_indicators(other_terms, degree, x, 1.0, counts[j, k] - 1)
     for r in range(most + 1):
         weight, slope = 0.0, 0.0
         # The self-transitions are a polynomial in x + kappa, so that its derivatives in x and in kappa are the same.
-        for b in range(max(r - degree, 0), min(r, own_degree) + 1):
-            other = others[most - r + b]
-            weight += own[most - b] * other
-            if b < own_degree:
-                slope += (b + 1) * own[most - b - 1] * other
+        for b in range(max(r - degree, 0), min(r, self_degree) + 1):
+            other = other_terms[most - r + b]
+            weight += self_terms[most - b] * other
+            if b < self_degree:
+                slope += (b + 1) * self_terms[most - b - 1] * other
         weights[r], slopes[r] = weight, slope / x

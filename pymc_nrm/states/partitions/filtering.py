@@ -30,11 +30,11 @@ def draw_rows(rng, counts, prior, places, weights, tail):
         for k in range(n_labels):
             shapes[row, places[k]] += counts[j, k]
     for j in range(n_states + 1):
-        largest = rest = _log_gamma(rng, prior.alpha * tail)
+        largest = log_tail = _log_gamma(rng, prior.alpha * tail)
         for k in range(n_states):
             rows[j, k] = _log_gamma(rng, shapes[j, k])
             largest = max(largest, rows[j, k])
-        total = math.exp(rest - largest)
+        total = math.exp(log_tail - largest)
         for k in range(n_states):
             rows[j, k] = math.exp(rows[j, k] - largest)
             total += rows[j, k]

@@ -36,12 +36,12 @@ def draw_states(rng, row, counts, common, starts, prior, labels, probabilities):
                 probabilities[step, min(k, n_old)] += weights[k] / total
         if label == n_states:
             share, left = draw_next_weight(rng, n_states, prior)
-            rest, n_states = shares[label], n_states + 1
+            split_share, n_states = shares[label], n_states + 1
             if n_states == shares.shape[0]:
                 urns, weights, longer = _with_space(urns, 2 * n_states), np.empty(2 * n_states), np.zeros(2 * n_states)
                 copy_row(longer[:n_states], shares)
                 shares = longer
-            shares[label], shares[n_states] = rest * share, rest * left
+            shares[label], shares[n_states] = split_share * share, split_share * left
         labels[step] = label
         urns[row, label] += 1.0
         row = label + 1

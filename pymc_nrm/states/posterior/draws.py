@@ -92,8 +92,8 @@ class StateDraws(Draws):
     def weights_of_all(self, draw, counts, rng):
         """Draw the weights of the states, of new ones above the level, and of the rest; shape (A + 1,)."""
         weights = self.state_weights(draw, counts, rng)
-        new, rest = draw_weights_above(rng, len(weights) - 1, weights[-1], draw.prior, self.level)
-        return np.concatenate([weights[:-1], new, [rest]])
+        new, remaining_weight = draw_weights_above(rng, len(weights) - 1, weights[-1], draw.prior, self.level)
+        return np.concatenate([weights[:-1], new, [remaining_weight]])
 
     def densities_of_all(self, draw, n_all, rng):
         """Log densities of all times in A states, old ones first, (n, A), given parameters, (A, parameters_size)."""
@@ -186,18 +186,18 @@ def log_weights_left_out(labels, prior, counts, weights):
     has_next = np.append(~prior.starts[1:], False)
     row = np.where(prior.starts, 0, np.roll(labels, 1) + 1)
     after = np.where(has_next, np.roll(labels, -1), -1)
-    same, follows, own = row[:, None] == states + 1, after[:, None] == states, labels[:, None] == states
-    into = counts[row] - own - (has_next & (row == labels + 1))[:, None] * follows
+    same, follows, in_state = row[:, None] == states + 1, after[:, None] == states, labels[:, None] == states
+    into = counts[row] - in_state - (has_next & (row == labels + 1))[:, None] * follows
     into = into + alpha * shares + kappa * same
-    out_of = counts[1:, np.where(has_next, after, 0)].T - own - same * (labels == after)[:, None] + same * follows
+    out_of = counts[1:, np.where(has_next, after, 0)].T - in_state - same * (labels == after)[:, None] + same * follows
     out_of = out_of + alpha * shares[after][:, None] + kappa * follows
-    out_of = np.where(has_next[:, None], out_of / (sizes - own + alpha + kappa), 1.0)
+    out_of = np.where(has_next[:, None], out_of / (sizes - in_state + alpha + kappa), 1.0)
     table = np.empty((n, n_states + 1))
     # The weight of a state that has no other item belongs to new states.
     alone = np.bincount(labels, minlength=n_states)[labels] == 1
-    rest = weights[-1] + np.where(alone, shares[labels], 0.0)
+    new_weight = weights[-1] + np.where(alone, shares[labels], 0.0)
     leave = np.where(has_next, alpha * shares[after] / (alpha + kappa), 1.0)
     with np.errstate(divide="ignore"):
-        table[:, :-1] = np.log(np.where(alone[:, None] & own, 0.0, into * out_of))
-        table[items, -1] = np.log(alpha * rest * leave)
+        table[:, :-1] = np.log(np.where(alone[:, None] & in_state, 0.0, into * out_of))
+        table[items, -1] = np.log(alpha * new_weight * leave)
     return table - log_sum_rows(table)[:, None]

@@ -29,9 +29,9 @@ class LaggedValues:
         before = np.tile(self._before(last), (len(labels), 1))
         values, means, spreads = np.empty((3, *labels.shape))
         for step in range(labels.shape[1]):
-            own = parameters[labels[:, step]]
-            means[:, step] = ((offset + before @ slopes) * own[:, :-1]).sum(axis=1)
-            spreads[:, step] = np.sqrt(own[:, -1])
+            state_parameters = parameters[labels[:, step]]
+            means[:, step] = ((offset + before @ slopes) * state_parameters[:, :-1]).sum(axis=1)
+            spreads[:, step] = np.sqrt(state_parameters[:, -1])
             values[:, step] = means[:, step] + spreads[:, step] * rng.standard_normal(len(labels))
             before = np.column_stack([values[:, step], before[:, :-1]])
         return values, means, spreads

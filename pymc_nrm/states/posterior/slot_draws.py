@@ -46,7 +46,7 @@ class StateSlotDraws(StateDraws, SlotDraws):
     def densities_of_all(self, draw, n_all, rng):
         densities, parameters = super().densities_of_all(draw, n_all, rng)
         if self.indexed:
-            own = slots_in_use(draw)
-            slots = np.append(own, np.setdiff1d(np.arange(self.max_clusters), own))
+            used_slots = slots_in_use(draw)
+            slots = np.append(used_slots, np.setdiff1d(np.arange(self.max_clusters), used_slots))
             densities += self.log_densities(self.point(draw), self.indexed)[:, slots]
         return densities, parameters

@@ -182,14 +182,14 @@ def transition_matrix(
         rows = draw_transitions(rng, counts, draw.prior, weights)[1:]
         for k in np.flatnonzero(match < n_states):
             entries[draw.index, match[k]] = np.bincount(np.append(match, n_states), rows[k], n_states + 1)
-    found = ~np.isnan(entries[:, :, 0])
+    is_matched = ~np.isnan(entries[:, :, 0])
     table = np.full((3, n_states, n_states + 1), np.nan)
-    for k in np.flatnonzero(found.any(axis=0)):
-        own = entries[found[:, k], k]
-        table[0, k], table[1:, k] = own.mean(axis=0), np.quantile(own, [(1 - ci_prob) / 2, (1 + ci_prob) / 2], axis=0)
+    for k in np.flatnonzero(is_matched.any(axis=0)):
+        of_k = entries[is_matched[:, k], k]
+        table[0, k], table[1:, k] = of_k.mean(axis=0), np.quantile(of_k, [(1 - ci_prob) / 2, (1 + ci_prob) / 2], axis=0)
     dims = ("state", "next_state")
     variables = {name: (dims, values) for name, values in zip(("mean", "low", "high"), table, strict=True)}
-    variables["probability"] = ("state", found.mean(axis=0))
+    variables["probability"] = ("state", is_matched.mean(axis=0))
     return xr.Dataset(variables, {"state": names, "next_state": np.append(names, -1)})
 
 
@@ -232,8 +232,8 @@ def _smoothed(draws, estimate, n_states, rng, progressbar):
     for draw in tracked(draws, "Smoothing states", progressbar):
         probabilities, *_ = smooth(draws, draw, rng)
         match = np.full(probabilities.shape[1], n_states)
-        own = match_states(draw.labels, estimate)
-        match[: len(own)] = own
+        matched = match_states(draw.labels, estimate)
+        match[: len(matched)] = matched
         yield probabilities @ np.eye(n_states + 1)[match]
 
 
@@ -246,8 +246,8 @@ def smooth(draws, draw, rng):
     weights = draws.weights_of_all(draw, counts, rng)
     n_all = len(weights) - 1
     densities, parameters = draws.densities_of_all(draw, n_all, rng)
-    is_free, own = weights[:-1] > draws.level, np.arange(n_all) == draw.labels[:, None]
-    densities[~np.where(is_free[draw.labels][:, None], is_free, own)] = -np.inf
+    is_free, in_state = weights[:-1] > draws.level, np.arange(n_all) == draw.labels[:, None]
+    densities[~np.where(is_free[draw.labels][:, None], is_free, in_state)] = -np.inf
     # Probabilities of rare states underflow, and would leave a time without any possible state.
     transitions = np.maximum(draw_transitions(rng, counts, draw.prior, weights)[:, :-1], _LEAST)
     probabilities = np.empty_like(densities)

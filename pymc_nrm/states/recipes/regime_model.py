@@ -181,11 +181,11 @@ def _warn_of_doubtful_numbers(table):
 
 def _warn_of_growth(series):
     """Warn of columns that never decrease within a sequence."""
-    found = [name for name, column in series.table.items() if _never_decreases(column.to_numpy(), series.starts)]
-    if found:
+    names = [name for name, column in series.table.items() if _never_decreases(column.to_numpy(), series.starts)]
+    if names:
         warn_user(
-            f"column{'s' * (len(found) > 1)} {first_few([repr(name) for name in found])} never decrease"
-            f"{'s' * (len(found) == 1)}, as times of events and sums do, and would be cut into regimes of neighbouring "
+            f"column{'s' * (len(names) > 1)} {first_few([repr(name) for name in names])} never decrease"
+            f"{'s' * (len(names) == 1)}, as times of events and sums do, and would be cut into regimes of neighbouring "
             "values. Counts of events per year, or differences, series.diff(), have regimes"
         )
 

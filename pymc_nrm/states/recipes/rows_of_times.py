@@ -24,13 +24,13 @@ def rows_of_times(data, times, sequences=None):
         dates, names = joined_dates(data)
         columns += [(dates, [data.columns.get_loc(name) for name in names])] if names else []
         columns += [(pd.Index(data.iloc[:, k]), [k]) for k in range(data.shape[1])]
-    found = [(as_times(values), place) for values, place in columns]
-    found = [(values, place) for values, place in found if times.isin(values).all()]
+    candidates = [(as_times(values), place) for values, place in columns]
+    candidates = [(values, place) for values, place in candidates if times.isin(values).all()]
     if times.is_unique:
         sequences = None
     labels = [(None, [])] if sequences is None else [(_texts(values), place) for values, place in columns]
     matches = {}
-    for (values, place), (names, other) in itertools.product(found, labels):
+    for (values, place), (names, other) in itertools.product(candidates, labels):
         if sequences is None:
             rows = _places(values, times)
         elif not np.isin(sequences, names).all():
@@ -51,7 +51,7 @@ def rows_of_times(data, times, sequences=None):
     if not times.is_unique:
         different = times.unique()
         expected = different.get_indexer(times)
-        places = [(different.get_indexer(values), place) for values, place in found if len(values) == len(times)]
+        places = [(different.get_indexer(values), place) for values, place in candidates if len(values) == len(times)]
         for got, place in places:
             if (got == expected).all():
                 return _without(data, place)

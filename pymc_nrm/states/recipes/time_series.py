@@ -151,7 +151,7 @@ def _with_times(series, sequences):
 
 def _counting(series, sequences):
     """First values of columns that grow by equal steps from row to row of each sequence, unless all columns do."""
-    found, n = {}, len(series)
+    first_values, n = {}, len(series)
     starts = np.arange(n) == 0
     if sequences is not None:
         # Rows of a sequence need not be together: rows of a panel are often in order of time.
@@ -167,8 +167,8 @@ def _counting(series, sequences):
         if len(steps) and steps.min() > 0.0:
             line = content.values[first] + steps.mean() * (np.arange(n) - first)
             if abs(content.values - line).max() < _SHARE_OF_STEP * steps.mean():
-                found[name] = content.values[0]
-    return {} if len(found) == series.shape[1] else found
+                first_values[name] = content.values[0]
+    return {} if len(first_values) == series.shape[1] else first_values
 
 
 def _in_order(series, sequences):

@@ -188,7 +188,9 @@ class StateSampler(LabelStep):
     def compile_kernels(self, model, partition, point, compile_kwargs):
         """Compile the kernels of a draw and of a start, for the types of their arguments."""
         op, rvs = partition.owner.op, set(model.basic_RVs)
-        [transitions] = [one for one in op.priors(op.prior_inputs(partition.owner)) if isinstance(one, Transitions)]
+        [transitions] = [
+            prior for prior in op.priors(op.prior_inputs(partition.owner)) if isinstance(prior, Transitions)
+        ]
         self._random = {name for name, field in transitions._asdict().items() if rvs & set(ancestors([field]))}
         inputs = self.read_point(point)
         labels, prior, family, data = inputs
@@ -264,15 +266,15 @@ class StateSampler(LabelStep):
 
     def _best_climb(self, inputs):
         """Inputs after the moves of some draws, from these labels or from the nearest of some times to each time."""
-        found = [self._climb(inputs)]
+        climbs = [self._climb(inputs)]
         if self.target.has_mixtures:
             # States that alternate are far from a single state, and a large kappa hides them.
             prior = inputs.prior._replace(kappa=0.0) if "kappa" in self._random else inputs.prior
             labels = nearest_times(self.rng, inputs.data)
             if len(self.partition.is_known):
                 labels = self.partition.with_known(labels)
-            found.append(self._climb(inputs._replace(labels=labels, prior=prior)))
-        return max(found, key=self._largest_density)
+            climbs.append(self._climb(inputs._replace(labels=labels, prior=prior)))
+        return max(climbs, key=self._largest_density)
 
     def _climb(self, inputs):
         """Inputs after the moves of some draws, when the density has stopped increasing."""
@@ -291,7 +293,10 @@ class StateSampler(LabelStep):
         """Largest log joint density of labels over values of random hyperparameters of transitions."""
         state, fixed = build_state(inputs.labels, inputs.family, inputs.data), inputs.prior._asdict()
         values = [_TRIED[name] if name in self._random else (fixed[name],) for name in _TRIED]
-        priors = [inputs.prior._replace(**dict(zip(_TRIED, one, strict=True))) for one in itertools.product(*values)]
+        priors = [
+            inputs.prior._replace(**dict(zip(_TRIED, combination, strict=True)))
+            for combination in itertools.product(*values)
+        ]
         return max(sum(log_joint_terms(state, prior, inputs.family, inputs.data)) for prior in priors)
 
     def check_start(self, point, inputs):
