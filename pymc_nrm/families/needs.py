@@ -48,7 +48,9 @@ def check_needs(family_class, needs, user, others=()):
 
 def not_inherited(cls, names):
     """A sentence for functions of these names that a base of a class has, but not the class; no text without any."""
-    functions = [function for function in dispatchers if function.__name__ in names and function.own(cls) is None]
-    if not any(function.own(base) for function in functions for base in cls.__mro__[1:-1]):
+    functions = [
+        function for function in dispatchers if function.__name__ in names and function.implementation_of(cls) is None
+    ]
+    if not any(function.implementation_of(base) for function in functions for base in cls.__mro__[1:-1]):
         return ""
     return f". {cls.__name__} does not inherit them, since it redefines functions that they must agree with"

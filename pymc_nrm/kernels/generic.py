@@ -55,14 +55,14 @@ class Generic:
         """
         # Classes may be edited in place, as notebooks do when a module is reloaded: nothing is remembered.
         for base in cls.__mro__:
-            implementation = self.own(base)
+            implementation = self.implementation_of(base)
             if implementation is not None:
                 return implementation
-            if any(source.own(base) is not None for source in self.sources):
+            if any(source.implementation_of(base) is not None for source in self.sources):
                 break
         return self.registry[object]
 
-    def own(self, cls: type) -> Callable[..., Any] | None:
+    def implementation_of(self, cls: type) -> Callable[..., Any] | None:
         """The implementation that a class itself has, without its bases; None if it has none."""
         method = vars(cls).get(self.__name__)
         return method if isinstance(method, types.FunctionType) else self.registry.get(cls)

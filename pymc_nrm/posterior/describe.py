@@ -170,7 +170,7 @@ def _special(asked):
 
 def _described(special, ci_prob):
     """The description, with sizes, shares and the certainty that all kinds have."""
-    labels, noun = special.labels, special.words.one
+    labels, noun = special.labels, special.words.noun
     sizes = np.bincount(labels)
     certainty = 1.0 - np.bincount(labels, assignment_uncertainty(special.draws, labels)) / sizes
     shares = sizes / sizes.sum() if special.shares is None else special.shares

@@ -24,7 +24,7 @@ _FIXED_SPACE = "\u00a0"
 class Words(NamedTuple):
     """What is described: what one cluster is called, what items are called, and the header of what it is like."""
 
-    one: str
+    noun: str
     items: str
     like: str
     # Whether items are counted, or have shares alone.
@@ -135,13 +135,13 @@ class Description:
 
     def _shown(self):
         """The clusters that have lines of their own, and the line about the others."""
-        table, words = self.table[self.words.one], self.words
+        table, words = self.table[self.words.noun], self.words
         n_large = int((table["share"] >= _LEAST_SHARE).sum()) if words.are_counted else 0
         n_shown = min(n_large or len(table), words.most)
         folded = table.iloc[n_shown:]
         if folded.empty:
             return table, ""
-        more = f"{len(folded):,} more {words.one}{'s' * (len(folded) > 1)}"
+        more = f"{len(folded):,} more {words.noun}{'s' * (len(folded) > 1)}"
         if not words.are_counted:
             return table.iloc[:n_shown], f"{more}: {percent(folded['share'].sum())} of {words.items}"
         low, high, total = folded["size"].min(), folded["size"].max(), folded["size"].sum()
@@ -157,7 +157,7 @@ class Description:
         shares = list(map(whole_percent if words.are_counted else percent, shown["share"]))
         counted = {words.items: [f"{size:,}" for size in shown["size"]], "": shares}
         return {
-            words.one: list(map(str, shown.index)),
+            words.noun: list(map(str, shown.index)),
             **(counted if words.are_counted else {words.items: shares}),
             **{name: list(self.cells[name].loc[shown.index]) for name in words.further},
             "certainty": list(map(whole_percent, shown["certainty"])),
@@ -183,7 +183,7 @@ class Description:
 
     def _long_text(self):
         lines = [*textwrap.wrap(self.title, _LONG), ""]
-        for block in _blocks(self.cells.rename(columns={"items": self.words.items}), self.words.one):
+        for block in _blocks(self.cells.rename(columns={"items": self.words.items}), self.words.noun):
             lines += [*block, ""]
         entries = [f"{name}: {text}" for name, text in self.entries.items() if text]
         lines += [self.words.like, *(_wrapped(entry, "  ") for entry in entries), ""]

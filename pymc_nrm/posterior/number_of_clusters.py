@@ -25,19 +25,19 @@ class NumberOfClusters(NamedTuple):
     high: int
     share: float
     # The share of draws in which all items are in one cluster.
-    one: float
+    share_of_one: float
     n_draws: int
 
     def title(self, items, noun="cluster", group="group", further=""):
         """How many clusters some items are in, and how sure this is; one group comes first where it is likely."""
         several = self.n_draws > 1
-        probability = f"probability {self.one:.2f}"
+        probability = f"probability {self.share_of_one:.2f}"
         if self.estimate == 1:
             return (
                 f"One {group} describes these {items}{_in_brackets(probability * several, self._in_draws(), further)}"
             )
         text = f"{items} in {self.estimate:,} {noun}s{_in_brackets(self._in_draws(), further)}"
-        return f"One {group} is likely ({probability}); {text}" if self.one >= _LIKELY and several else text
+        return f"One {group} is likely ({probability}); {text}" if self.share_of_one >= _LIKELY and several else text
 
     def _in_draws(self):
         """The interval in words; empty if there is one draw."""

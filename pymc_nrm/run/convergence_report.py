@@ -42,7 +42,7 @@ class Finding(NamedTuple):
 
     quantity: str
     # Its diagnostics, and what they should be.
-    found: str
+    diagnosis: str
     # How far it is beyond the limit, as a factor, to put the worst first.
     times: float
     # Whether chains disagree about the quantity; if they do not, more draws are likely to help.
@@ -258,7 +258,7 @@ def _rows(findings, most):
     """Rows of the worst quantities, worst first."""
     findings = sorted(findings, key=lambda finding: finding.times, reverse=True)[:most]
     width = max(len(finding.quantity) for finding in findings[:_MAX_ROWS])
-    return [f"  {finding.quantity:{width}}  {finding.found}" for finding in findings]
+    return [f"  {finding.quantity:{width}}  {finding.diagnosis}" for finding in findings]
 
 
 def _grade(n_chains, n_draws, needed):

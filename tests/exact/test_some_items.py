@@ -10,7 +10,7 @@ from pymc_nrm.trees.inputs import family_and_data
 from tests.cases import SMALL
 
 # What densities read of an item besides its statistics.
-PER_ITEM = {"log_factorials", "totals", "log_coefficients", "rest"}
+PER_ITEM = {"log_factorials", "totals", "log_coefficients", "residuals"}
 
 
 def parts(data):

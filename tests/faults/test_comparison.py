@@ -162,7 +162,11 @@ def components(steps=lambda z, others: [nrm.steps.WeightedGibbs([z]), pm.Slice(o
 
 def inherit_everything(patch):
     """Methods are inherited whatever a subclass redefines."""
-    patch.setattr(Generic, "dispatch", lambda self, cls: next(f for c in cls.__mro__ if (f := self.own(c)) is not None))
+    patch.setattr(
+        Generic,
+        "dispatch",
+        lambda self, cls: next(f for c in cls.__mro__ if (f := self.implementation_of(c)) is not None),
+    )
 
 
 def local_for_all_variables(patch):

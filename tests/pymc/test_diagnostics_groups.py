@@ -156,8 +156,8 @@ def test_report_about_pairs_that_chains_disagree_about(rng):
     pairs = nrm.stats.partition_convergence(result_of(z=labels))
     [finding] = pair_findings(pairs, "z", 2)
     assert finding.quantity == "items 0, 1 of z" and finding.disagree
-    assert finding.found.startswith("together in 0.00 to 1.00 ")
-    assert "z-score" in finding.found
+    assert finding.diagnosis.startswith("together in 0.00 to 1.00 ")
+    assert "z-score" in finding.diagnosis
 
 
 def test_report_about_pairs_that_are_known_too_little(rng):
@@ -165,7 +165,7 @@ def test_report_about_pairs_that_are_known_too_little(rng):
     labels = np.stack([np.zeros_like(first), first], axis=2)
     [finding] = pair_findings(nrm.stats.partition_convergence(result_of(z=labels)), "z", 2)
     assert not finding.disagree and finding.needed > 1
-    assert finding.found.startswith("probability to be together has standard error")
+    assert finding.diagnosis.startswith("probability to be together has standard error")
 
 
 OFFSETS = np.array([[0.0], [9.0]])

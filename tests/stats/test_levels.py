@@ -170,11 +170,12 @@ def test_report_of_chains_that_disagree(rng):
     [finding] = pair_findings(diagnostics["h"]["pairs"].to_dataset(), "h", 2)
     together = stats.partition_convergence(draws).common_depth_by_part[:, 0].values
     assert finding.quantity == "items animal 0, animal 1 of h" and finding.disagree
-    assert finding.found.startswith(f"lowest common node at mean level {together[0]:.2f} to 2.00 in the chains")
+    assert finding.diagnosis.startswith(f"lowest common node at mean level {together[0]:.2f} to 2.00 in the chains")
     report = convergence_report(result(draws), diagnostics)
     assert "items animal 0, animal 1 of h  lowest common node" in report and "the chains disagree" in report
     # Few draws that agree: the standard error is judged in levels too.
     slow = xr.concat([draws.isel(chain=[0], draw=[k // 40]) for k in range(200)], "draw")
     slow = xr.concat([slow, slow], "chain").assign_coords(chain=[0, 1], draw=np.arange(200))
     [finding] = pair_findings(stats.partition_convergence(slow), "h", 2)
-    assert "level of the lowest common node has standard error" in finding.found and finding.found.endswith(" 0.071")
+    assert "level of the lowest common node has standard error" in finding.diagnosis
+    assert finding.diagnosis.endswith(" 0.071")

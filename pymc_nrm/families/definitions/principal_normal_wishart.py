@@ -144,7 +144,7 @@ class PrincipalNormalWishart(NamedTuple):
     def check_resolution(self, data, title):
         title = f"{title}, principal directions"
         base.check_resolution(leading(self), Centred(data.values, np.zeros(len(self.location)), data.grid), title)
-        check_ratio(Centred(data.rest, np.zeros(len(self.noise))), np.sqrt(self.noise), "noise", title)
+        check_ratio(Centred(data.residuals, np.zeros(len(self.noise))), np.sqrt(self.noise), "noise", title)
 
     # A row of statistics: the row of the leading scores, sums of squares of the others (q), and the sum of the
     # logarithms of the scales.
@@ -258,10 +258,10 @@ def n_directions(family, j):
 @kernel
 def add_shared(statistics, data, item, sign):
     """Add or subtract the squares of an item along the other directions, and the volume, at the end of a row."""
-    q = data.rest.shape[1]
+    q = data.residuals.shape[1]
     start = statistics.shape[0] - q - 1
     for j in range(q):
-        statistics[start + j] += sign * data.rest[item, j] * data.rest[item, j]
+        statistics[start + j] += sign * data.residuals[item, j] * data.residuals[item, j]
     statistics[start + q] += sign * data.log_volume
 
 
@@ -271,7 +271,7 @@ def log_shared_density(family, data, item):
     total = -data.log_volume
     for j in range(family.noise.shape[0]):
         of_noise = n_directions(family, j) * (_LOG_2_PI + math.log(family.noise[j]))
-        total -= 0.5 * (of_noise + data.rest[item, j] ** 2 / family.noise[j])
+        total -= 0.5 * (of_noise + data.residuals[item, j] ** 2 / family.noise[j])
     return total
 
 

@@ -33,12 +33,12 @@ class Scores(NamedTuple):
     """
 
     values: Any
-    rest: Any
+    residuals: Any
     grid: Any
     log_volume: Any
 
     def take_items(self, items):
-        return self._replace(values=self.values[items], rest=self.rest[items])
+        return self._replace(values=self.values[items], residuals=self.residuals[items])
 
 
 def check_orthogonal(family, center, scale, directions):

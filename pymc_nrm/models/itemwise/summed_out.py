@@ -37,7 +37,7 @@ class SummedOut:
         self.of_mixtures = None
         if mixtures_of(model, partition):
             self.of_mixtures = pytensor.shared(np.zeros((1, 1)), "densities of mixtures", shape=(None, None))
-        self.table, self.rest = self._table(graphs_of_rows(parts, flow))
+        self.table, self.without_item = self._table(graphs_of_rows(parts, flow))
 
     def refresh(self, point):
         """Read the item of each row again, since ``pm.set_data`` may have changed the data."""
@@ -50,7 +50,7 @@ class SummedOut:
 
     def log_density(self):
         """The summed-out log density of the data and labels of the partition, a scalar."""
-        return pt.logsumexp(self.table, axis=1).sum() + self.rest
+        return pt.logsumexp(self.table, axis=1).sum() + self.without_item
 
     def _read(self, point):
         parts, flow, _ = read_parts(self.model, self.partition, self._terms, point, self.n_components)

@@ -104,19 +104,19 @@ class Block:
         self._preparation = preparation
         return self._data
 
-    def own(self, rows):
+    def slice_of(self, rows):
         """The slice of increasing row numbers that are in this block."""
         return slice(*np.searchsorted(rows, [self.first, self.first + self.n]))
 
     def begin(self, changes):
         """Make the pending changes of labels."""
         make_changes(self.labels, self.sides, changes.target)
-        here = self.own(changes.rows)
+        here = self.slice_of(changes.rows)
         self.labels[changes.rows[here] - self.first] = changes.labels[here]
 
     def labels_of(self, rows):
         """Labels of increasing row numbers, and 0 for rows of other blocks."""
-        labels, here = np.zeros(len(rows), dtype=np.int64), self.own(rows)
+        labels, here = np.zeros(len(rows), dtype=np.int64), self.slice_of(rows)
         labels[here] = self.labels[rows[here] - self.first]
         return labels
 
@@ -136,12 +136,12 @@ def make_changes(labels, sides, target):
 class Atoms(NamedTuple):
     """Atoms above the level: parameters (n_atoms, size) and logarithms of jumps (n_atoms,).
 
-    ``names[k]`` is the new label of the rows of cluster k, or -1 if they draw one of the atoms; ``own[k]`` is then the
-    atom of the cluster, or -1 if it has none.
+    ``names[k]`` is the new label of the rows of cluster k, or -1 if they draw one of the atoms; ``atom_of_cluster[k]``
+    is then the atom of the cluster, or -1 if it has none.
     """
 
     names: Any
-    own: Any
+    atom_of_cluster: Any
     parameters: Any
     log_jumps: Any
 
@@ -153,7 +153,7 @@ def relabel_rows(labels, before, first, family, data, atoms, seed, call):
     """
     n_atoms, n_drawing, drawing = atoms.log_jumps.shape[0], 0, np.empty(labels.shape[0], dtype=np.int32)
     for row in range(labels.shape[0]):
-        name, before[row] = atoms.names[labels[row]], atoms.own[labels[row]]
+        name, before[row] = atoms.names[labels[row]], atoms.atom_of_cluster[labels[row]]
         if name >= 0:
             labels[row] = before[row] = name
         else:
@@ -205,7 +205,7 @@ def gather_rows(block, message):
     """Labels (m,) and values (m, d) of increasing row numbers."""
     changes, rows, n_columns = message
     block.begin(changes)
-    values, here = np.zeros((len(rows), n_columns)), block.own(rows)
+    values, here = np.zeros((len(rows), n_columns)), block.slice_of(rows)
     values[here] = block.read()[rows[here] - block.first]
     return block.labels_of(rows), values
 

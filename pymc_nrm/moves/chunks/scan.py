@@ -106,7 +106,7 @@ def scan_parts(block, message):
     targets = none.copy()
     scan_rows(block.labels, block.sides, targets, first, family, data, parts, n_clusters, draw, digits, words)
     counts, sums = moved(block, none, targets, family, data, quanta, shape[0] * shape[1])
-    asked_sides, here = np.zeros(len(asked), dtype=np.int64), block.own(asked)
+    asked_sides, here = np.zeros(len(asked), dtype=np.int64), block.slice_of(asked)
     asked_sides[here] = block.sides[asked[here] - first]
     return counts.reshape(shape), sums.reshape(*shape, -1), words, asked_sides
 

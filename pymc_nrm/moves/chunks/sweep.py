@@ -92,7 +92,7 @@ def start(chain, rng, measure, n_pairs, given=None):
 
 def rows_of(block, rows):
     """Values (m, d) of the rows in a block among increasing row numbers; a pass."""
-    return block.read()[rows[block.own(rows)] - block.first]
+    return block.read()[rows[block.slice_of(rows)] - block.first]
 
 
 def settle(advance, chain):
