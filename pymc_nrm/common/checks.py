@@ -184,7 +184,7 @@ def check_values(parameters, n=None, d=None, where=""):
     """Check the shapes of hyperparameters, and the values of those that are numbers or arrays."""
     sizes = {"n": (known_size(n), ""), "d": (known_size(d), "")}
     defaults = type(parameters)._field_defaults
-    known = type(parameters)(*[known_value(value) for value in parameters])
+    values = type(parameters)(*[known_value(value) for value in parameters])
     for name, value in parameters._asdict().items():
         title = f"{name} of {type(parameters).__name__}"
         specification = parameters.hyperparameters[name]
@@ -194,10 +194,10 @@ def check_values(parameters, n=None, d=None, where=""):
                 continue
             raise ValueError(f"{title} must be {specification.support.description}; got None")
         _check_shape(title, name, value, specification.core, sizes)
-        if getattr(known, name) is None:
+        if getattr(values, name) is None:
             continue
-        support = specification.support.given(known)
-        complaint = support.complaint(np.asarray(getattr(known, name), dtype="float64"), known_size(d))
+        support = specification.support.given(values)
+        complaint = support.complaint(np.asarray(getattr(values, name), dtype="float64"), known_size(d))
         if complaint:
             raise ValueError(f"{title} must be {support.description}{where}; {complaint}")
 
@@ -230,16 +230,16 @@ def _check_shape(title, name, value, core, sizes):
     axes = core[len(core) - len(shape) :]
     fits = len(shape) == len(core) if square else len(shape) <= len(core)
     if fits:
-        given = {}
+        own_sizes = {}
         for axis, size in zip(axes, shape, strict=True):
             needed = sizes.get(axis, (None, ""))[0]
-            needed = given.get(axis) if needed is None else needed
+            needed = own_sizes.get(axis) if needed is None else needed
             # No axis may be empty, except the axis of items if there are none.
             fits &= size is None or (size != 0 if needed is None else size == needed)
             if size is not None and needed is None:
-                given[axis] = size
+                own_sizes[axis] = size
         if fits:
-            sizes.update({axis: (size, f" as in {name}") for axis, size in given.items()})
+            sizes.update({axis: (size, f" as in {name}") for axis, size in own_sizes.items()})
             return
     if isinstance(value, float) or np.ndim(value) == 0:
         got = f"{value!r}" if not isinstance(value, Variable) else got
@@ -254,10 +254,10 @@ def _shape_words(core, sizes, square):
         return "a scalar"
     shapes = [core] if square else [core[k:] for k in range(len(core))]
     written = " or ".join(f"({', '.join(axes)}{',' if len(axes) == 1 else ''})" for axes in shapes)
-    known = [
+    known_sizes = [
         f"{axis} = {sizes[axis][0]}{sizes[axis][1] or f' {_COUNTED[axis]}'}"
         for axis in dict.fromkeys(core)
         if sizes.get(axis, (None, ""))[0] is not None
     ]
-    given = f" with {', '.join(known)}" if known else ""
-    return f"{'a matrix' if square else 'a scalar or an array'} of shape {written}{given}"
+    sizes_in_words = f" with {', '.join(known_sizes)}" if known_sizes else ""
+    return f"{'a matrix' if square else 'a scalar or an array'} of shape {written}{sizes_in_words}"

@@ -147,21 +147,21 @@ def _numbers(values, form, note="", lost=(), decimal=None, unit=None):
 
 
 def _objects(values, missing, rule):
-    known = values[~missing].tolist()
-    kinds = {bool if isinstance(value, np.bool_) else type(value) for value in known}
+    present = values[~missing].tolist()
+    kinds = {bool if isinstance(value, np.bool_) else type(value) for value in present}
 
     def all_are(*types):
         return bool(kinds) and all(issubclass(kind, types) and kind is not bool for kind in kinds)
 
     if not kinds or kinds == {bool} or all_are(numbers.Real, decimal.Decimal):
         floats = np.full(len(values), np.nan)
-        floats[~missing] = np.array([_as_float(value) for value in known])
+        floats[~missing] = np.array([_as_float(value) for value in present])
         return _numbers(floats, BOOLEANS if kinds == {bool} else NUMBERS)
     if all_are(datetime.date, np.datetime64) or all_are(datetime.timedelta, np.timedelta64):
         return _dates(pd.Series(np.where(missing, None, values)), rule)
     if all_are(datetime.time):
         seconds = np.full(len(values), np.nan)
-        seconds[~missing] = [3600 * t.hour + 60 * t.minute + t.second + 1e-6 * t.microsecond for t in known]
+        seconds[~missing] = [3600 * t.hour + 60 * t.minute + t.second + 1e-6 * t.microsecond for t in present]
         return Content(seconds, Rule(DATES, unit="seconds"), "seconds since midnight")
     if not all(issubclass(kind, str | bool | numbers.Real | decimal.Decimal) for kind in kinds):
         names = ", ".join(sorted(kind.__name__ for kind in kinds))
@@ -184,20 +184,20 @@ def _text(values, missing, kinds, rule):
     blank = texts == ""
     texts[blank] = None
     missing = missing | blank
-    known = texts[~missing]
-    if rule.form in (None, DATES) and (dates := dates_in_text(known, rule.format)) is not None:
+    present = texts[~missing]
+    if rule.form in (None, DATES) and (dates := dates_in_text(present, rule.format)) is not None:
         return _dates_in_text(dates, missing, rule)
     if rule.form in (None, NUMBERS, BOOLEANS):
-        read = numbers_in_text(known, rule.decimal, rule.written_unit, wanted=rule.form is not None)
+        read = numbers_in_text(present, rule.decimal, rule.written_unit, wanted=rule.form is not None)
         if read is not None:
             floats = np.full(len(texts), np.nan)
             floats[~missing] = read.values
             note = "numbers in text" + (" with decimal commas" if read.decimal == "," else "")
             note += f", in {read.unit}" if read.unit else ""
-            return _numbers(floats, NUMBERS, note, tuple(known[np.isnan(read.values)]), read.decimal, read.unit)
+            return _numbers(floats, NUMBERS, note, tuple(present[np.isnan(read.values)]), read.decimal, read.unit)
     note = "values of several types, as text" if len(kinds) > 1 else ""
     note += f"{'; ' if note else ''}{blank.sum()} blank" if blank.any() else ""
-    return Content(texts, Rule(LEVELS), note, remark=_differ_by_case(known))
+    return Content(texts, Rule(LEVELS), note, remark=_differ_by_case(present))
 
 
 def _dates_in_text(dates, missing, rule):

@@ -26,12 +26,12 @@ def as_times(index):
     if index.dtype.kind in "biufcm" or not len(index):
         return index
     values = index.astype(object)
-    known = values[~values.isna()]
-    if not len(known):
+    present = values[~values.isna()]
+    if not len(present):
         return index
-    if all(isinstance(value, str) for value in known):
-        if not are_iso_dates(known) and not all(map(_MONTH.match, known)):
-            parsed = dates_in_text(known.tolist())
+    if all(isinstance(value, str) for value in present):
+        if not are_iso_dates(present) and not all(map(_MONTH.match, present)):
+            parsed = dates_in_text(present.tolist())
             # Times of a day are no dates, and an order of day and month that nothing decides is left to the user.
             if parsed is None or parsed.format in ("clock", "duration") or parsed.remark:
                 return index

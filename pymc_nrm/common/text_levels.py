@@ -103,17 +103,19 @@ def coded(argument, X, columns):
     X = as_pandas(argument, X)
     if isinstance(X, xr.Dataset):
         X = pd.DataFrame({name: X[name].to_numpy() for name in X.data_vars}) if _has_text(X) else X
-    given = _columns(X, columns[0].name)
-    if not any(is_text(column) for _, column in given):
+    named_columns = _columns(X, columns[0].name)
+    if not any(is_text(column) for _, column in named_columns):
         return X
-    if len(given) != len(columns):
-        raise ValueError(f"{argument} must have {len(columns)} columns; got {len(given)}")
-    by_name = {str(key): column for key, column in given}
+    if len(named_columns) != len(columns):
+        raise ValueError(f"{argument} must have {len(columns)} columns; got {len(named_columns)}")
+    by_name = {str(key): column for key, column in named_columns}
     names = {str(column.name) for column in columns}
     if isinstance(X, pd.DataFrame) and len(names) == len(columns) and by_name.keys() == names:
-        given = [(column.name, by_name[str(column.name)]) for column in columns]
+        named_columns = [(column.name, by_name[str(column.name)]) for column in columns]
     try:
-        values = {k: levels.values(column) for k, (levels, (_, column)) in enumerate(zip(columns, given, strict=True))}
+        values = {
+            k: levels.values(column) for k, (levels, (_, column)) in enumerate(zip(columns, named_columns, strict=True))
+        }
     except (TypeError, ValueError) as error:
         raise type(error)(f"{argument}: {error}") from None
     return _like(X, values)

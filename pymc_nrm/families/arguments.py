@@ -40,12 +40,12 @@ def broadcast_hyperparameters(family: Any, n: Any, d: Any) -> Any:
     """
     family = plain_values(family)
     check_values(family, n, d)
-    given, family = family, canonical(family)
+    passed, family = family, canonical(family)
     # Tensors that must be constant have their values now.
     settled = {name: value for name, value in family._asdict().items() if not isinstance(value, Variable)}
-    settled = {name: value for name, value in settled.items() if isinstance(getattr(given, name), Variable)}
+    settled = {name: value for name, value in settled.items() if isinstance(getattr(passed, name), Variable)}
     if settled:
-        check_values(given._replace(**settled), n, d)
+        check_values(passed._replace(**settled), n, d)
     for name, value in family._asdict().items():
         if value is None:
             raise ValueError(f"{type(family).__name__} needs {name}; got None")

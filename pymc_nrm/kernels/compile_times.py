@@ -35,7 +35,7 @@ def keep_seconds(title, seconds):
 def _read(folder):
     """Seconds by title; none if the file cannot be read."""
     try:
-        known = {} if folder is None else json.loads((pathlib.Path(folder) / NAME).read_text())
+        seconds = {} if folder is None else json.loads((pathlib.Path(folder) / NAME).read_text())
     except (OSError, ValueError):
         return {}
-    return known if isinstance(known, dict) else {}
+    return seconds if isinstance(seconds, dict) else {}

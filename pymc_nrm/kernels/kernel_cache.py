@@ -205,10 +205,10 @@ def cache_folder():
         return None
 
 
-def _warn_once(what, message):
+def _warn_once(topic, message):
     # A problem of one kernel is a problem of all kernels, but each has a different message.
-    if what not in _said:
-        _said.add(what)
+    if topic not in _said:
+        _said.add(topic)
         warnings.warn(message, RuntimeWarning, stacklevel=2)
 
 

@@ -157,8 +157,8 @@ class MixtureOfFiniteMixtures(NamedTuple):
         log_u = self.draw_log_auxiliary(int(np.sum(counts)), len(counts), rng)
         clusters = draw_log_gamma_jumps(rng, -gamma, np.array(counts, dtype="int64"))
         n_others = rng.poisson(rate * np.exp(-gamma * softplus(log_u)))
-        others = -np.sort(-draw_log_gamma_jumps(rng, -gamma, np.zeros(n_others, dtype="int64")))
-        return Jumps(clusters, others[:max_jumps], log_sum_exp(others[max_jumps:]), -softplus(log_u), log_u)
+        other_jumps = -np.sort(-draw_log_gamma_jumps(rng, -gamma, np.zeros(n_others, dtype="int64")))
+        return Jumps(clusters, other_jumps[:max_jumps], log_sum_exp(other_jumps[max_jumps:]), -softplus(log_u), log_u)
 
 
 @kernel

@@ -74,9 +74,9 @@ def add_chunked_mixture(name, partition, family, rows, **kwargs):
     """Add the mixture of columns of rows in chunks to the model in the context."""
     if not lacking(type(family), [to_scale]):
         raise NotImplementedError(f"{type(family).__name__} does not support rows in chunks; pass Chunks of logarithms")
-    given = {option: value for option, value in kwargs.items() if value is not None}
-    if given:
-        raise ValueError(f"Mixture {name!r} of rows in chunks does not take {', '.join(given)}; got {given}")
+    passed = {option: value for option, value in kwargs.items() if value is not None}
+    if passed:
+        raise ValueError(f"Mixture {name!r} of rows in chunks does not take {', '.join(passed)}; got {passed}")
     kind = partition.owner.op.kind if isinstance(partition.owner.op, PartitionRV) else None
     if not isinstance(rows, Rows):
         raise TypeError(

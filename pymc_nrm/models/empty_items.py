@@ -27,7 +27,7 @@ def items_with_values(model, partition):
     if any(mixture.name not in observed for mixture in mixtures):
         return None
     n = n_items(partition)
-    known = np.zeros(n, dtype=bool)
+    has_value = np.zeros(n, dtype=bool)
     for mixture in mixtures:
         gaps = gaps_of(model.rvs_to_values[mixture])
         values = np.asarray(observed[mixture.name] if gaps is None else gaps.values)
@@ -36,13 +36,13 @@ def items_with_values(model, partition):
         if items.max(initial=-1) >= n or len(items) != len(rows):
             # Data and labels have other lengths while a user sets them one after the other.
             return None
-        known[items[rows]] = True
+        has_value[items[rows]] = True
     if isinstance(kind, Together):
         # One item of a group determines the cluster of all of them.
-        known = (np.bincount(kind.groups, known) > 0)[kind.groups]
+        has_value = (np.bincount(kind.groups, has_value) > 0)[kind.groups]
     if isinstance(kind, KnownLabels):
-        known |= kind.known >= 0
-    return None if known.all() or not known.any() else known
+        has_value |= kind.known >= 0
+    return None if has_value.all() or not has_value.any() else has_value
 
 
 def _has_own_weights(partition):

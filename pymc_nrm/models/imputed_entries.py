@@ -79,8 +79,8 @@ def integrate_out_imputed(model):
         return IntegratedOut(model, {}, {})
     terms = [*model.basic_RVs, *model.potentials]
     graphs = dict(zip(terms, expanded(log_probabilities(model, terms)), strict=True))
-    known = [leaf for term, graph in graphs.items() if term not in imputed for leaf in _conditions(graph)]
-    unproved = {rv: _not_implied(_conditions(graphs[rv]), known) for rv in imputed}
+    assumed = [leaf for term, graph in graphs.items() if term not in imputed for leaf in _conditions(graph)]
+    unproved = {rv: _not_implied(_conditions(graphs[rv]), assumed) for rv in imputed}
     reasons, before = {rv: _why_not_one(model, rv, graphs) for rv in imputed}, None
     while before != reasons:
         before = dict(reasons)
@@ -170,11 +170,11 @@ def _conditions(graph):
     return [leaf for node in checks for condition in node.inputs[1:] for leaf in leaves(condition)]
 
 
-def _not_implied(conditions, known):
+def _not_implied(conditions, assumed):
     """The conditions that may fail where all known ones hold, each once."""
     unproved = []
     for leaf in conditions:
-        is_same = any(equal_computations([leaf], [other]) for other in (*known, *unproved))
+        is_same = any(equal_computations([leaf], [other]) for other in (*assumed, *unproved))
         if not always_holds(leaf) and not is_same:
             unproved.append(leaf)
     return unproved

@@ -185,8 +185,8 @@ def _learned_mixture(model, mixture, readers):
 
 def _may_have_shape(variable, shape):
     # A single value would be broadcast.
-    known = static_shape(variable)
-    return len(known) == len(shape) and all(length in (None, n) for length, n in zip(known, shape, strict=True))
+    static = static_shape(variable)
+    return len(static) == len(shape) and all(length in (None, n) for length, n in zip(static, shape, strict=True))
 
 
 def _read_concentrations(model, mixture, variables, family, constants):

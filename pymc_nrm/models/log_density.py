@@ -64,7 +64,7 @@ def log_density_of(model):
     """The log density of a model, made once for its steps, and again where the class of a family was edited."""
     terms = [*model.basic_RVs, *model.potentials, *model.value_vars]
     terms += [known_to_numba(type(family_of(rv))) for rv in model.basic_RVs if is_mixture(rv)]
-    known = _functions.get(model)
-    if known is None or known[0] != terms:
-        known = _functions[model] = terms, LogDensity(model)
-    return known[1]
+    entry = _functions.get(model)
+    if entry is None or entry[0] != terms:
+        entry = _functions[model] = terms, LogDensity(model)
+    return entry[1]

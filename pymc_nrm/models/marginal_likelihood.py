@@ -131,47 +131,47 @@ def _likelihood(op_class, family, data, *further):
 
 
 @kernel
-def likelihood_and_gradient(family, data, labels, remembered, rows, last, given, gradient):
+def likelihood_and_gradient(family, data, labels, remembered, rows, last, hyperparameters, gradient):
     """Log-likelihood; writes its gradient in the hyperparameters, and the cache for the next call.
 
-    ``given`` has the entries of the hyperparameters; rows of ``last`` are a value with its gradient, and 1 with the
-    hyperparameters of that value, or 0 if there are none.
+    ``hyperparameters`` holds all their entries in one row; rows of ``last`` are a value with its gradient, and 1 with
+    the hyperparameters of that value, or 0 if there are none.
     """
-    n_clusters, known = 0, True
+    n_clusters, same_labels = 0, True
     for i in range(labels.shape[0]):
         n_clusters = max(n_clusters, labels[i] + 1)
-        known &= labels[i] == remembered[i]
+        same_labels &= labels[i] == remembered[i]
     if n_clusters > rows.shape[0]:
         rows = np.empty((n_clusters, rows.shape[1]))
-        known = False
+        same_labels = False
         remembered[0] = -1
-    elif not known:
+    elif not same_labels:
         copy_row(remembered, labels)
-    if not known:
+    if not same_labels:
         last[1, 0] = 0.0
         for k in range(n_clusters):
             rows[k].fill(0.0)
         for i in range(labels.shape[0]):
             add_item(family, rows[labels[i]], data, i, 1.0)
-    if last.shape[1] != 1 + given.shape[0]:
+    if last.shape[1] != 1 + hyperparameters.shape[0]:
         raise ValueError("shapes of hyperparameters must match their family and the data")
     same = last[1, 0] == 1.0
-    for j in range(given.shape[0]):
-        same &= last[1, 1 + j] == given[j]
+    for j in range(hyperparameters.shape[0]):
+        same &= last[1, 1 + j] == hyperparameters[j]
     if not same:
         gradient.fill(0.0)
         last[0, 0], last[1, 0] = log_marginals_with_gradient(family, rows[:n_clusters], gradient), 1.0
         copy_row(last[0, 1:], gradient)
-        copy_row(last[1, 1:], given)
+        copy_row(last[1, 1:], hyperparameters)
     copy_row(gradient, last[0, 1:])
     return last[0, 0]
 
 
 @kernel
-def write_entries(given, place, field):
+def write_entries(row, place, field):
     """Write the entries of a hyperparameter into a row; return the position after them."""
     for value in field.flat:
-        given[place] = value
+        row[place] = value
         place += 1
     return place
 
@@ -272,13 +272,15 @@ class MarginalLikelihood(Op):
 
 
 @kernel
-def likelihood_of_filled(family, data, labels, entries, rows, columns, remembered, sums, last, given, gradient):
+def likelihood_of_filled(
+    family, data, labels, entries, rows, columns, remembered, sums, last, hyperparameters, gradient
+):
     """:func:`likelihood_and_gradient` of the data, after writing missing entries into them."""
     for j in range(entries.shape[0]):
         if data.values[rows[j], columns[j]] != entries[j]:
             data.values[rows[j], columns[j]] = entries[j]
             remembered[0] = -1
-    return likelihood_and_gradient(family, data, labels, remembered, sums, last, given, gradient)
+    return likelihood_and_gradient(family, data, labels, remembered, sums, last, hyperparameters, gradient)
 
 
 class LikelihoodWithGaps(MarginalLikelihood):
@@ -310,7 +312,7 @@ class LikelihoodWithGaps(MarginalLikelihood):
 
 
 @kernel
-def likelihood_of_clusters(family, data, counts, quantum, sums, given, gradient):
+def likelihood_of_clusters(family, data, counts, quantum, sums, hyperparameters, gradient):
     """Log-likelihood of clusters with these sums; writes its gradient in the hyperparameters."""
     gradient.fill(0.0)
     n_clusters = 0

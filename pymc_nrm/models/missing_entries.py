@@ -25,9 +25,11 @@ def add_missing_entries(model, mixture, values):
     Forward draws take them from the mixture, so the two are jointly distributed.  Shapes: ``values`` (n, d) or (n,).
     """
     places = np.nonzero(np.isnan(values))
-    known, family = ~np.isnan(values), mixture.owner.op.family(mixture.owner)
-    totals = np.where(known, to_scale(family, slice(None), values.reshape(len(values), -1)).reshape(values.shape), 0.0)
-    start = np.broadcast_to(totals.sum(axis=0) / np.maximum(known.sum(axis=0), 1), values.shape)[places]
+    is_known, family = ~np.isnan(values), mixture.owner.op.family(mixture.owner)
+    totals = np.where(
+        is_known, to_scale(family, slice(None), values.reshape(len(values), -1)).reshape(values.shape), 0.0
+    )
+    start = np.broadcast_to(totals.sum(axis=0) / np.maximum(is_known.sum(axis=0), 1), values.shape)[places]
     start = from_scale(family, places[1] if values.ndim == 2 else np.zeros_like(places[0]), start)
     inputs = [mixture.type(), pt.vector(), *[pt.lvector() for _ in places]]
     op = MissingEntriesRV(inputs, [inputs[0][tuple(inputs[2:])]], ndim_supp=1, on_unused_input="ignore")
@@ -49,9 +51,10 @@ def missing_variables(model):
 def _names_of_entries(model, mixture, places):
     """Item and feature of each entry, by coordinates if there are any."""
     dims = model.named_vars_to_dims.get(mixture.name) or (None,) * len(places)
-    known = [model.coords.get(dim) for dim in dims]
+    names_of_axes = [model.coords.get(dim) for dim in dims]
     columns = [
-        place if names is None else [names[i] for i in place] for names, place in zip(known, places, strict=True)
+        place if names is None else [names[i] for i in place]
+        for names, place in zip(names_of_axes, places, strict=True)
     ]
     return [", ".join(map(str, names)) for names in zip(*columns, strict=True)]
 

@@ -319,14 +319,16 @@ def _kind_and_weights(title, measure, log_weights, only_known, **options):
         return _kind(title, only_known, **options), None
     if measure is not None:
         raise ValueError(f"measure of {title} must be omitted with log_weights; got {measure!r}")
-    given = {name: value for name, value in options.items() if value is not None and name != "max_clusters"}
-    if given or only_known:
+    passed = {name: value for name, value in options.items() if value is not None and name != "max_clusters"}
+    if passed or only_known:
         remedy = (
             "; write minus infinity into log_weights for components that an item cannot have"
-            if "known" in given
+            if "known" in passed
             else ""
         )
-        raise ValueError(f"{' and '.join(given or ['only_known'])} of {title} must be omitted with log_weights{remedy}")
+        raise ValueError(
+            f"{' and '.join(passed or ['only_known'])} of {title} must be omitted with log_weights{remedy}"
+        )
     weights = pt.as_tensor(without_dims(log_weights))
     title = f"log_weights of {title}"
     if weights.ndim not in (1, 2) or weights.type.numpy_dtype.kind not in "fiu":
@@ -379,12 +381,12 @@ def _kind(title, only_known, **options):
     check_flag(f"only_known of {title}", only_known)
     if only_known and options["known"] is None:
         raise ValueError(f"only_known of {title} must be False unless known, the known labels, is given")
-    given = {option: value for option, value in options.items() if value is not None}
-    if len(given) > 1:
-        raise ValueError(f"{' and '.join(given)} of {title} must not both be given; got {given}")
+    passed = {option: value for option, value in options.items() if value is not None}
+    if len(passed) > 1:
+        raise ValueError(f"{' and '.join(passed)} of {title} must not both be given; got {passed}")
     if only_known:
-        return KnownLabels(given["known"], f"known of {title}", only_known=True)
-    for option, value in given.items():
+        return KnownLabels(passed["known"], f"known of {title}", only_known=True)
+    for option, value in passed.items():
         return _KINDS[option](value, f"{option} of {title}")
     return Ordered()
 
@@ -417,19 +419,19 @@ def number_of_items(kind, name, n, dims, model, observed):
     """Number of items of a variable, from ``n``, the single name in ``dims``, its kind, or observed labels."""
     if dims is not None and (not isinstance(dims, tuple | list) or len(dims) != 1):
         raise ValueError(f"dims of a {kind.title} must be one name; got {dims}")
-    known = dims is not None and dims[0] in model.dim_lengths
-    if n is None and not known:
+    has_length = dims is not None and dims[0] in model.dim_lengths
+    if n is None and not has_length:
         n = len(np.atleast_1d(observed)) if dims is None and observed is not None else None
         n = n if kind.n_items is None else kind.n_items
     title = f"{kind.title} {name!r}"
-    if n is None and not known:
+    if n is None and not has_length:
         raise ValueError(
             f"n of {title}, the number of items, must be given, or dims be a dimension of the model, one of "
             f"{sorted(model.dim_lengths)}; got dims={dims[0] if dims else None!r}"
         )
     if n is not None:
         n = checked_count(f"n of {title}", n)
-    if known:
+    if has_length:
         length = count_value(model.dim_lengths[dims[0]])
         if n is not None and count_value(n) != length:
             raise ValueError(f"n of {title} must be {length}, the length of dims {dims[0]!r}; got {count_value(n)}")

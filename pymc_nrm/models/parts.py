@@ -66,11 +66,11 @@ class PartitionParts:
         self._values.refresh()
         self._forget()
 
-    def at(self, given):
+    def at(self, point):
         """Return measure, families and data before they are prepared for kernels. The measure of a nested partition is
         its levels and the concentrations of its weights; a mixture is its name, family, data and item of each row.
         """
-        hyperparameters, *parts = self._split(self._values(given))
+        hyperparameters, *parts = self._split(self._values(point))
         mixtures = [
             (name, kernel_family(family_class, values), X, rows)
             for name, family_class, (*values, X), rows in zip(
@@ -79,11 +79,11 @@ class PartitionParts:
         ]
         return self._measure(hyperparameters), mixtures
 
-    def prepared(self, given):
+    def prepared(self, point):
         """Return measure, families and data in the form that kernels read. The measure of a nested partition is its
         levels and the concentrations of its weights; families are localised.
         """
-        hyperparameters, *parts = self._split(self._values(given))
+        hyperparameters, *parts = self._split(self._values(point))
         for k, (*values, X) in enumerate(parts):
             if self._families[k] is not None and not self._vary[k]:
                 continue
@@ -136,9 +136,9 @@ class ChunkedParts:
         self._ends = np.cumsum([len(part) for part in parts])
         self.values = evaluate([variable for part in parts for variable in part])
 
-    def at(self, given):
+    def at(self, point):
         """Return measure and localised families."""
-        values, starts = self.values(given), [0, *self._ends[:-1]]
+        values, starts = self.values(point), [0, *self._ends[:-1]]
         prior, *fields = [values[first:end] for first, end in zip(starts, self._ends, strict=True)]
         families = map(kernel_family, self._classes, fields)
         return self._prior(prior), tuple(map(localise, families, self.data))

@@ -90,8 +90,8 @@ def summed_out(model: pm.Model | None = None) -> pm.Model:
         left_out |= {rv.name, *part.names}
         density = _with_present_indices(part.log_density(), part.index_data, rv.name)
         used = set(ancestors([density]))
-        given = {value: graph for value, graph in values.items() if value in used}
-        [potentials[f"{rv.name}_summed_out"]] = graph_replace([density], given, strict=False)
+        replacements = {value: graph for value, graph in values.items() if value in used}
+        [potentials[f"{rv.name}_summed_out"]] = graph_replace([density], replacements, strict=False)
     gone = {
         *partitions_of(copied),
         *(variable for variable in copied.deterministics if variable.name in integrated.names),

@@ -153,13 +153,13 @@ class Values:
         pairs = zip(self.graphs, self.varies, strict=True)
         self._fixed = [None if varies else constant_value(graph) for graph, varies in pairs]
 
-    def __call__(self, given):
+    def __call__(self, point):
         """Return the values of all graphs."""
         values = self._fixed.copy()
         for place, name in self._given.items():
-            values[place] = given[name]
+            values[place] = point[name]
         if self._computed:
-            computed = self._function(*[given[name] for name in self._arguments])
+            computed = self._function(*[point[name] for name in self._arguments])
             for place, value in zip(self._computed, computed, strict=True):
                 values[place] = value
         return values

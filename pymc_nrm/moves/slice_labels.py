@@ -184,9 +184,9 @@ def slice_labels(rng, state, weights, family, data, most_jumps):
         if slices[item] >= least:
             level = min(level, slices[item])
     # Jumps without items matter only to items that may open a cluster.
-    others = jumps_above(rng, intensity, level) if level < np.inf and opens_clusters(family) else np.empty(0)
-    n_columns = n_clusters + others.shape[0]
-    falling, column_of, panel = _components(rng, state, family, cluster_jumps, others)
+    other_jumps = jumps_above(rng, intensity, level) if level < np.inf and opens_clusters(family) else np.empty(0)
+    n_columns = n_clusters + other_jumps.shape[0]
+    falling, column_of, panel = _components(rng, state, family, cluster_jumps, other_jumps)
     values = np.empty(whole_lanes(n_columns))
     names = np.full(n_columns, -1, dtype=np.int64)
     labels = np.empty(n, dtype=np.int64)
@@ -211,20 +211,20 @@ def slice_labels(rng, state, weights, family, data, most_jumps):
             names[chosen] = n_names
             n_names += 1
         labels[item] = names[chosen]
-    return labels, SliceCounts(n_moved, n_kept, others.shape[0])
+    return labels, SliceCounts(n_moved, n_kept, other_jumps.shape[0])
 
 
 @kernel(inner_loop=True)
-def _components(rng, state, family, cluster_jumps, others):
+def _components(rng, state, family, cluster_jumps, other_jumps):
     """Draw parameters of all components into a panel, in decreasing order of their jumps, and return minus the jumps in
     that order; ``column_of`` has the column of the cluster in each slot.
     """
-    n_clusters, n_components = state.size[0], state.size[0] + others.shape[0]
+    n_clusters, n_components = state.size[0], state.size[0] + other_jumps.shape[0]
     jumps = np.empty(n_components)
     for k in range(n_clusters):
         jumps[k] = cluster_jumps[state.active[k]]
-    for k in range(others.shape[0]):
-        jumps[n_clusters + k] = others[k]
+    for k in range(other_jumps.shape[0]):
+        jumps[n_clusters + k] = other_jumps[k]
     order = np.argsort(-jumps)
     column_of = np.empty(state.counts.shape[0], dtype=np.int64)
     panel = component_panel(family, whole_lanes(n_components))

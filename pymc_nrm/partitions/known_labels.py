@@ -141,8 +141,8 @@ class KnownLabels(Together):
     def renamed(self, labels, n, argument):
         canonical = Ordered.renamed(self, labels, n, argument)
         check_agreement(argument, canonical, self.known, self.names)
-        known = canonical[self.known >= 0]
-        elsewhere = np.flatnonzero(~np.isin(canonical, known)) if self.only_known else []
+        known_clusters = canonical[self.known >= 0]
+        elsewhere = np.flatnonzero(~np.isin(canonical, known_clusters)) if self.only_known else []
         if len(elsewhere):
             raise ValueError(
                 f"{argument} must put every item into the cluster of a known label, since only_known=True; items "

@@ -161,8 +161,8 @@ class Canvas:
         self.data = data
         if self.collection is not None:
             if self._pc_kwargs:
-                given = ", ".join(sorted(self._pc_kwargs))
-                raise ValueError(f"plot_collection must be None to pass arguments of a new one; got {given}")
+                names = ", ".join(sorted(self._pc_kwargs))
+                raise ValueError(f"plot_collection must be None to pass arguments of a new one; got {names}")
             return
         figure_kwargs = layout.pop("figure_kwargs", {}) | dict(self._pc_kwargs.get("figure_kwargs", {}))
         figure_kwargs["figsize"] = self.module.scale_fig_size(

@@ -95,10 +95,10 @@ def columns_of_text(X):
 
 def column_places(names, features):
     """Positions of features, specified by position or name."""
-    given = list(features) if isinstance(features, Iterable) and not isinstance(features, str | bytes) else []
-    places = [names.index(feature) if isinstance(feature, str) and feature in names else feature for feature in given]
-    wrong = [feature for feature, place in zip(given, places, strict=True) if not _is_place(place, len(names))]
-    if wrong or not given:
+    chosen = list(features) if isinstance(features, Iterable) and not isinstance(features, str | bytes) else []
+    places = [names.index(feature) if isinstance(feature, str) and feature in names else feature for feature in chosen]
+    wrong = [feature for feature, place in zip(chosen, places, strict=True) if not _is_place(place, len(names))]
+    if wrong or not chosen:
         raise ValueError(
             f"features must be a list of at least one name or position among the columns of X ({', '.join(names)}); "
             f"got {wrong[0] if wrong else features!r}"
@@ -190,9 +190,11 @@ def draws_and_estimate(idata, model, var_name, estimate):
 def grouped_estimate(draws, estimate, n, min_size):
     """Ranks by size of the clusters of items (n,) in an estimate, by default from the draws, and their groups."""
     check_count("min_size", min_size, 1, optional=True)
-    given, names = read_estimate(estimate, n=n) if draws is None else chosen_estimate(estimate, draws, random_seed=0)
-    labels, numbers = by_size(given), np.empty_like(names)
-    numbers[labels] = names[given]
+    estimated, names = (
+        read_estimate(estimate, n=n) if draws is None else chosen_estimate(estimate, draws, random_seed=0)
+    )
+    labels, numbers = by_size(estimated), np.empty_like(names)
+    numbers[labels] = names[estimated]
     return labels, group_clusters(labels, max(2, -(-n // 100)) if min_size is None else min_size, numbers)
 
 

@@ -131,17 +131,17 @@ def plot_clusters(
     labels, groups = grouped_estimate(draws, estimate, n, min_size)
     opacity = item_opacity(draws, labels, uncertainty, kept)
     n_own = groups.n_groups - bool(groups.n_others)
-    known = None if components is None else component_moments(components, groups.labels, groups.n_groups, d, kept)
+    fitted = None if components is None else component_moments(components, groups.labels, groups.n_groups, d, kept)
     shown = features_to_show(values, labels)
-    least = (min(d, 2) if known is None else known[2]) + 2
+    least = (min(d, 2) if fitted is None else fitted[2]) + 2
 
     categories = np.array([has_few_values(values[:, j]) for j in shown])
 
     def moments(places):
-        if known is None:
+        if fitted is None:
             means, covariances = empirical_moments(values[:, shown[places]], groups.labels, n_own)
             return (np.nan * means, np.nan * covariances) if categories[places].any() else (means, covariances)
-        means, covariances = known[0][:n_own, shown[places]], known[1][:n_own][:, shown[places]][:, :, shown[places]]
+        means, covariances = fitted[0][:n_own, shown[places]], fitted[1][:n_own][:, shown[places]][:, :, shown[places]]
         few = np.array(groups.sizes[:n_own]) < least
         return np.where(few[:, None], np.nan, means), np.where(few[:, None, None], np.nan, covariances)
 

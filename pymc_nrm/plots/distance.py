@@ -81,8 +81,8 @@ def plot_distance(
     if loss is None:
         attrs = getattr(estimate, "attrs", {})
         loss = attrs.get("loss", default_loss(draws))
-        _, known = check_loss(loss, {})
-        costs = {name: value for name, value in attrs.items() if name in known} | costs
+        _, cost_names = check_loss(loss, {})
+        costs = {name: value for name, value in attrs.items() if name in cost_names} | costs
     loss, costs = check_loss(loss, costs)
     ci_prob = interval_probability(ci_prob)
     canvas = Canvas(plot_distance, options)

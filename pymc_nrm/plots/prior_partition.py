@@ -127,12 +127,12 @@ def _named(measures, n):
     if not isinstance(measures, Mapping) or not measures:
         raise TypeError(f"measures must be a measure or a mapping of names to measures; got {measures!r}")
     for name, prior in measures.items():
-        given = f"{name!r}: {prior!r}"
+        shown = f"{name!r}: {prior!r}"
         if isinstance(prior, ElicitedPrior):
             if prior.n != n:
-                raise ValueError(f"n must be {prior.n}, the n of the elicited prior; got n = {n} and {given}")
+                raise ValueError(f"n must be {prior.n}, the n of the elicited prior; got n = {n} and {shown}")
         elif not isinstance(name, str) or isinstance(prior, type) or not hasattr(prior, "hyperparameters"):
-            raise TypeError(f"measures must map names to measures such as DirichletProcess(1.0); got {given}")
+            raise TypeError(f"measures must map names to measures such as DirichletProcess(1.0); got {shown}")
     return dict(measures)
 
 

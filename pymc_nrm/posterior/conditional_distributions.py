@@ -38,8 +38,8 @@ class ConditionalItems:
     def __init__(self, draws, given, name, points):
         check_given(given, [name])
         self._joint = NewItems(draws, given, "given[{!r}]", {name: points})
-        known = data_of_mixtures(draws, given)
-        self._known = NewItems(draws, known, "given[{!r}]") if known else None
+        given_data = data_of_mixtures(draws, given)
+        self._known = NewItems(draws, given_data, "given[{!r}]") if given_data else None
         self.dim, self._name = self._joint.dim, name
         layouts = [MixtureLayout(draws.model, mixture, nested=True) for mixture in given if mixture in draws.mixtures]
         self._features = {layout.name: layout.feature_names() for layout in layouts}
@@ -49,15 +49,15 @@ class ConditionalItems:
         n_points, n_places), and of the items alone, (n_items, n_places), or None if their data say nothing of places.
         """
         joint = self._joint.tables(description, progressbar)
-        known = iter(()) if self._known is None else self._known.tables(description, False)
+        given_tables = iter(()) if self._known is None else self._known.tables(description, False)
         for draw, table in joint:
             n_items = len(next(iter(self._joint.item_rows.values())))
-            yield draw, table.reshape(n_items, -1, table.shape[1]), next(known, (None, None))[1]
+            yield draw, table.reshape(n_items, -1, table.shape[1]), next(given_tables, (None, None))[1]
 
     def log_densities(self, description, progressbar):
         """For each draw, log densities of points given items, (n_items, n_points), and of items, (n_items,)."""
-        for draw, table, known in self.tables(description, progressbar):
-            of_given = np.zeros(len(table)) if known is None else log_sum_rows(known)
+        for draw, table, given_table in self.tables(description, progressbar):
+            of_given = np.zeros(len(table)) if given_table is None else log_sum_rows(given_table)
             log_joint = log_sum_rows(table.reshape(-1, table.shape[2])).reshape(table.shape[:2])
             yield draw, log_joint - of_given[:, None], of_given
 

@@ -127,13 +127,13 @@ class Draws:
     def __iter__(self):
         value = None
         for s in range(len(self)):
-            given = {name: np.asarray(self._draws[name][s], dtype=dtype) for name, dtype in self._dtypes.items()}
+            point = {name: np.asarray(self._draws[name][s], dtype=dtype) for name, dtype in self._dtypes.items()}
             if s == 0:
-                self._check_items(given)
+                self._check_items(point)
             if value is None or self._value.varies[0]:
-                value = self.kind.of_items(self.kind.read({self.partition: self._value(given)[0]}))
+                value = self.kind.of_items(self.kind.read({self.partition: self._value(point)[0]}))
                 labels = self.clusters(value)
-            prior, families, data = self._parts.prepared(given)
+            prior, families, data = self._parts.prepared(point)
             for name, family, rows, varies in zip(self.mixtures, families, data, self._parts.data_vary, strict=True):
                 if s == 0 or varies:
                     check_resolution(family, rows, f"data of {name!r}")
@@ -296,8 +296,8 @@ class Draws:
                 "were made; new items are arguments"
             )
 
-    def _check_items(self, given):
-        for name, _, X, rows in self._parts.at(given)[1]:
+    def _check_items(self, point):
+        for name, _, X, rows in self._parts.at(point)[1]:
             if X.shape[0] != len(np.arange(self.n_items)[rows]):
                 raise ValueError(
                     f"Mixture {name!r} has {X.shape[0]} rows of data, partition {self.partition!r} has {self.n_items} "
@@ -388,8 +388,8 @@ class ChunkedDraws(Draws):
     def at(self, places):
         """Iterate over the draws at some places."""
         for s in places:
-            given = {name: np.asarray(self._draws[name][s], dtype) for name, dtype in self._dtypes.items()}
-            prior, families = self._parts.at(given)
+            point = {name: np.asarray(self._draws[name][s], dtype) for name, dtype in self._dtypes.items()}
+            prior, families = self._parts.at(point)
             n_clusters = int(np.count_nonzero(self._sizes[s]))
             value = (
                 np.array(self._sizes[s, :n_clusters]),
@@ -413,9 +413,9 @@ class ChunkedDraws(Draws):
 
     def log_weights(self, draw, families, data, points, n_points):
         # Only some of the mixtures may have new data.
-        known = [any(family is asked for asked in families) for family in draw.families]
+        has_new_data = [any(family is asked for asked in families) for family in draw.families]
         statistics = np.concatenate(
-            [array for array, is_known in zip(draw.value[1], known, strict=True) if is_known], axis=1
+            [array for array, is_known in zip(draw.value[1], has_new_data, strict=True) if is_known], axis=1
         )
         table = np.empty((n_points, len(statistics) + 1))
         _fill(joint_family(families), statistics, joint_data(points), table)

@@ -187,7 +187,7 @@ def fused_estimate(
     cluster = cut_fusions(fusions, n_fusions)
     fused = cluster[components]
     dim, coords = item_dimension(labels), item_coords(labels)
-    along, other, fusion, of_draw = added_names(
+    along, other_dim, fusion, of_draw = added_names(
         {dim, *coords}, "component", "component_other", "fusion", "draw_cluster"
     )
     losses = summarise_losses(draw_losses(fused, labels, loss, costs), loss, costs)
@@ -198,7 +198,7 @@ def fused_estimate(
         "component_labels": (dim, components),
         "component_size": (along, sizes),
         "component_cluster": (along, cluster),
-        "component_closeness": ((along, other), sums / np.outer(sizes, sizes)),
+        "component_closeness": ((along, other_dim), sums / np.outer(sizes, sizes)),
         "fusion_first": (fusion, fusions[:, 0]),
         "fusion_second": (fusion, fusions[:, 1]),
         "fusion_closeness": (fusion, closeness),

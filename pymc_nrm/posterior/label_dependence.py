@@ -68,23 +68,23 @@ def changed_by_renaming(model, slots):
     # names; or its first axis is the axis of slots, and its entries change places.  Parameters of slots picked by
     # labels, comparisons of labels, and sums over slots are free.  Whatever has no rule may change.
     partitions = partitions_of(model)
-    known = dict.fromkeys(model.basic_RVs, _FREE)
+    roles = dict.fromkeys(model.basic_RVs, _FREE)
     changed = {}
     for partition, kind in partitions.items():
         if isinstance(kind, WeightedComponents):
             weights = [rv for rv in _of_weights(model, partition) if rv.name not in slots.get(partition.name, [])]
             changed |= {rv.name: partition.name for rv in weights}
-            known |= {rv: Role("changed", partition) for rv in weights}
-        known[partition] = Role("labels" if partition.ndim == 1 else "changed", partition)
-        known |= {model[name]: Role("slots", partition) for name in slots.get(partition.name, [])}
+            roles |= {rv: Role("changed", partition) for rv in weights}
+        roles[partition] = Role("labels" if partition.ndim == 1 else "changed", partition)
+        roles |= {model[name]: Role("slots", partition) for name in slots.get(partition.name, [])}
     covered = {f"{rv.name}_{end}" for rv, kind in partitions.items() for end in kind.deterministics(rv)}
     covered |= {name for names in slots.values() for name in names}
     graphs = lowered(model.deterministics, keep=model.basic_RVs)
     for variable, graph in zip(model.deterministics, graphs, strict=True):
-        for x in postorder(graph, lambda x: [] if x.owner is None else x.owner.inputs, known):
-            known[x] = _FREE if x.owner is None else _role(x.owner, [known[y] for y in x.owner.inputs])
-        if known[graph].kind != "free" and variable.name not in covered:
-            changed[variable.name] = known[graph].of.name
+        for x in postorder(graph, lambda x: [] if x.owner is None else x.owner.inputs, roles):
+            roles[x] = _FREE if x.owner is None else _role(x.owner, [roles[y] for y in x.owner.inputs])
+        if roles[graph].kind != "free" and variable.name not in covered:
+            changed[variable.name] = roles[graph].of.name
     return changed
 
 

@@ -88,13 +88,13 @@ class MixtureLayout:
 
         The features have theirs also where they are a second dimension.
         """
-        known = {dim: self._coords.get(dim) for dim in sizes if dim in self._users}
-        if self._other in sizes and known[self._other] is None:
-            known[self._other] = self._coords.get(self.feature_dim)
+        by_dim = {dim: self._coords.get(dim) for dim in sizes if dim in self._users}
+        if self._other in sizes and by_dim[self._other] is None:
+            by_dim[self._other] = self._coords.get(self.feature_dim)
         levels = self._coords.get("level", ())
         if "level" not in self._users and len(levels) == sizes.get("level"):
-            known["level"] = levels
-        coordinates = {dim: np.asarray(values) for dim, values in known.items() if values is not None}
+            by_dim["level"] = levels
+        coordinates = {dim: np.asarray(values) for dim, values in by_dim.items() if values is not None}
         return coordinates | self._level_names(sizes) if "level" not in coordinates else coordinates
 
     def _level_names(self, sizes):

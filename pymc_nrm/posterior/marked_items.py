@@ -11,12 +11,12 @@ def mark_items(posterior, model, partition):
 
     Draws without such items, with another number of items, or that have the coordinate are returned as they are.
     """
-    known = items_with_values(model, partition)
-    if known is None or partition.name not in posterior:
+    has_values = items_with_values(model, partition)
+    if has_values is None or partition.name not in posterior:
         return posterior
     draws = read_draws(posterior, partition.name)
     dim = item_dimension(draws)
-    if draws.sizes[dim] != len(known) or items_in_estimates(draws) is not None:
+    if draws.sizes[dim] != len(has_values) or items_in_estimates(draws) is not None:
         return posterior
     [name] = added_names({*posterior.dims, *posterior.coords, *posterior.data_vars}, f"{partition.name}_has_values")
-    return posterior.assign_coords({name: (dim, known, {VALUES_OF: partition.name})})
+    return posterior.assign_coords({name: (dim, has_values, {VALUES_OF: partition.name})})

@@ -63,13 +63,13 @@ class NewWeights:
     def at(self, draw, rows):
         """Log weights given the draw of a number, (m, K). Shapes: ``rows`` has an array (m, ...) for each source."""
         function, draws = self._function
-        given, m = {name: values[draw] for name, values in draws.items()}, None
+        inputs, m = {name: values[draw] for name, values in draws.items()}, None
         for name, source in self._rows.items():
             values = of_type(rows[name], source)
-            given[name] = values[:, 0] if values.ndim > source.ndim else values
+            inputs[name] = values[:, 0] if values.ndim > source.ndim else values
             m = len(values)
         try:
-            [log_weights] = function(given)
+            [log_weights] = function(inputs)
         except (ValueError, IndexError, AssertionError) as error:
             raise self._error(f"their graph at {m} rows of {self.sources} ends in: {error}") from error
         if m not in (None, len(log_weights)):

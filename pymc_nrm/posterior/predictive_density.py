@@ -195,8 +195,8 @@ def log_predictive_density(
     for _, table in items.tables("Evaluating densities", progressbar):
         total = np.logaddexp(total, log_sum_rows(table))
     total = total - math.log(len(draws))
-    known = data_of_mixtures(draws, given or {})
-    if known:
+    given_data = data_of_mixtures(draws, given or {})
+    if given_data:
         options = {"new_paths": new_paths, "sequence": sequence, "var_name": draws.partition, "progressbar": False}
-        total = total - log_predictive_density(idata, model, known, **options).values
+        total = total - log_predictive_density(idata, model, given_data, **options).values
     return xr.DataArray(total, dims=items.dim, coords=items.coords, name="log_predictive_density")

@@ -88,8 +88,8 @@ class SlotDraws(Draws):
     def point(self, draw):
         """A draw as values of the value variables, which PyMC may transform."""
         values, at, draws = self._points
-        given = {variable.name: np.asarray(rows[draw.index], variable.dtype) for variable, rows in draws.items()}
-        return {value.name: np.asarray(entry, value.dtype) for value, entry in zip(values, at(given), strict=True)}
+        point = {variable.name: np.asarray(rows[draw.index], variable.dtype) for variable, rows in draws.items()}
+        return {value.name: np.asarray(entry, value.dtype) for value, entry in zip(values, at(point), strict=True)}
 
     def log_densities(self, point, names):
         """Log densities of data of each item in every slot at a point, shape (n_items, max_clusters)."""

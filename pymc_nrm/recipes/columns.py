@@ -75,10 +75,10 @@ def doubtful_columns(columns, n_columns):
     """Numbers of different values of columns of measurements that look like codes, and of those like names of rows."""
     codes, names = {}, {}
     for name, values in columns.items():
-        known = values[np.isfinite(values)]
-        n_different = len(np.unique(known))
-        whole = (known == np.floor(known)).all() and (abs(known) < _ALL_WHOLE).all()
-        if 1 < n_different < len(known):
+        present = values[np.isfinite(values)]
+        n_different = len(np.unique(present))
+        whole = (present == np.floor(present)).all() and (abs(present) < _ALL_WHOLE).all()
+        if 1 < n_different < len(present):
             if n_different <= (FEW_VALUES if whole else _FEWEST_VALUES):
                 codes[name] = n_different
         elif whole and n_different > FEW_VALUES and n_columns > 1:

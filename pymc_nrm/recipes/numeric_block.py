@@ -162,16 +162,16 @@ def add_numeric_block(name, z, X, covariance, jitter_ties, n_directions=None, lo
 def _check_spread(X, values):
     """Check that variances of columns are neither too large nor too small for doubles. Shapes: ``values`` (n, d)."""
     for k, column in enumerate(values.T):
-        known = column[~np.isnan(column)]
-        if len(known) == 0 or np.isinf(known).any() or (known == known[0]).all():
+        present = column[~np.isnan(column)]
+        if len(present) == 0 or np.isinf(present).any() or (present == present[0]).all():
             # Other messages are about these.
             continue
         with np.errstate(over="ignore", invalid="ignore", under="ignore"):
-            variance = np.var(known)
+            variance = np.var(present)
         if not LEAST_NORMAL <= variance < np.inf:
             raise ValueError(
                 f"column {name_of_column(X, k)!r} must have a variance from {LEAST_NORMAL:.1e} to 1.8e308; it has "
-                f"values such as {known[0]:.3g}. Give it in other units"
+                f"values such as {present[0]:.3g}. Give it in other units"
             )
 
 
@@ -309,12 +309,14 @@ def _warn_of_repeated_values(X, recorded, widths, spread="jitter_ties=True sprea
     """Components of items with the same value have a density without bounds, and such a column makes many of them."""
     texts = {True: [], False: []}
     for k, column in enumerate(np.atleast_2d(recorded.T)):
-        known, counts = np.unique(column[np.isfinite(column)], return_counts=True)
+        different, counts = np.unique(column[np.isfinite(column)], return_counts=True)
         if counts.sum() < _ENOUGH_ITEMS or widths[k] > _WIDE * np.nanstd(column):
             continue
         largest = counts.max() / counts.sum()
         if largest > _SHARE_OF_OTHERS or (widths[k] and largest > _SHARE_OF_SPREAD and counts.max() >= _FEWEST_EQUAL):
-            text = f"{name_of_column(X, k)!r} has the value {known[counts.argmax()]:zg} in {largest:.0%} of its items"
+            text = (
+                f"{name_of_column(X, k)!r} has the value {different[counts.argmax()]:zg} in {largest:.0%} of its items"
+            )
             texts[bool(widths[k])].append(text)
     for is_spread, columns in texts.items():
         if columns:

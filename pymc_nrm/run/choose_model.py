@@ -24,8 +24,10 @@ def model_to_sample(model, kwargs, *, is_kept_by_pymc, log):
         result, n_entries, reasons, names = integrate_out_imputed(model)
         kwargs = {**kwargs, "initvals": _without(kwargs.get("initvals"), names)} if names else kwargs
     for name, n in n_entries.items() if log else ():
-        what = "1 missing entry" if n == 1 else f"{n:,} missing entries"
-        text = f"{what} of {name!r} {'is' if n == 1 else 'are'} integrated out, and drawn given each draw of the rest."
+        entries = "1 missing entry" if n == 1 else f"{n:,} missing entries"
+        text = (
+            f"{entries} of {name!r} {'is' if n == 1 else 'are'} integrated out, and drawn given each draw of the rest."
+        )
         _information.info(wrapped(text))
     for name, reason in reasons.items() if log else ():
         _information.info(wrapped(f"Missing entries {name!r} are sampled like other variables, since {reason}."))

@@ -13,8 +13,8 @@ from pymc_nrm.steps.weighted_nuts import values_for_weighted_nuts
 
 def given_steps(kwargs):
     """The steps among the arguments of ``pm.sample``, as a list."""
-    given = kwargs.get("step")
-    return list(given) if isinstance(given, list | tuple) else [] if given is None else [given]
+    steps = kwargs.get("step")
+    return list(steps) if isinstance(steps, list | tuple) else [] if steps is None else [steps]
 
 
 def continuous_without_step(model, steps):

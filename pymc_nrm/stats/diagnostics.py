@@ -29,11 +29,11 @@ def acceptance(result, quantities):
     stats = result.statistics
     names = sorted(str(name) for name in stats.data_vars if re.fullmatch(pattern, str(name)))
     # Beside a step that does not report them, counts are stored as floating-point numbers.
-    known = {name: reported[name].values.astype(np.int64) for name in names if name in reported}
+    counts = {name: reported[name].values.astype(np.int64) for name in names if name in reported}
     kinds = [
         name.removeprefix("n_").removesuffix("_proposed")
-        for name in known
-        if name.endswith("_proposed") and name.removesuffix("proposed") + "accepted" in known
+        for name in counts
+        if name.endswith("_proposed") and name.removesuffix("proposed") + "accepted" in counts
     ]
     unknown = [name for name in names if name not in reported and NAME not in stats[name].dims]
     table = xr.Dataset(attrs={"left_out": ", ".join(unknown)})
@@ -41,14 +41,14 @@ def acceptance(result, quantities):
         table = table.assign_coords(chain=quantities["chain"].values)
     if kinds:
         proposed, accepted = (
-            np.stack([known[f"n_{kind}_{what}"].sum(axis=1) for kind in kinds], axis=1)
+            np.stack([counts[f"n_{kind}_{what}"].sum(axis=1) for kind in kinds], axis=1)
             for what in ("proposed", "accepted")
         )
         rate = np.where(proposed > 0, accepted / np.maximum(proposed, 1), np.nan)
         values = {"n_proposed": proposed, "n_accepted": accepted, "acceptance_rate": rate}
         table = table.assign({name: (("chain", "kind"), value) for name, value in values.items()})
         table = table.assign_coords(kind=[kind.removesuffix("s") for kind in kinds])
-    moved = {f"{name}_per_draw": ("chain", known[name].mean(axis=1)) for name in known if name.endswith("moved")}
+    moved = {f"{name}_per_draw": ("chain", counts[name].mean(axis=1)) for name in counts if name.endswith("moved")}
     return table.assign(moved)
 
 

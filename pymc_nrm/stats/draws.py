@@ -203,14 +203,14 @@ def _variable(result, var_name, nested):
     if others:
         raise ValueError(_is_nested(others[0]))
     variables = ", ".join(map(repr, posterior.data_vars)) or "none"
-    known = (
+    requirement = (
         "nrm.sample marks nested partitions, and after pm.sample they are known by the columns that "
         "NestedPartition(..., dims=...) names"
         if nested
         else "no variable of integers with dimensions chain, draw and one of items, and with the attribute partition "
         "or labels in order of appearance"
     )
-    raise ValueError(f"idata has no {what}: {known}; variables are: {variables}")
+    raise ValueError(f"idata has no {what}: {requirement}; variables are: {variables}")
 
 
 def _is_nested(name):

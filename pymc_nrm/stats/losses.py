@@ -325,11 +325,11 @@ def read_estimate(estimate, draws=None, n=None):
         indexes = [array.indexes[dim] for array in (estimate, draws) if dim in getattr(array, "indexes", ())]
         if len(indexes) == 2 and not indexes[0].equals(indexes[1]):
             raise ValueError(f"estimate must be of the same items as the draws; coordinates {dim!r} differ")
-    given = numeric_array("estimate", estimate)
-    if given.shape != (n,):
-        raise ValueError(f"estimate must have shape ({n},); got shape {given.shape}")
-    labels = as_labels("estimate", given)[0].astype(np.int64)
-    return labels, given[np.unique(labels, return_index=True)[1]].astype(np.int64)
+    user_labels = numeric_array("estimate", estimate)
+    if user_labels.shape != (n,):
+        raise ValueError(f"estimate must have shape ({n},); got shape {user_labels.shape}")
+    labels = as_labels("estimate", user_labels)[0].astype(np.int64)
+    return labels, user_labels[np.unique(labels, return_index=True)[1]].astype(np.int64)
 
 
 def draw_losses(labels, draws, loss, costs):

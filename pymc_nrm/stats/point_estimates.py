@@ -149,7 +149,7 @@ def point_estimates(
     compact = chosen.astype(np.int32)
     share = [mean_and_error(is_member.astype("float64")) for is_member in members]
     dim, coords = item_dimension(draws), item_coords(draws)
-    along, other = added_names({dim, *coords}, "clustering", "clustering_other")
+    along, other_dim = added_names({dim, *coords}, "clustering", "clustering_other")
     return result_dataset(
         {
             "labels": ((along, dim), chosen),
@@ -161,7 +161,7 @@ def point_estimates(
                 along,
                 [loss_[is_member].mean() for loss_, is_member in zip(losses, members, strict=True)],
             ),
-            "distance": ((along, other), _losses(compact, compact, loss, costs)),
+            "distance": ((along, other_dim), _losses(compact, compact, loss, costs)),
         },
         coords=coords | ({"chain": draws["chain"]} if "chain" in draws.coords else {}),
         attrs={"loss": loss, **costs, "n_draws_searched": single.attrs["n_draws_searched"]},

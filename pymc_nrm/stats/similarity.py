@@ -164,12 +164,12 @@ def select_items(draws, items):
     if items is None:
         return draws
     dim = item_dimension(draws)
-    given = items
+    passed = items
     try:
-        items = np.atleast_1d(np.asarray(given))
+        items = np.atleast_1d(np.asarray(passed))
     except (TypeError, ValueError):
         # xarray refuses whole Datasets, NumPy rows of different lengths.
-        raise TypeError(f"items must be a sequence of values of {dim!r}; got {given!r}") from None
+        raise TypeError(f"items must be a sequence of values of {dim!r}; got {passed!r}") from None
     if items.ndim != 1 or items.size == 0:
         raise ValueError(f"items must be a sequence of at least one item; got shape {items.shape}")
     if items.dtype.kind == "b":
@@ -185,10 +185,11 @@ def with_items(matrix, columns, rows=None, name="similarity"):
     """A matrix over pairs of items, with the coordinates of the items of draws."""
     dim = item_dimension(columns)
     row_coords, column_coords = item_coords(columns if rows is None else rows), item_coords(columns)
-    [other] = added_names(row_coords, f"{dim}_other")
+    [other_dim] = added_names(row_coords, f"{dim}_other")
     coords = {key: (dim, coord.values) for key, coord in row_coords.items()}
     names = [
-        other if key == dim else added_names({dim, other, *row_coords}, f"{key}_other")[0] for key in column_coords
+        other_dim if key == dim else added_names({dim, other_dim, *row_coords}, f"{key}_other")[0]
+        for key in column_coords
     ]
-    coords |= {name: (other, coord.values) for name, coord in zip(names, column_coords.values(), strict=True)}
-    return xr.DataArray(matrix, dims=(dim, other), coords=coords, name=name)
+    coords |= {name: (other_dim, coord.values) for name, coord in zip(names, column_coords.values(), strict=True)}
+    return xr.DataArray(matrix, dims=(dim, other_dim), coords=coords, name=name)

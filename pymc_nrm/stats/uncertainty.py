@@ -189,6 +189,8 @@ def assignment_uncertainty(
     labels, _ = chosen_estimate(estimate, draws, **options, **costs)
     partitions = draws.values.reshape(-1, draws.shape[2])
     kept, accompanied = companions(labels, partitions)
-    others = np.bincount(labels)[labels] - 1
-    values = np.where(others > 0, 1.0 - kept / (len(partitions) * np.maximum(others, 1)), accompanied / len(partitions))
+    n_companions = np.bincount(labels)[labels] - 1
+    values = np.where(
+        n_companions > 0, 1.0 - kept / (len(partitions) * np.maximum(n_companions, 1)), accompanied / len(partitions)
+    )
     return xr.DataArray(values, dims=item_dimension(draws), coords=item_coords(draws), name="assignment_uncertainty")

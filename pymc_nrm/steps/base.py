@@ -87,8 +87,8 @@ class LabelStep(Step):
     @classmethod
     def value_variables(cls, vars, model):
         several = vars if isinstance(vars, list | tuple) else [vars]
-        known = {*model.value_vars, *model.free_RVs}
-        if not several or not all(isinstance(variable, Variable) and variable in known for variable in several):
+        variables = {*model.value_vars, *model.free_RVs}
+        if not several or not all(isinstance(variable, Variable) and variable in variables for variable in several):
             raise TypeError(f"vars must be a free {cls.samples} of the model, or a list of them; got {vars!r}")
         return get_value_vars_from_user_vars(vars, model)
 

@@ -104,8 +104,8 @@ class ModelComparison:
 
     def _density_at(self, point):
         """Log-probability of all terms; successive moves share points."""
-        for known, values in self._last:
-            if known is point:
+        for evaluated, values in self._last:
+            if evaluated is point:
                 return values
         values = self._density(point)
         self._last = [*self._last[-1:], (point, values)]

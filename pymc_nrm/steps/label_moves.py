@@ -50,12 +50,12 @@ def _one_move(rng, labels, n_labels, items, opens):
     if not len(items):
         return None
     item = int(rng.choice(items))
-    others = np.flatnonzero((counts == 0) if opens else (counts > 0) & (np.arange(n_labels) != labels[item]))
-    if not len(others):
+    candidates = np.flatnonzero((counts == 0) if opens else (counts > 0) & (np.arange(n_labels) != labels[item]))
+    if not len(candidates):
         return None
     after = labels.copy()
     # Labels in order of appearance have the first label without items.
-    after[item] = others[0] if opens else rng.choice(others)
+    after[item] = candidates[0] if opens else rng.choice(candidates)
     return labels, after, item
 
 
@@ -123,9 +123,9 @@ def data_ratios(family, data, labels, states, item, log_target, choice=None):
     Gibbs update of the item puts it, given equal weights of clusters.
     """
     yield "by marginal likelihoods", log_target(states[1]) - log_target(states[0])
-    others, state = np.flatnonzero(labels[0] == labels[1][item]), states[0]
+    members, state = np.flatnonzero(labels[0] == labels[1][item]), states[0]
     # The first empty slot has the number of clusters.
-    new = int(state.labels[others[0]]) if len(others) else int(state.size[0])
+    new = int(state.labels[members[0]]) if len(members) else int(state.size[0])
     if choice is None:
         yield "by predictive densities", _predictive_ratio(state, family, data, item, new)
         return

@@ -324,10 +324,10 @@ class _Process:
 def _chosen(vars, model):
     """The priors that a user asks for, by default all."""
     priors = learned_priors(model)
-    given = vars if isinstance(vars, list | tuple) else [vars]
+    several = vars if isinstance(vars, list | tuple) else [vars]
     asked_rvs = [
         model.values_to_rvs.get(variable, variable) if isinstance(variable, Variable) else variable
-        for variable in given
+        for variable in several
     ]
     chosen = [
         prior

@@ -80,14 +80,14 @@ class MissingGibbs(Step):
 
     @classmethod
     def value_variables(cls, vars, model):
-        known = [rv for rv in model.free_RVs if isinstance(rv.owner.op, MissingEntriesRV)]
-        asked = known if vars is None else list(vars) if isinstance(vars, list | tuple) else [vars]
+        missing = [rv for rv in model.free_RVs if isinstance(rv.owner.op, MissingEntriesRV)]
+        asked = missing if vars is None else list(vars) if isinstance(vars, list | tuple) else [vars]
         chosen = [
             model.values_to_rvs.get(variable, variable) if isinstance(variable, Variable) else variable
             for variable in asked
         ]
-        if not chosen or not all(any(variable is rv for rv in known) for variable in chosen):
-            names = [rv.name for rv in known]
+        if not chosen or not all(any(variable is rv for rv in missing) for variable in chosen):
+            names = [rv.name for rv in missing]
             raise TypeError(f"vars must be variables of missing entries; the model has {names}, got {vars!r}")
         return [model.rvs_to_values[rv] for rv in chosen]
 

@@ -239,9 +239,9 @@ def _logp_dlogp_function(model, values, slots, point, compile_kwargs):
             logp = pt.switch(pt.shape_padright(occupied[term], logp.ndim - 1), logp, 0.0)
         total += logp.sum()
     inputs = {variable for variable in graph_inputs([total]) if not isinstance(variable, Constant)}
-    others = {v: point[v.name] for v in model.value_vars if v in inputs and v not in values}
+    held = {v: point[v.name] for v in model.value_vars if v in inputs and v not in values}
     function = ValueGradFunction(
-        [total], values, others, model=model, initial_point=point, ravel_inputs=True, **(compile_kwargs or {})
+        [total], values, held, model=model, initial_point=point, ravel_inputs=True, **(compile_kwargs or {})
     )
     function.trust_input = True
     function.set_extra_values(point)

@@ -106,9 +106,9 @@ class WeightedNUTS(NUTSStep):
         ]
         self._summed = [SummedOut(model, partition, point) for partition in partitions]
         total = summed_out_total(model, self._summed)
-        others = {v: point[v.name] for v in model.value_vars if v in set(ancestors([total])) and v not in allowed}
+        held = {v: point[v.name] for v in model.value_vars if v in set(ancestors([total])) and v not in allowed}
         function = ValueGradFunction(
-            [total], allowed, others, model=model, initial_point=point, ravel_inputs=True, **(compile_kwargs or {})
+            [total], allowed, held, model=model, initial_point=point, ravel_inputs=True, **(compile_kwargs or {})
         )
         function.trust_input = True
         function.set_extra_values(point)

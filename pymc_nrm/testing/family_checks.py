@@ -139,8 +139,8 @@ def _check_rows(case, rng):
         )
     parts = case.statistics(order[:half]) + case.statistics(order[half:])
     assert_close("add_item", case.owner, "the sum of the rows of two halves of the data is", parts, whole)
-    other = type(case.local)(*[1.001 * field for field in case.local])
-    rows = case.run(kernels.sum_statistics)(other, case.data, order)
+    changed = type(case.local)(*[1.001 * field for field in case.local])
+    rows = case.run(kernels.sum_statistics)(changed, case.data, order)
     assert_close("add_item", case.owner, "with other hyperparameters a row of statistics is", rows, whole, 0.0, 0.0)
     _check_for_draws_alone(case, whole)
     for n_removed in (1, half, case.n):
@@ -165,8 +165,10 @@ def _check_for_draws_alone(case, whole):
     """Check that densities do not read hyperparameters that only draws may read."""
     names = [name for name, spec in case.family.hyperparameters.items() if spec.for_draws_alone]
     if names:
-        other = case.local._replace(**{name: np.full_like(getattr(case.local, name), np.nan) for name in names})
-        values = [case.run(kernels.fresh_predictives)(local, whole, case.data, case.n) for local in (other, case.local)]
+        without = case.local._replace(**{name: np.full_like(getattr(case.local, name), np.nan) for name in names})
+        values = [
+            case.run(kernels.fresh_predictives)(local, whole, case.data, case.n) for local in (without, case.local)
+        ]
         what = f"with another {' and '.join(names)}, which only draw_item may read, it is"
         assert_close("log_predictive", case.owner, what, *values, 0.0, 0.0)
 
@@ -214,10 +216,10 @@ def _check_formula_of_others(case, rng):
     for size in (2, 3, case.n):
         items = rng.permutation(case.n)[:size]
         formula, removal = case.run(kernels.leave_one_out)(case.local, case.data, items)
-        known = ~np.isnan(formula)
-        n_known += known.sum()
-        what = f"for items {items[known].tolist()} given the others of {items.tolist()} it is"
-        assert_close("log_predictive_without", case.owner, what, formula[known], removal[known], 1e-8, 1e-8)
+        has_formula = ~np.isnan(formula)
+        n_known += has_formula.sum()
+        what = f"for items {items[has_formula].tolist()} given the others of {items.tolist()} it is"
+        assert_close("log_predictive_without", case.owner, what, formula[has_formula], removal[has_formula], 1e-8, 1e-8)
     if not n_known:
         raise CheckError(f"log_predictive_without of {case.owner.__name__} is wrong: it is nan for every item")
 
@@ -301,9 +303,9 @@ class SymbolicLikelihood:
                 return self._function(labels, *(self._values | {name: at + step * direction}).values())[0]
 
             expected = slope(along, 1e-4)
-            given = float(np.sum(gradient * direction))
-            if not np.isclose(given, expected, rtol=1e-5, atol=1e-6 * (1.0 + abs(float(value)))):
-                raise CheckError(f"{title} along {direction.tolist()} is {given}, the slope {expected}")
+            along_gradient = float(np.sum(gradient * direction))
+            if not np.isclose(along_gradient, expected, rtol=1e-5, atol=1e-6 * (1.0 + abs(float(value)))):
+                raise CheckError(f"{title} along {direction.tolist()} is {along_gradient}, the slope {expected}")
 
     def _direction(self, name, at, rng):
         """Return a random direction within the support: it preserves zeros, missing values and symmetry."""

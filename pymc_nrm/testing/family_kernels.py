@@ -68,18 +68,18 @@ def walk(family, data, order, n_removed):
 def leave_one_out(family, data, items):
     """Log predictive density of each item of a cluster given the others, by formula and by removal, (2, n_items)."""
     values = np.empty((2, items.shape[0]))
-    statistics, others = np.zeros(statistics_size(family)), np.zeros(statistics_size(family))
+    statistics, sum_of_others = np.zeros(statistics_size(family)), np.zeros(statistics_size(family))
     cache = np.zeros(cache_size(family))
     for item in items:
         add_item(family, statistics, data, item, 1.0)
     for k in range(items.shape[0]):
         refresh_cache(family, statistics, cache)
         values[0, k] = log_predictive_without(family, statistics, cache, data, items[k])
-        others[:] = 0.0
+        sum_of_others[:] = 0.0
         for i in range(items.shape[0]):
             if i != k:
-                add_item(family, others, data, items[i], 1.0)
-        refresh_cache(family, others, cache)
+                add_item(family, sum_of_others, data, items[i], 1.0)
+        refresh_cache(family, sum_of_others, cache)
         values[1, k] = log_predictive(family, cache, data, items[k])
     return values
 

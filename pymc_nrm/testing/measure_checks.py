@@ -305,5 +305,5 @@ def _check_interpreted(measure, seed):
     arguments = measure, np.array([3, 2, 1]), 0.5
     compiled = _figures(*arguments, np.random.default_rng(seed))
     python = _figures.__wrapped__(*arguments, np.random.default_rng(seed))
-    for name, given, expected in zip(names, compiled, python, strict=True):
-        assert_close(name, type(measure), "its compiled value differs from Python: it is", given, expected)
+    for name, compiled_value, expected in zip(names, compiled, python, strict=True):
+        assert_close(name, type(measure), "its compiled value differs from Python: it is", compiled_value, expected)

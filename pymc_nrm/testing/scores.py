@@ -49,9 +49,9 @@ def partition_index(labels: Any, partitions: Any) -> np.ndarray:
     codes = partitions @ place
     order = np.argsort(codes)
     row = order[np.minimum(np.searchsorted(codes, labels @ place, sorter=order), len(codes) - 1)]
-    known = (partitions[row] == labels).all(axis=-1)
-    if not known.all():
-        raise ValueError(f"labels must be among partitions; got {labels[~known][0].tolist()}")
+    is_listed = (partitions[row] == labels).all(axis=-1)
+    if not is_listed.all():
+        raise ValueError(f"labels must be among partitions; got {labels[~is_listed][0].tolist()}")
     return row
 
 

@@ -81,8 +81,10 @@ class BernoulliBeta(NamedTuple):
         prior = Hyperpriors(name, X)
         values = prior.prepared(cls()).values
         # Half an observation of each value keeps frequencies above 0 and below 1.
-        ones, known = np.nansum(values, axis=0) + 0.5, (~np.isnan(values)).sum(axis=0) + 1.0
-        return cls(**cls.learned_fields(prior.concentrations_of_levels(), ones=ones / known, zeros=1.0 - ones / known))
+        ones, counts = np.nansum(values, axis=0) + 0.5, (~np.isnan(values)).sum(axis=0) + 1.0
+        return cls(
+            **cls.learned_fields(prior.concentrations_of_levels(), ones=ones / counts, zeros=1.0 - ones / counts)
+        )
 
     @staticmethod
     @as_operations

@@ -117,8 +117,8 @@ class PoissonGamma(NamedTuple):
         alpha, beta = self
         n_clusters = labels.max() + 1
         if X.dtype.startswith("float"):
-            known = pt.invert(pt.isnan(X))
-            counts, X = segment_sum(known.astype("float64"), labels, n_clusters), pt.switch(known, X, 0.0)
+            is_known = pt.invert(pt.isnan(X))
+            counts, X = segment_sum(is_known.astype("float64"), labels, n_clusters), pt.switch(is_known, X, 0.0)
         else:
             counts = segment_sum(pt.ones_like(labels, dtype="float64"), labels, n_clusters)[:, None]
             X = X.astype("float64")
@@ -220,9 +220,9 @@ class Counts(NamedTuple):
 
     def features(self, rng):
         roots = np.sqrt(self.values)
-        known = ~np.isnan(roots)
-        means = np.where(known, roots, 0.0).sum(axis=0) / np.maximum(known.sum(axis=0), 1)
-        return np.where(known, roots, means)
+        is_known = ~np.isnan(roots)
+        means = np.where(is_known, roots, 0.0).sum(axis=0) / np.maximum(is_known.sum(axis=0), 1)
+        return np.where(is_known, roots, means)
 
     def take_items(self, items):
         return Counts(self.values[items], self.log_factorials[items])

@@ -147,8 +147,8 @@ def growth_mixture(
     check_names(df, subject=subject, time=time, target=target)
     for name in columns:
         if name not in df.columns:
-            known = first_few(list(map(repr, df.columns)))
-            raise ValueError(f"membership must be columns of df, {known}; got {name!r}")
+            names = first_few(list(map(repr, df.columns)))
+            raise ValueError(f"membership must be columns of df, {names}; got {name!r}")
         if name in (subject, time, target):
             raise ValueError(f"membership must be other columns than subject, time and target; got {name!r}")
     times, rule, unit, divisor, start = read_times(df[time])

@@ -65,13 +65,13 @@ def read_times(column, growth=None):
 def read_target(column):
     """Values of the target as floats, NaN where missing; other kinds of columns are refused."""
     content = read_content(column)
-    known = np.unique(content.values[~content.missing]) if content.form not in (LEVELS, OTHER) else []
-    if content.form in (LEVELS, OTHER, BOOLEANS) or len(known) in (1, 2):
-        what = f"text such as {next(iter(content.values[~content.missing]), None)!r}"
-        what = "two different values" if content.form == BOOLEANS or len(known) == 2 else what
-        what = "only one value" if len(known) == 1 else what
+    different = np.unique(content.values[~content.missing]) if content.form not in (LEVELS, OTHER) else []
+    if content.form in (LEVELS, OTHER, BOOLEANS) or len(different) in (1, 2):
+        problem = f"text such as {next(iter(content.values[~content.missing]), None)!r}"
+        problem = "two different values" if content.form == BOOLEANS or len(different) == 2 else problem
+        problem = "only one value" if len(different) == 1 else problem
         raise ValueError(
-            f"target must be a column of measurements, with normal errors; {column.name!r} has {what}. For binary "
+            f"target must be a column of measurements, with normal errors; {column.name!r} has {problem}. For binary "
             "targets and categories, write the likelihood with labels as an index, as the page on growth mixtures shows"
         )
     _tell_of_lost(column, content)

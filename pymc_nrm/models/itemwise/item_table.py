@@ -23,7 +23,7 @@ _SEED_OF_POINTS = 20261123
 _RELATIVE, _ABSOLUTE = 1e-8, 1e-8
 
 
-def check_lengths(model, partition, parts, given, max_clusters):
+def check_lengths(model, partition, parts, at_point, max_clusters):
     """Check that arrays indexed by labels are long enough for the largest label, since machine code may not check.
 
     Variables that the model samples must not be longer either: no label would reach their last entries.  Data and
@@ -32,7 +32,7 @@ def check_lengths(model, partition, parts, given, max_clusters):
     """
     labels, unnamed, of_slots = model.rvs_to_values[partition], set(), partition.owner.op.kind.argument_of_slots
     dim_of_items = (model.named_vars_to_dims.get(partition.name) or (None,))[0]
-    largest = given | {labels: np.full(len(given[labels]), max_clusters - 1, dtype=labels.dtype)}
+    largest = at_point | {labels: np.full(len(at_point[labels]), max_clusters - 1, dtype=labels.dtype)}
     present = PresentValues(largest)
     for part in parts:
         for node in toposort([part.graph]):
@@ -43,7 +43,7 @@ def check_lengths(model, partition, parts, given, max_clusters):
                 if isinstance(entry, slice) or entry.type.dtype == "bool" or labels not in set(ancestors([entry])):
                     continue
                 values, length = np.asarray(present(entry)), present.shape(base)[axis]
-                if length == max_clusters == len(given[labels]):
+                if length == max_clusters == len(at_point[labels]):
                     sampled, data = _sources(base, axis, length, model, present)
                     name = next(iter([*sampled, *data]), None)
                     dims = model.named_vars_to_dims.get(name) or ()
@@ -75,10 +75,10 @@ def _sources(base, axis, length, model, present):
     used = set(ancestors([base]))
     graphs = zip(model.free_RVs, at_values(model, model.free_RVs), strict=True)
     sampled = [(rv.name, graph) for rv, graph in graphs if model.rvs_to_values[rv] in used]
-    given = [(data.name, data) for data in model.data_vars if data in used]
+    data_vars = [(data.name, data) for data in model.data_vars if data in used]
     return (
         [name for name, graph in read if present.shape(graph)[axis : axis + 1] == (length,)]
-        for read in (sampled, given)
+        for read in (sampled, data_vars)
     )
 
 
@@ -196,11 +196,11 @@ def _same(first, second):
 
 def read_parts(model, partition, terms, point, max_clusters):
     """The parts of terms that depend on labels at a point, the flow of labels, and the names of `check_lengths`."""
-    given = {value: np.asarray(point[value.name]) for value in model.value_vars}
+    at_point = {value: np.asarray(point[value.name]) for value in model.value_vars}
     labels = model.rvs_to_values[partition]
-    flow = LabelFlow({labels: np.arange(len(given[labels]))}, PresentValues(given))
+    flow = LabelFlow({labels: np.arange(len(at_point[labels]))}, PresentValues(at_point))
     parts = [part for part in (_follow(partition, term, flow) for term in terms) if part.items is not None]
-    return parts, flow, check_lengths(model, partition, parts, given, max_clusters)
+    return parts, flow, check_lengths(model, partition, parts, at_point, max_clusters)
 
 
 def _follow(partition, term, flow):

@@ -226,15 +226,15 @@ def local_variables(model, partition, max_clusters, point, among=None):
     terms = [*model.free_RVs, *model.observed_RVs, *model.potentials]
     graphs = dict(zip(terms, expanded(log_probabilities(model, terms)), strict=True))
     labels = model.rvs_to_values[partition]
-    given = {value: np.asarray(point[value.name]) for value in model.value_vars}
+    at_point = {value: np.asarray(point[value.name]) for value in model.value_vars}
     local = [
         rv
         for rv in (model.free_RVs if among is None else among)
         if max_clusters > 1
-        and _may_be_local(model, rv, given[model.rvs_to_values[rv]], max_clusters)
+        and _may_be_local(model, rv, at_point[model.rvs_to_values[rv]], max_clusters)
         and labels not in set(ancestors([graphs[rv]]))
     ]
-    uses = {rv: _uses(model.rvs_to_values[rv], labels, max_clusters, graphs, given) for rv in local}
+    uses = {rv: _uses(model.rvs_to_values[rv], labels, max_clusters, graphs, at_point) for rv in local}
     before = None
     while before != local:
         before = local
@@ -292,9 +292,9 @@ def _is_bound(value, bound):
     return is_constant and bool((constant_value(bound) == value).all())
 
 
-def _uses(value, labels, max_clusters, graphs, given):
+def _uses(value, labels, max_clusters, graphs, at_point):
     """Terms that depend on slots that may be empty, and whether each of their entries depends on its own slot only."""
-    flow = SlotFlow(value, labels, max_clusters, PresentValues(given))
+    flow = SlotFlow(value, labels, max_clusters, PresentValues(at_point))
     uses = {}
     for term, graph in graphs.items():
         try:
@@ -384,8 +384,8 @@ class EmptySlots:
             return
         graphs = [in_value_space(model, rv) for rv in variables]
         others = [rv for rv in model.free_RVs if rv not in variables]
-        given = dict(zip(others, model.replace_rvs_by_values(others), strict=True))
-        graphs = graph_replace(graphs, given, strict=False)
+        replacements = dict(zip(others, model.replace_rvs_by_values(others), strict=True))
+        graphs = graph_replace(graphs, replacements, strict=False)
         graphs, own_generators = with_own_generators(graphs)
         self._generators = list(own_generators.values())
         used = set(graph_inputs(graphs))

@@ -31,8 +31,8 @@ LEVEL = 1.0
 def draw_atoms(rng, intensity, family, counts, statistics, level):
     """Jumps and parameters of the clusters, and then of all other atoms above the level."""
     n_clusters = counts.shape[0]
-    others = jumps_above(rng, intensity, level)
-    jumps = np.empty(n_clusters + others.shape[0])
+    other_jumps = jumps_above(rng, intensity, level)
+    jumps = np.empty(n_clusters + other_jumps.shape[0])
     parameters = np.empty((jumps.shape[0], parameters_size(family)))
     no_data = np.zeros(statistics.shape[1])
     for k in range(jumps.shape[0]):
@@ -41,7 +41,7 @@ def draw_atoms(rng, intensity, family, counts, statistics, level):
             if jumps[k] > level:
                 draw_parameters(family, statistics[k], rng, parameters[k])
         else:
-            jumps[k] = others[k - n_clusters]
+            jumps[k] = other_jumps[k - n_clusters]
             draw_parameters(family, no_data, rng, parameters[k])
     return jumps, parameters
 

@@ -145,7 +145,7 @@ def divide(chain, clusters, split, merged, new_counts, new_sums):
     counts, sums = (list(rows) for rows in chain.clusters)
     target = np.tile(np.arange(len(counts))[:, None], clusters.shape[1])
     for m in np.flatnonzero(split | merged):
-        kept, others = clusters[m, 0], clusters[m, 1:]
+        kept, absorbed = clusters[m, 0], clusters[m, 1:]
         if split[m]:
             counts[kept], sums[kept] = new_counts[m, 0], new_sums[m, 0]
             for part in range(1, np.count_nonzero(new_counts[m])):
@@ -153,7 +153,7 @@ def divide(chain, clusters, split, merged, new_counts, new_sums):
                 counts.append(new_counts[m, part])
                 sums.append(new_sums[m, part])
         else:
-            for cluster in others[others >= 0]:
+            for cluster in absorbed[absorbed >= 0]:
                 target[cluster] = kept
                 counts[kept], sums[kept] = counts[kept] + counts[cluster], sums[kept] + sums[cluster]
                 counts[cluster] = 0

@@ -219,10 +219,10 @@ def draw_given_data(family, paths, data, rng):
     """
     n, d = data.values.shape
     n_all, depth = paths.shape
-    known, root = draw_node_means(family, paths[:n].copy(), data, rng)
+    known_means, root = draw_node_means(family, paths[:n].copy(), data, rng)
     means = np.empty((depth + 1, n_all, d))
     drawn = np.zeros((depth + 1, n_all), dtype=np.bool_)
-    means[0, 0] = known[0, 0]
+    means[0, 0] = known_means[0, 0]
     values, work, step = np.empty((n_all, d)), np.empty(d), np.empty(d)
     for item in range(n_all):
         parent = 0
@@ -231,7 +231,7 @@ def draw_given_data(family, paths, data, rng):
             if not drawn[level, node]:
                 drawn[level, node] = True
                 if item < n:
-                    means[level, node] = known[level, node]
+                    means[level, node] = known_means[level, node]
                 else:
                     for j in range(d):
                         step[j] = math.sqrt(family.tau[level]) * rng.standard_normal()

@@ -13,23 +13,23 @@ from pymc_nrm.partitions.labels import members, rename_in_order
 
 
 @kernel
-def _draw_groups(rng, rooms, n_rooms, alpha, sigma, known):
+def _draw_groups(rng, rooms, n_rooms, alpha, sigma, known_groups):
     """Draw the group of each customer, room by room, by the prediction rule; labels in order of appearance.
 
-    The first customers have the groups ``known``, labels in order of appearance.
+    The first customers have the groups ``known_groups``, labels in order of appearance.
     """
     start, order = members(rooms, n_rooms)
     groups = np.empty(rooms.shape[0], dtype=np.int64)
     sizes = np.zeros(rooms.shape[0], dtype=np.int64)
-    n_known = known.shape[0]
-    n_groups = known.max() + 1 if n_known else 0
+    n_known = known_groups.shape[0]
+    n_groups = known_groups.max() + 1 if n_known else 0
     seated_groups = np.empty(rooms.shape[0], dtype=np.int64)
     for room in range(n_rooms):
         n_own = 0
         for place in range(start[room], start[room + 1]):
             seated = place - start[room]
             if order[place] < n_known:
-                group = known[order[place]]
+                group = known_groups[order[place]]
                 n_own += sizes[group] == 0
             elif seated == 0 or rng.random() * (seated + alpha) < alpha + sigma * n_own:
                 group = n_groups
@@ -55,8 +55,8 @@ def _longer_random_paths(levels, rng, paths, n_new):
     longer = np.empty((n, depth), dtype=np.int64)
     nodes, n_nodes = np.zeros(n, dtype=np.int64), 1
     for level in range(depth):
-        known = paths[:, level].copy()
-        nodes, n_nodes = _draw_groups(rng, nodes, n_nodes, levels.alpha[level], levels.sigma[level], known)
+        known_nodes = paths[:, level].copy()
+        nodes, n_nodes = _draw_groups(rng, nodes, n_nodes, levels.alpha[level], levels.sigma[level], known_nodes)
         longer[:, level] = nodes
     return longer
 
@@ -113,10 +113,10 @@ def draw_further_nested(rng, levels, gammas, values, n_new):
             n_known += customers[j] < n_old
             if level > 0:
                 rooms[j] = longer[customers[j], level - 1]
-        known = np.empty(n_known, dtype=np.int64)
+        known_tables = np.empty(n_known, dtype=np.int64)
         for j in range(n_known):
-            known[j] = values[customers[j], 2 * depth - level]
-        groups, n_groups = _draw_groups(rng, rooms, n, gammas[level], 0.0, known)
+            known_tables[j] = values[customers[j], 2 * depth - level]
+        groups, n_groups = _draw_groups(rng, rooms, n, gammas[level], 0.0, known_tables)
         for i in range(n):
             customer_of[i] = groups[customer_of[i]]
             longer[i, 2 * depth - level] = customer_of[i]

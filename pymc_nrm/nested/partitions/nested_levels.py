@@ -31,7 +31,7 @@ def broadcast_to_levels(parameters, depth):
     They become tensors of float64.
     """
     parameters = plain_values(parameters)
-    known = type(parameters)(*[known_value(value) for value in parameters])
+    values = type(parameters)(*[known_value(value) for value in parameters])
     fields = []
     for name, value in parameters._asdict().items():
         title = f"{name} of {type(parameters).__name__}"
@@ -44,9 +44,9 @@ def broadcast_to_levels(parameters, depth):
             got = f"{value} of type {value.type}" if isinstance(value, Variable) else f"shape {shape}"
             per_level = "" if scalar_only else f", or have one entry for each of the {depth} levels, shape ({depth},)"
             raise ValueError(f"{title} must be a scalar{per_level}; got {got}")
-        if getattr(known, name) is not None:
-            support = specification.support.given(known)
-            complaint = support.complaint(np.asarray(getattr(known, name), dtype="float64"), None)
+        if getattr(values, name) is not None:
+            support = specification.support.given(values)
+            complaint = support.complaint(np.asarray(getattr(values, name), dtype="float64"), None)
             if complaint:
                 raise ValueError(f"{title} must be {support.description}; {complaint}")
         fields.append(_tensor(value, () if scalar_only else (depth,)))
@@ -135,12 +135,12 @@ def _log_probability(levels, paths):
 
 @_log_probability.register(KnownPaths)
 def _log_probability_of_known(levels, paths):
-    known = levels.paths
-    if known.shape[0] != paths.shape[0]:
+    known_paths = levels.paths
+    if known_paths.shape[0] != paths.shape[0]:
         return -math.inf
-    for i in range(known.shape[0]):
-        for level in range(known.shape[1]):
-            if paths[i, level] != known[i, level]:
+    for i in range(known_paths.shape[0]):
+        for level in range(known_paths.shape[1]):
+            if paths[i, level] != known_paths[i, level]:
                 return -math.inf
     return 0.0
 

@@ -150,12 +150,12 @@ class WeightedTreeDraws(TreeDraws):
 def without_item(labels, item):
     """The rows of all items but one, each column with labels in order of appearance."""
     n, width = labels.shape
-    others = np.empty((n - 1, width), dtype=np.int64)
+    remaining = np.empty((n - 1, width), dtype=np.int64)
     for i in range(n - 1):
-        others[i] = labels[i + (i >= item)]
+        remaining[i] = labels[i + (i >= item)]
     for column in range(width):
-        rename_in_order(others[:, column], n)
-    return others
+        rename_in_order(remaining[:, column], n)
+    return remaining
 
 
 @kernel
@@ -166,11 +166,11 @@ def _mix_left_out(levels, gammas, values, components, densities):
     kept = np.empty(n - 1, dtype=np.int64)
     for item in range(n):
         check_signals()
-        others = without_item(values, item)
+        remaining = without_item(values, item)
         for i in range(n - 1):
             kept[i] = components[i + (i >= item)]
-        places = places_of(levels, others)
-        weights = component_weights(gammas, others, kept, n_components, places)
+        places = places_of(levels, remaining)
+        weights = component_weights(gammas, remaining, kept, n_components, places)
         for place in range(weights.shape[0]):
             density = 0.0
             for k in range(n_components + 1):
@@ -185,13 +185,13 @@ def _leave_out_of_tree(levels, paths, family, data):
     values = np.empty(n)
     for item in range(n):
         check_signals()
-        others = without_item(paths, item)
-        places = places_of(levels, others)
+        remaining = without_item(paths, item)
+        places = places_of(levels, remaining)
         rows = np.empty((n - 1, data.values.shape[1]))
         for i in range(n - 1):
             rows[i] = data.values[i + (i >= item)]
         left, out = Centred(rows, data.center), Centred(data.values[item : item + 1].copy(), data.center)
-        log_p = log_predictive_at_places(family, others, left, out, places.start)[0] + places.log_weights
+        log_p = log_predictive_at_places(family, remaining, left, out, places.start)[0] + places.log_weights
         largest = log_p.max()
         values[item] = largest + np.log(np.exp(log_p - largest).sum())
     return values

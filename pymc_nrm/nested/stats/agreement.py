@@ -267,8 +267,8 @@ def triplet_accuracy(tree: ItemTree, truth: ItemTree, *, n_triplets: int = 100_0
     n = tree.n_items
     triplets = _triplets(n, int(n_triplets), rng)
     closest = [_closest_pair(compared.common_depth(), triplets) for compared in (tree, truth)]
-    known = closest[1] >= 0
-    return float((closest[0] == closest[1])[known].mean()) if known.any() else float("nan")
+    is_resolved = closest[1] >= 0
+    return float((closest[0] == closest[1])[is_resolved].mean()) if is_resolved.any() else float("nan")
 
 
 def _triplets(n, n_triplets, rng):

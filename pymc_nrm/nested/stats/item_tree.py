@@ -345,8 +345,8 @@ class ItemTree:
         ]
         text = ""
         for node in range(self.n_nodes - 1, -1, -1):  # children come after their parents
-            known = probabilities and node > 0 and np.isfinite(self.probability[node])
-            label = f"{self.probability[node]:.3f}" if known else ""
+            has_probability = probabilities and node > 0 and np.isfinite(self.probability[node])
+            label = f"{self.probability[node]:.3f}" if has_probability else ""
             text = f"({','.join(part for _, part in sorted(parts[node]))}){label}"
             if node > 0:
                 above = int(self.parent[node])
@@ -363,8 +363,8 @@ class ItemTree:
                 last = node == self.children(above)[-1]
                 first = indents[above] + ("└── " if last else "├── ")
                 indents[node] = indents[above] + ("    " if last else "│   ")
-            known = np.isfinite(self.probability[node]) and node > 0
-            probability = f"{self.probability[node]:.2f}  " if known else ""
+            has_probability = np.isfinite(self.probability[node]) and node > 0
+            probability = f"{self.probability[node]:.2f}  " if has_probability else ""
             names = ", ".join(str(self.names[i]) for i in own_items)
             inner = f"{self.size[node]} items" + (f", directly: {names}" if len(own_items) else "")
             lines.append(first + probability + (inner if len(children) or node == 0 else names))

@@ -166,8 +166,8 @@ def consensus_tree(
     table = CladeTable(labels)
     kept = np.flatnonzero((table.probability > probability) & (single_items | (table.size > 1)))
     sets = [np.arange(labels.shape[2]), *(table.items(clade) for clade in kept)]
-    known = np.concatenate([[1.0], table.probability[kept]])
-    return make_tree(sets, known, item_names(draws), labels.shape[2], method="majority_rule", least=probability)
+    probabilities = np.concatenate([[1.0], table.probability[kept]])
+    return make_tree(sets, probabilities, item_names(draws), labels.shape[2], method="majority_rule", least=probability)
 
 
 def maximum_clade_credibility(
@@ -227,8 +227,8 @@ def maximum_clade_credibility(
 def chain_tree(rows, labels, names, **information):
     """Tree of nested partitions (L, n), with the probabilities of its nodes among draws (S, L, n)."""
     tree = ItemTree.from_levels(rows, names)
-    known = np.array([has_clade(labels, tree.positions(node)).mean() for node in range(tree.n_nodes)])
-    return ItemTree(tree.parent, tree.level, tree.node_of_item, known, tree.names, information)
+    probabilities = np.array([has_clade(labels, tree.positions(node)).mean() for node in range(tree.n_nodes)])
+    return ItemTree(tree.parent, tree.level, tree.node_of_item, probabilities, tree.names, information)
 
 
 def item_names(draws: Any):

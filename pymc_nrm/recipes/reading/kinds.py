@@ -78,30 +78,30 @@ def allowed_numbers(content, name, kind):
     return values
 
 
-def _check_binary(name, known):
-    if not np.isin(known, (0.0, 1.0)).all():
-        wrong = known[~np.isin(known, (0.0, 1.0))][0]
+def _check_binary(name, values):
+    if not np.isin(values, (0.0, 1.0)).all():
+        wrong = values[~np.isin(values, (0.0, 1.0))][0]
         raise ValueError(f"column {name!r} must be 0, 1, booleans or missing to be binary; got {wrong:g}")
 
 
-def _check_count(name, known):
-    if not ((known >= 0) & (known == np.floor(known))).all():
-        wrong = known[(known < 0) | (known != np.floor(known))][0]
+def _check_count(name, values):
+    if not ((values >= 0) & (values == np.floor(values))).all():
+        wrong = values[(values < 0) | (values != np.floor(values))][0]
         raise ValueError(f"column {name!r} must be whole numbers of at least 0 to be a count; got {wrong:g}")
 
 
-def _check_positive(name, known):
-    if not (known > 0.0).all():
-        instead = f" {ZERO_OR_POSITIVE!r} takes zeros" if (known >= 0.0).all() else ""
+def _check_positive(name, values):
+    if not (values > 0.0).all():
+        instead = f" {ZERO_OR_POSITIVE!r} takes zeros" if (values >= 0.0).all() else ""
         raise ValueError(
             f"column {name!r} must be above 0 to be positive, since its logarithm is modelled; got "
-            f"{known[known <= 0.0][0]:g}.{instead}".rstrip(".")
+            f"{values[values <= 0.0][0]:g}.{instead}".rstrip(".")
         )
 
 
-def _check_zero_or_positive(name, known):
-    if not (known >= 0.0).all():
-        raise ValueError(f"column {name!r} must be at least 0 to be zero or positive; got {known[known < 0.0][0]:g}")
+def _check_zero_or_positive(name, values):
+    if not (values >= 0.0).all():
+        raise ValueError(f"column {name!r} must be at least 0 to be zero or positive; got {values[values < 0.0][0]:g}")
 
 
 # Of each kind of numbers that does not allow them all: a function of the name and of the values that are known.

@@ -90,8 +90,8 @@ def _functions(columns):
 def _is_function(x, y, order):
     """Whether rows of equal x have equal y, and not by chance. Shapes: ``order`` (n,), which sorts x."""
     sorted_x, sorted_y = x.values[order], y.values[order]
-    known = ~(np.isnan(sorted_x) | np.isnan(sorted_y))
-    sorted_x, sorted_y = sorted_x[known], sorted_y[known]
+    both_known = ~(np.isnan(sorted_x) | np.isnan(sorted_y))
+    sorted_x, sorted_y = sorted_x[both_known], sorted_y[both_known]
     changes, same = sorted_y[1:] != sorted_y[:-1], sorted_x[1:] == sorted_x[:-1]
     n, counts = len(sorted_y), np.unique(sorted_y, return_counts=True)[1]
     if (changes & same).any() or len(counts) < 2 or len(counts) > n / 2:
@@ -112,5 +112,5 @@ def _is_function(x, y, order):
 def _are_linear(x, y):
     if not x.kind == y.kind == NUMERIC:
         return False
-    known = ~(np.isnan(x.values) | np.isnan(y.values))
-    return abs(np.corrcoef(x.values[known], y.values[known])[0, 1]) > _LINEAR
+    both_known = ~(np.isnan(x.values) | np.isnan(y.values))
+    return abs(np.corrcoef(x.values[both_known], y.values[both_known])[0, 1]) > _LINEAR

@@ -125,8 +125,8 @@ def _value_variables(model, var_names):
     chosen = [variable for variable in model.unobserved_RVs if variable.name in var_names]
     unknown = sorted(set(var_names) - {variable.name for variable in chosen})
     if unknown:
-        known = ", ".join(variable.name for variable in model.unobserved_RVs)
-        raise ValueError(f"var_names must be variables of the model: {known}; got {', '.join(map(repr, unknown))}")
+        names = ", ".join(variable.name for variable in model.unobserved_RVs)
+        raise ValueError(f"var_names must be variables of the model: {names}; got {', '.join(map(repr, unknown))}")
     return model.replace_rvs_by_values(chosen)
 
 

@@ -58,12 +58,12 @@ class ChainFiles:
         ends = {0: 0} | {frame.end: frame.second for frame in self._frames()}
         for unfinished in self.folder.glob("*.new"):
             unfinished.unlink()
-        known = max(ends.values())
+        last_known = max(ends.values())
         # A crash during the first commit leaves one block without a position; with more, the positions are gone.
         undamaged, damaged = [], len(ends) > 2 and not any(place.exists() for place in self._places)
         for place in filter(pathlib.Path.exists, self._places):
             frame = frame_of(place)
-            known = known if frame is None else max(known, frame.first)
+            last_known = last_known if frame is None else max(last_known, frame.first)
             if frame is not None and ends.get(frame.second) == frame.first:
                 undamaged.append((frame, place))
             else:
@@ -79,7 +79,7 @@ class ChainFiles:
             log.truncate(position.log_size)
             flush_to_disk(log)
         flush_folder(self.folder)
-        return position, known - position.n_iterations if damaged else 0
+        return position, last_known - position.n_iterations if damaged else 0
 
     def blocks(self, log_size):
         """Yield the objects in the first ``log_size`` bytes of the log, in order."""

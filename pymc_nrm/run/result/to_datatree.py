@@ -116,20 +116,20 @@ def add_densities(idata, model, kept, progressbar):
     if kept.log_prior:
         names = None if kept.log_prior is True else kept.log_prior
         pm.stats.compute_log_prior(idata, var_names=names, model=model, progressbar=False)
-    names = others = list(kept.log_likelihood)
+    names = remaining = list(kept.log_likelihood)
     for partition in partitions_of(model):
         uses = {rv.name for rv in (*mixtures_of(model, partition), *other_uses(model, partition))}
         if uses.isdisjoint(names):
             continue
-        others = [name for name in others if name not in uses]
+        remaining = [name for name in remaining if name not in uses]
         try:
             compute_log_likelihood(idata, model, var_name=partition.name, progressbar=progressbar)
         except (NotImplementedError, TypeError, ValueError) as error:
             text = f"log_likelihood of idata_kwargs: none for the items of {partition.name!r}, since {error}"
             _log.warning(wrapped(text))
-    if others:
+    if remaining:
         values = pm.stats.compute_log_likelihood(
-            idata, var_names=others, extend_inferencedata=False, model=model, progressbar=progressbar
+            idata, var_names=remaining, extend_inferencedata=False, model=model, progressbar=progressbar
         )
         of_items = idata["log_likelihood"].to_dataset() if "log_likelihood" in idata.children else xr.Dataset()
         idata["log_likelihood"] = xr.DataTree(of_items.merge(values, combine_attrs="drop_conflicts"))

@@ -73,8 +73,8 @@ class KnownStates(States):
         held[labels[self.is_known]] = True
         number = np.bincount(self.known[self.is_known], minlength=len(self.known_names))
         for item in np.flatnonzero(self.is_known):
-            others = np.arange(len(held)) != labels[item]
+            is_other = np.arange(len(held)) != labels[item]
             # A time that shares its known label is told by the others; a single one is in no state of another label.
-            join[item, others & (held | (number[self.known[item]] > 1))] = -np.inf
+            join[item, is_other & (held | (number[self.known[item]] > 1))] = -np.inf
             join[item] -= np.logaddexp.reduce(join[item])
         return join

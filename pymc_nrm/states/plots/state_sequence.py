@@ -145,9 +145,9 @@ def plot_state_sequence(
     for k in shown:
         key = {"width": 6, "color": cluster_style(k)[0], "alpha": _OPACITY}
         canvas.entries.append((f"state {names[k]}: {percent(table[:, k].mean())} of times", key))
-    others = 1.0 - table[:, shown].mean(axis=0).sum()
-    if others >= _LEAST_SHARE:
-        canvas.entries.append((f"other states, white: {percent(others)}", {"width": 6, "color": "white"}))
+    other_share = 1.0 - table[:, shown].mean(axis=0).sum()
+    if other_share >= _LEAST_SHARE:
+        canvas.entries.append((f"other states, white: {percent(other_share)}", {"width": 6, "color": "white"}))
     if ticks is not None:
         canvas.ticks("set_xticks", "xticks", *ticks)
     xlabel = f"{dim}, one sequence after the other" if len(breaks) else str(dim)

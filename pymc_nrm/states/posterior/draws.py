@@ -165,8 +165,8 @@ class KnownStateDraws(StateDraws):
 
     def densities_of_all(self, draw, n_all, rng):
         densities, parameters = super().densities_of_all(draw, n_all, rng)
-        others = np.arange(n_all) != draw.labels[:, None]
-        densities[self.kind.is_known[:, None] & others] = -np.inf
+        is_other = np.arange(n_all) != draw.labels[:, None]
+        densities[self.kind.is_known[:, None] & is_other] = -np.inf
         return densities, parameters
 
     def log_join_others(self, draw):

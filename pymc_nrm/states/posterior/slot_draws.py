@@ -40,8 +40,8 @@ class StateSlotDraws(StateDraws, SlotDraws):
     def weights_of_all(self, draw, counts, rng):
         weights, n_states = self.state_weights(draw, counts, rng), counts.shape[1]
         shapes = np.full(self.max_clusters - n_states, draw.prior.gamma / self.max_clusters)
-        others = rng.dirichlet(shapes) if len(shapes) else shapes
-        return np.concatenate([weights[:-1], weights[-1] * others, [0.0]])
+        empty_shares = rng.dirichlet(shapes) if len(shapes) else shapes
+        return np.concatenate([weights[:-1], weights[-1] * empty_shares, [0.0]])
 
     def densities_of_all(self, draw, n_all, rng):
         densities, parameters = super().densities_of_all(draw, n_all, rng)

@@ -91,10 +91,10 @@ def _with_labels(series, sequences):
         is_unique = sequences.index.is_unique
         wrong = ~series.index.isin(sequences.index) if is_unique else sequences.index.duplicated()
         if wrong.any():
-            what, index = ("no label", series.index) if is_unique else ("several labels", sequences.index)
+            fault, index = ("no label", series.index) if is_unique else ("several labels", sequences.index)
             times = [time for time, is_wrong in zip(written_times(index), wrong, strict=True) if is_wrong]
             raise ValueError(
-                f"sequences must have the index of series if it is a Series; it has {what} at {first_few(times, 3)}. "
+                f"sequences must have the index of series if it is a Series; it has {fault} at {first_few(times, 3)}. "
                 "sequences.to_numpy() takes labels in the order of the rows"
             )
         sequences = sequences.reindex(series.index)
@@ -132,20 +132,20 @@ def _with_times(series, sequences):
     if chosen is None and counting and has_default_index:
         # Numbers of rows are a time as well, if there is no other.
         chosen = next((name for name, start in counting.items() if start not in (0.0, 1.0)), [*counting][-1])
-    others = [name for name in counting if name != chosen]
+    row_numbers = [name for name in counting if name != chosen]
     if chosen is not None:
         why = "" if dates else ", since it grows by equal steps; series.to_numpy() takes all columns as data"
         _log.info(wrapped(f"Column {chosen!r} says when the rows were{why}."))
         series = series.drop(columns=chosen).set_axis(pd.Index(series[chosen]))
-    if others:
-        _log.info(wrapped(f"Left out: {first_few([repr(name) for name in others])}, which numbers the rows."))
-        series = series.drop(columns=others)
+    if row_numbers:
+        _log.info(wrapped(f"Left out: {first_few([repr(name) for name in row_numbers])}, which numbers the rows."))
+        series = series.drop(columns=row_numbers)
     times, zone = as_times(series.index), zone_of(series.index)
     if zone is not None:
         is_local = isinstance(series.index, pd.DatetimeIndex) and times.equals(series.index.tz_localize(None))
-        what = "local times" if is_local else "UTC, since local times repeat" if zone else "UTC"
+        clock = "local times" if is_local else "UTC, since local times repeat" if zone else "UTC"
         of_zone = f"of the zone {zone}" if zone else "with a difference from UTC"
-        _log.info(wrapped(f"Times {of_zone} are kept as {what}, without a zone."))
+        _log.info(wrapped(f"Times {of_zone} are kept as {clock}, without a zone."))
     return series.set_axis(times)
 
 
@@ -218,8 +218,8 @@ def _numbers(series):
             labelled.append(name)
             continue
         if content.form != NUMBERS:
-            what = "durations" if content.is_number else f"text with more than {MOST_LEVELS} different values"
-            wrong[name] = what, next(iter(column.dropna()))
+            kind = "durations" if content.is_number else f"text with more than {MOST_LEVELS} different values"
+            wrong[name] = kind, next(iter(column.dropna()))
         elif content.lost:
             raise ValueError(
                 f"series must have finite numbers, and NaN where they are missing; column {name!r} has "
@@ -229,9 +229,9 @@ def _numbers(series):
             _log.info(wrapped(f"Column {name!r}: {content.note}."))
         table[name] = content.values
     if wrong:
-        what, example = next(iter(wrong.values()))
+        kind, example = next(iter(wrong.values()))
         raise ValueError(
-            f"series must have columns of numbers, categories or booleans; got {what} in {list(wrong)}, such as "
+            f"series must have columns of numbers, categories or booleans; got {kind} in {list(wrong)}, such as "
             f"{example!r}. Leave them out, or name one that labels sequences by sequences="
         )
     return pd.DataFrame(table, index=series.index), series[labelled]
@@ -289,8 +289,8 @@ def _check_columns_vary(table):
     for name, column in table.items():
         different = column.dropna().unique()
         if len(different) < 2:
-            what = f"has the only value {different[0]:g}" if len(different) else "has no values"
+            problem = f"has the only value {different[0]:g}" if len(different) else "has no values"
             raise ValueError(
-                f"series must have columns that vary; column {name!r} {what}"
+                f"series must have columns that vary; column {name!r} {problem}"
                 + (". Leave it out" if table.shape[1] > 1 else "")
             )

@@ -82,8 +82,8 @@ class StateTarget(Target):
     def _check_prior(self, prior):
         op = self._partition.owner.op
         measure, transitions, _ = op.priors(op.prior_inputs(self._partition.owner))
-        known = {"alpha": prior.gamma, "concentration": prior.gamma, "discount": prior.discount}
-        measure = type(measure)(**{name: known[name] for name in measure._fields})
+        by_field = {"alpha": prior.gamma, "concentration": prior.gamma, "discount": prior.discount}
+        measure = type(measure)(**{name: by_field[name] for name in measure._fields})
         for parameters in (measure, type(transitions)(prior.alpha, prior.kappa)):
             check_values(parameters, where=f" where the sampling of {self._partition.name!r} starts")
 
