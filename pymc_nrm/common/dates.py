@@ -32,7 +32,7 @@ def as_times(index):
     if all(isinstance(value, str) for value in present):
         if not are_iso_dates(present) and not all(map(_MONTH.match, present)):
             parsed = dates_in_text(present.tolist())
-            # Times of a day are no dates, and an order of day and month that nothing decides is left to the user.
+            # Times of a day are not dates, and the user decides an ambiguous order of day and month.
             if parsed is None or parsed.format in ("clock", "duration") or parsed.remark:
                 return index
             dates = pd.Series(pd.NaT, index=range(len(values)), dtype="datetime64[ns]")

@@ -171,7 +171,7 @@ def _conditions(graph):
 
 
 def _not_implied(conditions, assumed):
-    """The conditions that may fail where all known ones hold, each once."""
+    """The conditions that may fail where all assumed ones hold, each once."""
     unproved = []
     for leaf in conditions:
         is_same = any(equal_computations([leaf], [other]) for other in (*assumed, *unproved))

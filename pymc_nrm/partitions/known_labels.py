@@ -111,7 +111,7 @@ class KnownLabels(Together):
 
     @property
     def all_known(self):
-        """Whether there is no item with an unknown label, so that there is one possible value."""
+        """Whether the labels of all items are known, so that one value is possible."""
         return bool((self.known >= 0).all())
 
     def further_fields(self, n):

@@ -299,7 +299,7 @@ def conditional_quantiles(
     Raises
     ------
     NotImplementedError
-        If the predictive distribution of the family is no Student t, as it is for ``NormalRegression``,
+        If the predictive distribution of the family is not a Student t, as it is for ``NormalRegression``,
         ``NormalGamma`` and ``NormalWishart``.
     ValueError
         If the mixture has a matrix of data and no such feature, the partition is a tree, ``given`` lacks what

@@ -174,7 +174,7 @@ class Draws:
     def take_sequence(self, sequence):
         """Take the sequence of hidden states that new items continue."""
         if sequence is not None:
-            raise ValueError(f"sequence must be None, since {self.partition!r} is no HiddenStates; got {sequence!r}")
+            raise ValueError(f"sequence must be None, since {self.partition!r} is not HiddenStates; got {sequence!r}")
 
     def coords_of_new(self, dim, n):
         """Coordinates of n new items along a dimension, by name; the base class has none."""

@@ -90,7 +90,7 @@ def label_rows(
     partition = find_partition(model, var_name, nested=True)
     if draws_class(partition) is not ChunkedDraws:
         raise ValueError(
-            f"var_name must name a partition of rows in chunks; {partition.name!r} is none, and point_estimate "
+            f"var_name must name a partition of rows in chunks, and {partition.name!r} is not one; point_estimate "
             "labels its items"
         )
     draws, rng = ChunkedDraws(idata, model, partition), random_generator(random_seed)

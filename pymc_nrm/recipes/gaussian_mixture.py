@@ -258,7 +258,7 @@ def held_out_density(
     TypeError
         If X has anything but real numbers.
     ValueError
-        If X is no complete matrix, a number of components or folds is not possible, or there are none.
+        If X is not a complete matrix, a number of components or folds is not possible, or no number is given.
 
     See Also
     --------

@@ -44,7 +44,7 @@ class GatheredMessages:
 class AllMessages(GatheredMessages):
     """Gather the warnings of all of PyMC and this package as well, logged or not, and log nothing.
 
-    Warnings that are no UserWarning are shown as they would have been.
+    Warnings of another class than UserWarning are shown as usual.
     """
 
     def __enter__(self):

@@ -49,8 +49,7 @@ def step_of_repeated_values(values, sizes, enough, is_explained):
     """The largest step near to which most repeated items lie, and that explains their ties; None if there is none.
 
     Shapes: ``values`` (n,), sorted and different; ``sizes`` (n,), their numbers of items.  ``enough`` is the width
-    that explains the ties, and ``is_explained`` says whether there are no more ties than a step explains, once values
-    are rounded to it.
+    that explains the ties, and ``is_explained`` says whether a step explains all ties, once values are rounded to it.
     """
     # The most frequent value may stand for something else, as zero does for "none".
     tied = (sizes > 1) & (np.arange(len(sizes)) != sizes.argmax())

@@ -22,7 +22,7 @@ N_PAIRS = 500
 
 
 def random_pairs(n, n_pairs=N_PAIRS, random_seed=0):
-    """Distinct random pairs of items, sorted, the first item before the second; all pairs if there are no more."""
+    """Distinct random pairs of items, sorted, the first item before the second; all pairs if there are fewer."""
     check_count("n_pairs", n_pairs, 1)
     rng = random_generator(random_seed)
     total = n * (n - 1) // 2
@@ -105,7 +105,7 @@ def partition_convergence(
     %(draws)s
     %(flat_or_nested)s
     n_pairs : int
-        Number of pairs; all are taken if there are no more.
+        Number of pairs; all are taken if there are fewer.
     random_seed : int, Generator or None
         Seed of the choice of pairs.
 
@@ -192,7 +192,7 @@ def draw_agreement(by_part):
     """Adjusted Rand index between two draws of one part, as a ratio of means over pairs: the share of the variance of
     the indicators of pairs that lies between pairs. Shapes: ``by_part`` (n_parts, n_pairs).
     """
-    # There is no pair if there is one item.
+    # A single item has no pair.
     mean = by_part.mean(axis=1, keepdims=True) if by_part.size else np.zeros((1, 1))
     total = (mean * (1.0 - mean)).mean()
     return float(((by_part - mean) ** 2).mean() / total) if total > 0 else math.nan

@@ -312,7 +312,7 @@ def n_first(partitions):
 
 
 def _some_draws(rng, partitions, n_draws):
-    """So many of the draws (S, n) at random, in their order, or all if there are no more."""
+    """A random subset of the draws (S, n), in their order, or all if there are fewer."""
     if len(partitions) <= n_draws:
         return partitions
     return partitions[np.sort(rng.choice(len(partitions), n_draws, replace=False))]

@@ -30,8 +30,8 @@ def partition_index(labels: Any, partitions: Any) -> np.ndarray:
     Raises
     ------
     ValueError
-        If a draw is none of the partitions, for example because its labels are not in order of appearance, or if shapes
-        do not match.
+        If a draw is not one of the partitions, for example because its labels are not in order of appearance, or if
+        shapes do not match.
 
     Examples
     --------
@@ -152,7 +152,7 @@ def z_scores(labels: Any, partitions: Any, probabilities: Any, least: Any = None
     Raises
     ------
     TypeError, ValueError
-        If shapes do not match, a draw is none of the partitions, or chains have fewer than two draws.
+        If shapes do not match, a draw is not one of the partitions, or chains have fewer than two draws.
 
     Examples
     --------

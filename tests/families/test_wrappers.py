@@ -51,7 +51,7 @@ UNITS = because(
     "check_resolution prepare_alike restore_parameters student_predictive",
 )
 WITHOUT_GAPS = because("it takes no missing entries", "draw_missing student_predictive")
-TWO_PARTS = because("a value of a mixture of zero and a positive variable is no Student t", "student_predictive")
+TWO_PARTS = because("a value of a mixture of zero and a positive variable is not a Student t", "student_predictive")
 BY_PARTS = because("LearnedGibbs draws concentrations of each part by itself", "log_marginals_of_feature")
 ITEM_BY_ITEM = because("one item or one cluster after the other, as by default, is as fast", "add_all weigh")
 UNFOLDED = because("each of its families lies behind an address of its own", "erase")

@@ -55,7 +55,7 @@ REFUSED = {
         nrm.random_measure.sample_random_measure,
         "there is no random measure: the states of 'z' have transition probabilities",
     ),
-    "label_rows": (nrm.label_rows, "must name a partition of rows in chunks; 'z' is none"),
+    "label_rows": (nrm.label_rows, "must name a partition of rows in chunks, and 'z' is not one"),
     "draw_labels": (nrm.draw_labels, "model must have a Partition with log_weights; got one with"),
     "sample_new_labels": (nrm.sample_new_labels, "with max_clusters or HiddenStates with max_states; 'z' has no slots"),
     "cluster_parameters": (
@@ -131,7 +131,7 @@ def test_several_sequences_need_a_name(idata):
         nrm.predictive_density(idata, model, GRID)
     both = [nrm.predictive_density(idata, model, GRID, sequence=name).density.values for name in ("a", "b", "new")]
     assert not np.allclose(both[0], both[1]) and not np.allclose(both[1], both[2])
-    with pytest.raises(ValueError, match="sequence must be None, since 'z' is no HiddenStates; got 'a'"):
+    with pytest.raises(ValueError, match="sequence must be None, since 'z' is not HiddenStates; got 'a'"):
         nrm.predictive_density(idata, plain_model(), GRID, sequence="a")
     with pytest.raises(ValueError, match="must name a mixture over HiddenStates"):
         nrm.states.forecast_density(idata, plain_model(), GRID)

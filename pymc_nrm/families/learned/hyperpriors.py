@@ -54,7 +54,7 @@ _FIELDS = """
     Its fields are tensors; columns of a DataFrame are coordinates of the features."""
 _TYPE_ERROR = """
 TypeError
-    If there is no model at hand, or the data are not numbers."""
+    If no model is in the context, or the data are not numbers."""
 
 
 def shared_text[F: Callable[..., Any]](refused: str = "") -> Callable[[F], F]:

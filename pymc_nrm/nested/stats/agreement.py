@@ -235,7 +235,7 @@ def triplet_accuracy(tree: ItemTree, truth: ItemTree, *, n_triplets: int = 100_0
     tree, truth : ItemTree
         Trees of the same items.
     n_triplets : int
-        Number of random triplets; all are taken if there are no more.
+        Number of random triplets; all are taken if there are fewer.
     random_seed : int, Generator or None
         Seed of the choice of triplets.
 

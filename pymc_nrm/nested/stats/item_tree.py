@@ -154,7 +154,7 @@ class ItemTree:
         Raises
         ------
         TypeError
-            If it is no Dataset.
+            If it is not a Dataset.
         ValueError
             If a variable is missing.
 

@@ -98,6 +98,6 @@ def _log_number_above(n_states, prior, share):
 
 @kernel
 def _shape_of_rest(n_states, prior):
-    """Parameter of all states but ``n_states``; 0 if there are no others, as a discount below 0 says."""
+    """Parameter of all states but ``n_states``; 0 if a discount below 0 leaves no others."""
     shape = prior.gamma + n_states * prior.discount
     return 0.0 if prior.discount < 0.0 and shape < _LEAST_SHARE * prior.gamma else shape

@@ -130,7 +130,7 @@ def _with_times(series, sequences):
     counting = _counting(series.drop(columns=list(dates)), sequences)
     chosen = next(iter(dates), None)
     if chosen is None and counting and has_default_index:
-        # Numbers of rows are a time as well, if there is no other.
+        # Row numbers serve as times if the data have no other times.
         chosen = next((name for name, start in counting.items() if start not in (0.0, 1.0)), [*counting][-1])
     row_numbers = [name for name in counting if name != chosen]
     if chosen is not None:
