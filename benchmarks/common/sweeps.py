@@ -9,8 +9,8 @@ import pymc_nrm as nrm
 from common.data import gaussian_clusters
 from pymc_nrm.families.arguments import broadcast_hyperparameters
 from pymc_nrm.families.base import complete, localise, prepare_data
+from pymc_nrm.families.erased.shared_kernel import shared_kernel
 from pymc_nrm.families.product import product, product_data
-from pymc_nrm.kernels.generic import kernel
 from pymc_nrm.measures.base import weights
 from pymc_nrm.moves.gibbs import gibbs_sweep, scan_order
 from pymc_nrm.partitions.clusters import build_state
@@ -67,7 +67,7 @@ def problem(family, X, alpha=1.0):
     return Problem(weights(nrm.DirichletProcess(alpha), X.shape[0], 0.0), localise(family, data), data)
 
 
-@kernel
+@shared_kernel
 def run_sweeps(rng, state, weights, family, data, n_sweeps):
     """Sweep over all items in random order; return the state, and the numbers of clusters and of moves per sweep."""
     n_clusters, n_moved = np.empty(n_sweeps, dtype=np.int64), np.empty(n_sweeps, dtype=np.int64)
