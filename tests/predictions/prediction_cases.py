@@ -11,6 +11,7 @@ from scipy import sparse
 
 import pymc_nrm as nrm
 from tests.cases import SMALL
+from tests.helpers import canonical_labels, mixture_of
 
 MEASURES = {"DP": nrm.DirichletProcess(0.8), "NGG": nrm.NormalizedGeneralizedGamma(0.6, 0.35)}
 
@@ -135,3 +136,17 @@ def visits_model(measure=MEASURES["NGG"]):
         plane = PLANE._replace(covariates=pt.stack([pt.ones_like(time), age, time], axis=1))
         nrm.Mixture("y", z, plane, observed=RESPONSE, rows=PATIENTS, dims="visit")
     return model
+
+
+def line_model(X):
+    return mixture_of(nrm.NormalGamma(mu=0.0, kappa=0.01, alpha=2.0, beta=0.1), X)
+
+
+def skewed_group():
+    """A skewed group of a narrow and a wide component that exchange items, and a group apart."""
+    rng = np.random.default_rng(2)
+    X = np.concatenate([rng.normal(0, 1, 40), rng.normal(1.5, 2, 40), np.linspace(20, 22, 40)])
+    components = np.repeat([0, 1, 2], 40)
+    flipped = (rng.random((40, 120)) < 0.1) & (components < 2)
+    labels = np.stack([canonical_labels(row) for row in np.where(flipped, 1 - components, components)])
+    return X, components, xr.Dataset({"z": (("chain", "draw", "item"), labels[None])})
