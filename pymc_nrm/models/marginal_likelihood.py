@@ -14,6 +14,7 @@ from pytensor.graph.traversal import ancestors, graph_inputs
 
 from pymc_nrm.common.pymc_internals import ValuedRV
 from pymc_nrm.families.base import add_item, localise, prepare_data, statistics_size
+from pymc_nrm.families.counted import Counted, CountedRows, counted_rows
 from pymc_nrm.families.fast import log_marginals_with_gradient
 from pymc_nrm.families.shared.scale import log_likelihood_on_scale, to_scale
 from pymc_nrm.kernels.argument_types import known_to_numba
@@ -22,6 +23,7 @@ from pymc_nrm.kernels.kernel_cache import code_fingerprint
 from pymc_nrm.kernels.kernel_op import register_numba, symbolic_pullback
 from pymc_nrm.kernels.special import copy_row
 from pymc_nrm.models.prepared import fixed_fields, prepared_data
+from pymc_nrm.models.row_arguments import of_observations, rows_of_observations
 from pymc_nrm.models.values import computed_by, constant_value
 
 # Sums of clusters take at most 16 MB.
@@ -83,15 +85,21 @@ def shapes_of_fields(family, d):
     ]
 
 
-def marginal_likelihood(family, value, labels):
-    """Symbolic log-likelihood of constant data (n, d) or (n,); its gradient costs no more than the value."""
+def marginal_likelihood(family, value, labels, counts=None):
+    """Symbolic log-likelihood of constant data (n, d) or (n,), whose rows may stand for several observations, counts
+    (n,); its gradient costs no more than the value.
+    """
     # NUTS evaluates it many times for one partition: sums over the items of clusters are kept until labels change, and
     # the result until hyperparameters change, which another step may sample.
     value = pt.as_tensor(value)
     X = value.data.reshape(len(value.data), -1)
     data = prepared_data(family, X, fixed_fields(family, {}), value)
-    memory = _memory(family, *X.shape)
-    return _likelihood(MarginalLikelihood, localise(family, data), data, labels.astype("int64"), *memory)
+    memory, labels = _memory(family, *X.shape), labels.astype("int64")
+    if counts is None:
+        return _likelihood(MarginalLikelihood, localise(family, data), data, labels, *memory)
+    data = counted_rows(data, constant_value(counts))
+    counts = pt.constant(data.counts)
+    return _likelihood(LikelihoodOfCounts, localise(family, data.rows), data.rows, labels, counts, *memory)
 
 
 def likelihood_with_gaps(family, gaps, labels):
@@ -256,13 +264,16 @@ class MarginalLikelihood(Op):
         if any(not isinstance(cotangent.type, DisconnectedType) for cotangent in of_gradient):
             # Second derivatives are taken from the symbolic log-likelihood.
             def gradient(*fields):
-                X = self.filled(data_inputs)
-                value = log_likelihood_on_scale(self.family_class(*fields), X, inputs[-self.n_rest])
+                value = self.symbolic(self.family_class(*fields), data_inputs)
                 return pt.grad(value, list(fields), disconnected_inputs="ignore")
 
             second = symbolic_pullback(gradient, fields, of_gradient)
             field_cotangents = [a + b for a, b in zip(field_cotangents, second, strict=True)]
         return [*field_cotangents, *[disconnected_type() for _ in data_inputs]]
+
+    def symbolic(self, family, data_inputs):
+        """The symbolic log-likelihood, from the inputs after the hyperparameters."""
+        return log_likelihood_on_scale(family, self.filled(data_inputs), data_inputs[-self.n_rest])
 
     def filled(self, data_inputs):
         """The data matrix, from the inputs after the hyperparameters."""
@@ -299,8 +310,8 @@ class LikelihoodWithGaps(MarginalLikelihood):
 
     def pullback(self, inputs, outputs, cotangents):
         input_cotangents, data_inputs = super().pullback(inputs, outputs, cotangents), inputs[self.n_fields :]
-        family, labels = self.family_class(*inputs[: self.n_fields]), data_inputs[-self.n_rest]
-        value = log_likelihood_on_scale(family, self.filled(data_inputs), labels)
+        family = self.family_class(*inputs[: self.n_fields])
+        value = self.symbolic(family, data_inputs)
         terms = [value, *pt.grad(value, list(family), disconnected_inputs="ignore")]
         parts = [
             (term * cotangent).sum()
@@ -309,6 +320,25 @@ class LikelihoodWithGaps(MarginalLikelihood):
         ]
         input_cotangents[len(inputs) - self.n_rest + 1] = pt.grad(sum(parts), data_inputs[-self.n_rest + 1])
         return input_cotangents
+
+
+@kernel
+def likelihood_of_counted(family, data, labels, counts, remembered, sums, last, hyperparameters, gradient):
+    """:func:`likelihood_and_gradient` of rows that stand for several observations."""
+    counted = CountedRows(data, counts)
+    return likelihood_and_gradient(Counted(family), counted, labels, remembered, sums, last, hyperparameters, gradient)
+
+
+class LikelihoodOfCounts(MarginalLikelihood):
+    """Value and gradient for rows that stand for several observations, whose numbers are an input after the labels."""
+
+    kernel = likelihood_of_counted
+    n_rest = 5
+
+    def symbolic(self, family, data_inputs):
+        labels, counts = data_inputs[-self.n_rest :][:2]
+        rows = rows_of_observations(counts)
+        return log_likelihood_on_scale(*of_observations(family, self.filled(data_inputs), rows), labels[rows])
 
 
 @kernel

@@ -13,14 +13,15 @@ from pytensor.tensor.random.op import RandomVariable
 from pytensor.tensor.subtensor import Subtensor
 from pytensor.tensor.variable import TensorVariable
 
-from pymc_nrm.common.checks import check_count, check_values, naming, numeric_array, plain_values
-from pymc_nrm.common.named_dims import in_order, named_dims, tensor_behind, without_dims
+from pymc_nrm.common.checks import check_count, check_values, naming, plain_values
+from pymc_nrm.common.named_dims import tensor_behind
 from pymc_nrm.common.pymc_internals import ValuedRV, logprob, support_point
 from pymc_nrm.families.arguments import broadcast_hyperparameters, numeric_data
 from pymc_nrm.families.base import canonical, complete, log_likelihood, prepare_data
 from pymc_nrm.families.gaps import draws_gaps
 from pymc_nrm.families.needs import ITEMS, check_needs, is_family
 from pymc_nrm.models.chunked_mixture import add_chunked_mixture
+from pymc_nrm.models.dims_of_data import checked_dims, without_names
 from pymc_nrm.models.item_counts import count_value, rows_message
 from pymc_nrm.models.marginal_likelihood import (
     has_marginal_likelihood,
@@ -33,6 +34,15 @@ from pymc_nrm.models.origin import UNKNOWN, Origin
 from pymc_nrm.models.partition import PartitionRV
 from pymc_nrm.models.prepared import fixed_fields, prepared_data
 from pymc_nrm.models.random_variables import printed_names, register_numba, with_conditions
+from pymc_nrm.models.row_arguments import (
+    COUNTS_MESSAGE,
+    check_use_of_counts,
+    checked_counts,
+    checked_rows,
+    n_rows,
+    of_observations,
+    rows_of_observations,
+)
 from pymc_nrm.models.text_data import read_text
 from pymc_nrm.models.values import (
     as_observed,
@@ -45,27 +55,32 @@ from pymc_nrm.models.values import (
 )
 from pymc_nrm.partitions.chunked import Chunked, Rows
 from pymc_nrm.partitions.clusters import draw_data
-from pymc_nrm.partitions.flat import Flat
 
 
 class MixtureRV(RandomVariable):
     """Data given a partition; inputs are the labels and the hyperparameters of the family in their full shape.
 
-    If items have several rows of data or none, the second input is the item of each row.  The parameters of clusters,
-    or the means of the nodes of a tree, are integrated out.
+    If items have several rows of data or none, the second input is the item of each row; if rows stand for several
+    equal observations, it is their number.  The parameters of clusters, or the means of the nodes of a tree, are
+    integrated out.
     """
 
-    __props__ = ("name", "signature", "dtype", "inplace", "family_class", "univariate", "kind", "has_rows")
+    __props__ = (
+        *("name", "signature", "dtype", "inplace"),
+        *("family_class", "univariate", "kind", "has_rows", "has_counts"),
+    )
 
-    def __init__(self, family_class, univariate, kind, has_rows=False, origin=UNKNOWN, **kwargs):
-        self.family_class, self.univariate, self.kind, self.has_rows = family_class, univariate, kind, has_rows
+    def __init__(self, family_class, univariate, kind, has_rows=False, has_counts=False, origin=UNKNOWN, **kwargs):
+        self.family_class, self.univariate, self.kind = family_class, univariate, kind
+        self.has_rows, self.has_counts = has_rows, has_counts
         # No property, since draws do not depend on it.
         self.origin = origin
         kwargs["name"], self._print_name = printed_names("Mixture", family_class)
         # PyTensor allows names of dimensions only.
         cores = [spec.core for spec in family_class.hyperparameters.values()]
         self._cores = [["t" if axis == "depth + 1" else axis for axis in core] for core in cores]
-        labels = "(items),(n)" if has_rows else "(n,l)" if kind.takes_trees else "(n)"
+        labels = "(n,l)" if kind.takes_trees else "(n)"
+        labels = "(items),(n)" if has_rows else "(n),(n)" if has_counts else labels
         inputs = [labels, *[f"({','.join(core)})" for core in self._cores]]
         kwargs["signature"] = f"{','.join(inputs)}->{'(n)' if univariate else '(n,d)'}"
         super().__init__(**kwargs)
@@ -79,11 +94,15 @@ class MixtureRV(RandomVariable):
 
     def family(self, node):
         """Return the family of a variable, from its node; the fields are tensors in their full shape."""
-        return self.family_class(*self.dist_params(node)[1 + self.has_rows :])
+        return self.family_class(*self.dist_params(node)[1 + self.has_rows + self.has_counts :])
 
     def rows(self, node):
         """Return the item of each row as an index of labels, from the node of a variable."""
         return self.dist_params(node)[1].data if self.has_rows else slice(None)
+
+    def counts(self, node):
+        """Return the number of observations of each row, or None if each is one, from the node of a variable."""
+        return self.dist_params(node)[1].data if self.has_counts else None
 
     def n_features(self, hyperparameters):
         """Return the number of features, from the values of all hyperparameters in their full shape."""
@@ -93,7 +112,12 @@ class MixtureRV(RandomVariable):
         return np.shape(hyperparameters[i])[axis]
 
     def check_draws(self):
-        """Raise an error if the family cannot draw data."""
+        """Raise an error if data cannot be drawn."""
+        if self.has_counts:
+            raise NotImplementedError(
+                "a Mixture with counts has no forward draws: equal observations are not draws of their distribution. "
+                "Leave it out of var_names, or repeat its rows, without counts"
+            )
         check_needs(self.family_class, () if self.kind.takes_trees else ITEMS, "a forward draw of a Mixture")
 
     def rng_fn(self, rng, *inputs_and_size):
@@ -155,6 +179,9 @@ class Mixture(Distribution):
         Item of each row, from 0 to n - 1, if items have several rows of data, such as visits of patients, or none.
         Rows of an item are independent given the parameters of its cluster; data, and covariates if the family has
         them, have the shape (n_rows, d) or (n_rows,).  The partition must be flat.  By default every item has one row.
+    counts : array_like of int, shape (n,), optional
+        Number of equal observations that each row of observed data stands for, at least 1, such as the rows of a table
+        of patterns.  An item then has ``counts[i]`` observations in one cluster, at the cost of one row.
 
     Raises
     ------
@@ -162,13 +189,19 @@ class Mixture(Distribution):
         If ``partition`` is not a Partition, or ``family`` is not a family.
     ValueError
         If the data are outside the support of the family or do not have one row for each item, or for each entry of
-        ``rows``, ``dims`` do not fit the data, or a hyperparameter or item is out of range.
+        ``rows``, ``dims`` do not fit the data, a hyperparameter or item is out of range, or ``counts`` are not whole
+        numbers of at least 1, or given with ``rows``, without data, or with missing values that are drawn.
 
     Notes
     -----
     Forward draws, as in ``pm.sample_prior_predictive``, draw new parameters of each cluster from the base measure.
     This is correct for the prior predictive.  ``pm.sample_posterior_predictive`` does the same, so its draws are data
     for the same partition from *new* clusters, not replicated data from the posterior clusters.
+
+    With ``counts``, the sufficient statistics of a row are multiplied.  The model is that of the rows repeated in a
+    partition with ``together``: the measure counts each row once, and new rows are single observations.  Where equal
+    observations may be in different clusters, as in a contingency table, repeat the rows instead.  There are then no
+    forward draws.
 
     Examples
     --------
@@ -197,6 +230,7 @@ class Mixture(Distribution):
         dims: Any = None,
         shape: Any = None,
         rows: Any = None,
+        counts: Any = None,
         **kwargs: Any,
     ) -> TensorVariable:
         for option in ("size", "total_size"):
@@ -204,22 +238,25 @@ class Mixture(Distribution):
                 raise ValueError(f"Mixture does not take {option}; got {kwargs[option]!r}")
         partition = tensor_behind(partition)
         _check_kinds(partition, family)
-        rows = _checked_rows(f"rows of Mixture {name!r}", rows, partition)
-        family, observed, dims = _without_names(name, partition, family, observed, rows, dims)
+        rows = checked_rows(f"rows of Mixture {name!r}", rows, partition)
+        counts = checked_counts(f"counts of Mixture {name!r}", counts, partition)
+        family, observed, dims = without_names(name, partition, family, observed, rows, dims)
         if isinstance(observed, Rows) or isinstance(partition.owner.op.kind, Chunked):
             return add_chunked_mixture(name, partition, family, observed, dims=dims, shape=shape, **kwargs)
         if observed is not None:
             observed, origin = read_text(name, family, observed)
             kwargs |= {} if origin is None else {"origin": origin}
         read = None if observed is None else _read_observed(name, partition, family, observed, rows)
+        if counts is not None:
+            check_use_of_counts(f"counts of Mixture {name!r}", family, rows, read)
         if read is not None:
             family, observed, shape = read.family, read.observed, read.values.shape
             kwargs["dtype"] = "float64" if read.has_gaps or family.continuous else "int64"
         model = pm.modelcontext(None)
-        dims = _checked_dims(name, dims, shape, model)
+        dims = checked_dims(name, dims, shape, model)
         start = kwargs.pop("initval", None) if read is None else None
         rv = super().__new__(
-            cls, name, partition, family, observed=observed, dims=dims, shape=shape, rows=rows, **kwargs
+            cls, name, partition, family, observed=observed, dims=dims, shape=shape, rows=rows, counts=counts, **kwargs
         )
         if read is not None and read.draws_gaps:
             add_missing_entries(model, rv, read.values)
@@ -236,6 +273,7 @@ class Mixture(Distribution):
         *,
         shape: Any = None,
         rows: Any = None,
+        counts: Any = None,
         dtype: str | None = None,
         rng: Any = None,
         return_next_rng: bool = False,
@@ -245,7 +283,8 @@ class Mixture(Distribution):
         partition = tensor_behind(partition)
         _check_kinds(partition, family)
         family = plain_values(family)
-        kind, rows = partition.owner.op.kind, _checked_rows("rows of a Mixture", rows, partition)
+        kind, rows = partition.owner.op.kind, checked_rows("rows of a Mixture", rows, partition)
+        counts = checked_counts("counts of a Mixture", counts, partition)
         n, n_columns = _checked_shape(partition, shape, rows)
         if not kind.takes_trees:
             check_values(type(family)(*map(with_present_shape, family)), n, n_columns)
@@ -261,35 +300,10 @@ class Mixture(Distribution):
         rng = pt.random.shared_rng(seed=None) if rng is None else rng
         dtype = dtype or ("float64" if family.continuous else "int64")
         register_numba(MixtureRV, MixtureRV.draw_source)
-        inputs = [kind.cluster_labels(partition), *([] if rows is None else [pt.constant(rows)])]
-        next_rng, values = MixtureRV(type(family), univariate, kind, rows is not None, origin, dtype=dtype)(
-            *inputs, *[pt.as_tensor(value) for value in full], rng=rng, return_next_rng=True
-        )
+        op = MixtureRV(type(family), univariate, kind, rows is not None, counts is not None, origin, dtype=dtype)
+        inputs = [kind.cluster_labels(partition), *[pt.constant(one) for one in (rows, counts) if one is not None]]
+        next_rng, values = op(*inputs, *[pt.as_tensor(value) for value in full], rng=rng, return_next_rng=True)
         return (next_rng, values) if return_next_rng else values
-
-
-def _without_names(name, partition, family, observed, rows, dims):
-    """Family and data with tensors in place of variables with named dimensions, and the names of the data's axes.
-
-    Axes of items and of features are known by their names, and come where the family and the data have them.
-    """
-    names, title = named_dims(observed), f"observed data of Mixture {name!r}"
-    own = pm.modelcontext(None).named_vars_to_dims.get(partition.name) or (None,)
-    axes = (own[0] if rows is None else None, None)
-    if dims is not None:
-        axes = tuple(dims) if isinstance(dims, list | tuple) else (dims,)
-    elif names:
-        axes = axes[: len(names)]
-        dims = (*[dim for dim in axes if dim in names], *[dim for dim in names if dim not in axes])
-    observed = in_order(title, observed, axes) if names and len(axes) == len(names) else without_dims(observed)
-    of_axis = dict(zip(("n", "d"), axes if dims is None else dims, strict=False))
-    fields = {}
-    for field, value in family._asdict().items():
-        core = family.hyperparameters[field].core
-        order = [of_axis.get(axis) if core.count(axis) == 1 else None for axis in core]
-        elsewhere = [dim for axis, dim in of_axis.items() if axis not in core]
-        fields[field] = in_order(f"{field} of {type(family).__name__}", value, order, elsewhere)
-    return family._replace(**fields), observed, dims
 
 
 class _Observed(NamedTuple):
@@ -307,7 +321,7 @@ class _Observed(NamedTuple):
 def _read_observed(name, partition, family, observed, rows):
     """Check observed data, complete the family for them, and prepare them for kernels where they are constant."""
     title, values = f"observed data of Mixture {name!r}", numeric_data(f"observed data of Mixture {name!r}", observed)
-    n, counted = _n_rows(partition, rows)
+    n, counted = n_rows(partition, rows)
     if values.ndim not in (1, 2) or values.shape[0] != n:
         raise ValueError(
             f"{title} must have one row for each of the {counted}, shape (n, d) or (n,); got shape {values.shape}"
@@ -360,35 +374,6 @@ def _check_kinds(partition, family):
     check_needs(type(family), (prepare_data, needed), "Mixture")
 
 
-def _checked_rows(title, rows, partition):
-    """Item of each row, int64 of shape (n_rows,), or None."""
-    if rows is None:
-        return None
-    if not isinstance(partition.owner.op.kind, Flat):
-        raise ValueError(f"{title} must be None, since {partition.name!r} is not a flat Partition of items in memory")
-    if isinstance(rows, Variable):
-        raise TypeError(f"{title} must be an array with the item of each row; got {rows} of type {rows.type}")
-    items, n = numeric_array(title, rows), count_value(partition.owner.op.n_items(partition.owner))
-    if items.ndim != 1 or not len(items):
-        raise ValueError(f"{title} must have shape (n_rows,), with at least one row; got shape {items.shape}")
-    wrong = ~((items >= 0) & (items < n) & (items == np.floor(items)))
-    if wrong.any():
-        row = int(wrong.argmax())
-        raise ValueError(
-            f"{title} must be items of partition {partition.name!r}, whole numbers from 0 to {n - 1}; got "
-            f"{items[row]} in row {row}"
-        )
-    return items.astype("int64")
-
-
-def _n_rows(partition, rows):
-    """Number of rows of data, and its description."""
-    if rows is not None:
-        return len(rows), f"{len(rows)} entries of rows"
-    n = count_value(partition.owner.op.n_items(partition.owner))
-    return n, f"{n} items of partition {partition.name!r}"
-
-
 def _full_shape(partition, family, n, d):
     """The family with hyperparameters of full shape."""
     kind = partition.owner.op.kind
@@ -397,33 +382,9 @@ def _full_shape(partition, family, n, d):
     return broadcast_hyperparameters(family, n, d)
 
 
-def _checked_dims(name, dims, shape, model):
-    """Check the names of the dimensions against the shape or, without a shape, against the model."""
-    if dims is None:
-        return None
-    names = (dims,) if isinstance(dims, str) else dims
-    words = f"dims of Mixture {name!r} must be"
-    if not isinstance(names, list | tuple) or not all(isinstance(dim, str) for dim in names):
-        raise TypeError(f"{words} a name, or a tuple of names; got {dims!r}")
-    if shape is not None and not isinstance(shape, list | tuple):
-        return tuple(names)
-    if len(names) not in ((1, 2) if shape is None else (len(shape),)):
-        got = "" if shape is None else f" for shape {tuple(shape)}"
-        raise ValueError(f"{words} one name for a vector, two for a matrix; got {dims!r}{got}")
-    for axis, dim in enumerate(names):
-        if dim not in model.dim_lengths:
-            if shape is None:
-                raise ValueError(f"{words} dimensions of the model, {sorted(model.dim_lengths)}; got {dim!r}")
-        elif shape is not None and not isinstance(shape[axis], Variable):
-            length = count_value(model.dim_lengths[dim])
-            if length != shape[axis]:
-                raise ValueError(f"{words} of lengths {tuple(shape)}; got {dim!r}, which has length {length}")
-    return tuple(names)
-
-
 def _checked_shape(partition, shape, rows):
     """Check the shape; return the number of rows and, if the shape determines it, of features."""
-    n, counted = _n_rows(partition, rows)
+    n, counted = n_rows(partition, rows)
     if shape is None:
         return n, None
     if np.ndim(shape) == 0 or len(shape) not in (1, 2):
@@ -469,6 +430,7 @@ def _mixture_logp(op, values, rng, size, labels, *hyperparameters, **kwargs):
     [value] = values
     labels = _observed_labels(labels)
     rows, hyperparameters = (hyperparameters[0], hyperparameters[1:]) if op.has_rows else (None, hyperparameters)
+    counts, hyperparameters = (hyperparameters[0], hyperparameters[1:]) if op.has_counts else (None, hyperparameters)
     family = with_constants_per_item(op.family_class(*hyperparameters))
     X = value[:, None] if op.univariate else sparse_origin(value)
     # Without these checks, kernels of the graph may read beyond the end of an array.
@@ -477,15 +439,20 @@ def _mixture_logp(op, values, rng, size, labels, *hyperparameters, **kwargs):
         labels = CheckAndRaise(ValueError, rows_message(value, labels, rows))(labels, holds)
     elif value.type.shape[0] is None or value.type.shape[0] != labels.type.shape[0]:
         labels = CheckAndRaise(ValueError, rows_message(value, labels))(labels, pt.eq(labels.shape[0], X.shape[0]))
+    if counts is not None and value.type.shape[0] is None:
+        X = CheckAndRaise(ValueError, COUNTS_MESSAGE)(X, pt.eq(counts.shape[0], X.shape[0]))
     indices, _ = op.kind.symbolic_indices(labels, labels.shape[0])
     if rows is not None:
         indices = _without_gaps(indices[rows], labels.shape[0])
     if op.kind.takes_trees:
         log_probability = op.kind.tree_law.symbolic_log_likelihood(family, indices, X)
     elif isinstance(known := without_casts(value), Constant) and has_marginal_likelihood(family):
-        log_probability = marginal_likelihood(family, known, indices)
+        log_probability = marginal_likelihood(family, known, indices, counts)
     elif (gaps := gaps_of(value)) and gaps.are_fixed and has_marginal_likelihood(family):
         log_probability = likelihood_with_gaps(family, gaps, indices)
+    elif counts is not None:
+        of_observation = rows_of_observations(counts)
+        log_probability = log_likelihood(*of_observations(family, X, of_observation), indices[of_observation])
     else:
         log_probability = log_likelihood(family, X, indices)
     return with_conditions(log_probability, family, d=X.shape[1])

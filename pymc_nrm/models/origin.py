@@ -19,6 +19,8 @@ class Origin:
     lags: str | None = None
     # What else a recipe knows of the rows, so that results are in the units of the table.
     rows: Any = None
+    # What makes the model again with further rows, see ``recipes/longer_tables.py``.
+    recipe: Any = None
 
     def __post_init__(self):
         if self.recorded is not None:

@@ -8,13 +8,18 @@ from pytensor.graph.traversal import graph_inputs
 from pytensor.tensor.random.type import RandomType
 
 from pymc_nrm.families.base import localise, prepare_data
+from pymc_nrm.families.counted import Counted, CountedRows, counted_rows
 from pymc_nrm.families.gaps import filled_data
 from pymc_nrm.families.product import NoData, NoRows, product, product_data
 from pymc_nrm.models.missing_entries import gaps_of
 from pymc_nrm.models.prepared import prepared_data
-from pymc_nrm.models.rvs import family_of, n_items, rows_of
+from pymc_nrm.models.row_arguments import COUNTS_MESSAGE, of_observations, rows_of_observations
+from pymc_nrm.models.rvs import counts_of, family_of, n_items, rows_of
 from pymc_nrm.models.values import kernel_family
-from pymc_nrm.partitions.grouped import Grouped, grouped_rows
+from pymc_nrm.partitions.grouped import Grouped, GroupedRows, grouped_rows
+
+# What wraps a family whose items are not single rows, by the class of their data.
+_WRAPPERS = {GroupedRows: Grouped, CountedRows: Counted}
 
 
 class PartitionParts:
@@ -29,6 +34,7 @@ class PartitionParts:
         self._measure = op.kernel_prior if has_measure else lambda _: None
         self._family_classes = [type(family) for family in families]
         self._names, self._rows = [rv.name for rv in mixtures], list(map(rows_of, mixtures))
+        self._counts = list(map(counts_of, mixtures))
         self._partition = partition
         parts = [
             list(op.prior_inputs(partition.owner)) if has_measure else [],
@@ -68,16 +74,26 @@ class PartitionParts:
 
     def at(self, point):
         """Return measure, families and data before they are prepared for kernels. The measure of a nested partition is
-        its levels and the concentrations of its weights; a mixture is its name, family, data and item of each row.
+        its levels and the concentrations of its weights; a mixture is its name, family, data and item of each row, and
+        has as many rows as observations.
         """
         hyperparameters, *parts = self._split(self._values(point))
         mixtures = [
-            (name, kernel_family(family_class, values), X, rows)
-            for name, family_class, (*values, X), rows in zip(
-                self._names, self._family_classes, parts, self._rows, strict=True
+            self._mixture(name, kernel_family(family_class, values), X, rows, counts)
+            for name, family_class, (*values, X), rows, counts in zip(
+                self._names, self._family_classes, parts, self._rows, self._counts, strict=True
             )
         ]
         return self._measure(hyperparameters), mixtures
+
+    @staticmethod
+    def _mixture(name, family, X, rows, counts):
+        if counts is None:
+            return name, family, X, rows
+        if X.shape[0] != len(counts):
+            raise ValueError(f"{COUNTS_MESSAGE}. Mixture {name!r} has {X.shape[0]} rows and {len(counts)} counts")
+        rows = rows_of_observations(counts)
+        return name, *of_observations(family, X, rows), rows
 
     def prepared(self, point):
         """Return measure, families and data in the form that kernels read. The measure of a nested partition is its
@@ -87,14 +103,21 @@ class PartitionParts:
         for k, (*values, X) in enumerate(parts):
             if self._families[k] is not None and not self._vary[k]:
                 continue
-            family, rows = kernel_family(self._family_classes[k], values), self._rows[k]
-            has_rows = not isinstance(rows, slice)
+            family = kernel_family(self._family_classes[k], values)
             if self._data[k] is None or self.data_vary[k]:
-                data = self._prepare(k, family, X[:, None] if X.ndim == 1 else X)
-                self._data[k] = grouped_rows(data, rows, n_items(self._partition)) if has_rows else data
-            family = localise(family, self._data[k].rows if has_rows else self._data[k])
-            self._families[k] = Grouped(family) if has_rows else family
+                self._data[k] = self._of_items(k, self._prepare(k, family, X[:, None] if X.ndim == 1 else X))
+            wrapper = _WRAPPERS.get(type(self._data[k]))
+            family = localise(family, self._data[k] if wrapper is None else self._data[k].rows)
+            self._families[k] = family if wrapper is None else wrapper(family)
         return self._measure(hyperparameters), tuple(self._families), tuple(self._data)
+
+    def _of_items(self, k, data):
+        """The data of the items of a mixture, from its prepared rows."""
+        if self._counts[k] is not None:
+            return counted_rows(data, self._counts[k])
+        if isinstance(self._rows[k], slice):
+            return data
+        return grouped_rows(data, self._rows[k], n_items(self._partition))
 
     def _prepare(self, k, family, X):
         if self._gaps[k] is None:

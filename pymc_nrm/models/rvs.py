@@ -102,6 +102,12 @@ def rows_of(mixture):
     return op.rows(mixture.owner) if isinstance(op, MixtureRV) else slice(None)
 
 
+def counts_of(mixture):
+    """Return the number of observations of each row of a mixture, None if each is one."""
+    op = mixture.owner.op
+    return op.counts(mixture.owner) if isinstance(op, MixtureRV) else None
+
+
 def family_of(mixture):
     """Return the family of a mixture; its fields are tensors in their full shape."""
     return mixture.owner.op.family(mixture.owner)

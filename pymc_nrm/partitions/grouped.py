@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pymc_nrm.families import base, components, conjugate, fast, features
+from pymc_nrm.families.counted import Counted
 from pymc_nrm.families.erased.shared_kernel import erase
 from pymc_nrm.kernels.special import copy_row
 
@@ -128,5 +129,5 @@ class Grouped(NamedTuple):
 
 
 def family_of_rows(family):
-    """The family of the rows of items, or of the items themselves."""
-    return family.family if isinstance(family, Grouped) else family
+    """The family of single rows, without what wraps it for items of several rows or observations."""
+    return family.family if isinstance(family, Grouped | Counted) else family

@@ -83,7 +83,8 @@ def describe(
     *Size.* The number of items of the cluster in the estimate.  In each draw, the cluster that holds most of these
     items, of several the smallest, stands for it: so many of them are *together* there, and so many *others* with them.
     Both intervals have equal tails.  Few are together where draws split the cluster, as they all may if they do not
-    agree how; there are many others where draws join it with another one.
+    agree how; there are many others where draws join it with another one.  Of mixtures with ``counts``, all with the
+    same, ``observations`` has the number of observations of the cluster.
 
     *Certainty.* The mean posterior probability that two items of the cluster share one, over all pairs; for a single
     item, that it is alone.  This is one minus the mean of :func:`~pymc_nrm.stats.assignment_uncertainty`.  Fused
@@ -96,12 +97,12 @@ def describe(
 
     *Data.* Columns are the features of all observed mixtures over the partition, with names from the coordinates of the
     model, or the name of the mixture with a number.  Mean and standard deviation are taken over the items, or over all
-    rows of the items where these have several, in units of the data in the model, of values as they were recorded where
-    a recipe has spread repeated ones.  Binary columns have the share of ones, categorical ones the shares of levels,
-    which have the names of the coordinate ``<column>_level`` or else ``level``.  Columns that are modelled on the
-    logarithmic scale have the median and the quantiles ``low`` and ``high`` of 10 % and 90 %; columns that are zero or
-    positive have these for their positive values, and the share of zeros.  Missing values are left out and counted.  Of
-    rows in chunks, the followed ones are described.
+    rows or observations of the items where these have several, in units of the data in the model, of values as they
+    were recorded where a recipe has spread repeated ones.  Binary columns have the share of ones, categorical ones the
+    shares of levels, which have the names of the coordinate ``<column>_level`` or else ``level``.  Columns that are
+    modelled on the logarithmic scale have the median and the quantiles ``low`` and ``high`` of 10 % and 90 %; columns
+    that are zero or positive have these for their positive values, and the share of zeros.  Missing values are left out
+    and counted.  Of rows in chunks, the followed ones are described.
 
     *Parameters.* Coefficients and variances of regressions, parameters of unobserved mixtures, and variables that
     labels index have posterior means and intervals, of the mean over the items of the cluster in each draw, see

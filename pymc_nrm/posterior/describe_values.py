@@ -126,12 +126,14 @@ KINDS: dict[str, Callable] = {
 def describe_column(column, labels):
     """:class:`Described` of a column of any kind, with numbers of missing values, given the clusters of all items."""
     n_clusters = int(labels.max()) + 1
-    of_values = labels if column.items is None else labels[column.items]
-    present = np.isfinite(column.values)
+    of_values, values = labels if column.items is None else labels[column.items], column.values
+    if column.counts is not None:
+        values, of_values = np.repeat(values, column.counts), np.repeat(of_values, column.counts)
+    present = np.isfinite(values)
     counts = np.bincount(of_values[present], minlength=n_clusters)
     missing = np.bincount(of_values[~present], minlength=n_clusters)
     with np.errstate(divide="ignore", invalid="ignore"):
-        described = KINDS[column.kind](column.values[present], of_values[present], n_clusters, column.levels)
+        described = KINDS[column.kind](values[present], of_values[present], n_clusters, column.levels)
     cells, apart = described.cells, described.apart
     if column.unit and column.kind not in ("levels", "truth"):
         cells, apart = [f"{text} {column.unit}" for text in cells], [_with_unit(text, column.unit) for text in apart]

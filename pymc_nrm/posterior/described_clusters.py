@@ -6,6 +6,7 @@ from pymc_nrm.common.wrapping import whole_percent
 from pymc_nrm.partitions.chunked import Chunked
 from pymc_nrm.posterior.component_shares import component_shares
 from pymc_nrm.posterior.default_clusters import clusters_to_show
+from pymc_nrm.posterior.described_columns import observations_of_items
 from pymc_nrm.posterior.description import Words
 from pymc_nrm.posterior.number_of_clusters import OVERLAP, clusters_overlap_in, number_of_clusters
 from pymc_nrm.posterior.special_description import Special, described_data
@@ -42,17 +43,27 @@ def of_clusters(asked):
         ends = zip(map(whole_percent, mean), 100 * low, 100 * high, strict=True)
         cells["component weight"] = [f"{middle} ({first:.0f} to {last:.0f})" for middle, first, last in ends]
     further = ("component weight",) * (weights is not None)
+    observations = observations_of_items(asked.model, asked.partition)
+    if observations is not None:
+        observations = observations[clusters.kept]
+        of_cluster = np.bincount(labels, observations).astype("int64")
+        numbers["observations"] = of_cluster
+        shares = map(whole_percent, of_cluster / of_cluster.sum())
+        cells = {"observations": [f"{n:,} {share}" for n, share in zip(of_cluster, shares, strict=True)], **cells}
+        further = ("observations", *further)
     word = "rows" if columns and all(column.items is None for column in columns) else "items"
+    of_values = word if all(column.counts is None for column in columns) else "observations"
     kinds = {column.kind for column in columns}
     missing = any("missing" in column.statistics for column in described.values())
     number, overlap = number_of_clusters(labels, draws, asked.ci_prob), clusters_overlap_in(draws)
 
     def notes(certainty):
-        return _notes(word, kinds, has_parameters, weights is not None, counts, certainty, asked.ci_prob, overlap)
+        words = word, of_values
+        return _notes(words, kinds, has_parameters, weights is not None, counts, certainty, asked.ci_prob, overlap)
 
     return Special(
-        words=Words("cluster", word, f"what sets it apart (all other {word})", further=further),
-        title=_title(clusters, number, asked.partition, word, asked.components),
+        words=Words("cluster", word, f"what sets it apart (all other {of_values})", further=further),
+        title=_title(clusters, number, asked.partition, word, asked.components, observations),
         labels=labels,
         names=clusters.names,
         estimate=clusters.estimate,
@@ -66,15 +77,16 @@ def of_clusters(asked):
     )
 
 
-def _title(clusters, number, partition, word, components):
+def _title(clusters, number, partition, word, components, observations):
     n_left_out = np.count_nonzero(~clusters.kept)
-    text = _title_of_kept(clusters, number, partition, word, components)
+    text = _title_of_kept(clusters, number, partition, word, components, observations)
     return f"{text}; {left_out_words(n_left_out, word)}" if n_left_out else text
 
 
-def _title_of_kept(clusters, number, partition, word, components):
+def _title_of_kept(clusters, number, partition, word, components, observations):
     n, kind = len(clusters.labels), partition.owner.op.kind
     items = f"{n:,} followed rows of {kind.rows.n:,}" if isinstance(kind, Chunked) else f"{n:,} {word}"
+    items += "" if observations is None else f" of {observations.sum():,} observations"
     if clusters.of_tree is not None:
         return f"{number.title(items)}, {clusters.of_tree}"
     if clusters.why_not_fused is not None:
@@ -86,8 +98,9 @@ def _title_of_kept(clusters, number, partition, word, components):
     return number.title(items, further=f"{clusters.n_components:,} components, joined where they overlap")
 
 
-def _notes(word, kinds, parameters, own_weights, counts, certainty, ci_prob, overlap):
+def _notes(words, kinds, parameters, own_weights, counts, certainty, ci_prob, overlap):
     """At most three sentences that a reader of the short text needs."""
+    word, of_values = words
     notes = [f"certainty: how probable it is that two {word} of the cluster belong together"]
     if overlap:
         notes.append(OVERLAP.format(word=word))
@@ -98,7 +111,7 @@ def _notes(word, kinds, parameters, own_weights, counts, certainty, ci_prob, ove
         )
     has_medians, has_shares = kinds & {"positive", "zero or positive"}, kinds & {"levels", "truth", "zero or positive"}
     told = ["numbers: means"] * ("number" in kinds) + ["medians where all are positive"] * bool(has_medians)
-    told += [f"per cent: shares of {word}"] * bool(has_shares)
+    told += [f"per cent: shares of {of_values}"] * bool(has_shares)
     told += ["component weight: the mean over draws"] * own_weights
     told += [f"ranges: {100 * ci_prob:.4g} % intervals"] * bool(parameters or own_weights)
     if len(notes) == 1 and told:

@@ -11,12 +11,12 @@ from pymc_nrm.common.tables import as_pandas
 from pymc_nrm.families import BernoulliBeta, CategoricalDirichlet, HurdleLogNormal, HurdlePoisson
 from pymc_nrm.models.chunked_mixture import ChunkedMixtureRV
 from pymc_nrm.models.origin import origin_of
-from pymc_nrm.models.rvs import dims_of, family_of, mixtures_of, rows_of
+from pymc_nrm.models.rvs import counts_of, dims_of, family_of, mixtures_of, rows_of
 from pymc_nrm.models.values import constant_value
 from pymc_nrm.stats.draws import item_dimension
 
 # Names in tables, in addition to the names of columns of the data.
-_OWN_NAMES = ("items", "together", "others", "certainty")
+_OWN_NAMES = ("items", "observations", "together", "others", "certainty")
 
 # Kinds of the columns of families, by the names of ``describe_values.KINDS``; all others hold numbers.
 _KIND_OF_FAMILY = {
@@ -41,6 +41,8 @@ class Column(NamedTuple):
     items: Any = None
     # The unit that numbers had as text, or an empty text.
     unit: str = ""
+    # Number of observations of each value, int64 of shape (n_rows,), or None if each is one.
+    counts: Any = None
 
 
 def columns_of_model(model, partition, n, noun="cluster"):
@@ -70,7 +72,7 @@ def columns_of_model(model, partition, n, noun="cluster"):
         for name, kind, column, known in zip(map(str, features), kinds, matrix.T, named, strict=True):
             levels = _levels(model, name, column, known) if kind == "levels" else None
             unit = readings[name].rule.shown_unit if name in readings else ""
-            columns.append((mixture.name, Column(name, kind, levels, column, items, unit)))
+            columns.append((mixture.name, Column(name, kind, levels, column, items, unit, counts_of(mixture))))
     names = [noun, *_OWN_NAMES, *(column.name for _, column in columns)]
     return [c._replace(name=f"{mixture} {c.name}") if names.count(c.name) > 1 else c for mixture, c in columns]
 
@@ -78,7 +80,8 @@ def columns_of_model(model, partition, n, noun="cluster"):
 def of_items(column, kept):
     """A column of some of the items only, which are numbered again; ``kept`` is bool (n,)."""
     if column.items is None:
-        return column._replace(values=column.values[kept])
+        counts = None if column.counts is None else column.counts[kept]
+        return column._replace(values=column.values[kept], counts=counts)
     rows = kept[column.items]
     return column._replace(values=column.values[rows], items=(np.cumsum(kept) - 1)[column.items[rows]])
 
@@ -110,8 +113,17 @@ def _items(mixture):
     return None if isinstance(rows, slice) else np.asarray(rows, dtype="int64")
 
 
-def columns_of_table(data, of_model, draws, rules, noun="cluster"):
-    """Columns of a table with a row for each item; levels are those that occur.
+def observations_of_items(model, partition):
+    """Number of observations of each item, int64 of shape (n,), if it is the same in all mixtures, else None."""
+    counts = [counts_of(mixture) for mixture in mixtures_of(model, partition)]
+    if not counts or any(one is None or not np.array_equal(one, counts[0]) for one in counts):
+        return None
+    return counts[0]
+
+
+def columns_of_table(data, of_model, draws, rules, noun="cluster", counts=None):
+    """Columns of a table with a row for each item, which stands for ``counts`` observations; levels are those that
+    occur.
 
     ``rules`` say how the model has read columns, by their names.
     """
@@ -134,7 +146,8 @@ def columns_of_table(data, of_model, draws, rules, noun="cluster"):
         else:
             columns.append(Column(name, "levels", tuple(map(str, content.levels)), content.codes(content.levels)))
     taken = (noun, *_OWN_NAMES)
-    return [column._replace(name=f"data {column.name}") if column.name in taken else column for column in columns]
+    columns = [column._replace(name=f"data {column.name}") if column.name in taken else column for column in columns]
+    return [column._replace(counts=counts) for column in columns]
 
 
 def rules_of_model(model, partition):

@@ -23,6 +23,7 @@ from pymc_nrm.common.result_names import added_names, result_dataset
 from pymc_nrm.common.text_levels import coded, shared_levels
 from pymc_nrm.families.base import prepare_alike
 from pymc_nrm.families.conjugate import parameter_shapes
+from pymc_nrm.families.counted import Counted
 from pymc_nrm.models.origin import origin_of
 from pymc_nrm.models.rvs import dims_of, family_of, find_mixture, is_mixture, partition_of, rows_of
 from pymc_nrm.models.values import computed_by
@@ -253,7 +254,7 @@ class NewCovariates:
         if not self:
             return family
         self._check_sampled()
-        if isinstance(family, Grouped):
+        if isinstance(family, Grouped | Counted):
             return family._replace(family=self.at(family.family, rows))
         is_first = self._function is None
         if is_first:

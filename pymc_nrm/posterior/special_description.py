@@ -5,7 +5,13 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from pymc_nrm.posterior.describe_values import describe_column
-from pymc_nrm.posterior.described_columns import columns_of_model, columns_of_table, of_items, rules_of_model
+from pymc_nrm.posterior.described_columns import (
+    columns_of_model,
+    columns_of_table,
+    observations_of_items,
+    of_items,
+    rules_of_model,
+)
 from pymc_nrm.posterior.described_parameters import described_parameters
 from pymc_nrm.posterior.description import Words
 from pymc_nrm.stats.result import posterior_of
@@ -68,7 +74,9 @@ def described_data(asked, labels, draws, kept, noun="cluster"):
     """
     columns = columns_of_model(asked.model, asked.partition, len(kept), noun)
     if asked.data is not None:
-        columns = columns_of_table(asked.data, columns, draws, rules_of_model(asked.model, asked.partition), noun)
+        rules = rules_of_model(asked.model, asked.partition)
+        counts = observations_of_items(asked.model, asked.partition)
+        columns = columns_of_table(asked.data, columns, draws, rules, noun, counts)
     columns = [of_items(column, kept) for column in columns]
     described = {column.name: describe_column(column, labels) for column in columns}
     posterior = posterior_of(asked.idata)

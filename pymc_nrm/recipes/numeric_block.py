@@ -19,6 +19,7 @@ from pymc_nrm.families.derived.spherical_principal_normal_wishart import Spheric
 from pymc_nrm.families.shared.sample_covariance import check_full_rank, check_two_values, dependent_columns
 from pymc_nrm.models.mixture import Mixture
 from pymc_nrm.models.origin import Origin
+from pymc_nrm.models.row_arguments import rows_of_observations
 from pymc_nrm.recipes.columns import name_of_column, warn_of_redundant_columns
 from pymc_nrm.recipes.messages import tell_user, warn_user
 from pymc_nrm.recipes.quick_mixtures import components_with_diagonal_covariances
@@ -108,11 +109,41 @@ def check_options(covariance, jitter_ties, n_directions=None):
         raise ValueError(f"n_directions must be None, 'auto' or a whole number of at least 1; got {n_directions!r}")
 
 
-def add_numeric_block(name, z, X, covariance, jitter_ties, n_directions=None, log_columns=None, readings=()):
+def of_all_observations(X, counts):
+    """Values of rows, an array or a DataFrame, repeated for their numbers of observations, if these are given."""
+    if counts is None:
+        return X
+    rows = rows_of_observations(counts)
+    return X.iloc[rows].reset_index(drop=True) if hasattr(X, "iloc") else X[rows]
+
+
+def warn_of_equal_observations(counts):
+    """Warn that jitter spreads values of different rows, and not the observations of a row."""
+    if counts is not None and counts.max() > 1:
+        warn_user(
+            "The observations of a row are exactly equal, in columns of measurements too, and Gaussian components "
+            "shrink to equal values. Where they were rounded, repeat the rows, df.loc[df.index.repeat(counts)], and "
+            "leave counts out: jitter then spreads them over the width of the rounding"
+        )
+
+
+def add_numeric_block(
+    name,
+    z,
+    X,
+    covariance,
+    jitter_ties,
+    n_directions=None,
+    *,
+    log_columns=None,
+    readings=(),
+    counts=None,
+    recipe=None,
+):
     """Add Gaussian data X (n, d) of the items of a partition to the model at hand, with learned hyperparameters.
 
     Columns of ``log_columns``, a mask of shape (d,), are positive; what is Gaussian is their logarithm.  ``readings``
-    say how the columns of a table were read.
+    say how the columns of a table were read, ``counts`` how many observations a row stands for.
     """
     recorded = np.asarray(X, dtype="float64")
     columns = recorded.reshape(len(recorded), -1)
@@ -133,6 +164,10 @@ def add_numeric_block(name, z, X, covariance, jitter_ties, n_directions=None, lo
             "differ along leading principal directions, n_directions='auto'. covariance='diagonal' makes columns "
             "independent within clusters instead, which cuts correlated ones into many clusters and is far slower",
         )
+    if counts is not None and covariance is None and n_directions is None and np.isnan(columns).any():
+        if columns.shape[1] > 1:
+            _warn_of_independence("Missing values of rows with counts are left out of the likelihood")
+        covariance = "diagonal"
     if n_directions is None:
         covariance = _chosen_covariance(X, scaled.reshape(recorded.shape), covariance)
         warn_of_redundant_columns(X, scaled)
@@ -142,21 +177,25 @@ def add_numeric_block(name, z, X, covariance, jitter_ties, n_directions=None, lo
     if jitter_ties:
         X, widths = spread_ties(X, is_log)
         _tell_of_jitter(X, widths)
-    _warn_of_repeated_values(X, recorded, widths)
+    if counts is None:
+        _warn_of_repeated_values(X, recorded, widths)
+    warn_of_equal_observations(counts)
+    observations = of_all_observations(X, counts)
     if n_directions is not None and n_directions < columns.shape[1]:
         is_wide = len(columns) <= columns.shape[1]
         family_class = SphericalPrincipalNormalWishart if is_wide else PrincipalNormalWishart
-        family = family_class.learned(name, X, n_directions)
+        family = family_class.learned(name, observations, n_directions)
     else:
         if covariance == "full":
             _tell_of_gaps(name, X, np.isnan(columns))
         plain, with_logs = (NormalWishart, LogNormalWishart) if covariance == "full" else (NormalGamma, LogNormalGamma)
-        family = with_logs.learned(name, X, is_log) if is_log.any() else plain.learned(name, X)
+        family = with_logs.learned(name, observations, is_log) if is_log.any() else plain.learned(name, observations)
     [item] = pm.modelcontext(None).named_vars_to_dims[z.name]
     dims = (item,) if recorded.ndim == 1 else (item, f"{name}_feature")
     # Descriptions show what was recorded.
-    origin = Origin(tuple(readings), recorded if widths.any() else None)
-    return Mixture(name, z, family, observed=np.asarray(X, dtype="float64"), dims=dims, origin=origin)
+    origin = Origin(tuple(readings), recorded if widths.any() else None, recipe=recipe)
+    values = np.asarray(X, dtype="float64")
+    return Mixture(name, z, family, observed=values, dims=dims, counts=counts, origin=origin)
 
 
 def _check_spread(X, values):

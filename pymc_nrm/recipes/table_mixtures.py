@@ -12,7 +12,12 @@ from pymc_nrm.families import BernoulliBeta, CategoricalDirichlet, HurdleLogNorm
 from pymc_nrm.models.mixture import Mixture
 from pymc_nrm.models.origin import Origin
 from pymc_nrm.recipes.messages import warn_user
-from pymc_nrm.recipes.numeric_block import add_numeric_block, spread_ties
+from pymc_nrm.recipes.numeric_block import (
+    add_numeric_block,
+    of_all_observations,
+    spread_ties,
+    warn_of_equal_observations,
+)
 from pymc_nrm.recipes.reading.kinds import (
     BINARY,
     CATEGORICAL,
@@ -25,30 +30,48 @@ from pymc_nrm.recipes.reading.table import warn_of_columns
 from pymc_nrm.recipes.zeros import are_counts, has_excess_zeros, poisson_share_of_zeros, share_of_zeros
 
 
+class TableRecipe(NamedTuple):
+    """What makes a model of a table again with further rows, besides the columns and their readings."""
+
+    # As given by the user, None for the default of the number of rows.
+    measure: Any
+    jitter_ties: bool
+    # An argument with a value for each row, which further rows would need as well, or None.
+    of_rows: str | None
+
+
 class Options(NamedTuple):
-    """What is made of columns of numbers."""
+    """What is made of columns."""
 
     covariance: str | None
     jitter_ties: bool
     n_directions: int | str | None = None
+    # Number of observations of each row, int64 of shape (n,), or None if each is one.
+    counts: Any = None
+    # What the origin of each mixture keeps.
+    recipe: Any = None
 
 
 def _add_numeric(name, z, X, readings, options):
     log_columns = np.array([reading.kind == POSITIVE for reading in readings])
-    return add_numeric_block(name, z, X, *options, log_columns=log_columns, readings=readings)
+    chosen = options.covariance, options.jitter_ties, options.n_directions
+    further = {"counts": options.counts, "recipe": options.recipe}
+    return add_numeric_block(name, z, X, *chosen, log_columns=log_columns, readings=readings, **further)
 
 
 def _adder(family_class):
     def add(name, z, X, readings, options, recorded=None):
-        family, origin = family_class.learned(name, X), Origin(tuple(readings), recorded)
+        family = family_class.learned(name, of_all_observations(X, options.counts))
+        origin = Origin(tuple(readings), recorded, recipe=options.recipe)
         [item] = pm.modelcontext(None).named_vars_to_dims[z.name]
-        return Mixture(name, z, family, observed=X.to_numpy(), dims=(item, f"{name}_feature"), origin=origin)
+        dims = (item, f"{name}_feature")
+        return Mixture(name, z, family, observed=X.to_numpy(), dims=dims, counts=options.counts, origin=origin)
 
     return add
 
 
 def _add_counts(name, z, X, readings, options):
-    _warn_of_zeros(X)
+    _warn_of_zeros(of_all_observations(X, options.counts))
     return _adder(PoissonGamma)(name, z, X, readings, options)
 
 
@@ -58,6 +81,7 @@ def _add_amounts(name, z, X, readings, options):
     positive = X.where(X > 0.0)
     if options.jitter_ties:
         positive, _ = spread_ties(positive, np.ones(X.shape[1], dtype=bool))
+    warn_of_equal_observations(options.counts)
     X = positive.where(X > 0.0, X)
     recorded = None if np.array_equal(X.to_numpy(), recorded, equal_nan=True) else recorded
     return _adder(HurdleLogNormal)(name, z, X, readings, options, recorded)
@@ -112,16 +136,30 @@ def add_columns(model, z, df, readings, options):
             for k, reading in enumerate(readings)
             if reading.kind in block.kinds
         ]
-        chosen = {reading.name: (reading, values) for reading, values in chosen if block.takes(values)}
-        if not chosen:
-            continue
-        own = [reading for reading, _ in chosen.values()]
-        if block.kinds == (CATEGORICAL,):
-            _add_levels(model, {str(reading.name): reading.levels for reading in own})
-        X = pd.DataFrame({name: values for name, (_, values) in chosen.items()})
-        # New rows are read in the same way, as the origin of the mixture says.
-        mixtures[block.name] = block.add(block.name, z, X, own, options)
+        chosen = {
+            reading.name: (reading, values)
+            for reading, values in chosen
+            if block.takes(of_all_observations(values, options.counts))
+        }
+        if chosen:
+            own = [reading for reading, _ in chosen.values()]
+            X = pd.DataFrame({name: values for name, (_, values) in chosen.items()})
+            mixtures[block.name] = _add_block(model, z, block, X, own, options)
     return mixtures
+
+
+def add_read_columns(model, z, tables):
+    """Add columns that are read to a model: their values, readings and options by the names of their mixtures."""
+    for block in _BLOCKS:
+        if block.name in tables:
+            _add_block(model, z, block, *tables[block.name])
+
+
+def _add_block(model, z, block, X, readings, options):
+    if block.kinds == (CATEGORICAL,):
+        _add_levels(model, {str(reading.name): reading.levels for reading in readings})
+    # New rows are read in the same way, as the origin of the mixture says.
+    return block.add(block.name, z, X, readings, options)
 
 
 def _add_levels(model, levels):

@@ -10,17 +10,18 @@ import pymc as pm
 import pytensor.tensor as pt
 import xarray as xr
 
-from pymc_nrm.common.checks import check_flag
+from pymc_nrm.common.checks import check_flag, numeric_array
 from pymc_nrm.common.tables import as_pandas
 from pymc_nrm.common.wrapping import first_few, wrapped
 from pymc_nrm.families import NormalRegression
 from pymc_nrm.models.mixture import Mixture
 from pymc_nrm.models.origin import origin_of
+from pymc_nrm.models.row_arguments import check_numbers_of_observations
 from pymc_nrm.models.rvs import checked_model, find_partition, is_mixture, mixtures_of
 from pymc_nrm.recipes.columns import check_table, item_names
 from pymc_nrm.recipes.gaussian_mixture import add_partition
 from pymc_nrm.recipes.messages import GatheredMessages
-from pymc_nrm.recipes.numeric_block import check_options
+from pymc_nrm.recipes.numeric_block import check_options, of_all_observations
 from pymc_nrm.recipes.reading.kinds import CATEGORICAL, KINDS, NUMERIC, SKIP, reading_of_feature
 from pymc_nrm.recipes.reading.pairs import warn_of_determined_columns
 from pymc_nrm.recipes.reading.panels import tell_of_units
@@ -31,9 +32,11 @@ from pymc_nrm.recipes.reading.table import (
     reading_block,
     warn_of_columns,
 )
-from pymc_nrm.recipes.table_mixtures import Options, add_columns
+from pymc_nrm.recipes.table_mixtures import Options, TableRecipe, add_columns
 from pymc_nrm.recipes.ties import jitter_ties as with_jitter
 
+# Columns of rows with counts are read as a table of at most so many rows.
+_MOST_OBSERVATIONS = 5_000_000
 # A child of PyMC's logger, which shows messages of level INFO.
 _log = logging.getLogger("pymc.nrm_recipes")
 
@@ -48,6 +51,7 @@ def mixture_model(
     together: Any = None,
     known: Any = None,
     only_known: bool = False,
+    counts: Any = None,
     jitter_ties: bool = True,
     strict: bool = False,
 ) -> pm.Model:
@@ -98,6 +102,10 @@ def mixture_model(
         says that the others may form clusters of their own.
     only_known : bool
         Whether all rows are in the clusters of known labels, as in :class:`~pymc_nrm.Partition`.
+    counts : str or array_like of int, shape (n,), optional
+        Number of equal observations that each row stands for, at least 1, as in :class:`~pymc_nrm.Mixture`; or the name
+        of the column that has them, which is then not among the data.  Columns are read, and hyperpriors centred, as
+        for the table with rows repeated, of at most 5,000,000; the prior of the partition counts each row once.
     jitter_ties : bool
         Whether items with the same value of a numeric column are spread over the width of its rounding, as in
         :func:`~pymc_nrm.recipes.gaussian_mixture`.
@@ -118,8 +126,8 @@ def mixture_model(
     ValueError
         If all columns are left out, if a column does not allow its kind in ``kinds``, with ``strict`` if kinds are
         doubtful, if names of columns occur twice, if the variance of a numeric column is not between 2.2e-308 and
-        1.8e308, if ``known`` is a string that names no column, or if the data do not allow ``n_directions``.  Messages
-        name the columns and say what to do.
+        1.8e308, if ``known`` or ``counts`` is a string that names no column, if ``counts`` are not whole numbers of at
+        least 1, or if the data do not allow ``n_directions``.  Messages name the columns and say what to do.
 
     Warns
     -----
@@ -129,7 +137,8 @@ def mixture_model(
         age; counts with zeros in more than a quarter of the rows, and more than three times as many as a Poisson
         distribution with the mean of the other values has, so that clusters differ in where zeros are; and what
         :func:`~pymc_nrm.recipes.gaussian_mixture` warns of, such as columns that follow from others, or a value with
-        more than 5 % of the items.
+        more than 5 % of the items.  With ``counts``, columns of measurements, since the observations of a row are exact
+        equals, which jitter does not spread.
 
     See Also
     --------
@@ -181,17 +190,23 @@ def mixture_model(
     check_flag("strict", strict)
     df = as_pandas("df", df)
     if isinstance(known, str):
-        df, known = _without_column(df, known)
-    readings = read_table(df, kinds, strict)
+        df, known = _without_column(df, known, "known")
+    if isinstance(counts, str):
+        df, counts = _without_column(df, counts, "counts")
+    counts = _checked_counts(counts, df)
+    observations = of_all_observations(df, counts)
+    readings = read_table(observations, kinds, strict)
     if n_directions is not None and NUMERIC not in {reading.kind for reading in readings}:
         raise ValueError(f"n_directions must be None without numeric columns; got {n_directions!r}")
     with GatheredMessages() as told:
         with pm.Model(coords={"item": item_names(df, "df")}, model=None) as model:
             z = add_partition(measure, len(df), together=together, known=known, only_known=only_known)
-            determining = warn_of_determined_columns(df, readings)
-            if together is None and known is None:
+            determining = warn_of_determined_columns(observations, readings)
+            if together is None and known is None and counts is None:
                 tell_of_units(_log, readings, len(df), determining)
-            add_columns(model, z, df, readings, Options(covariance, jitter_ties, n_directions))
+            given = {"together": together, "known": known, "counts": counts}
+            recipe = TableRecipe(measure, jitter_ties, next((k for k, v in given.items() if v is not None), None))
+            add_columns(model, z, df, readings, Options(covariance, jitter_ties, n_directions, counts, recipe))
         _tell_of_reading(readings, told)
     return model
 
@@ -202,12 +217,33 @@ def _tell_of_reading(readings, told):
     _log.info("\n".join([head, *reading_block(readings, told.notes), *map(wrapped, told.lines)]))
 
 
-def _without_column(df, name):
-    """A table without the column of known labels, and that column."""
+def _without_column(df, name, argument):
+    """A table without the column of an argument, and that column."""
     check_table(df, "df")
     if name not in df.columns:
-        raise ValueError(f"known must be labels or the name of a column of df, {df.columns.tolist()}; got {name!r}")
+        what = "labels" if argument == "known" else "numbers"
+        raise ValueError(
+            f"{argument} must be {what} or the name of a column of df, {df.columns.tolist()}; got {name!r}"
+        )
     return df.drop(columns=name), df[name].to_numpy(dtype=object)
+
+
+def _checked_counts(counts, df):
+    """Number of observations of each row of a table, int64 of shape (n,), or None."""
+    if counts is None:
+        return None
+    check_table(df, "df")
+    values = numeric_array("counts", counts)
+    if values.shape != (len(df),):
+        raise ValueError(f"counts must have a number for each of the {len(df)} rows of df; got shape {values.shape}")
+    check_numbers_of_observations("counts", values)
+    total = int(values.sum(dtype="float64"))
+    if total > _MOST_OBSERVATIONS:
+        raise ValueError(
+            f"counts must add up to at most {_MOST_OBSERVATIONS:,}, since columns are read as so many rows; got "
+            f"{total:,}. Mixture takes larger counts, with a family of your choice"
+        )
+    return values.astype("int64")
 
 
 def regression_model(

@@ -40,7 +40,7 @@ from pymc_nrm.models.learned_priors import (
 )
 from pymc_nrm.models.rvs import kind_of, partition_of
 from pymc_nrm.partitions.clusters import build_state
-from pymc_nrm.partitions.grouped import Grouped
+from pymc_nrm.partitions.grouped import family_of_rows
 from pymc_nrm.steps.comparison import OwnMove
 from pymc_nrm.steps.step import Draw, Step
 from pymc_nrm.steps.target import GivenPartition
@@ -186,7 +186,7 @@ class _Prior:
         """
         labels, _, [family], [data] = self._given.at(point)
         rows = build_state(labels, family, data).statistics[: labels.max() + 1]
-        family = family.family if isinstance(family, Grouped) else family
+        family = family_of_rows(family)
         part = getattr(self._learned, "part", None)
         return (family, rows) if part is None else part_of(family, rows, part)
 

@@ -5,6 +5,7 @@ import inspect
 import pytest
 
 import pymc_nrm as nrm
+from pymc_nrm.families.counted import Counted
 from pymc_nrm.families.erased.erased import Erased
 from pymc_nrm.families.erased.with_components import ErasedWithComponents
 from pymc_nrm.families.product import NoData, Product
@@ -46,6 +47,14 @@ SEVERAL_ROWS = because(
     "the predictive density of several rows is a chain: it has no column of a panel, and no formula for a removal",
     "log_predictive_without panel_shape write_panel update_panel add_log_predictives",
 )
+# The likelihood of observed data has its gradient from sums of clusters, whatever was added.
+BY_ITSELF_BUT_SUMS = {name: why for name, why in BY_ITSELF.items() if name != "log_marginals_with_gradient"}
+DIFFERENT = because("missing entries of the observations of a row differ: they are refused", "draw_missing")
+SEVERAL_OBSERVATIONS = because(
+    "the predictive density of equal observations is a ratio of marginals: it has no column of a panel",
+    "panel_shape write_panel update_panel add_log_predictives",
+)
+ONE_ENTRY = because("with the family in it, it lies behind one address", "erase")
 UNITS = because(
     "only the moves of a partition see units, all others see items",
     "check_resolution prepare_alike restore_parameters student_predictive",
@@ -73,6 +82,7 @@ WRAPPERS = {
         | because("checks and predictions take each by itself", "check_resolution prepare_alike student_predictive"),
     ),
     Grouped: (None, BY_ITSELF | ROWS | ONE_ROW | MISSING | SEVERAL_ROWS | ITEM_BY_ITEM),
+    Counted: (None, BY_ITSELF_BUT_SUMS | ROWS | ONE_ROW | DIFFERENT | SEVERAL_OBSERVATIONS | ITEM_BY_ITEM | ONE_ENTRY),
     KnownGrouped: (None, BY_ITSELF | ROWS | ONE_ROW | MISSING | UNITS | ITEM_BY_ITEM),
     ErasedWithComponents: (None, BY_ITSELF | BEFORE | OTHER_FORM | ONE_FAMILY),
     PrincipalNormalWishart: ([nrm.NormalWishart], WITHOUT_GAPS),

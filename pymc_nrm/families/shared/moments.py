@@ -71,6 +71,20 @@ def range_of_grid(grid, n):
     return grid[1] / 2.0 ** ((_room(n) + 1) // 2)
 
 
+def with_room(data, times):
+    """Prepared data with coarser grids, on which sums of ``times`` as many rows are exact."""
+    if times == 1 or not hasattr(data, "_fields"):
+        return data
+    further = math.ceil(math.log2(times))
+    factors, changed = np.array([[2.0**further], [2.0 ** ((further + 1) // 2)]]), {}
+    for name, value in data._asdict().items():
+        if name == "grid" and value is not None:
+            changed[name] = value * factors
+        elif isinstance(value, tuple):
+            changed[name] = with_room(value, times)
+    return data._replace(**changed)
+
+
 def _room(n):
     return math.ceil(math.log2(max(n, 1))) + 1
 

@@ -51,7 +51,7 @@ class ColumnReading:
         check_alike(content, self.rule, f"column {self.name!r}")
         if self.rule.written_unit:
             others = [entry for entry in content.lost if any(sign.isdigit() for sign in str(entry))]
-            if others and content.lost != self.lost:
+            if others and not {*content.lost} <= {*self.lost}:
                 raise ValueError(
                     f"column {self.name!r} must be in {self.rule.written_unit}, as in the table of the model; got "
                     f"{others[0]!r}"
