@@ -19,6 +19,10 @@ PROVISIONAL = (
         "one may need other arguments.",
     ),
     (
+        ("pymc_nrm.recipes.update",),
+        "Which models are taken, and the default number of draws of tuning.",
+    ),
+    (
         ("pymc_nrm.fused_estimate", "pymc_nrm.plots.plot_dendrogram"),
         "The rule that joins components, and the attributes of the tree of fusions.",
     ),
