@@ -4,9 +4,6 @@ import numpy as np
 import pymc as pm
 import pytensor.tensor as pt
 import pytest
-from cases import SMALL
-from helpers import assert_law, label_counts, log_density, refused, seeded
-from models import run
 from pymc.exceptions import SamplingError
 from scipy.special import logsumexp
 
@@ -14,6 +11,9 @@ import pymc_nrm as nrm
 from pymc_nrm.measures.base import log_eppf
 from pymc_nrm.models.marginal_likelihood import without_marginal_likelihood
 from pymc_nrm.testing import all_partitions, kernel_inputs
+from tests.cases import SMALL
+from tests.exact.models import run
+from tests.helpers import assert_law, label_counts, log_density, refused, seeded
 
 MEASURE = nrm.NormalizedGeneralizedGamma(1.0, 0.4)
 COUNTS = np.array([1, 3, 2, 1, 40])

@@ -3,9 +3,9 @@
 import numpy as np
 import pandas as pd
 import pytest
-from helpers import refused, result_of
 
 import pymc_nrm as nrm
+from tests.helpers import refused, result_of
 
 TABLE = pd.DataFrame(
     {

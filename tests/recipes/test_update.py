@@ -4,13 +4,13 @@ import numpy as np
 import pandas as pd
 import pymc as pm
 import pytest
-from helpers import assert_law, label_counts, log_density, refused, result_of, seeded
 from scipy.special import logsumexp
 
 import pymc_nrm as nrm
 from pymc_nrm.measures.base import log_eppf
 from pymc_nrm.recipes import new_rows, update
 from pymc_nrm.testing import all_partitions, kernel_inputs
+from tests.helpers import assert_law, label_counts, log_density, refused, result_of, seeded
 
 FAMILY, MEASURE = nrm.PoissonGamma(1.0, 0.2), nrm.PitmanYorProcess(0.3, 1.0)
 OLD, NEW = np.array([0, 1, 9]), np.array([1, 8])
