@@ -33,6 +33,7 @@ WINGS = {
     "published": ("nested",),
     "states": (),
     "growth": (),
+    "networks": (),
 }
 
 # Kernels call nothing in these parts, so editing a message there recompiles nothing.

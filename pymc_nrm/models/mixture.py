@@ -415,7 +415,7 @@ def _without_gaps(labels, n):
     return (pt.cumsum(is_used) - 1)[labels]
 
 
-def _observed_labels(labels):
+def observed_labels(labels):
     """Labels in a graph of log-probabilities, as a constant if they are observed.
 
     PyTensor evaluates shapes that follow from constants, and PyMC warns if its ``ValuedRV`` is among them.
@@ -428,7 +428,7 @@ def _observed_labels(labels):
 @logprob.register(MixtureRV)
 def _mixture_logp(op, values, rng, size, labels, *hyperparameters, **kwargs):
     [value] = values
-    labels = _observed_labels(labels)
+    labels = observed_labels(labels)
     rows, hyperparameters = (hyperparameters[0], hyperparameters[1:]) if op.has_rows else (None, hyperparameters)
     counts, hyperparameters = (hyperparameters[0], hyperparameters[1:]) if op.has_counts else (None, hyperparameters)
     family = with_constants_per_item(op.family_class(*hyperparameters))

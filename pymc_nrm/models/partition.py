@@ -43,6 +43,9 @@ class PartitionRV(RandomVariable):
 
     dtype = "int64"
     __props__ = ("name", "signature", "dtype", "inplace", "measure_class", "kind")
+    # Name of the only step that samples the variable, where data of a wing depend on its labels; no property, since
+    # draws do not depend on it.
+    own_step = None
 
     def __init__(self, measure_class, kind, **kwargs):
         self.measure_class, self.kind = measure_class, kind

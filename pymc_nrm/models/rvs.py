@@ -136,10 +136,12 @@ def other_uses(model, partition):
     ]
 
 
-def check_uses(model, partition):
-    """Check that only the data of mixtures depend on a partition, if its kind requires it."""
+def check_uses(model, partition, allowed=()):
+    """Check that only the data of mixtures, and allowed variables, depend on a partition, if its kind requires it."""
     remedy = kind_of(partition).only_mixtures
     for variable in other_uses(model, partition) if remedy else []:
+        if any(variable is one for one in allowed):
+            continue
         raise ValueError(
             f"{variable.name!r} must not depend on the labels of {remedy.format(name=partition.name)}. Deterministics "
             "may use the labels"

@@ -133,7 +133,8 @@ class LabelStep(Step):
 
     @classmethod
     def competence(cls, var, has_grad):
-        return cls._competence_for_partitions if isinstance(kind_of(var), cls.kinds) else Competence.INCOMPATIBLE
+        is_for_this = isinstance(kind_of(var), cls.kinds) and var.owner.op.own_step in (None, cls.name)
+        return cls._competence_for_partitions if is_for_this else Competence.INCOMPATIBLE
 
     @classmethod
     def _progressbar_config(cls, n_chains=1):
@@ -209,7 +210,7 @@ class PartitionStep(LabelStep):
         table, _, _ = self._draw_weights(np.random.default_rng(0), measure, labels)
         family, table = self.partition.with_weights(family, table)
         self.check_weights(measure, table, at_start=True)
-        state = build_state(labels, family, data)
+        state = self.build(labels, family, data)
         self.partition.write(point, state)
         log_density = self._log_target(state, table, family, data)
         # Chains compare the two where they start.
@@ -266,7 +267,7 @@ class PartitionStep(LabelStep):
             # Two items, on which the step compiles.
             family = self.partition.with_new_clusters(family)
         starts = [join_in_turn(rng, table, family, data, first=first) for _ in range(_STARTS_FROM_UNITS)]
-        return max(starts, key=lambda labels: self._log_target(build_state(labels, family, data), table, family, data))
+        return max(starts, key=lambda labels: self._log_target(self.build(labels, family, data), table, family, data))
 
     def for_start(self):
         """The step that makes the moves of a chain on a sample of the items, before this step starts."""
@@ -284,6 +285,9 @@ class PartitionStep(LabelStep):
 
     # From sums over the calls of a draw to the statistics that the step reports.
     statistics = staticmethod(dict)
+
+    # What kernels of the moves hold, from labels, family and data.
+    build = staticmethod(build_state)
 
     def _log_target(self, state, table, family, data):
         if self._has_marginals:
@@ -310,7 +314,7 @@ class PartitionStep(LabelStep):
     def check_start(self, point, inputs):
         labels, weights, family, data = inputs[:4]
         self.check_options(len(labels))
-        value = self._log_target(build_state(labels, family, data), weights, family, data)
+        value = self._log_target(self.build(labels, family, data), weights, family, data)
         if not np.isfinite(inputs.u_term + value):
             raise self.not_finite_error(point, inputs.u_term + value)
         _, mixtures = self.target.parts(point)
@@ -320,7 +324,7 @@ class PartitionStep(LabelStep):
         labels, weights, family, data = inputs[:4]
         if self._n_draws == 0 and self._starts_from_data(point):
             labels = self._own_start(point, labels, weights, family, data)
-        state, stats = self.moves(build_state(labels, family, data), weights, family, data)
+        state, stats = self.moves(self.build(labels, family, data), weights, family, data)
         log_target = self._log_target(state, weights, family, data)
         return self.make_draw(self.partition.write(point, state), inputs, log_target, stats)
 
@@ -341,7 +345,7 @@ class PartitionStep(LabelStep):
         free = np.setdiff1d(np.arange(len(labels)), self.partition.units_of_every_start())
         for before, after, item in item_moves(rng, labels, min(labels.max() + 2, len(labels)), free):
             what = f"item {item} of {self.partition.name!r} leaves cluster {before[item]} for cluster {after[item]}"
-            states = [build_state(canonical_labels(chosen), family, data) for chosen in (before, after)]
+            states = [self.build(canonical_labels(chosen), family, data) for chosen in (before, after)]
             points = [self.partition.write(point, state) for state in states]
             prior = ratios(*(self._sizes(state.labels) for state in states))
             if prior is None:

@@ -16,7 +16,7 @@ from pymc_nrm.kernels.generic import kernels_in_python
 from pymc_nrm.kernels.lanes import LANES
 from pymc_nrm.measures.base import Weights
 from pymc_nrm.moves.gibbs import weights_given
-from pymc_nrm.partitions.clusters import State, build_state
+from pymc_nrm.partitions.clusters import build_state
 from pymc_nrm.partitions.labels import canonical_labels
 from pymc_nrm.steps.comparison import OwnMove
 
@@ -130,10 +130,15 @@ def data_ratios(family, data, labels, states, item, log_target, choice=None):
         yield "by predictive densities", _predictive_ratio(state, family, data, item, new)
         return
     ratio = log_ratio_of_choices(
-        lambda rng: choice(rng, State(*map(np.copy, state))), int(state.labels[item]), new, int(state.size[0]) + 1
+        lambda rng: choice(rng, _copied(state)), int(state.labels[item]), new, int(state.size[0]) + 1
     )
     if ratio is not None:
         yield "by its Gibbs update", ratio
+
+
+def _copied(state):
+    """A copy of a state with copies of its arrays."""
+    return type(state)(*[_copied(part) if isinstance(part, tuple) else np.copy(part) for part in state])
 
 
 def gibbs_choice(kernel, options, table, family, data, item):

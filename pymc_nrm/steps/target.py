@@ -26,7 +26,7 @@ class Target:
     """The terms of a model's log-probability that depend on one partition, in the form that kernels read."""
 
     def __init__(self, model, partition, point, compile_kwargs=None):
-        check_uses(model, partition)
+        check_uses(model, partition, self.uses_of_step(model, partition))
         self._partition, self.mixtures = partition, mixtures_of(model, partition)
         self._kind = kind_of(partition)
         evaluate = partial(Values.at_points, model, compile_kwargs=compile_kwargs)
@@ -35,6 +35,11 @@ class Target:
         self.has_mixtures = bool(self.mixtures)
         self.data_are_fixed = not any(self._parts.data_vary)
         self.at(point)
+
+    @staticmethod
+    def uses_of_step(model, partition):
+        """Variables besides mixtures that may depend on the labels, since the step reads them as well."""
+        return []
 
     def refresh(self):
         """Read data and constants again, since ``pm.set_data`` may have changed them."""

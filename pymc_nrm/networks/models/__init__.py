@@ -1,0 +1,1 @@
+"""Block models as PyMC random variables, and how they are read."""

@@ -1,0 +1,1 @@
+"""Moves of partitions with block models."""

@@ -1,0 +1,1 @@
+"""Pairs of items as kernels hold them."""

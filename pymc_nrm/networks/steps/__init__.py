@@ -1,0 +1,1 @@
+"""Steps for partitions with block models."""

@@ -1,0 +1,150 @@
+"""Sampling of partitions with block models: networks, attributes of their nodes, and two-way tables.
+
+Given the auxiliary variable u, a draw of the partition of the nodes of networks
+
+1. makes split-merge moves with random anchors, which allocate nodes one by one to two clusters, given what is placed;
+2. redraws the cluster of each node in random order, from sums of statistics of blocks.
+
+Given the partition of the columns of a table, its rows are items of an ordinary mixture with a block for each cluster
+of columns, and the moves are those of :class:`~pymc_nrm.steps.SplitMerge`.
+
+Read next ``networks/moves/block_state.py``, the tables; ``networks/moves/block_gibbs.py`` and
+``networks/moves/block_split_merge.py``, the moves; ``steps/base.py``, the course of a draw.
+"""
+
+from typing import Any
+
+import numpy as np
+
+import pymc_nrm.networks.partitions.units  # noqa: F401
+from pymc_nrm.common.checks import check_count
+from pymc_nrm.common.pymc_internals import Competence
+from pymc_nrm.families.conjugate import log_marginal
+from pymc_nrm.moves.gibbs import gibbs_sweep, scan_order
+from pymc_nrm.moves.split_merge import (
+    SPLIT_MERGE_STATS,
+    SplitMergeOptions,
+    split_merge_moves,
+    split_merge_statistics,
+)
+from pymc_nrm.networks.families.networked import Networked, network_of, pairs_of
+from pymc_nrm.networks.models.block_model import STEP
+from pymc_nrm.networks.moves.block_gibbs import block_gibbs
+from pymc_nrm.networks.moves.block_split_merge import block_split_merge
+from pymc_nrm.networks.moves.block_start import block_start
+from pymc_nrm.networks.moves.block_state import build_blocks, log_block_target
+from pymc_nrm.networks.steps.block_target import BlockTarget
+from pymc_nrm.partitions.clusters import build_state
+from pymc_nrm.steps.base import PartitionStep
+
+
+class BlockSampler(PartitionStep):
+    """Gibbs updates and split-merge moves for partitions with block models: the default step for them.
+
+    Both leave the posterior invariant, for all measures, with attributes of nodes, several networks, degree
+    corrections and tables together.  A full sweep of Gibbs updates is irreducible.  For K clusters a Gibbs update of a
+    node costs K^2 log marginals and the number of its neighbours; of a row of a table, K log marginals for each cluster
+    of columns.
+
+    Parameters
+    ----------
+    vars : list of Partition
+    n_moves : int
+        Split-merge moves per draw.
+    n_items : int, optional
+        Number of random nodes that the Gibbs update visits; all by default.
+    **kwargs
+        ``model``, ``rng``, ``initial_point``, ``compile_kwargs`` as for any PyMC step; with ``check_moves=False`` the
+        step is not compared with the model before its first draw.
+
+    Raises
+    ------
+    ValueError
+        If an option is outside its range, or anything but mixtures and block models depends on the labels.
+
+    References
+    ----------
+    Kemp et al. (2006), "Learning systems of concepts with an infinite relational model"; Dahl (2005),
+    "Sequentially-allocated merge-split sampler for conjugate and nonconjugate Dirichlet process mixture models",
+    section 3, of which the moves are the form for networks.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import pymc as pm
+    >>> import pymc_nrm as nrm
+    >>> A = np.kron(np.eye(2, dtype=int), np.ones((3, 3), dtype=int))
+    >>> with pm.Model():
+    ...     z = nrm.Partition("z", nrm.DirichletProcess(1.0), n=6)
+    ...     ties = nrm.networks.BlockModel("ties", z, nrm.BernoulliBeta(1.0, 1.0), observed=A, directed=False)
+    ...     step = nrm.networks.BlockSampler([z], n_moves=10)
+    >>> [variable.name for variable in step.vars]
+    ['z']
+    """
+
+    name = STEP
+    needs = (*PartitionStep.needs, log_marginal)
+    target_class = BlockTarget
+    stats_dtypes_shapes = {
+        **PartitionStep.common_stats,
+        "n_moved": (np.int64, []),
+        **SPLIT_MERGE_STATS,
+    }
+    _competence_for_partitions = Competence.IDEAL
+
+    def __init__(self, vars: Any = None, *, n_moves: int = 5, n_items: int | None = None, **kwargs: Any) -> None:
+        check_count("n_moves", n_moves, 0)
+        super().__init__(vars, options={"n_moves": n_moves, "n_items": n_items}, **kwargs)
+
+    statistics = staticmethod(split_merge_statistics)
+
+    @classmethod
+    def competence(cls, var, has_grad):
+        is_for_this = super().competence(var, has_grad) != Competence.INCOMPATIBLE and var.owner.op.own_step == cls.name
+        return Competence.IDEAL if is_for_this else Competence.INCOMPATIBLE
+
+    def check_options(self, n):
+        """Check the options against the number of items."""
+        if self.options["n_items"] is not None:
+            check_count("n_items", self.options["n_items"], 1, n)
+
+    def build(self, labels, family, data):
+        return (build_blocks if _has_networks(family) else build_state)(labels, family, data)
+
+    def calls(self, rng, n, table, family, data):
+        """Split-merge moves, then Gibbs updates."""
+        n_moves, n_items = self.options["n_moves"] if n > 1 else 0, min(n, self.options["n_items"] or n)
+        if _has_networks(family):
+            yield block_split_merge, n_moves
+            yield block_gibbs, scan_order(rng, n, n_items)
+        else:
+            yield split_merge_moves, SplitMergeOptions(n_moves, True, 0)
+            yield gibbs_sweep, scan_order(rng, n, n_items)
+
+    def update_of_one(self, item):
+        return (block_gibbs if self.target.networks else gibbs_sweep), np.array([item])
+
+    def check_start(self, point, inputs):
+        self.check_options(len(inputs.labels))
+        labels, weights, family, data = inputs[:4]
+        value = self._log_target(self.build(labels, family, data), weights, family, data)
+        if not np.isfinite(inputs.u_term + value):
+            raise self.not_finite_error(point, inputs.u_term + value)
+
+    def start(self, rng, table, family, data):
+        if not _has_networks(family):
+            return super().start(rng, table, family, data)
+        n, first = len(table.moment) - 1, self.partition.units_of_every_start()
+        # The step compiles on two nodes.
+        if n < len(pairs_of(data).sizes):
+            return np.zeros(n, dtype=np.int64)
+        return block_start(rng, table, family, data, first)
+
+    def _log_target(self, state, table, family, data):
+        if not _has_networks(family):
+            return super()._log_target(state, table, family, data)
+        return log_block_target(state, table, family, data)
+
+
+def _has_networks(family):
+    return isinstance(network_of(family), Networked)

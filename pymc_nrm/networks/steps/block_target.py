@@ -1,0 +1,159 @@
+"""What a model's log-probability has of one partition with block models, in the form that kernels read."""
+
+from functools import partial
+
+import numpy as np
+
+from pymc_nrm.common.checks import check_values
+from pymc_nrm.families.base import localise
+from pymc_nrm.families.erased.erased import Erased
+from pymc_nrm.families.erased.shared_kernel import erase
+from pymc_nrm.models.parts import joint_data, joint_family
+from pymc_nrm.models.rvs import depends_on, kind_of
+from pymc_nrm.models.values import Values, kernel_family
+from pymc_nrm.networks.families.degree_shares import Degrees, DegreeShares
+from pymc_nrm.networks.families.networked import Networked, NetworkedData
+from pymc_nrm.networks.families.table_rows import RowSums, TableRows
+from pymc_nrm.networks.models.block_data import block_data, block_models
+from pymc_nrm.networks.models.block_sums import degrees_of, layer_of
+from pymc_nrm.networks.partitions.neighbours import neighbours
+from pymc_nrm.partitions.labels import canonical_labels
+from pymc_nrm.steps.target import Target
+
+
+class BlockTarget(Target):
+    """The terms that depend on a partition: of its measure, its mixtures and its block models."""
+
+    def __init__(self, model, partition, point, compile_kwargs=None):
+        evaluate = partial(Values.at_points, model, compile_kwargs=compile_kwargs)
+        found = [block_data(model, rv) for rv in block_models(model, partition)]
+        self.networks = [_Network(data, evaluate) for data in found if not data.is_table]
+        self._tables = [_Table(data, partition, evaluate) for data in found if data.is_table]
+        # Undirected networks first, as in `Pairs`.
+        self.networks.sort(key=lambda network: network.data.directed)
+        self._pairs = self._kept = None
+        super().__init__(model, partition, point, compile_kwargs)
+
+    @staticmethod
+    def uses_of_step(model, partition):
+        allowed = []
+        for rv in block_models(model, partition):
+            op, node = rv.owner.op, rv.owner
+            parameters = [*op.family(node), *[one for one in [op.concentration(node)] if one is not None]]
+            if not depends_on(parameters, partition, model):
+                allowed.append(rv)
+        return allowed
+
+    def at(self, point):
+        if not self._checked:
+            self._check(point)
+        measure, families, data = self._parts.prepared(point)
+        families, data, kept = [*families], [*data], []
+        groups = getattr(self._kind, "groups", None)
+        at_point = [network.at(point) for network in self.networks]
+        for network, (_, _, concentration) in zip(self.networks, at_point, strict=True):
+            if concentration is not None:
+                families.append(DegreeShares(concentration, network.degrees.shape[1]))
+                data.append(Degrees(network.degrees))
+        for table in self._tables:
+            family, rows = table.at(point, kept)
+            families.append(family)
+            data.append(rows)
+        family, rows = joint_family(families), joint_data(data)
+        if self.networks:
+            if self._pairs is None:
+                n = self.networks[0].data.shape[0]
+                self._pairs = neighbours([network.layer for network in self.networks], n, groups)
+            of_both = [[], []]
+            for network, (own, prepared, _) in zip(self.networks, at_point, strict=True):
+                of_both[int(network.data.directed)].append((own, prepared))
+            split = [tuple(map(tuple, zip(*pairs, strict=True))) or ((), ()) for pairs in of_both]
+            family = Networked(family, split[0][0], split[1][0])
+            rows = NetworkedData(rows, split[0][1], split[1][1], self._pairs)
+        # Addresses in families of tables are valid as long as this lives; the last families may still be in use.
+        self._kept = (kept, self._kept[0] if self._kept else [])
+        return measure, *self._kind.kernel_parts(family, rows)
+
+    def refresh(self):
+        super().refresh()
+        for part in (*self.networks, *self._tables):
+            part.refresh()
+
+
+class _Part:
+    """A block model at points: its family, localised, and its prepared values."""
+
+    def __init__(self, data, evaluate):
+        self.data, self._family_class = data, type(data.family)
+        corrected = [] if data.degree_corrected is None else [data.degree_corrected]
+        self._values = evaluate([*data.family, *corrected])
+        self._prepared = self._layer = None
+
+    def refresh(self):
+        """Read constants again, since ``pm.set_data`` may have changed them."""
+        self._values.refresh()
+        self._prepared = self._layer = None
+
+    def family_at(self, point):
+        """Localised family, prepared values, and the concentration of the degree correction or None."""
+        values = self._values(point)
+        n_fields = len(self._family_class._fields)
+        family = kernel_family(self._family_class, values[:n_fields])
+        if self._prepared is None:
+            check_values(family, len(self.data.values), 1, f" where the sampling of {self.data.name!r} starts")
+            self._prepared = self.data.prepared(family)
+            self._layer = layer_of(family, self._prepared, self.data.observed, self.data.degree_corrected is not None)
+        concentration = float(values[-1]) if len(values) > n_fields else None
+        return localise(family, self._prepared), self._prepared, concentration
+
+    @property
+    def layer(self):
+        """Rows of statistics of its values, after the first call of :meth:`family_at`."""
+        return self._layer
+
+
+class _Network(_Part):
+    def __init__(self, data, evaluate):
+        super().__init__(data, evaluate)
+        self.degrees = None if data.degree_corrected is None else degrees_of(data.observed)
+
+    def at(self, point):
+        return self.family_at(point)
+
+
+class _Table(_Part):
+    """A table, whose rows or columns a partition divides, given the clusters of the others."""
+
+    def __init__(self, data, partition, evaluate):
+        super().__init__(data, evaluate)
+        rows, columns = data.partitions
+        self._is_rows, self._other = partition is rows, columns if partition is rows else rows
+        self._kind, self._labels = kind_of(self._other), evaluate([self._other])
+
+    def refresh(self):
+        super().refresh()
+        self._labels.refresh()
+
+    def at(self, point, kept):
+        """Family and data of items with a row of sums for each cluster of the others."""
+        family, prepared, _ = self.family_at(point)
+        value = self._kind.of_items(self._kind.read({self._kind.name: self._labels(point)[0]}))
+        others = canonical_labels(self._kind.cluster_labels(value))
+        sums = _sums_of_items(self.layer, others, self._is_rows)
+        entries, _ = erase(family, prepared, Erased, kept)
+        n_items, n_blocks, size = sums.shape
+        return TableRows(entries, n_blocks), RowSums(sums.reshape(n_items, n_blocks * size))
+
+
+def _sums_of_items(layer, others, is_rows):
+    """Sums of statistics of the entries of each item with each cluster of the others, (n_items, n_clusters, size)."""
+    codes = layer.pairs.codes.tocoo()
+    items, partners = (codes.row, codes.col) if is_rows else (codes.col, codes.row)
+    n_items = layer.pairs.shape[0 if is_rows else 1]
+    n_clusters, size = int(others.max()) + 1, layer.rows.shape[1]
+    default = layer.rows[layer.pairs.default]
+    rows = (layer.rows - default)[codes.data - 1]
+    cells = items * n_clusters + others[partners]
+    sums = [np.bincount(cells, rows[:, p], n_items * n_clusters) for p in range(size)]
+    sums = np.column_stack(sums).reshape(n_items, n_clusters, size)
+    return sums + np.bincount(others)[:, None] * default
