@@ -5,7 +5,8 @@ import pytensor.tensor as pt
 import scipy.special
 from pytensor.graph.basic import Apply
 
-from pymc_nrm.families.base import add_all, localise, log_likelihood, prepare_data, statistics_size
+from pymc_nrm.common.checks import known_value
+from pymc_nrm.families.base import Centred, add_all, localise, log_likelihood, prepare_data, statistics_size
 from pymc_nrm.families.erased.shared_kernel import shared_kernel
 from pymc_nrm.families.fast import log_marginals_with_gradient
 from pymc_nrm.families.shared.moments import grid_of, symbolic_log_growth
@@ -13,7 +14,7 @@ from pymc_nrm.kernels.generic import kernel, lacking
 from pymc_nrm.kernels.kernel_op import KernelOp
 from pymc_nrm.kernels.special import symbolic_log_rising_factorial
 from pymc_nrm.models.marginal_likelihood import has_marginal_likelihood, likelihood_of_sums, shapes_of_fields
-from pymc_nrm.models.values import kernel_values
+from pymc_nrm.models.values import kernel_family
 from pymc_nrm.networks.families.degree_shares import symbolic_log_shares
 from pymc_nrm.networks.partitions.neighbours import Layer
 
@@ -26,7 +27,7 @@ _MOST_IN_GRAPH = 300_000
 def prepared_values(family, pairs):
     """The values of pairs, (n_values, 1), in the form that kernels read."""
     data = prepare_data(family, pairs.values[:, None])
-    if getattr(data, "grid", None) is not None:
+    if isinstance(data, Centred) and data.grid is not None:
         # Sums have as many terms as there are pairs.
         largest = np.max(np.abs(data.values), axis=0, initial=0.0)
         data = data._replace(grid=grid_of(pairs.shape[0] * pairs.shape[1], largest))
@@ -180,9 +181,13 @@ def log_block_likelihood(family, pairs, labels, columns, concentration):
 
 
 def _with_numbers(family):
-    """A family whose hyperparameters are arrays of the same shapes; None if these are not known."""
+    """A family of arrays: constants, and 1 for other hyperparameters; None if their shapes are not known."""
     shapes = shapes_of_fields(family, 1)
-    return None if any(None in shape for shape in shapes) else type(family)(*kernel_values([*map(np.ones, shapes)]))
+    if any(None in shape for shape in shapes):
+        return None
+    known = [known_value(field) for field in family]
+    values = [np.ones(shape) if value is None else value for value, shape in zip(known, shapes, strict=True)]
+    return kernel_family(type(family), values)
 
 
 def _log_poisson_gamma(family, sums):

@@ -1,5 +1,6 @@
 """What a model's log-probability has of one partition with block models, in the form that kernels read."""
 
+import dataclasses
 from functools import partial
 
 import numpy as np
@@ -50,11 +51,12 @@ class BlockTarget(Target):
         measure, families, data = self._parts.prepared(point)
         families, data, kept = [*families], [*data], []
         groups = getattr(self._kind, "groups", None)
-        at_point = [network.at(point) for network in self.networks]
+        at_point = [network.family_at(point) for network in self.networks]
         for network, (_, _, concentration) in zip(self.networks, at_point, strict=True):
             if concentration is not None:
-                families.append(DegreeShares(concentration, network.degrees.shape[1]))
-                data.append(Degrees(network.degrees))
+                degrees = network.degrees
+                families.append(DegreeShares(concentration, degrees.shape[1]))
+                data.append(Degrees(degrees))
         for table in self._tables:
             family, rows = table.at(point, kept)
             families.append(family)
@@ -76,6 +78,7 @@ class BlockTarget(Target):
 
     def refresh(self):
         super().refresh()
+        self._pairs = None
         for part in (*self.networks, *self._tables):
             part.refresh()
 
@@ -93,6 +96,10 @@ class _Part:
         """Read constants again, since ``pm.set_data`` may have changed them."""
         self._values.refresh()
         self._prepared = self._layer = None
+
+    def observe(self, pairs):
+        """Replace the observed pairs."""
+        self.data = dataclasses.replace(self.data, observed=pairs)
 
     def family_at(self, point):
         """Localised family, prepared values, and the concentration of the degree correction or None."""
@@ -113,12 +120,12 @@ class _Part:
 
 
 class _Network(_Part):
-    def __init__(self, data, evaluate):
-        super().__init__(data, evaluate)
-        self.degrees = None if data.degree_corrected is None else degrees_of(data.observed)
+    """A network of the nodes that a partition divides."""
 
-    def at(self, point):
-        return self.family_at(point)
+    @property
+    def degrees(self):
+        """Degrees of the nodes, (n, 1) or (n, 2)."""
+        return degrees_of(self.data.observed)
 
 
 class _Table(_Part):
