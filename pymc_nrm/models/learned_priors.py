@@ -94,13 +94,17 @@ class LearnedProcess(NamedTuple):
     rate: float
 
 
+# Random variables that have a family and a partition, as methods of their operation; wings add theirs.
+OF_FAMILIES = [MixtureRV]
+
+
 def learned_priors(model):
     """Mixtures of a model whose hyperparameters ``learned_fields`` makes, and partitions whose concentrations have
     gamma distributions, provided that nothing else depends on their variables.
     """
     readers = _Readers(model)
     # After pm.do of its partition, labels of a mixture are data.
-    mixtures = [rv for rv in model.basic_RVs if computed_by(rv, MixtureRV) and kind_of(partition_of(rv))]
+    mixtures = [rv for rv in model.basic_RVs if computed_by(rv, tuple(OF_FAMILIES)) and kind_of(partition_of(rv))]
     priors = [prior for rv in mixtures for prior in _learned_mixture(model, rv, readers)]
     priors += [learned_partition(kind, model, rv, readers) for rv, kind in partitions_of(model).items()]
     return [prior for prior in priors if prior is not None]

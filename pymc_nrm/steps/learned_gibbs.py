@@ -38,6 +38,7 @@ from pymc_nrm.models.learned_priors import (
     LearnedWishart,
     learned_priors,
 )
+from pymc_nrm.models.mixture import MixtureRV
 from pymc_nrm.models.rvs import kind_of, partition_of
 from pymc_nrm.partitions.clusters import build_state
 from pymc_nrm.partitions.grouped import family_of_rows
@@ -160,6 +161,30 @@ class LearnedGibbs(Step):
         )
 
 
+class _SumsOfMixture:
+    """Statistics of the clusters of a mixture at points, for a family with other hyperparameters."""
+
+    def __init__(self, model, mixture, family, compile_kwargs):
+        # Kernels compute the learned hyperparameters themselves, and do not read the measure.
+        self._given = GivenPartition(
+            model, partition_of(mixture), [mixture], compile_kwargs, families=[family], has_measure=False
+        )
+
+    def refresh(self):
+        """Read data again, since ``pm.set_data`` may have changed them."""
+        self._given.refresh()
+
+    def at(self, point):
+        """The localised family, and a row of statistics for each cluster."""
+        labels, _, [family], [data] = self._given.at(point)
+        rows = build_state(labels, family, data).statistics[: labels.max() + 1]
+        return family_of_rows(family), rows
+
+
+# What sums the statistics of data with learned hyperparameters, by the class of their operation; wings add theirs.
+SUMS_OF = {MixtureRV: _SumsOfMixture}
+
+
 class _Prior:
     """The learned prior of one mixture; positive variables have their logarithm as value.
 
@@ -170,23 +195,18 @@ class _Prior:
         mixture = learned.mixture
         self._learned = learned
         self.names = [model.rvs_to_values[variable].name for variable in learned.variables]
-        # Kernels compute the learned hyperparameters themselves, and do not read the measure.
-        self._given = GivenPartition(
-            model, partition_of(mixture), [mixture], compile_kwargs, families=[learned.family], has_measure=False
-        )
+        self._sums = SUMS_OF[type(mixture.owner.op)](model, mixture, learned.family, compile_kwargs)
 
     def refresh(self):
         """Read data again, since ``pm.set_data`` may have changed them."""
-        self._given.refresh()
+        self._sums.refresh()
 
     def clusters(self, point):
         """The family at a point but for these variables, which are 1, and a row of statistics for each cluster.
 
         Of a family of two parts, these are the part of the variables and its columns.
         """
-        labels, _, [family], [data] = self._given.at(point)
-        rows = build_state(labels, family, data).statistics[: labels.max() + 1]
-        family = family_of_rows(family)
+        family, rows = self._sums.at(point)
         part = getattr(self._learned, "part", None)
         return (family, rows) if part is None else part_of(family, rows, part)
 
