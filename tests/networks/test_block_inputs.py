@@ -75,7 +75,7 @@ def test_partitions_are_refused():
 
 
 def test_the_log_says_whether_a_network_is_directed(caplog):
-    with caplog.at_level(logging.INFO, "pymc_nrm"):
+    with caplog.at_level(logging.INFO, "pymc.nrm_models"):
         assert not block_data(block_model(A), "ties").directed
         assert block_data(block_model(changed((0, 2, 1))), "ties").directed
         block_model(A, directed=False)

@@ -32,7 +32,7 @@ from pymc_nrm.networks.models.forward import draw_matrix
 from pymc_nrm.networks.partitions.pair_data import read_pairs, with_places
 from pymc_nrm.partitions.flat import Ordered
 
-_log = logging.getLogger(__name__)
+_log = logging.getLogger("pymc.nrm_models")
 # Name of the step of a partition that block models depend on.
 STEP = "block_sampler"
 
@@ -80,6 +80,10 @@ class BlockModelRV(RandomVariable):
     def partitions(self, node):
         """Return the partition, or those of rows and of columns, of a variable, from its node."""
         return tuple(self.dist_params(node)[: len(self.kinds)])
+
+    def partition(self, node):
+        """Return the partition of the items, or of the rows, of a variable, from its node."""
+        return self.partitions(node)[0]
 
     def family(self, node):
         """Return the family of a variable, from its node; the fields are tensors in their full shape."""

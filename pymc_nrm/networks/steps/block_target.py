@@ -83,7 +83,21 @@ class BlockTarget(Target):
             part.refresh()
 
 
-class _Part:
+class LabelsAtPoints:
+    """Clusters of items in order of appearance, from the variable of their partition; after ``pm.do`` it is data."""
+
+    def __init__(self, partition, evaluate):
+        self._kind, self._values = kind_of(partition), evaluate([partition])
+        self.refresh = self._values.refresh
+
+    def at(self, point):
+        [value] = self._values(point)
+        if self._kind is not None:
+            value = self._kind.of_items(self._kind.read({self._kind.name: value}))
+        return canonical_labels(value)
+
+
+class Part:
     """A block model at points: its family, localised, and its prepared values."""
 
     def __init__(self, data, evaluate):
@@ -119,7 +133,7 @@ class _Part:
         return self._layer
 
 
-class _Network(_Part):
+class _Network(Part):
     """A network of the nodes that a partition divides."""
 
     @property
@@ -128,14 +142,14 @@ class _Network(_Part):
         return degrees_of(self.data.observed)
 
 
-class _Table(_Part):
+class _Table(Part):
     """A table, whose rows or columns a partition divides, given the clusters of the others."""
 
     def __init__(self, data, partition, evaluate):
         super().__init__(data, evaluate)
         rows, columns = data.partitions
-        self._is_rows, self._other = partition is rows, columns if partition is rows else rows
-        self._kind, self._labels = kind_of(self._other), evaluate([self._other])
+        self._is_rows = partition is rows
+        self._labels = LabelsAtPoints(columns if partition is rows else rows, evaluate)
 
     def refresh(self):
         super().refresh()
@@ -144,9 +158,7 @@ class _Table(_Part):
     def at(self, point, kept):
         """Family and data of items with a row of sums for each cluster of the others."""
         family, prepared, _ = self.family_at(point)
-        value = self._kind.of_items(self._kind.read({self._kind.name: self._labels(point)[0]}))
-        others = canonical_labels(self._kind.cluster_labels(value))
-        sums = _sums_of_items(self.layer, others, self._is_rows)
+        sums = _sums_of_items(self.layer, self._labels.at(point), self._is_rows)
         entries, _ = erase(family, prepared, Erased, kept)
         n_items, n_blocks, size = sums.shape
         return TableRows(entries, n_blocks), RowSums(sums.reshape(n_items, n_blocks * size))
