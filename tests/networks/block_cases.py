@@ -156,7 +156,7 @@ def partitions_and_posterior(log_likelihood, measure, n=N):
 def network_model(A, family, measure, attributes=None, **options):
     """A model of a network, with attributes of the nodes as a family and data."""
     with pm.Model() as model:
-        z = nrm.Partition("z", measure, n=len(A))
+        z = nrm.Partition("z", measure, n=np.shape(A)[0])
         nrm.networks.BlockModel("ties", z, family, observed=A, **options)
         if attributes is not None:
             nrm.Mixture("x", z, attributes[0], observed=attributes[1])

@@ -14,6 +14,7 @@ from block_cases import (
     network_model,
     symmetric,
 )
+from pytensor.graph.replace import clone_replace
 from scipy import integrate, sparse
 from scipy.special import gammaln
 
@@ -148,7 +149,7 @@ def test_forward_draws_have_the_moments_of_the_prior(case):
     partition = (z, w) if case == "table" else z
     ties = BlockModel.dist(partition, nrm.PoissonGamma(3.0, 2.0), directed=case == "directed")
     labels = np.zeros(3, dtype=np.int64)
-    given = pytensor.graph.clone_replace([ties], {z: pt.constant(labels), w: pt.constant(labels)}, strict=False)[0]
+    given = clone_replace([ties], {z: pt.constant(labels), w: pt.constant(labels)}, rebuild_strict=False)[0]
     draws = pm.draw(given, draws=4000, random_seed=5)
     assert (np.diagonal(draws, axis1=1, axis2=2) == 0).all() or case == "table"
     if case == "undirected":

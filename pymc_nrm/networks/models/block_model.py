@@ -261,6 +261,7 @@ class BlockModel(Distribution):
         directed: bool | None = False,
         loops: bool = False,
         degree_corrected: Any = None,
+        shape: Any = None,
         dtype: str | None = None,
         rng: Any = None,
         return_next_rng: bool = False,
