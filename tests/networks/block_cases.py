@@ -5,12 +5,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pymc as pm
-from helpers import label_counts
 from scipy.special import betaln, gammaln, logsumexp
 
 import pymc_nrm as nrm
 from pymc_nrm.measures.base import log_eppf
 from pymc_nrm.testing import all_partitions
+from tests.helpers import label_counts
 
 N = 5
 

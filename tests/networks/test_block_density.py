@@ -5,15 +5,6 @@ import pymc as pm
 import pytensor
 import pytensor.tensor as pt
 import pytest
-from block_cases import (
-    FAMILIES,
-    log_degree_corrected,
-    log_network,
-    log_table,
-    matrix,
-    network_model,
-    symmetric,
-)
 from pytensor.graph.replace import clone_replace
 from scipy import integrate, sparse
 from scipy.special import gammaln
@@ -22,6 +13,15 @@ import pymc_nrm as nrm
 from pymc_nrm.models.marginal_likelihood import without_marginal_likelihood
 from pymc_nrm.networks import BlockModel, block_data
 from pymc_nrm.testing import all_partitions
+from tests.networks.block_cases import (
+    FAMILIES,
+    log_degree_corrected,
+    log_network,
+    log_table,
+    matrix,
+    network_model,
+    symmetric,
+)
 
 MEASURE = nrm.DirichletProcess(1.3)
 PARTITIONS = all_partitions(5)[::7]

@@ -5,11 +5,11 @@ import logging
 import numpy as np
 import pymc as pm
 import pytest
-from helpers import refused
 from scipy import sparse
 
 import pymc_nrm as nrm
 from pymc_nrm.networks import BlockModel, block_data, block_models
+from tests.helpers import refused
 
 A = np.array([[0.0, 1, 0], [1, 0, 1], [0, 1, 0]])
 BERNOULLI, POISSON = nrm.BernoulliBeta(1.0, 1.0), nrm.PoissonGamma(1.0, 1.0)

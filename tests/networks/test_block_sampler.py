@@ -5,7 +5,19 @@ import functools
 import numpy as np
 import pymc as pm
 import pytest
-from block_cases import (
+
+import pymc_nrm as nrm
+from pymc_nrm.measures.base import log_eppf
+from pymc_nrm.models.values import kernel_family
+from pymc_nrm.moves.split_merge import split_merge_statistics
+from pymc_nrm.networks import BlockModel, BlockSampler
+from pymc_nrm.networks.models.forward import draw_matrix
+from pymc_nrm.networks.partitions.pair_data import read_pairs
+from pymc_nrm.testing import all_partitions, exact_posterior
+from tests.cases import MEASURES
+from tests.exact.models import run
+from tests.helpers import assert_law, label_counts, seeded
+from tests.networks.block_cases import (
     FAMILIES,
     N,
     log_degree_corrected,
@@ -16,18 +28,6 @@ from block_cases import (
     partitions_and_posterior,
     symmetric,
 )
-from cases import MEASURES
-from helpers import assert_law, label_counts, seeded
-from models import run
-
-import pymc_nrm as nrm
-from pymc_nrm.measures.base import log_eppf
-from pymc_nrm.models.values import kernel_family
-from pymc_nrm.moves.split_merge import split_merge_statistics
-from pymc_nrm.networks import BlockModel, BlockSampler
-from pymc_nrm.networks.models.forward import draw_matrix
-from pymc_nrm.networks.partitions.pair_data import read_pairs
-from pymc_nrm.testing import all_partitions, exact_posterior
 
 SEED, DRAWS = 11, 4_000
 
