@@ -91,10 +91,11 @@ def point_estimates(
     Notes
     -----
     The partitions c_1, ..., c_k are to make the mean over draws of ``min_j loss(c_j, draw)`` small: with shares as
-    weights, they are then close to the posterior in the Wasserstein distance (WASABI, arXiv:2506.16295).  The search
-    begins with n + 2 draws that are chosen one by one.  Then draws go to the nearest partition, and each partition
-    becomes the point estimate of its draws, by the search of
-    :func:`~pymc_nrm.stats.point_estimate.point_estimate`, until the mean no longer falls.
+    weights, they are then close to the posterior in the Wasserstein distance (WASABI: Balocchi & Wade 2025,
+    "Understanding uncertainty in Bayesian cluster analysis", arXiv:2506.16295).  The search begins with n + 2 draws
+    that are chosen one by one.  Then draws go to the nearest partition, and each partition becomes the point estimate
+    of its draws, by the search of :func:`~pymc_nrm.stats.point_estimate.point_estimate`, until the mean no longer
+    falls.
 
     Two partitions at distance D stand for two modes if each has at least ``min_share`` of the draws, and
 

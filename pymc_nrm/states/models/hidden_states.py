@@ -91,14 +91,14 @@ class HiddenStates(pm.Discrete):
         pi_j ~ DP(alpha + kappa, (alpha beta + kappa delta_j) / (alpha + kappa))   next state after state j
 
     The concentration of the measure is gamma.  Weights and transition probabilities are integrated out, and the number
-    of states has no upper limit.  The log-probability is exact, see ``states/partitions/tables.py``: it costs
-    ``O(n D)`` for n items, and D is mostly below 100.  It is minus infinity for labels that are not in order of
-    appearance, so that the probabilities of all values sum to one.
+    of states has no upper limit.  The log-probability is an exact sum over tables, as in Camerlenghi et al. (2019): see
+    ``states/partitions/tables.py``: it costs ``O(n D)`` for n items, and D is mostly below 100.  It is minus infinity
+    for labels that are not in order of appearance, so that the probabilities of all values sum to one.
 
     With ``max_states=K`` there are K states, and ``beta ~ Dirichlet(gamma / K, ..., gamma / K)``; all else is as above.
     This is a model of its own, with probabilities that sum to one for all hyperparameters, and not a truncation: states
     without items are part of it.  As K grows, partitions have the distribution of the model without ``max_states``
-    (the weak limit of Fox et al.).  Labels have the same closed form, with a discount of ``-gamma / K``, and
+    (the weak limit of Fox et al.).  Labels have the same probability, with a discount of ``-gamma / K``, and
     :class:`StateGibbs` samples them; parameters that they index are sampled by NUTS.  A :class:`Mixture` may use the
     same labels.
 
@@ -114,6 +114,9 @@ class HiddenStates(pm.Discrete):
 
     References
     ----------
+    Camerlenghi, F., Lijoi, A., Orbanz, P., & Prünster, I. (2019). Distribution theory for hierarchical processes.
+    Annals of Statistics, 47, 67-92.
+
     Fox, E. B., Sudderth, E. B., Jordan, M. I., & Willsky, A. S. (2011). A sticky HDP-HMM with application to speaker
     diarization. Annals of Applied Statistics, 5, 1020-1056.
 
@@ -237,7 +240,7 @@ def _checked(title, measure, transitions, max_states):
     if type(measure) not in (DirichletProcess, PitmanYorProcess):
         raise TypeError(
             f"measure of {title} must be DirichletProcess(...) or PitmanYorProcess(...), given whose weights labels "
-            f"have a probability in closed form; got {measure!r}"
+            f"have an exact probability; got {measure!r}"
         )
     if max_states is not None and type(measure) is not DirichletProcess:
         raise TypeError(
