@@ -15,6 +15,7 @@ NAMES = (
         "documents",
         "trees_of_items",
         "hidden_states",
+        "hidden_state_peers",
         "own_weights",
         "segmentation",
         "growth",
