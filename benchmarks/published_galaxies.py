@@ -1,15 +1,17 @@
 """What published sub-cluster samplers make of the 82 galaxies: the number of clusters, and who belongs together.
 
-Run with ``python benchmarks/published_galaxies.py``, or with ``--draws 300`` for a look; prints the table of
-``docs/paper/published-samplers.md`` and draws its picture into ``docs/paper/galaxies.png``.
+Run with ``python benchmarks/published_galaxies.py``; prints the table of ``docs/paper/published-samplers.md``, stores
+it in ``benchmarks/results/published_galaxies.json`` and draws its picture into ``docs/paper/galaxies.png``.  For a
+look, ``--draws 300`` only prints.
 """
 
 import argparse
+import json
 from pathlib import Path
 
 import matplotlib.pyplot as plt
 import numpy as np
-from common.part import describe, markdown
+from common.part import RESULTS, describe, markdown
 from peers.subclusters import subcluster_chain
 from published_subclusters import PROGRAMS
 
@@ -18,6 +20,7 @@ from pymc_nrm.measures.base import weights
 from pymc_nrm.testing import kernel_inputs, mean_and_error
 
 PICTURE = Path(__file__).resolve().parents[1] / "docs" / "paper" / "galaxies.png"
+DRAWS = 20_000
 SHOWN = ("exact Gibbs sweeps", "Chang & Fisher", "DPMM.jl", "DPMMSubClusters.jl, burnout 20")
 COLORS = ("black", "#0072B2", "#E69F00", "#009E73")
 
@@ -41,10 +44,10 @@ def together(draws):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--draws", type=int, default=20_000)
+    parser.add_argument("--draws", type=int, default=DRAWS)
     options = parser.parse_args()
     print(describe())
-    lines, shares, exact = [], {}, None
+    lines, shares, exact, found = [], {}, None, []
     for title, row in PROGRAMS.items():
         chains = [chain(row, options.draws, seed) for seed in (1, 2)]
         counts = np.array([draws.max(axis=1) + 1 for draws in chains])
@@ -54,7 +57,15 @@ def main():
         shares[title] = np.bincount(counts.ravel(), minlength=21)[:21] / counts.size
         lines.append([title, f"{mean:.2f} ± {error:.2f}", f"{np.abs(pairs - exact).max():.2f}"])
         print(lines[-1], flush=True)
+        found.append(
+            {"rules": title, "K": float(mean), "K_mcse": float(error)}
+            | {"largest_difference": float(np.abs(pairs - exact).max()), "shares": shares[title].tolist()}
+        )
     print(markdown(["rules of", "mean number of clusters", "largest difference of a pair"], lines))
+    if options.draws < DRAWS:
+        return
+    stored = {"machine": describe(), "draws": options.draws, "rows": found}
+    (RESULTS / "published_galaxies.json").write_text(json.dumps(stored, indent=1) + "\n")
     figure, axes = plt.subplots(figsize=(7, 3), layout="constrained")
     for title, color, marker in zip(SHOWN, COLORS, "os^D", strict=True):
         axes.plot(range(1, 16), shares[title][1:16], marker=marker, color=color, label=title)

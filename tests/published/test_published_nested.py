@@ -37,15 +37,26 @@ def draw(family, case, repairs, truncation, n_draws):
     return np.array(chains)[:, 20:]
 
 
-def distance(draws, case):
-    """:func:`distance_to_law` of paths and components."""
+def paths_and_components(case):
+    """A function of draws that gives the number of their paths and components, (chains, draws); the probabilities of
+    all numbers, and their number of components.
+    """
     values, index, p = posterior("BernoulliBeta", case)
     depth = values.shape[2] // 2
-    kept = np.delete(values, np.arange(depth, 2 * depth), axis=2)
-    groups = np.unique(kept, axis=0, return_inverse=True)[1].ravel()
-    rows = np.array([index[value.tobytes()] for value in draws.reshape(-1, *draws.shape[2:])])
-    law = np.bincount(groups, weights=p)
-    return distance_to_law(groups[rows].reshape(*draws.shape[:2], 1), np.arange(len(law))[:, None], law)
+    kept, groups = np.unique(np.delete(values, np.arange(depth, 2 * depth), axis=2), axis=0, return_inverse=True)
+    groups = groups.ravel()
+
+    def groups_of(draws):
+        rows = np.array([index[value.tobytes()] for value in draws.reshape(-1, *draws.shape[2:])])
+        return groups[rows].reshape(draws.shape[:2])
+
+    return groups_of, np.bincount(groups, weights=p), kept[:, :, -1].max(axis=1) + 1
+
+
+def distance(draws, case):
+    """:func:`distance_to_law` of paths and components."""
+    groups_of, law, _ = paths_and_components(case)
+    return distance_to_law(groups_of(draws)[..., None], np.arange(len(law))[:, None], law)
 
 
 SMALL = [f"{n} items, depth {depth}" for n in (3, 4) for depth in (1, 2)]
