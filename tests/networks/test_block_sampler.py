@@ -237,7 +237,7 @@ def test_runs_choose_the_step():
     model = network_model(A, nrm.BernoulliBeta(1.0, 1.0), nrm.DirichletProcess(1.0), directed=False)
     idata = nrm.sample(model=model, random_seed=1, draws=200, tune=100, chains=2, cores=1, progressbar=False)
     assert "n_splits_proposed" in idata.sample_stats
-    np.testing.assert_array_equal(nrm.point_estimate(idata), np.repeat([0, 1], 6))
+    np.testing.assert_array_equal(nrm.point_estimate(idata)["labels"], np.repeat([0, 1], 6))
 
 
 def test_the_joint_distribution_of_data_and_labels():
