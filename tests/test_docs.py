@@ -80,7 +80,8 @@ def test_files_that_pages_name_exist(page):
     links = re.findall(r"\]\((?!https?:)([^)\s#]+)", text)
     assert not [link for link in links if not (root / page).parent.joinpath(link).exists()]
     for name in {name for name in named if not name.endswith("/name.py")}:
-        assert any((root / folder).rglob(name) for folder in ("pymc_nrm", "tests", "benchmarks")), name
+        folders = ("pymc_nrm", "pymc_nrm_predictor", "tests", "benchmarks")
+        assert any((root / folder).rglob(name) for folder in folders), name
 
 
 def test_readme_is_a_first_page(monkeypatch):

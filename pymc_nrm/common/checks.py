@@ -1,7 +1,6 @@
 """Argument checks that every part of the package shares, and checks of hyperparameters."""
 
 import contextlib
-import decimal
 import numbers
 import os
 
@@ -10,6 +9,7 @@ from pytensor.graph.basic import Constant, Variable
 from pytensor.tensor.type import TensorType
 
 from pymc_nrm.common.named_dims import described, without_dims
+from pymc_nrm_predictor.checks import numeric_array as numeric_array
 
 # Kernels hold counts in 64 bits.
 _LARGEST_COUNT = 2**62
@@ -93,49 +93,6 @@ def random_generator(random_seed, argument="random_seed"):
             f"{argument} must be None, a whole number of at least 0, a sequence of such numbers or a Generator; "
             f"got {random_seed!r}"
         ) from None
-
-
-def numeric_array(name, value):
-    """Convert a value to an array of real numbers, in which NaN means missing."""
-    if isinstance(value, np.ma.MaskedArray):
-        mask = np.ma.getmaskarray(value)
-        value = np.where(mask, np.nan, numeric_array(name, value.data)) if mask.any() else value.data
-    try:
-        array = value.to_numpy() if hasattr(value, "to_numpy") else np.asarray(value)
-    except OverflowError:
-        raise ValueError(f"{name} must be at most 1.8e308 in absolute value; got a larger number") from None
-    except (TypeError, ValueError) as error:
-        if "inhomogeneous" in str(error):
-            raise ValueError(f"{name} must have rows of equal length; got rows of different lengths") from None
-        raise TypeError(f"{name} must be real numbers; got an object of type {type(value).__name__}") from error
-    if value is None:
-        raise TypeError(f"{name} must be real numbers; got None")
-    if array.dtype.kind == "O":
-        return _numbers_of_objects(name, array)
-    if array.dtype.kind not in "biuf":
-        kinds = {"c": "complex numbers", "M": "dates", "m": "durations", "U": "text", "S": "text", "T": "text"}
-        example = f" such as {array.flat[0].item()!r}" if array.size and array.dtype.kind in "cUST" else ""
-        raise TypeError(
-            f"{name} must be real numbers; got {kinds.get(array.dtype.kind, f'an array of {array.dtype}')}{example}"
-        )
-    return array
-
-
-def _numbers_of_objects(name, array):
-    """Convert an array of Python objects to floats."""
-    floats = np.empty(array.shape)
-    for place, entry in np.ndenumerate(array):
-        if entry is None or type(entry).__name__ == "NAType":
-            floats[place] = np.nan
-        elif isinstance(entry, numbers.Real | decimal.Decimal):
-            try:
-                floats[place] = float(entry)
-            except OverflowError:
-                raise ValueError(f"{name} must be at most 1.8e308 in absolute value; got a larger number") from None
-        else:
-            where = f" at position {place}" if place else ""
-            raise TypeError(f"{name} must be real numbers; got {entry!r} of type {type(entry).__name__}{where}")
-    return floats
 
 
 @contextlib.contextmanager

@@ -5,7 +5,7 @@ import re
 import numpy as np
 import pandas as pd
 
-from pymc_nrm.common.dates_in_text import are_iso_dates, dates_in_text
+from pymc_nrm_predictor.reading.dates_in_text import are_iso_dates, dates_in_text
 
 _OFFSET = re.compile(r":\d\d(\.\d+)?[+-](?!00:?00$)\d\d:?\d\d$")
 _MONTH = re.compile(r"\d{4}-(0[1-9]|1[0-2])$")

@@ -9,9 +9,9 @@ import scipy
 import xarray as xr
 from pytensor.graph.basic import Variable
 
-from pymc_nrm.common.checks import numeric_array
-from pymc_nrm.common.column_contents import LEVELS, NUMBERS, Rule, level_codes, read_content
 from pymc_nrm.common.tables import as_pandas
+from pymc_nrm_predictor.reading.column_contents import LEVELS, NUMBERS, Rule, is_text, read_content
+from pymc_nrm_predictor.reading.kinds import numbers_of_levels
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -28,11 +28,7 @@ class LevelColumn:
 
     def values(self, column):
         """Numbers of the levels of a column, NaN where missing; numbers are taken as they are."""
-        if not is_text(column):
-            return numeric_array(f"column {self.name!r}", column).astype("float64")
-        if not self.levels:
-            raise TypeError(f"column {self.name!r} must hold numbers of levels, as in the data of the model; got text")
-        return level_codes(read_content(column, self.rule), self.name, self.levels)
+        return numbers_of_levels(self.name, self.levels, column)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -58,16 +54,6 @@ class TextData(NamedTuple):
     def numbers(self, n_levels):
         """Numbers of levels (d,) that keep the names."""
         return NumbersOfLevels(self.columns, n_levels, self.remarks)
-
-
-def is_text(column):
-    """Whether a column of pandas has text, or categories that are not all numbers."""
-    if isinstance(column.dtype, pd.CategoricalDtype):
-        values = column.cat.categories.astype(object)
-        return any(not isinstance(value, int | float | np.number) for value in values)
-    if column.dtype.kind in "biufcmM":
-        return False
-    return any(isinstance(value, str) for value in column.astype(object))
 
 
 def read_levels(argument, X, name):

@@ -3,6 +3,8 @@
 import math
 import textwrap
 
+from pymc_nrm_predictor.checks import first_few as first_few
+
 # Lines have at most so many characters.
 WIDTH = 100
 
@@ -10,11 +12,6 @@ WIDTH = 100
 def wrapped(text):
     """A text in lines of at most 100 characters; indented lines are rows of a table and stay apart."""
     return "\n".join(map(_wrapped_line, text.splitlines()))
-
-
-def first_few(texts, most=6):
-    """The first few of some texts, and how many more there are."""
-    return ", ".join(texts[:most]) + (f" and {len(texts) - most} more" if len(texts) > most else "")
 
 
 def cut(text, width):

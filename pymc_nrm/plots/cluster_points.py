@@ -9,7 +9,6 @@ import pandas as pd
 import xarray as xr
 
 from pymc_nrm.common.checks import check_count, numeric_array
-from pymc_nrm.common.column_contents import read_content
 from pymc_nrm.common.tables import as_pandas
 from pymc_nrm.plots.visuals import CLUSTER_COLORS, MARKERS, backend_marker, backend_of, cluster_style
 from pymc_nrm.posterior.default_clusters import default_clusters
@@ -18,6 +17,7 @@ from pymc_nrm.stats.contingency import contingency_table, match_clusters
 from pymc_nrm.stats.draws import estimated_items, partition_draws
 from pymc_nrm.stats.losses import read_estimate
 from pymc_nrm.stats.point_estimate import chosen_estimate, draws_of_estimate
+from pymc_nrm_predictor.reading.column_contents import read_content
 
 
 def distance_unit(attrs):

@@ -5,7 +5,6 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from pymc_nrm.common.column_contents import BOOLEANS, read_content
 from pymc_nrm.common.pymc_internals import find_observations
 from pymc_nrm.common.tables import as_pandas
 from pymc_nrm.families import BernoulliBeta, CategoricalDirichlet, HurdleLogNormal, HurdlePoisson
@@ -14,6 +13,7 @@ from pymc_nrm.models.origin import origin_of
 from pymc_nrm.models.rvs import counts_of, dims_of, family_of, mixtures_of, rows_of
 from pymc_nrm.models.values import constant_value
 from pymc_nrm.stats.draws import item_dimension
+from pymc_nrm_predictor.reading.column_contents import BOOLEANS, read_content
 
 # Names in tables, in addition to the names of columns of the data.
 _OWN_NAMES = ("items", "observations", "together", "others", "certainty")

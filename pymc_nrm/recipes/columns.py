@@ -6,22 +6,7 @@ import pandas as pd
 from pymc_nrm.common.wrapping import first_few
 from pymc_nrm.families.shared.sample_covariance import dependent_columns
 from pymc_nrm.recipes.messages import warn_user
-
-
-def check_table(df, argument):
-    """Check that an argument is a DataFrame with rows, and columns of different names."""
-    if not isinstance(df, pd.DataFrame):
-        raise TypeError(
-            f"{argument} must be a pandas DataFrame; got {type(df).__name__}. pandas.DataFrame({argument}) makes one "
-            "of lists, arrays and Series; gaussian_mixture takes arrays of numbers"
-        )
-    if df.shape[0] == 0 or df.shape[1] == 0:
-        raise ValueError(f"{argument} must have rows and columns; got shape {df.shape}")
-    # A model has names as text.
-    names = [str(name) for name in df.columns]
-    repeated = sorted({name for name in names if names.count(name) > 1})
-    if repeated:
-        raise ValueError(f"{argument} must have columns of different names; got {repeated} more than once")
+from pymc_nrm_predictor.reading.tables import check_table as check_table
 
 
 def check_columns(df, argument):

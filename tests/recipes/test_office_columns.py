@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 import pymc_nrm as nrm
-from pymc_nrm.common.column_contents import read_content
+from pymc_nrm_predictor.reading.column_contents import read_content
 
 N = 40
 V = np.random.default_rng(0).normal(70, 10, N).round(1)

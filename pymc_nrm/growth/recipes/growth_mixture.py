@@ -8,7 +8,6 @@ import pytensor.tensor as pt
 import xarray as xr
 
 from pymc_nrm.common.checks import check_count, check_flag
-from pymc_nrm.common.column_contents import read_content
 from pymc_nrm.common.tables import as_pandas
 from pymc_nrm.common.wrapping import first_few
 from pymc_nrm.growth.families import NormalTrajectory
@@ -29,6 +28,7 @@ from pymc_nrm.models.partition import Partition
 from pymc_nrm.recipes.columns import check_columns, check_table
 from pymc_nrm.recipes.gaussian_mixture import default_measure, with_fields_in_model
 from pymc_nrm.recipes.ties import jitter_ties as with_jitter
+from pymc_nrm_predictor.reading.column_contents import read_content
 
 # Standard deviations of logits of groups, and of their levels if there may be fewer groups.
 _WIDTH, _WIDTH_OF_MANY = 1.5, 4.0

@@ -7,9 +7,16 @@ import numpy as np
 import pandas as pd
 import scipy
 
-from pymc_nrm.common.column_contents import BOOLEANS, LEVELS, OTHER, check_alike, described_losses, read_content
 from pymc_nrm.common.wrapping import first_few, wrapped
 from pymc_nrm.growth.models.growth import NaturalSpline, Polynomial, Term
+from pymc_nrm_predictor.reading.column_contents import (
+    BOOLEANS,
+    LEVELS,
+    OTHER,
+    check_alike,
+    described_losses,
+    read_content,
+)
 
 _log = logging.getLogger("pymc.nrm_recipes")
 

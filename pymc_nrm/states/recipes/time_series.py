@@ -8,7 +8,6 @@ import pandas as pd
 import xarray as xr
 
 from pymc_nrm.common.checks import numeric_array
-from pymc_nrm.common.column_contents import BOOLEANS, LEVELS, NUMBERS, described_losses, read_content
 from pymc_nrm.common.dates import as_times, written_times, zone_of
 from pymc_nrm.common.tables import as_pandas
 from pymc_nrm.common.wrapping import first_few, wrapped
@@ -17,6 +16,7 @@ from pymc_nrm.recipes.reading.rules import MOST_LEVELS
 from pymc_nrm.states.partitions.chain import States
 from pymc_nrm.states.posterior.next_times import spacing_of
 from pymc_nrm.states.recipes.joined_dates import joined_dates
+from pymc_nrm_predictor.reading.column_contents import BOOLEANS, LEVELS, NUMBERS, described_losses, read_content
 
 _log = logging.getLogger("pymc.nrm_recipes")
 

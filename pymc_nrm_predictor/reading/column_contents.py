@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from pymc_nrm.common.dates_in_text import dates_in_text
-from pymc_nrm.common.numbers_in_text import numbers_in_text
-from pymc_nrm.common.wrapping import first_few
+from pymc_nrm_predictor.checks import first_few
+from pymc_nrm_predictor.reading.dates_in_text import dates_in_text
+from pymc_nrm_predictor.reading.numbers_in_text import numbers_in_text
 
 NUMBERS, BOOLEANS, DATES, LEVELS, OTHER = "numbers", "booleans", "dates", "levels", "other"
 
@@ -118,6 +118,16 @@ def level_codes(content, name, levels):
             "or missing, which leaves the column out of the prediction"
         )
     return codes
+
+
+def is_text(column):
+    """Whether a column of pandas has text, or categories that are not all numbers."""
+    if isinstance(column.dtype, pd.CategoricalDtype):
+        values = column.cat.categories.astype(object)
+        return any(not isinstance(value, int | float | np.number) for value in values)
+    if column.dtype.kind in "biufcmM":
+        return False
+    return any(isinstance(value, str) for value in column.astype(object))
 
 
 def read_content(column, rule=_NO_RULE):

@@ -1,0 +1,1 @@
+"""What is shared with predictions without PyMC, and imports nothing of it: the reading of columns, and quantiles."""
