@@ -71,7 +71,7 @@ GROUPS = {
     ),
     "given labels": ("exact/test_given_labels.py",),
     "measures": ("measures",),
-    "predictions": ("predictions",),
+    "predictions": ("predictions", "serving"),
     "diffusion": ("nested/test_diffusion.py", "nested/test_tree_families.py"),
     "nested kernels": ("nested", "published"),
     "stats": ("stats",),

@@ -70,6 +70,11 @@ GROUPS = {
     "random_measure": Group(
         "Random measure", ("pymc_nrm.random_measure",), "The random measure itself, given the draws of a partition."
     ),
+    "serving": Group(
+        "Serving",
+        ("pymc_nrm.serving",),
+        "Predictions in a process without PyMC: [](../../how-to/serve-predictions.md).",
+    ),
     "plots": Group(
         "Plots",
         ("pymc_nrm.plots",),

@@ -23,6 +23,10 @@ PROVISIONAL = (
         "Which models are taken, and the default number of draws of tuning.",
     ),
     (
+        ("pymc_nrm.serving.*",),
+        "Arguments, and fields of results: this part is new. Files that were written stay readable.",
+    ),
+    (
         ("pymc_nrm.fused_estimate", "pymc_nrm.plots.plot_dendrogram"),
         "The rule that joins components, and the attributes of the tree of fusions.",
     ),

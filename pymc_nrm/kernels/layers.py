@@ -20,6 +20,7 @@ IMPORTS = {
     "run": (*_LAWS, "partitions", "models", "steps", "stats", "posterior"),
     "recipes": (*_LAWS, "partitions", "models", "stats", "posterior", "run"),
     "plots": ("common", "stats", "posterior", "recipes"),
+    "serving": (*_LAWS, "partitions", "models", "posterior", "recipes"),
     "random_measure": ("common", "posterior"),
     "warm_up": ("kernels",),
     "versions": ("kernels",),

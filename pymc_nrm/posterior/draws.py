@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
+import scipy
 import xarray as xr
 
 from pymc_nrm.common.pymc_internals import find_observations
@@ -243,6 +244,22 @@ class Draws:
         family, data = self.mixture(draw, layout.name)
         return draw_data_of_clusters(rng, layout, family, data, draw.labels, self.clusters(value))
 
+    def rows_of_items(self, items):
+        """Data (m, d) of the first row of some items in each mixture, by its name, at the first draw."""
+        given = {name: np.asarray(self._draws[name][0], dtype=dtype) for name, dtype in self._dtypes.items()}
+        found = {}
+        for name, _, X, rows in self._parts.at(given)[1]:
+            if not isinstance(rows, slice):
+                # Where each item appears first; items without rows have none.
+                known, first = np.unique(rows, return_index=True)
+                items = items[np.isin(items, known)]
+                X = X[first[np.searchsorted(known, items)]]
+            else:
+                X = X[items]
+            X = X.toarray() if scipy.sparse.issparse(X) else np.asarray(X)
+            found[name] = X[:, None] if X.ndim == 1 else X
+        return {name: X[: min(map(len, found.values()))] for name, X in found.items()}
+
     # New items in an estimate
 
     def new_items(self, X_new):
@@ -420,6 +437,11 @@ class ChunkedDraws(Draws):
         table = np.empty((n_points, len(statistics) + 1))
         _fill(joint_family(families), statistics, joint_data(points), table)
         return table + self.log_join(draw, n_points)
+
+    def rows_of_items(self, items):
+        # The items are followed rows, which stand for all others.
+        sampled = {name: self.model[name].owner.op.rows.sampled_values for name in self.mixtures}
+        return {name: values[: len(items)] for name, values in sampled.items()}
 
     def names_of_data(self):
         raise NotImplementedError(

@@ -15,7 +15,7 @@ from pymc_nrm.common.tables import as_pandas
 from pymc_nrm.common.wrapping import first_few, wrapped
 from pymc_nrm.families import NormalRegression
 from pymc_nrm.models.mixture import Mixture
-from pymc_nrm.models.origin import origin_of
+from pymc_nrm.models.origin import Origin, origin_of
 from pymc_nrm.models.row_arguments import check_numbers_of_observations
 from pymc_nrm.models.rvs import checked_model, find_partition, is_mixture, mixtures_of
 from pymc_nrm.recipes.columns import check_table, item_names
@@ -32,6 +32,7 @@ from pymc_nrm.recipes.reading.table import (
     reading_block,
     warn_of_columns,
 )
+from pymc_nrm.recipes.regression_terms import RegressionTerms, Term
 from pymc_nrm.recipes.table_mixtures import Options, TableRecipe, add_columns
 from pymc_nrm.recipes.ties import jitter_ties as with_jitter
 
@@ -338,16 +339,19 @@ def regression_model(
         mixtures = add_columns(model, z, table, readings, Options(covariance, jitter_ties))
         _tell_of_reading([*readings, of_target], told)
         blocks = [w.astype("float64") for kind, w in mixtures.items() if kind != CATEGORICAL]
+        others = [kind for kind in mixtures if kind != CATEGORICAL]
+        terms = [Term(kind, j) for kind in others for j in range(len(model.coords[f"{kind}_feature"]))]
         if CATEGORICAL in mixtures:
             codes = mixtures[CATEGORICAL]
             for k, column in enumerate(model.coords[f"{CATEGORICAL}_feature"]):
                 levels = np.arange(1, len(model.coords[f"{column}_level"]))
                 blocks.append(pt.eq(codes[:, k, None], levels).astype("float64"))
+                terms += [Term(CATEGORICAL, k, int(level)) for level in levels]
         # `table_data` reads names of kinds.
         if name in (*KINDS, *model.named_vars, *model.coords):
             name = f"{name}_target"
         family = NormalRegression.learned(name, y, pt.concatenate(blocks, axis=1))
-        Mixture(name, z, family, observed=y, dims="item")
+        Mixture(name, z, family, observed=y, dims="item", origin=Origin(rows=RegressionTerms(tuple(terms))))
     return model
 
 
@@ -398,14 +402,7 @@ def table_data(model: pm.Model, df: Any) -> dict[str, xr.DataArray]:
             return DATA_OF_ROWS[type(origin_of(mixture).rows)](model, mixture, df)
     df = as_pandas("df", df)
     check_table(df, "df")
-    mixtures, readings = {f"{rv.name}_feature": rv for rv in mixtures_of(model, find_partition(model, None))}, {}
-    # Copies of a model keep the order of its coordinates, but not of its variables.
-    for dim, features in model.coords.items():
-        if dim in mixtures and all(isinstance(feature, str) for feature in features):
-            name = mixtures[dim].name
-            readings[name] = origin_of(mixtures[dim]).readings_by_name or {
-                feature: reading_of_feature(model, name, feature) for feature in features
-            }
+    readings = readings_of(model, find_partition(model, None))
     if not readings:
         raise ValueError("model must be made of a DataFrame, as by mixture_model; it names no columns")
     _check_names(df, [name for columns in readings.values() for name in columns])
@@ -417,6 +414,19 @@ def table_data(model: pm.Model, df: Any) -> dict[str, xr.DataArray]:
         coords = {"new_item": items, f"{mixture}_feature": list(columns)}
         data[mixture] = xr.DataArray(np.stack(block, axis=1), dims=list(coords), coords=coords)
     return data
+
+
+def readings_of(model, partition):
+    """Readings of the columns of the mixtures over a partition that were made of a table, by name of the column."""
+    mixtures, readings = {f"{rv.name}_feature": rv for rv in mixtures_of(model, partition)}, {}
+    # Copies of a model keep the order of its coordinates, but not of its variables.
+    for dim, features in model.coords.items():
+        if dim in mixtures and all(isinstance(feature, str) for feature in features):
+            name = mixtures[dim].name
+            readings[name] = origin_of(mixtures[dim]).readings_by_name or {
+                feature: reading_of_feature(model, name, feature) for feature in features
+            }
+    return readings
 
 
 def _check_names(df, names):
