@@ -208,4 +208,13 @@ METHODS = [*FULL, *FITS]
 MEANING = (
     "The package is accurate several times sooner than the best peer; fits of scikit-learn stay as wrong as they are."
 )
-PART = Part("accuracy", measure, table, pictures, headline, {"methods": METHODS}, MEANING)
+PART = Part(
+    "accuracy",
+    measure,
+    table,
+    pictures,
+    headline,
+    {"methods": METHODS},
+    MEANING,
+    peers=("pymc", "nutpie", "pyrichlet", "scikit-learn"),
+)

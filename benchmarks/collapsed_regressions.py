@@ -127,4 +127,4 @@ def headline(rows):
 
 
 MEANING = "Integration of the lines gains little over slots, whose sweeps cost as much, and much over stock PyMC."
-PART = Part("collapsed_regressions", measure, table, headline=headline, meaning=MEANING)
+PART = Part("collapsed_regressions", measure, table, headline=headline, meaning=MEANING, peers=("pymc",))

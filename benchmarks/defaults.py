@@ -207,4 +207,4 @@ MEANING = (
     "156 of 443 sets, by BIC in 288, but more often than by BIC in t 100 x 10 and in uniform 100 x 1, 100 x 3, 300 x "
     "3 and 300 x 10. Cells of 300 and 1000 rows have twenty sets, smaller ones ten to twelve."
 )
-PART = Part("defaults", measure, table, headline=headline, options=OPTIONS, meaning=MEANING)
+PART = Part("defaults", measure, table, headline=headline, options=OPTIONS, meaning=MEANING, peers=("scikit-learn",))

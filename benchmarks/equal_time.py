@@ -155,4 +155,4 @@ MEANING = (
     "Densities are those of the best peer, which is told K.  The point estimate joins clusters that overlap, also from "
     "the true labels (`NOTES.md`)."
 )
-PART = Part("equal_time", measure, table, headline=headline, meaning=MEANING)
+PART = Part("equal_time", measure, table, headline=headline, meaning=MEANING, peers=("scikit-learn",))

@@ -250,4 +250,4 @@ MEANING = (
     "The kernels beat the C++ program for this one model; the fastest program, compiled for one dimension, is up to "
     "1.4 times faster in the plane with few clusters, and slower with many clusters or features."
 )
-PART = Part("gibbs_sweep", measure, table, headline=headline, meaning=MEANING)
+PART = Part("gibbs_sweep", measure, table, headline=headline, meaning=MEANING, peers=("programs in C++",))

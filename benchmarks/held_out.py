@@ -223,4 +223,4 @@ MEANING = (
     "With the same priors the posterior mean is rarely behind one variational fit; priors matter more, as EM on iris "
     "and default priors on wine show."
 )
-PART = Part("held_out", measure, table, headline=headline, meaning=MEANING)
+PART = Part("held_out", measure, table, headline=headline, meaning=MEANING, peers=("scikit-learn", "pyrichlet"))

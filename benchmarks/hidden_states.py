@@ -188,4 +188,4 @@ def headline(rows):
 
 
 MEANING = "Blocked updates find persistent states within a few draws, and blocks of times make and remove states."
-PART = Part("hidden_states", measure, table, headline=headline, meaning=MEANING)
+PART = Part("hidden_states", measure, table, headline=headline, meaning=MEANING, peers=("a weak-limit sampler",))

@@ -219,4 +219,4 @@ MEANING = (
     "Empty slots cost nothing, so that the gain grows with K; where clusters overlap little, nutpie is as good for "
     "K = 20."
 )
-PART = Part("labels_as_index", measure, table, headline=headline, meaning=MEANING)
+PART = Part("labels_as_index", measure, table, headline=headline, meaning=MEANING, peers=("nutpie",))

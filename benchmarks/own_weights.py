@@ -176,4 +176,4 @@ MEANING = (
     "Where pm.Mixture can be written it is as fast, and nutpie is faster than the NUTS of PyMC with either; the "
     "package adds labels, several rows for each item, conjugate mixtures, summaries and predictions."
 )
-PART = Part("own_weights", measure, table, headline=headline, meaning=MEANING)
+PART = Part("own_weights", measure, table, headline=headline, meaning=MEANING, peers=("pymc", "nutpie"))

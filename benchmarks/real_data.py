@@ -100,4 +100,4 @@ MEANING = (
     "The package predicts items better than all peers on nearly all sets.  Its components are pure and split classes; "
     "fused clusters agree with classes as well as the best peer on average."
 )
-PART = Part("real_data", measure, table, pictures, headline, OPTIONS, MEANING)
+PART = Part("real_data", measure, table, pictures, headline, OPTIONS, MEANING, peers=("scikit-learn",))

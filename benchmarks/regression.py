@@ -164,4 +164,12 @@ MEANING = (
     "`regression_model` has the best density on six of eight sets.  On concrete trees are ahead, since covariates lie "
     "in small clumps (`NOTES.md`)."
 )
-PART = Part("regression", measure, table, headline=headline, options=OPTIONS, meaning=MEANING)
+PART = Part(
+    "regression",
+    measure,
+    table,
+    headline=headline,
+    options=OPTIONS,
+    meaning=MEANING,
+    peers=("scikit-learn", "pymc-bart"),
+)

@@ -147,4 +147,12 @@ MEANING = (
     "steps of long trends.  Where levels jump (Nile, debt, rail lines, well log), F1 is near that of BOCPD or above."
 )
 OPTIONS = {"sets": tuple(json.loads((FOLDER / "annotations.json").read_text())), "methods": tuple(MODELS)}
-PART = Part("segmentation", measure, table, headline=headline, options=OPTIONS, meaning=MEANING)
+PART = Part(
+    "segmentation",
+    measure,
+    table,
+    headline=headline,
+    options=OPTIONS,
+    meaning=MEANING,
+    peers=("published scores of TCPDBench",),
+)

@@ -120,4 +120,4 @@ MEANING = (
     "Stock PyMC mixes well per draw with labels summed out, but a draw costs 16 to 35 times as much; its labels by "
     "Gibbs do not mix.  Where R-hat is above 1.1 its chains disagree, and its rates are upper bounds."
 )
-PART = Part("stock_pymc", measure, table, headline=headline, meaning=MEANING)
+PART = Part("stock_pymc", measure, table, headline=headline, meaning=MEANING, peers=("pymc", "nutpie"))

@@ -143,4 +143,4 @@ MEANING = (
     "Trees of diffusions are best where steps are normal or clusters differ in shape (crabs); heavy tails become many "
     "leaves.  The tree of the published model does not know of the data."
 )
-PART = Part("trees_of_items", measure, table, None, headline, OPTIONS, MEANING)
+PART = Part("trees_of_items", measure, table, None, headline, OPTIONS, MEANING, peers=("scipy", "hdbscan"))

@@ -31,6 +31,7 @@ extensions = [
     "mathml",
     "reference_pages",
     "gallery_pages",
+    "benchmark_page",
     "coverage_check",
     "written_outputs",
     "first_page",

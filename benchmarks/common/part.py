@@ -11,7 +11,8 @@ import platform
 import time
 from collections.abc import Callable
 from contextlib import contextmanager
-from importlib.metadata import version
+from datetime import date
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from statistics import median
 from typing import NamedTuple
@@ -31,6 +32,7 @@ class Part(NamedTuple):
     headline: Callable | None = None  # headline(rows) returns claims: what, measured, target or None, met or None
     options: dict = {}  # names on the command line, such as ``sets`` and ``methods``, with what may be chosen
     meaning: str = ""  # what the stored results of the full form mean, in one or two sentences
+    peers: tuple = ()  # what is compared with: names of distributions, whose versions are stored, or descriptions
 
     def main(self, arguments):
         """Measure as the command line says, and store the results."""
@@ -57,7 +59,8 @@ class Part(NamedTuple):
         rows = self.measure(quick, note, **options)
         seconds = round(time.perf_counter() - start, 1)
         cpu_seconds = round(time.process_time() - processor + sum(os.times()[2:4]), 1)
-        found = {"machine": machine, "quick": quick, "seconds": seconds, "cpu_seconds": cpu_seconds}
+        found = {"date": date.today().isoformat(), "machine": machine, "peers": versions_of(self.peers)}
+        found |= {"quick": quick, "seconds": seconds, "cpu_seconds": cpu_seconds}
         output.mkdir(parents=True, exist_ok=True)
         path = output / f"{self.name}.json"
         path.write_text(json.dumps(found | {"notes": notes, "rows": rows}, indent=1) + "\n")
@@ -65,6 +68,17 @@ class Part(NamedTuple):
         if self.pictures:
             print(f"Saved {', '.join(self.pictures(rows, output))} in {output}")
         print(f"Saved {path}, after {seconds} s")
+
+
+def versions_of(names):
+    """Version of each distribution, or None of what is not installed or none."""
+    found = {}
+    for name in names:
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            found[name] = None
+    return found
 
 
 def describe():
