@@ -30,6 +30,15 @@ def test_documentation_builds_without_warnings(tmp_path):
     assert (tmp_path / "html" / "index.html").exists()
 
 
+PAGES_WITH_OUTPUTS = [
+    *(f"how-to/{name}" for name in ("cluster-a-table", "are-there-clusters", "coming-from")),
+    *(
+        f"how-to/coming-from/{name}"
+        for name in ("hmmlearn", "markov-regression", "lcmm-and-flexmix", "stepmix-and-polca")
+    ),
+]
+
+
 @pytest.fixture
 def written_outputs(monkeypatch):
     monkeypatch.syspath_prepend(DOCS / "_extensions")
@@ -48,11 +57,12 @@ def test_outputs_are_written_below_cells_and_left_out_by_sphinx(written_outputs)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("page", ["cluster-a-table", "are-there-clusters", "coming-from"])
+@pytest.mark.parametrize("page", PAGES_WITH_OUTPUTS)
 def test_written_outputs_are_true(page, written_outputs, monkeypatch):
     """If not, write them again: python docs/_extensions/written_outputs.py."""
+    assert set(PAGES_WITH_OUTPUTS) == set(written_outputs.PAGES)
     monkeypatch.setenv("MPLBACKEND", "agg")
-    text = (DOCS / "how-to" / f"{page}.md").read_text()
+    text = (DOCS / f"{page}.md").read_text()
     assert written_outputs.with_outputs(text, page)[0] == text
 
 
@@ -124,7 +134,7 @@ def test_pages_agree_about_versions_and_families():
         assert (f"`{name}`" in answer) == (mark == "yes"), name
 
 
-@pytest.mark.parametrize("folder", [".", "explanation", "how-to", "tutorial"])
+@pytest.mark.parametrize("folder", [".", "explanation", "how-to", "how-to/coming-from", "tutorial"])
 def test_code_fits_into_its_column(folder):
     text = "".join(page.read_text() for page in (DOCS / folder).glob("*.md"))
     blocks = re.findall(r"^```(?:python|\{code-cell\}[^\n]*)\n(.*?)^```", text, re.DOTALL | re.MULTILINE)

@@ -1,7 +1,7 @@
 """Outputs of code that a page shows where it is read without being built.
 
-``python docs/_extensions/written_outputs.py`` runs the pages of :data:`PAGES` and writes what each cell prints, and its
-pictures, between two comments below the cell; Sphinx leaves these parts out where it runs the cells itself.
+``python docs/_extensions/written_outputs.py [PAGES]`` runs the pages of :data:`PAGES` and writes what each cell prints,
+and its pictures, between two comments below the cell; Sphinx leaves these parts out where it runs the cells itself.
 """
 
 import ast
@@ -15,12 +15,20 @@ import warnings
 from pathlib import Path
 
 DOCS = Path(__file__).parents[1]
-PAGES = ("how-to/cluster-a-table", "how-to/are-there-clusters", "how-to/coming-from")
+PAGES = (
+    "how-to/cluster-a-table",
+    "how-to/are-there-clusters",
+    "how-to/coming-from",
+    *(
+        f"how-to/coming-from/{name}"
+        for name in ("hmmlearn", "markov-regression", "lcmm-and-flexmix", "stepmix-and-polca")
+    ),
+)
 BEGIN, END = "<!-- output -->", "<!-- end of output -->"
 _WRITTEN = re.compile(rf"\n{BEGIN}\n.*?\n{END}\n", re.DOTALL)
 _CELL = re.compile(r"^```\{code-cell\} ipython3\n((?::[^\n]*\n)*)(.*?)^```\n", re.DOTALL | re.MULTILINE)
 # Lines that differ from run to run.
-_OF_A_RUN = re.compile(r"took \d|^Compiling|^Sequential|^Multiprocess|the remaining")
+OF_A_RUN = re.compile(r"took \d|^Compiling|^Sequential|^Multiprocess|the remaining")
 _DPI = 80
 
 
@@ -40,9 +48,10 @@ def without_outputs(text):
     return _WRITTEN.sub("", text)
 
 
-def with_outputs(text, stem):
+def with_outputs(text, page):
     """The text of a page with the outputs of its cells, and its pictures as bytes by file name."""
     names, pictures = {}, {}
+    images, stem = "../" * page.count("/") + "images", page.rpartition("/")[2]
 
     def run(cell):
         printed, figures = _run(names, cell[2], "remove-stderr" not in cell[1])
@@ -50,7 +59,7 @@ def with_outputs(text, stem):
         for figure in figures:
             name = f"{stem}-{len(pictures) + 1}.png"
             pictures[name] = figure
-            parts.append(f"![What the code above draws](../images/{name})")
+            parts.append(f"![What the code above draws]({images}/{name})")
         return cell[0] + ("\n" + "\n".join([BEGIN, "\n\n".join(parts), END]) + "\n" if parts else "")
 
     return _CELL.sub(run, without_outputs(text)), pictures
@@ -62,7 +71,7 @@ def _run(names, code, keeps_log):
     tree, out, already_open = ast.parse(code), io.StringIO(), set(plt.get_fignums())
     last = tree.body.pop() if isinstance(tree.body[-1], ast.Expr) else None
     handler = logging.StreamHandler(out if keeps_log else io.StringIO())
-    handler.addFilter(lambda record: not _OF_A_RUN.search(record.getMessage()))
+    handler.addFilter(lambda record: not OF_A_RUN.search(record.getMessage()))
     parents = [logging.getLogger(name) for name in ("pymc", "pymc_nrm")]
     others = [(list(parent.handlers), parent.level) for parent in parents]
     for parent in parents:
@@ -95,11 +104,11 @@ def _picture(figure):
 
 
 def main():
-    """Write the outputs of all pages."""
+    """Write the outputs of all pages, or of those that are named."""
     os.environ.setdefault("MPLBACKEND", "agg")
-    for page in PAGES:
+    for page in [page for page in PAGES if not sys.argv[1:] or page in sys.argv[1:]]:
         path = DOCS / f"{page}.md"
-        text, pictures = with_outputs(path.read_text(encoding="utf-8"), path.stem)
+        text, pictures = with_outputs(path.read_text(encoding="utf-8"), page)
         path.write_text(text, encoding="utf-8")
         for name, content in pictures.items():
             (DOCS / "images" / name).write_bytes(content)

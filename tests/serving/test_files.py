@@ -10,8 +10,6 @@ import zipfile
 import numpy as np
 import pandas as pd
 import pytest
-from helpers import mixture_of
-from serving_cases import KINDS, QUIET, draws_of_labels, predictor_of, table
 
 import pymc_nrm as nrm
 from pymc_nrm.common.text_levels import LevelColumn
@@ -20,6 +18,8 @@ from pymc_nrm_predictor import Predictor
 from pymc_nrm_predictor.file_format import FORMAT, read_file, write_file
 from pymc_nrm_predictor.reading.recorded import description_of
 from pymc_nrm_predictor.recorded_columns import coded, recorded_columns
+from tests.helpers import mixture_of
+from tests.serving.serving_cases import KINDS, QUIET, draws_of_labels, predictor_of, table
 
 ROOT = pathlib.Path(__file__).parents[2]
 DATA = pathlib.Path(__file__).parent / "data"

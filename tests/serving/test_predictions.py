@@ -4,10 +4,15 @@ import numpy as np
 import pandas as pd
 import pymc as pm
 import pytest
-from cases import LARGE, MEASURES, SMALL
-from helpers import mixture_of, refused
 from scipy import sparse
-from serving_cases import (
+
+import pymc_nrm as nrm
+from pymc_nrm.families.definitions.principal_normal_wishart import PrincipalNormalWishart
+from pymc_nrm.families.derived.spherical_principal_normal_wishart import SphericalPrincipalNormalWishart
+from pymc_nrm.serving.predictive_distributions import PREDICTIVE
+from tests.cases import LARGE, MEASURES, SMALL
+from tests.helpers import mixture_of, refused
+from tests.serving.serving_cases import (
     EQUAL,
     KINDS,
     QUIET,
@@ -18,11 +23,6 @@ from serving_cases import (
     predictor_of,
     table,
 )
-
-import pymc_nrm as nrm
-from pymc_nrm.families.definitions.principal_normal_wishart import PrincipalNormalWishart
-from pymc_nrm.families.derived.spherical_principal_normal_wishart import SphericalPrincipalNormalWishart
-from pymc_nrm.serving.predictive_distributions import PREDICTIVE
 
 LABELS = np.array([[0, 0, 0, 1, 1, 0, 0, 1, 1, 2, 2, 2], [0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1], np.zeros(12, int)])
 ESTIMATE = np.array([3, 3, 3, 3, 3, 3, 3, 5, 5, 5, 5, 5])

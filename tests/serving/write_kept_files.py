@@ -9,12 +9,11 @@ import numpy as np
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path += [str(HERE), *[str(HERE.parent / name) for name in ("", "tools", "families", "exact", "nested", "plots")]]
 
-from cases import LARGE, SMALL  # noqa: E402
-from helpers import mixture_of  # noqa: E402
-from serving_cases import KINDS, QUIET, draws_from_prior, draws_of_labels, table  # noqa: E402
-
 import pymc_nrm as nrm  # noqa: E402
 from pymc_nrm_predictor.file_format import FORMAT  # noqa: E402
+from tests.cases import LARGE, SMALL  # noqa: E402
+from tests.helpers import mixture_of  # noqa: E402
+from tests.serving.serving_cases import KINDS, QUIET, draws_from_prior, draws_of_labels, table  # noqa: E402
 
 FAMILIES = {
     "real": "NormalGamma, missing",
