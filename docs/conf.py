@@ -69,6 +69,8 @@ myst_heading_anchors = 3
 nb_execution_mode = "off" if _IS_HOSTED else "cache"
 _EXECUTED = Path(__file__).parent / "_build" / "executed"
 nb_execution_cache_path = str(_EXECUTED / package_fingerprint()[:16])
+# Notebooks show the outputs that _extensions/run_notebooks.py has written into them.
+nb_execution_excludepatterns = ["notebooks/*"]
 nb_execution_timeout = 900
 nb_execution_raise_on_error = True
 nb_execution_show_tb = True
