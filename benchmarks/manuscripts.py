@@ -1,4 +1,4 @@
-"""Tables of the manuscripts in ``docs/paper``, from stored results.
+"""Tables of the manuscripts in ``docs/paper`` and of pages beside them, from stored results.
 
 Run with ``python benchmarks/manuscripts.py``; tests compare the tables with the texts.
 """
@@ -170,18 +170,20 @@ def sentences():
     yield f"distributions of the number of clusters is {number(variation)} ({number(noise)})"
 
 
+OF_RULES = {
+    "TABLE_SUB": lambda: sub_cluster_distances("programs"),
+    "TABLE_PARTS": lambda: sub_cluster_distances("parts"),
+    "TABLE_COMPONENTS": components,
+}
+OF_NESTED = {"TABLE_NESTED": nested_distances, "TABLE_LARGER": larger_nested_sets}
 TABLES = {
-    "published-samplers": {
-        "TABLE_TG": tree_guided_distances,
-        "TABLE_NESTED": nested_distances,
-        "TABLE_LARGER": larger_nested_sets,
-        "TABLE_SUB": lambda: sub_cluster_distances("programs"),
-        "TABLE_PARTS": lambda: sub_cluster_distances("parts"),
-        "TABLE_COMPONENTS": components,
-        "TABLE_GALAXIES": galaxies,
-        "TABLE_ESS": effective_samples,
-    },
-    "hidden-state-labels": {"TABLE_COST": costs_of_labels, "TABLE_PEERS": samplers_of_states},
+    "paper/published-samplers": {"TABLE_TG": tree_guided_distances, "TABLE_GALAXIES": galaxies}
+    | {"TABLE_ESS": effective_samples}
+    | OF_RULES
+    | OF_NESTED,
+    "paper/hidden-state-labels": {"TABLE_COST": costs_of_labels, "TABLE_PEERS": samplers_of_states},
+    "explanation/sub-clusters": OF_RULES,
+    "explanation/nested-partitions": OF_NESTED,
 }
 
 
