@@ -9,11 +9,13 @@ from pymc_nrm.common.checks import naming, plain_values
 from pymc_nrm.common.pymc_internals import logprob, support_point
 from pymc_nrm.families.arguments import broadcast_hyperparameters
 from pymc_nrm.families.base import complete, localise, prepare_data
+from pymc_nrm.families.definitions.categorical_dirichlet import CategoricalDirichlet
 from pymc_nrm.families.fast import log_marginals_with_gradient
 from pymc_nrm.families.needs import check_needs
 from pymc_nrm.families.shared.scale import to_scale
 from pymc_nrm.kernels.generic import lacking
 from pymc_nrm.models.marginal_likelihood import likelihood_of_sums, shapes_of_fields
+from pymc_nrm.models.origin import UNKNOWN
 from pymc_nrm.models.partition import PartitionRV
 from pymc_nrm.models.random_variables import printed_names, with_conditions
 from pymc_nrm.models.values import kernel_family
@@ -42,8 +44,10 @@ class ChunkedMixtureRV(RandomVariable):
     dtype = "int64"
     __props__ = ("name", "signature", "dtype", "inplace", "family_class", "data")
 
-    def __init__(self, family_class, data, **kwargs):
+    def __init__(self, family_class, data, origin=UNKNOWN, **kwargs):
         self.family_class, self.data = family_class, data
+        # No property, as in MixtureRV; what was recorded is that of the followed rows.
+        self.origin = origin
         self.rows, self.measured = data.rows, data.measured
         cores = [spec.core for spec in family_class.hyperparameters.values()]
         self.univariate = len(self.rows.columns) == 1
@@ -70,7 +74,7 @@ class ChunkedMixtureRV(RandomVariable):
         raise NotImplementedError(f"a mixture of rows in chunks {NO_DRAWS}")
 
 
-def add_chunked_mixture(name, partition, family, rows, **kwargs):
+def add_chunked_mixture(name, partition, family, rows, origin=UNKNOWN, **kwargs):
     """Add the mixture of columns of rows in chunks to the model in the context."""
     if not lacking(type(family), [to_scale]):
         raise NotImplementedError(f"{type(family).__name__} does not support rows in chunks; pass Chunks of logarithms")
@@ -87,6 +91,13 @@ def add_chunked_mixture(name, partition, family, rows, **kwargs):
         raise ValueError(
             f"partition of Mixture {name!r} must be a Partition with chunks= these Chunks; got {partition.name!r}"
         )
+    for column in rows.columns:
+        levels = rows.chunks.levels.get(column)
+        if levels is not None and not (levels and isinstance(family, CategoricalDirichlet)):
+            raise TypeError(
+                f"column {column!r} of Mixture {name!r} must hold numbers; got {'text' if levels else 'dates'}. "
+                "mixture_model takes Chunks and reads all columns, and CategoricalDirichlet takes text"
+            )
     check_needs(type(family), (prepare_data, log_marginals_with_gradient), "a Mixture of rows in chunks")
     family = plain_values(family)
     per_item = {name: spec for name, spec in family.hyperparameters.items() if "n" in spec.core}
@@ -109,7 +120,7 @@ def add_chunked_mixture(name, partition, family, rows, **kwargs):
         measured = rows.measured(numbers_like(full, len(rows.columns)))
     fields = [pt.as_tensor(value) for value in full]
     rng = pt.random.shared_rng(seed=None)
-    op = ChunkedMixtureRV(type(family), ChunkedData(rows, measured))
+    op = ChunkedMixtureRV(type(family), ChunkedData(rows, measured), origin)
     _, sums = op(partition, *fields, rng=rng, return_next_rng=True)
     return pm.modelcontext(None).register_rv(sums, name)
 

@@ -35,10 +35,12 @@ from pymc_nrm.families.derived.log_normal_wishart import LogNormalWishart
 from pymc_nrm.families.derived.spherical_principal_normal_wishart import SphericalPrincipalNormalWishart
 from pymc_nrm.families.learned.fields import learned_arguments
 from pymc_nrm.measures.generalized_gamma_measures import DirichletProcess
+from pymc_nrm.models.chunked_mixture import ChunkedMixtureRV
 from pymc_nrm.models.mixture import MixtureRV
 from pymc_nrm.models.model_graphs import at_values
 from pymc_nrm.models.rvs import family_of, kind_of, partition_of, partitions_of
 from pymc_nrm.models.values import computed_by, constant_value
+from pymc_nrm.partitions.chunked import Chunked
 from pymc_nrm.partitions.flat import Ordered
 
 
@@ -95,7 +97,7 @@ class LearnedProcess(NamedTuple):
 
 
 # Random variables that have a family and a partition, as methods of their operation; wings add theirs.
-OF_FAMILIES = [MixtureRV]
+OF_FAMILIES = [MixtureRV, ChunkedMixtureRV]
 
 
 def learned_priors(model):
@@ -117,7 +119,7 @@ def learned_partition(kind, model, partition, readers):
 
 
 @learned_partition.register
-def _learned_process(kind: Ordered, model, partition, readers):
+def _learned_process(kind: Ordered | Chunked, model, partition, readers):
     """Prior of a partition, or None unless it is a Dirichlet process whose concentration has a gamma distribution."""
     measure = partition.owner.op.priors(partition.owner.op.prior_inputs(partition.owner))[0]
     # A subclass may have another density.

@@ -39,5 +39,4 @@ UNKNOWN = Origin()
 
 def origin_of(mixture):
     """The :class:`Origin` of a mixture."""
-    # Mixtures of rows in chunks have none.
-    return getattr(mixture.owner.op, "origin", UNKNOWN)
+    return mixture.owner.op.origin

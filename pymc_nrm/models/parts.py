@@ -147,15 +147,18 @@ def _is_random(graph):
 class ChunkedParts:
     """The corresponding part for a partition of rows in chunks, whose data are not in the model.
 
-    ``data`` has one prepared row of each mixture, with the form and centre of the data.
+    ``data`` has one prepared row of each mixture, with the form and centre of the data.  ``families`` and
+    ``has_measure`` are as in :class:`PartitionParts`.
     """
 
-    def __init__(self, partition, mixtures, evaluate):
-        families, rows = [family_of(rv) for rv in mixtures], partition.owner.op.kind.rows
-        self._prior, self._classes = partition.owner.op.kernel_prior, [type(family) for family in families]
+    def __init__(self, partition, mixtures, evaluate, families=None, has_measure=True):
+        families, rows = list(map(family_of, mixtures)) if families is None else families, partition.owner.op.kind.rows
+        self._prior = partition.owner.op.kernel_prior if has_measure else lambda _: None
+        self._classes = [type(family) for family in families]
         self.data = tuple(rv.owner.op.measured.preparation(rows.sample_values[:1]) for rv in mixtures)
         self.data_vary = [False] * len(mixtures)
-        parts = [list(partition.owner.op.prior_inputs(partition.owner)), *map(list, families)]
+        prior = list(partition.owner.op.prior_inputs(partition.owner)) if has_measure else []
+        parts = [prior, *map(list, families)]
         self._ends = np.cumsum([len(part) for part in parts])
         self.values = evaluate([variable for part in parts for variable in part])
 

@@ -38,12 +38,14 @@ class Rows:
     """Base of rows in chunks: the attributes that models read.
 
     ``n`` is the number of rows, ``columns`` the names of the columns, ``key`` a string that other rows do not have,
-    ``sampled_values`` an array of random rows, and ``max_clusters`` the largest number of clusters of a draw.
+    ``sampled_values`` an array of random rows, ``max_clusters`` the largest number of clusters of a draw, and
+    ``levels`` the levels of columns that were no numbers, of the rows with all their columns.
     """
 
     n: int
     max_clusters: int
     columns: list[str]
+    levels: dict[str, tuple[Any, ...]]
     key: str
     sampled_values: Any
 
@@ -89,6 +91,12 @@ class Chunked(Kind):
 
     def shape(self, n):
         return (self.max_number,)
+
+    def read(self, point):
+        return np.array(point[self.name])
+
+    def counts(self, sizes):
+        return sizes[sizes > 0]
 
     def default_start(self, zeros, priors):
         return pt.constant(self._one_cluster())

@@ -79,7 +79,11 @@ def draws_of_partition(idata, model, rv):
 
 def _why_not_compared(idata, model):
     """Why components cannot be compared by their parameters, in a few words, or None."""
-    absent = [rv.name for rv in model.free_RVs if rv.name not in posterior_of(idata)]
+    kept = set(posterior_of(idata))
+    if isinstance(idata, xr.DataTree) and "clusters" in idata.children:
+        # Mixtures of rows in chunks.
+        kept |= set(idata["clusters"].data_vars)
+    absent = [rv.name for rv in model.free_RVs if rv.name not in kept]
     return f"the draws have no {absent[0]!r}" if absent else None
 
 

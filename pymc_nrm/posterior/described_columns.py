@@ -52,8 +52,9 @@ def columns_of_model(model, partition, n, noun="cluster"):
     observed, columns = find_observations(model), []
     for mixture in mixtures_of(model, partition):
         if isinstance(mixture.owner.op, ChunkedMixtureRV):
-            rows = mixture.owner.op.rows
-            values, features, items = rows.chunks.followed_values[rows.columns].to_numpy("float64"), rows.columns, None
+            rows, recorded = mixture.owner.op.rows, origin_of(mixture).recorded
+            values = rows.chunks.followed_values[rows.columns].to_numpy("float64") if recorded is None else recorded
+            features, items = rows.columns, None
         elif mixture.name in observed:
             # Recipes keep what was recorded where they spread repeated values.
             recorded = origin_of(mixture).recorded

@@ -24,6 +24,7 @@ from pymc_nrm.common.text_levels import coded, shared_levels
 from pymc_nrm.families.base import prepare_alike
 from pymc_nrm.families.conjugate import parameter_shapes
 from pymc_nrm.families.counted import Counted
+from pymc_nrm.models.chunked_mixture import ChunkedMixtureRV
 from pymc_nrm.models.origin import origin_of
 from pymc_nrm.models.rvs import dims_of, family_of, find_mixture, is_mixture, partition_of, rows_of
 from pymc_nrm.models.values import computed_by
@@ -56,6 +57,9 @@ class MixtureLayout:
         self._op, self._series, self.readings = rv.owner.op, origin_of(rv).series, origin_of(rv).readings
         dims = dims_of(model, rv)
         self.item_dim, self.feature_dim = dims[0], None if self.univariate else dims[1]
+        if isinstance(self._op, ChunkedMixtureRV) and f"{self.name}_feature" in model.coords:
+            # The value is sums of clusters, without an axis of features.
+            self.feature_dim = f"{self.name}_feature"
         self._coords = {dim: values for dim, values in model.coords.items() if values is not None}
         if levels := shared_levels(self.readings):
             self._coords["level"] = levels

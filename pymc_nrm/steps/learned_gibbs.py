@@ -31,6 +31,7 @@ from pymc_nrm.families.learned.draws import (
 )
 from pymc_nrm.families.learned.gammas import GammaTarget, draw_gamma_hyperparameters, share_shift
 from pymc_nrm.kernels.generic import kernels_in_python, precompile
+from pymc_nrm.models.chunked_mixture import ChunkedMixtureRV
 from pymc_nrm.models.learned_priors import (
     LearnedConcentrations,
     LearnedGammas,
@@ -44,7 +45,7 @@ from pymc_nrm.partitions.clusters import build_state
 from pymc_nrm.partitions.grouped import family_of_rows
 from pymc_nrm.steps.comparison import OwnMove
 from pymc_nrm.steps.step import Draw, Step
-from pymc_nrm.steps.target import GivenPartition
+from pymc_nrm.steps.target import GivenPartition, SumsOfChunks
 
 
 class LearnedGibbs(Step):
@@ -65,10 +66,12 @@ class LearnedGibbs(Step):
     needs tens for d (d + 1) / 2 variables.
 
     *The concentration of a Dirichlet process* with a gamma or exponential prior, of a ``Partition`` without
-    ``max_clusters`` or ``rows``: by the auxiliary variable of Escobar & West (1995, section 6).
+    ``max_clusters``: by the auxiliary variable of Escobar & West (1995, section 6).
 
     *The concentrations of hidden states* with gamma or exponential priors, of the Dirichlet process and of transitions,
     with or without ``max_states``: each by slice sampling of the exact log-probability of the labels.
+
+    Rows in chunks have the sizes and statistics of their clusters at the point, so that a draw needs no pass over rows.
 
     The step leaves the posterior invariant, and is irreducible for these variables.  :func:`pymc_nrm.sample` uses it
     for all such priors, unless NUTS is given options and nothing else would be left for it.  ``pm.sample`` must be
@@ -182,7 +185,7 @@ class _SumsOfMixture:
 
 
 # What sums the statistics of data with learned hyperparameters, by the class of their operation; wings add theirs.
-SUMS_OF = {MixtureRV: _SumsOfMixture}
+SUMS_OF = {MixtureRV: _SumsOfMixture, ChunkedMixtureRV: SumsOfChunks}
 
 
 class _Prior:

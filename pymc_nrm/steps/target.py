@@ -15,8 +15,8 @@ from pymc_nrm.families.base import check_resolution, log_likelihood
 from pymc_nrm.kernels.kernel_cache import function_fingerprint
 from pymc_nrm.measures.base import check_measure_hyperparameters, log_eppf
 from pymc_nrm.models.item_counts import check_labels, check_shape
-from pymc_nrm.models.parts import PartitionParts, joint_data, joint_family
-from pymc_nrm.models.rvs import check_uses, kind_of, mixtures_of, n_items
+from pymc_nrm.models.parts import ChunkedParts, PartitionParts, joint_data, joint_family
+from pymc_nrm.models.rvs import check_uses, kind_of, mixtures_of, n_items, partition_of
 from pymc_nrm.models.values import Values
 from pymc_nrm.partitions.labels import canonical_labels
 from pymc_nrm.partitions.weighted_components import LogWeights
@@ -101,6 +101,34 @@ class GivenPartition:
         """Clusters of the items in order of appearance, measure, families and data, as kernels read them."""
         value = self.kind.of_items(self.kind.read({self.kind.name: self._value(point)[0]}))
         return canonical_labels(self.kind.cluster_labels(value)), *self._parts.prepared(point)
+
+
+class SumsOfChunks:
+    """Statistics of the clusters of rows in chunks at points, which have them, for steps that are given the clusters.
+
+    ``family`` has other hyperparameters, as in :class:`GivenPartition`.
+    """
+
+    def __init__(self, model, mixture, family, compile_kwargs):
+        partition = partition_of(mixture)
+        self._kind, self._mixture = kind_of(partition), mixture.name
+        self._quantum = mixture.owner.op.measured.quanta.quantum
+        evaluate = partial(Values.at_points, model, compile_kwargs=compile_kwargs)
+        self._parts = ChunkedParts(partition, [mixture], evaluate, [family], has_measure=False)
+        self._family = None
+
+    def refresh(self):
+        """Read constants again, since ``pm.set_data`` may have changed them."""
+        self._parts.values.refresh()
+        self._family = None
+
+    def at(self, point):
+        """The family of the mixture at a point, and a row of statistics for each cluster."""
+        # Mostly all other hyperparameters are constant.
+        if self._family is None or any(self._parts.values.varies):
+            _, [self._family] = self._parts.at(point)
+        n_clusters = len(self._kind.counts(self._kind.read(point)))
+        return self._family, point[self._mixture][:n_clusters] * self._quantum
 
 
 # The log densities of kernels and graph may differ by this share of their sum, or by this amount for each item.

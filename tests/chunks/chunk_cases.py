@@ -24,6 +24,14 @@ FAMILIES = {
 MORE = {
     # Halves of these rows overlap, so that none of their labels is nearly certain.
     "near rows": (FAMILIES["gamma"][0], np.linspace(-0.5, 0.5, 7)[:, None]),
+    "amounts": (
+        nrm.HurdleLogNormal(0.7, 0.7, 0.0, 0.5, 2.0, 0.5),
+        np.array([[0.0, 1.2], [0.3, 0.0], [np.nan, 4.0], [2.5, 3.0], [4.0, 0.0]]),
+    ),
+    "visits": (
+        nrm.HurdlePoisson(0.7, 0.7, 1.0, 0.5),
+        np.array([[0.0, 1.0], [1.0, 0.0], [np.nan, 1.0], [6.0, 2.0], [5.0, 0.0]]),
+    ),
     "principal": (
         PrincipalNormalWishart(
             [0.0, 0.0], [1.0, 2.0], np.array([[0.6, -0.8], [0.8, 0.6]]), [0.0], 0.5, [[1.0]], 3.0, [0.5]

@@ -58,11 +58,11 @@ N_SWEEPS = {"births": 4000, "splits": 6000, "all": 4000}
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("family", [*FAMILIES, "amounts", "visits"])
 @pytest.mark.parametrize("measure", MEASURES)
 @pytest.mark.parametrize("move", MOVES)
 def test_law_of_partitions(move, measure, family):
-    chain = make_chain(*FAMILIES[family], n_chunks=2)
+    chain = make_chain(*(FAMILIES | MORE)[family], n_chunks=2)
     labels = run(chain, MEASURES[measure], MOVES[move], N_SWEEPS[move], seed=1)
     assert_law(labels, *posterior(measure, family))
 
@@ -99,6 +99,8 @@ def assert_balance(flows, expected):
         (some_moments, "ngg", "gamma", 6000),
         (some_splits, "ngg", "near rows", 100_000),
         (some_moments, "ngg", "principal", 100_000),
+        *[(move, "dirichlet", name, 100_000) for move in (some_splits, some_moments) for name in ("amounts", "visits")],
+        *[(relabel_all, "ngg", name, 10_000) for name in ("amounts", "visits")],
         # Labels alone stay for long in clusters whose jumps are below the level, so that chains of them mix slowly.
         *[(relabel_all, measure, family, 10_000) for measure in MEASURES for family in FAMILIES],
         # Moves that sum out labels change few partitions of a few items, so that their law takes many steps to see.
@@ -261,7 +263,7 @@ def densities(family, statistics, data, items, rng, one_by_one, together):
 
 
 @pytest.mark.quick("wishart")
-@pytest.mark.parametrize("family", [*FAMILIES, "principal"])
+@pytest.mark.parametrize("family", [*FAMILIES, "principal", "amounts", "visits"])
 def test_densities_of_rows_in_lanes_are_those_of_each(family):
     chain, rng = make_chain(*(FAMILIES | MORE)[family]), np.random.default_rng(1)
     items, one, other = rng.integers(0, 5, LANES), np.empty((3, LANES)), np.empty((3, LANES))

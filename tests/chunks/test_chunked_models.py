@@ -35,6 +35,7 @@ def two_models(X, rows, family):
 
 
 LEARNED = {family.__name__: family.learned for family in (nrm.NormalGamma, nrm.NormalWishart, nrm.PoissonGamma)}
+LEARNED |= {family.__name__: family.learned for family in (nrm.HurdleLogNormal, nrm.HurdlePoisson)}
 LEARNED["MultinomialDirichlet"] = nrm.MultinomialDirichlet.learned
 LEARNED["PrincipalNormalWishart"] = functools.partial(PrincipalNormalWishart.learned, n_directions=1)
 
@@ -43,6 +44,8 @@ LEARNED["PrincipalNormalWishart"] = functools.partial(PrincipalNormalWishart.lea
 @pytest.mark.parametrize("name", LEARNED)
 def test_density_and_gradient_are_those_of_items(name):
     X = np.random.default_rng(1).poisson(5.0, size=(12, 2)) + 1000.0
+    if name.startswith("Hurdle"):
+        X[::3, 0], X[1, 1] = 0.0, np.nan
     rows = nrm.Chunks(X, block_rows=5)
     chunked, items = two_models(X, rows, LEARNED[name])
     labels = canonical_labels([0, 1, 0, 2, 0, 1, 1, 1, 2, 0, 0, 1])
@@ -71,25 +74,45 @@ def test_law_of_partitions(name):
     assert np.array_equal(idata.posterior["z_n_clusters"], labels.max(axis=-1) + 1)
 
 
+NAN = np.nan
+# Columns of tables by their mixtures, with gaps, and families.
+MIXED = {
+    "numbers and counts": {
+        "size": FAMILIES["gamma"],
+        "number": (nrm.PoissonGamma(1.0, 0.5), np.array([[0.0], [1.0], [4.0], [6.0], [5.0]])),
+    },
+    "all kinds": {
+        "place": FAMILIES["wishart"],
+        "size": FAMILIES["gamma"],
+        "number": (nrm.PoissonGamma(1.0, 0.5), np.array([[0.0], [1.0], [NAN], [6.0], [5.0]])),
+        "answer": (nrm.BernoulliBeta(0.7, 0.7), np.array([[0.0, 1.0], [0.0, NAN], [1.0, 0.0], [NAN, 0.0], [1.0, 1.0]])),
+        "kind": (nrm.CategoricalDirichlet(0.6, n_levels=3), np.array([[0.0], [NAN], [2.0], [2.0], [1.0]])),
+        "rain": (nrm.HurdleLogNormal(0.8, 0.6, 0.5, 0.3, 2.0, 0.7), np.array([[0.0], [0.2], [2.5], [NAN], [4.0]])),
+        "visits": (nrm.HurdlePoisson(0.8, 0.6, 1.0, 0.5), np.array([[0.0], [0.0], [4.0], [7.0], [NAN]])),
+    },
+}
+
+
 @SLOW
-def test_law_of_two_mixtures():
-    family, X = FAMILIES["gamma"]
-    counts = np.array([[0.0], [1.0], [4.0], [6.0], [5.0]])
-    table = pd.DataFrame(np.hstack([X, counts]), columns=["size", "number"])
-    rows = nrm.Chunks(table, block_rows=3)
+@pytest.mark.parametrize("table", MIXED)
+def test_law_of_several_mixtures(table):
+    families, data = ({name: pair[k] for name, pair in MIXED[table].items()} for k in (0, 1))
+    names = {name: [f"{name} {k}" for k in range(X.shape[1])] for name, X in data.items()}
+    columns = [column for own in names.values() for column in own]
+    rows = nrm.Chunks(pd.DataFrame(np.hstack(list(data.values())), columns=columns), block_rows=3)
     with pm.Model():
         z = nrm.Partition("z", MEASURES["ngg"], chunks=rows)
-        nrm.Mixture("x", z, family, observed=rows["size"])
-        nrm.Mixture("y", z, nrm.PoissonGamma(1.0, 0.5), observed=rows[["number"]])
-        idata = nrm.sample(3000, tune=0, chains=2, quiet=True, random_seed=1, chunked_sampler={"n_redrawn": 2})
+        for name, family in families.items():
+            nrm.Mixture(name, z, family, observed=rows[names[name]])
+        idata = nrm.sample(2000, tune=0, chains=2, quiet=True, random_seed=1, chunked_sampler={"n_redrawn": 2})
     labels = idata.posterior["z"].values.astype(np.int64)
-    model = mixture_of({"x": family, "y": nrm.PoissonGamma(1.0, 0.5)}, {"x": X, "y": counts}, MEASURES["ngg"])
+    model = mixture_of(families, data, MEASURES["ngg"])
     partitions = np.array(list(all_partitions(5)))
     logp = model.compile_logp()
     values = np.array([float(logp({"z": one})) for one in partitions])
     probabilities = np.exp(values - np.logaddexp.reduce(values))
     assert_law(labels, partitions, probabilities)
-    assert idata["clusters"]["x"].shape[:2] == idata["clusters"]["y"].shape[:2] == (2, 3000)
+    assert {idata["clusters"][name].shape[:2] for name in families} == {(2, 2000)}
 
 
 @pytest.mark.parametrize(
@@ -165,7 +188,7 @@ test_errors_of_rows = refused(
     (np.array([[1.0], [np.inf], [3.0]]), ValueError, "inf in row 1, column '0'"),
     (np.zeros((0, 2)), ValueError, r"at least one row .* got shape \(0, 2\)"),
     (np.array([[np.nan, 1.0], [np.nan, 2.0]]), ValueError, "a value in every column; got only NaN in column '0'"),
-    (pd.DataFrame({"a": [1.0, 2.0], "b": ["one", "two"]}), TypeError, "column 'b' of X must be real numbers"),
+    (pd.DataFrame({"a": [1.0, 2.0], "b": [["one"], ["two"]]}), TypeError, "column 'b' of X must be real numbers"),
 )
 
 
@@ -178,6 +201,12 @@ def over_rows(observed=None):
 
 def partition(name, **given):
     nrm.Partition(name, nrm.DirichletProcess(1.0), **{"chunks": ROWS} | given)
+
+
+def over_text():
+    rows = nrm.Chunks(pd.DataFrame({"kind": ["a", "b", None, "b"]}))
+    z = nrm.Partition("z", nrm.DirichletProcess(1.0), chunks=rows)
+    nrm.Mixture("x", z, nrm.NormalGamma.from_data(rows), observed=rows)
 
 
 ROWS = nrm.Chunks(np.arange(8.0))
@@ -205,6 +234,7 @@ test_errors_of_models = refused(
     (lambda: (over_rows(), partition("y")), "chunks of Partition 'y' must be None, since .* has 'z'"),
     (lambda: over_rows(np.arange(8.0)), "observed of Mixture 'x' must be Chunks"),
     (lambda: over_rows(ROWS), "must be a Partition with chunks= these Chunks"),
+    (lambda: over_text(), r"column 'kind' of Mixture 'x' must hold numbers; got text\. mixture_model takes Chunks"),
     (lambda: (over_rows(), pm.sample(10, chains=1, progressbar=False)), r"kept by nrm\.sample"),
     *((lambda given=given: (over_rows(), nrm.sample(10, quiet=True, **given)), words) for given, words in OF_SAMPLE),
     error=(TypeError, ValueError),
@@ -287,6 +317,7 @@ def test_all_rows_get_the_probabilities_of_their_clusters(tmp_path):
     fused = nrm.fused_estimate(idata, model, estimate, random_seed=1, progressbar=False)
     description = nrm.describe(idata, model)
     assert description.title.startswith("200 followed rows of 600 in ")
+    assert "not joined" not in description.title
     apart = truth[rows.followed] == 2
     for labels in (fused.labels.values, description.estimate.labels.values):
         assert len(np.unique(labels[apart])) == 1 and not set(labels[apart]) & set(labels[~apart])

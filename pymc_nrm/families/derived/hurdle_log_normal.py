@@ -38,6 +38,11 @@ class Amounts(NamedTuple):
     logs: Any
     grid: Any
 
+    @property
+    def values(self):
+        """The values whose sums are on the grid."""
+        return self.logs
+
     def underlying_data(self):
         return ProductData(Dense(self.positive), Centred(self.logs, None, self.grid))
 

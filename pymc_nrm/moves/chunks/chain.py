@@ -233,8 +233,8 @@ def rounded_rows(preparation, data, n, quanta):
 
 
 def largest_values(block, preparation):
-    """Largest absolute values of the features (d,) of the rows of a block, as kernels read them."""
-    return np.abs(block.data(preparation).values).max(axis=0)
+    """Largest absolute values of the features (d,) of the rows of a block, as kernels read them; 0 without any."""
+    return np.fmax.reduce(np.abs(block.data(preparation).values), axis=0, initial=0.0)
 
 
 def largest_statistics(block, preparation):

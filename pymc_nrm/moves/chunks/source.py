@@ -24,6 +24,7 @@ from pymc_nrm.moves.chunks.chain import (
     no_changes,
     sum_clusters,
 )
+from pymc_nrm.moves.chunks.coded_columns import coded_columns
 from pymc_nrm.moves.chunks.engine import ClusterEngine, Engine
 from pymc_nrm.partitions.chunked import Measured, Rows
 
@@ -205,6 +206,11 @@ def first_read(block, message):
     return np.fmin.reduce(values), np.fmax.reduce(values)
 
 
+def all_values(block, message):
+    """Values (m, d) of the rows of a block; a pass."""
+    return block.read()
+
+
 class Columns(Rows):
     """Columns of rows in chunks."""
 
@@ -235,8 +241,9 @@ class Chunks(Columns):
     ----------
     X : array_like or DataFrame, shape (n, d) or (n,)
         An array, a memory map, a Zarr array, or an array of another library whose slices of rows are NumPy arrays; a
-        DataFrame with numeric columns; or a Dask array or DataFrame, whose partitions are the blocks.  Missing values
-        are NaN, where the family allows them.
+        DataFrame; or a Dask array or DataFrame of numbers, whose partitions are the blocks.  Missing values are NaN,
+        where the family allows them.  Text and categories of a DataFrame are numbers of ``levels``, which
+        ``CategoricalDirichlet`` takes; :func:`~pymc_nrm.mixture_model` of the Chunks reads columns of all kinds.
     block_rows : int, optional
         Rows of a block; by default a block has about 260,000 numbers.
     n_followed : int
@@ -266,6 +273,8 @@ class Chunks(Columns):
         Names of the columns, from the table, or numbers.
     followed : ndarray of int, shape (n_followed,)
         Row numbers of the followed rows, in increasing order.
+    levels : dict of {str : tuple}
+        Levels of the columns of a DataFrame that hold text or categories; empty for dates.
     extremes : ndarray, shape (2, d)
         Least and largest value of each column.
 
@@ -317,6 +326,11 @@ class Chunks(Columns):
         if copy is not None and client is not None:
             raise ValueError(f"copy must be None with a client, whose workers keep the data they read; got {copy!r}")
         folder = None if copy is None else new_folder("copy", copy)
+        self._table, self.levels = X if isinstance(X, pd.DataFrame) else None, {}
+        if self._table is not None:
+            X, self.levels = coded_columns(X)
+        self.options = {"block_rows": block_rows, "n_followed": n_followed, "n_sampled": n_sampled}
+        self.options |= {"max_clusters": max_clusters, "n_threads": n_threads, "seed": seed}
         source = read_source(X, client, block_rows)
         self.columns, self.d, self.max_clusters = source.columns, len(source.columns), max_clusters
         self._chunks, self._places = self, list(range(self.d))
@@ -359,6 +373,19 @@ class Chunks(Columns):
         """The followed rows as a DataFrame, indexed by row number."""
         values = self.sample_values[np.searchsorted(self.sample, self.followed)]
         return pd.DataFrame(values, index=self.followed, columns=self.columns)
+
+    @property
+    def has_client(self):
+        """Whether workers of a cluster keep the rows."""
+        return isinstance(self.engine, ClusterEngine)
+
+    def table_of(self, columns):
+        """Return columns of the table that was given, or of all rows read into memory, as a DataFrame."""
+        if self._table is not None:
+            names = list(map(str, self._table.columns))
+            return self._table.iloc[:, [names.index(name) for name in columns]]
+        values = np.concatenate(list(self.engine.each(all_values, None)))
+        return pd.DataFrame(values, columns=self.columns)[list(columns)]
 
     def each(self, one_pass, message):
         """Iterate over the results of a function of a block and a message, block by block."""
