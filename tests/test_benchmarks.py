@@ -56,6 +56,7 @@ def test_all_parts_are_run(module):
     assert module("run").NAMES == NAMES
     assert callable(module("tree_bounds").main)
     assert callable(module("published_subclusters").main)
+    assert callable(module("large_tables").PART.main)
 
 
 def test_stored_report_says_what_was_measured(report):

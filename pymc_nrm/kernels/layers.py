@@ -18,7 +18,7 @@ IMPORTS = {
     "datasets": (),
     "posterior": (*_LAWS, "partitions", "models", "stats"),
     "run": (*_LAWS, "partitions", "models", "steps", "stats", "posterior"),
-    "recipes": (*_LAWS, "partitions", "models", "stats", "posterior", "run"),
+    "recipes": (*_LAWS, "partitions", "moves", "models", "stats", "posterior", "run"),
     "plots": ("common", "stats", "posterior", "recipes"),
     "serving": (*_LAWS, "partitions", "models", "posterior", "recipes"),
     "random_measure": ("common", "posterior"),

@@ -14,6 +14,7 @@ from pymc_nrm.plots.cluster_points import (
     column_places,
     columns_of_text,
     draws_and_estimate,
+    followed_rows,
     grouped_estimate,
     grouped_points,
 )
@@ -100,6 +101,7 @@ def plot_category_shares(
     draws, estimate, kept = draws_and_estimate(idata, model, var_name, estimate)
     if draws is None and estimate is None:
         raise ValueError("idata must be given unless estimate is given")
+    X = followed_rows(X, draws)
     n = len(X) if draws is None else len(kept)
     if len(X) != n:
         raise ValueError(f"X must have one row for each of the {n} items; got {len(X)}")

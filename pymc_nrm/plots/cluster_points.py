@@ -9,12 +9,13 @@ import pandas as pd
 import xarray as xr
 
 from pymc_nrm.common.checks import check_count, numeric_array
+from pymc_nrm.common.marks import ROWS
 from pymc_nrm.common.tables import as_pandas
 from pymc_nrm.plots.visuals import CLUSTER_COLORS, MARKERS, backend_marker, backend_of, cluster_style
 from pymc_nrm.posterior.default_clusters import default_clusters
 from pymc_nrm.posterior.description import Description
 from pymc_nrm.stats.contingency import contingency_table, match_clusters
-from pymc_nrm.stats.draws import estimated_items, partition_draws
+from pymc_nrm.stats.draws import estimated_items, item_dimension, partition_draws
 from pymc_nrm.stats.losses import read_estimate
 from pymc_nrm.stats.point_estimate import chosen_estimate, draws_of_estimate
 from pymc_nrm_predictor.reading.column_contents import read_content
@@ -83,6 +84,16 @@ def feature_matrix(X, n, features=None):
         return values, names
     kept = column_places(names, features)
     return values[:, kept], [names[j] for j in kept]
+
+
+def followed_rows(X, draws):
+    """The rows of data that draws follow, if these are of rows in chunks and X has all rows; otherwise X."""
+    X = as_pandas("X", X)
+    n_rows = None if draws is None else draws.attrs.get(ROWS)
+    if n_rows is None or np.ndim(X) == 0 or len(X) != n_rows:
+        return X
+    places = draws[item_dimension(draws)].to_numpy()
+    return X.iloc[places] if hasattr(X, "iloc") else np.asarray(X)[places]
 
 
 def columns_of_text(X):

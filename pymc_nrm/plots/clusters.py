@@ -13,6 +13,7 @@ from pymc_nrm.plots.cluster_points import (
     columns_of_text,
     draws_and_estimate,
     feature_matrix,
+    followed_rows,
     grouped_estimate,
     grouped_points,
 )
@@ -61,7 +62,8 @@ def plot_clusters(
     idata : DataTree, Dataset or DataArray, or None
         Draws of a partition; None is allowed if `estimate` is given and `uncertainty` is not True.
     X : array_like, DataFrame or DataArray, shape (n,) or (n, d)
-        Data; items with NaN in a feature are omitted from its plots.
+        Data; items with NaN in a feature are omitted from its plots.  Of rows in chunks, all rows or the followed
+        ones, which are shown.
     %(var_name)s
     model : pymc.Model, optional
         The sampled model: without an estimate, clusters are then the fused components of
@@ -121,6 +123,7 @@ def plot_clusters(
         raise ValueError("idata must be given unless estimate is given and uncertainty is False or numbers")
     if X is None:
         X = observed_numbers(idata, model, var_name, draws, 0 if kept is None else len(kept))
+    X = followed_rows(X, draws)
     kept = np.ones(len(X), dtype=bool) if kept is None else kept
     values, names = feature_matrix(X, len(kept), features)
     values, n = values[kept], np.count_nonzero(kept)

@@ -222,7 +222,7 @@ class MixtureEstimator(Parameters):
         shared = ("covariance", "n_directions", "measure", "jitter_ties", "only_known")
         options = {name: getattr(self, name) for name in shared}
         if isinstance(X, pd.DataFrame):
-            model = mixture_model(X, kinds=self.kinds, strict=self.strict, known=known, **options)
+            model = mixture_model(X, kinds=self.kinds, strict=self.strict, known=known, chunks=False, **options)
         else:
             model = gaussian_mixture(X, known=known, **options)
         options = {"progressbar": False, "chains": self.chains, "cores": self.cores, **(self.sample_options or {})}

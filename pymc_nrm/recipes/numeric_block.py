@@ -5,7 +5,6 @@ from functools import partial
 
 import numpy as np
 import pandas as pd
-import pymc as pm
 
 from pymc_nrm.common.checks import check_count, check_flag
 from pymc_nrm.common.supports import LEAST_NORMAL
@@ -23,6 +22,7 @@ from pymc_nrm.models.row_arguments import rows_of_observations
 from pymc_nrm.recipes.columns import name_of_column, warn_of_redundant_columns
 from pymc_nrm.recipes.messages import tell_user, warn_user
 from pymc_nrm.recipes.quick_mixtures import components_with_diagonal_covariances
+from pymc_nrm.recipes.rows_in_chunks import add_items
 from pymc_nrm.recipes.ties import with_jittered_ties
 
 # A child of PyMC's logger, which shows messages of level INFO.
@@ -190,12 +190,9 @@ def add_numeric_block(
             _tell_of_gaps(name, X, np.isnan(columns))
         plain, with_logs = (NormalWishart, LogNormalWishart) if covariance == "full" else (NormalGamma, LogNormalGamma)
         family = with_logs.learned(name, observations, is_log) if is_log.any() else plain.learned(name, observations)
-    [item] = pm.modelcontext(None).named_vars_to_dims[z.name]
-    dims = (item,) if recorded.ndim == 1 else (item, f"{name}_feature")
     # Descriptions show what was recorded.
     origin = Origin(tuple(readings), recorded if widths.any() else None, recipe=recipe)
-    values = np.asarray(X, dtype="float64")
-    return Mixture(name, z, family, observed=values, dims=dims, counts=counts, origin=origin)
+    return add_items(name, z, family, np.asarray(X, dtype="float64"), origin, counts)
 
 
 def _check_spread(X, values):

@@ -1,17 +1,16 @@
 """The mixtures that take the columns of a table, by their kinds."""
 
+import logging
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
-import pymc as pm
 
 from pymc_nrm.common.wrapping import first_few
 from pymc_nrm.families import BernoulliBeta, CategoricalDirichlet, HurdleLogNormal, HurdlePoisson, PoissonGamma
-from pymc_nrm.models.mixture import Mixture
 from pymc_nrm.models.origin import Origin
-from pymc_nrm.recipes.messages import warn_user
+from pymc_nrm.recipes.messages import tell_user, warn_user
 from pymc_nrm.recipes.numeric_block import (
     add_numeric_block,
     of_all_observations,
@@ -27,7 +26,11 @@ from pymc_nrm.recipes.reading.kinds import (
     ZERO_OR_POSITIVE,
 )
 from pymc_nrm.recipes.reading.table import warn_of_columns
+from pymc_nrm.recipes.rows_in_chunks import WaitingColumns, add_items
 from pymc_nrm.recipes.zeros import are_counts, has_excess_zeros, poisson_share_of_zeros, share_of_zeros
+
+# A child of PyMC's logger, which shows messages of level INFO.
+_log = logging.getLogger("pymc.nrm_recipes")
 
 
 class TableRecipe(NamedTuple):
@@ -53,19 +56,34 @@ class Options(NamedTuple):
 
 
 def _add_numeric(name, z, X, readings, options):
+    gaps = X.isna().to_numpy().any(axis=0)
+    if isinstance(z, WaitingColumns) and gaps.any() and X.shape[1] > 1 and options.covariance != "diagonal":
+        return _add_apart_from_gaps(name, z, X, readings, options, gaps)
     log_columns = np.array([reading.kind == POSITIVE for reading in readings])
     chosen = options.covariance, options.jitter_ties, options.n_directions
     further = {"counts": options.counts, "recipe": options.recipe}
     return add_numeric_block(name, z, X, *chosen, log_columns=log_columns, readings=readings, **further)
 
 
+def _add_apart_from_gaps(name, z, X, readings, options, gaps):
+    """Numeric columns of rows in chunks, which draw no missing values: columns with gaps are a mixture of their own."""
+    shown = first_few([repr(column) for column in X.columns[gaps]])
+    tell_user(
+        _log,
+        f"Rows in chunks do not draw missing numbers: numeric columns with gaps, {shown}, are independent of each "
+        "other and of all other columns within clusters. chunks=False draws missing numbers with the clusters",
+    )
+    for part, own, covariance in ((name, ~gaps, options.covariance), (f"{name}_with_gaps", gaps, "diagonal")):
+        if own.any():
+            chosen = [reading for reading, is_own in zip(readings, own, strict=True) if is_own]
+            _add_numeric(part, z, X.loc[:, own], chosen, options._replace(covariance=covariance))
+
+
 def _adder(family_class):
     def add(name, z, X, readings, options, recorded=None):
         family = family_class.learned(name, of_all_observations(X, options.counts))
         origin = Origin(tuple(readings), recorded, recipe=options.recipe)
-        [item] = pm.modelcontext(None).named_vars_to_dims[z.name]
-        dims = (item, f"{name}_feature")
-        return Mixture(name, z, family, observed=X.to_numpy(), dims=dims, counts=options.counts, origin=origin)
+        return add_items(name, z, family, X.to_numpy(), origin, options.counts)
 
     return add
 

@@ -33,6 +33,7 @@ from pymc_nrm.recipes.reading.table import (
     warn_of_columns,
 )
 from pymc_nrm.recipes.regression_terms import RegressionTerms, Term
+from pymc_nrm.recipes.rows_in_chunks import WaitingColumns, are_in_chunks, asked_table
 from pymc_nrm.recipes.table_mixtures import Options, TableRecipe, add_columns
 from pymc_nrm.recipes.ties import jitter_ties as with_jitter
 
@@ -54,6 +55,7 @@ def mixture_model(
     only_known: bool = False,
     counts: Any = None,
     jitter_ties: bool = True,
+    chunks: bool | None = None,
     strict: bool = False,
 ) -> pm.Model:
     """Model of the rows of a table in clusters, with a family for each kind of column.
@@ -77,12 +79,13 @@ def mixture_model(
 
     Parameters
     ----------
-    df : DataFrame
+    df : DataFrame, path of Parquet files, Dask DataFrame, or Chunks
         One row for each item; NaN, None and ``pandas.NA`` mean missing.  Tables of other libraries, such as polars and
-        pyarrow, are converted by pandas; columns of several levels have tuples as names.  Missing numbers are drawn
-        with the clusters, as ``numeric_missing``, if covariances are full; all other missing values are left out.  The
-        index becomes the coordinate ``item``, the columns become the coordinates ``numeric_feature``,
-        ``binary_feature`` and so on, and the levels that occur in a categorical column the coordinate
+        pyarrow, are converted by pandas; files and Dask collections are read into memory; columns of several levels
+        have tuples as names.  Missing numbers are drawn with the clusters, as ``numeric_missing``, if covariances are
+        full and rows are not in chunks; all other missing values are left out.  The index becomes the coordinate
+        ``item``, the columns become the coordinates ``numeric_feature``, ``binary_feature`` and so on, and the levels
+        that occur in a categorical column the coordinate
         ``<column>_level``.
     kinds : mapping of {hashable : str} or DataFrame, optional
         The kind of some columns, or of all, by their names as they are: 2 and "2" are different names.  ``"skip"``
@@ -110,6 +113,14 @@ def mixture_model(
     jitter_ties : bool
         Whether items with the same value of a numeric column are spread over the width of its rounding, as in
         :func:`~pymc_nrm.recipes.gaussian_mixture`.
+    chunks : bool, optional
+        Whether the rows are :class:`~pymc_nrm.Chunks`, so that one chain uses all cores and results have the labels of
+        10,000 random rows and the sums of all clusters.  By default from 30,000 rows on, about where that is faster,
+        unless an argument below does not allow it; a line in the log says so.  The columns are read as without chunks.
+        In chunks missing numbers are not drawn: numeric columns with gaps are one mixture, ``numeric_with_gaps``, with
+        columns independent within clusters.  ``together``, ``known``, ``n_directions`` and columns of the kind
+        ``positive`` are not supported.  :class:`~pymc_nrm.Chunks` in place of ``df`` are Chunks of their table with the
+        same options.
     strict : bool
         Whether a column whose kind is doubtful is an error unless ``kinds`` has it: all but booleans, strings, floats
         and whole numbers with many values.
@@ -125,7 +136,8 @@ def mixture_model(
         If ``df`` is not a table in memory, a column does not hold what its kind in ``kinds`` needs, or ``jitter_ties``
         or ``strict`` is not a bool.
     ValueError
-        If all columns are left out, if a column does not allow its kind in ``kinds``, with ``strict`` if kinds are
+        If all columns are left out, if rows in chunks were asked for and do not support another argument, if a column
+        does not allow its kind in ``kinds``, with ``strict`` if kinds are
         doubtful, if names of columns occur twice, if the variance of a numeric column is not between 2.2e-308 and
         1.8e308, if ``known`` or ``counts`` is a string that names no column, if ``counts`` are not whole numbers of at
         least 1, or if the data do not allow ``n_directions``.  Messages name the columns and say what to do.
@@ -189,7 +201,8 @@ def mixture_model(
     """
     check_options(covariance, jitter_ties, n_directions)
     check_flag("strict", strict)
-    df = as_pandas("df", df)
+    asked = asked_table(df, chunks)
+    df = asked.table
     if isinstance(known, str):
         df, known = _without_column(df, known, "known")
     if isinstance(counts, str):
@@ -199,15 +212,23 @@ def mixture_model(
     readings = read_table(observations, kinds, strict)
     if n_directions is not None and NUMERIC not in {reading.kind for reading in readings}:
         raise ValueError(f"n_directions must be None without numeric columns; got {n_directions!r}")
+    of_rows = {"together": together, "known": known, "counts": counts}
+    recipe = TableRecipe(
+        measure, jitter_ties, next((name for name, value in of_rows.items() if value is not None), None)
+    )
+    options = Options(covariance, jitter_ties, n_directions, counts, recipe)
+    of_partition = {"together": together, "known": known, "only_known": only_known}
     with GatheredMessages() as told:
-        with pm.Model(coords={"item": item_names(df, "df")}, model=None) as model:
-            z = add_partition(measure, len(df), together=together, known=known, only_known=only_known)
+        in_chunks = are_in_chunks(asked, len(df), readings, options, told, **of_partition, counts=counts)
+        # Results have numbers of rows in chunks.
+        with pm.Model(coords=None if in_chunks else {"item": item_names(df, "df")}, model=None) as model:
+            z = WaitingColumns() if in_chunks else add_partition(measure, len(df), **of_partition)
             determining = warn_of_determined_columns(observations, readings)
             if together is None and known is None and counts is None:
                 tell_of_units(_log, readings, len(df), determining)
-            given = {"together": together, "known": known, "counts": counts}
-            recipe = TableRecipe(measure, jitter_ties, next((k for k, v in given.items() if v is not None), None))
-            add_columns(model, z, df, readings, Options(covariance, jitter_ties, n_directions, counts, recipe))
+            add_columns(model, z, df, readings, options)
+            if in_chunks:
+                z.add_to_model(lambda rows: add_partition(measure, rows.n, chunks=rows), asked.options)
         _tell_of_reading(readings, told)
     return model
 
@@ -402,7 +423,7 @@ def table_data(model: pm.Model, df: Any) -> dict[str, xr.DataArray]:
             return DATA_OF_ROWS[type(origin_of(mixture).rows)](model, mixture, df)
     df = as_pandas("df", df)
     check_table(df, "df")
-    readings = readings_of(model, find_partition(model, None))
+    readings = readings_of(model, find_partition(model, None, chunked=True))
     if not readings:
         raise ValueError("model must be made of a DataFrame, as by mixture_model; it names no columns")
     _check_names(df, [name for columns in readings.values() for name in columns])

@@ -93,8 +93,10 @@ def _is_function(x, y, order):
     both_known = ~(np.isnan(sorted_x) | np.isnan(sorted_y))
     sorted_x, sorted_y = sorted_x[both_known], sorted_y[both_known]
     changes, same = sorted_y[1:] != sorted_y[:-1], sorted_x[1:] == sorted_x[:-1]
+    if (changes & same).any():
+        return False
     n, counts = len(sorted_y), np.unique(sorted_y, return_counts=True)[1]
-    if (changes & same).any() or len(counts) < 2 or len(counts) > n / 2:
+    if len(counts) < 2 or len(counts) > n / 2:
         return False
     if x.kind != CATEGORICAL:
         # Groups that are far apart in x are not cuts of it: cuts lie where items are.
