@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 
-from pymc_nrm.common.column_contents import OTHER, read_content
+from pymc_nrm_predictor.reading.column_contents import OTHER, read_content
 
 
 def coded_columns(X):
