@@ -8,7 +8,6 @@ from pymc.util import get_random_generator, get_state_from_generator, random_gen
 from pymc_nrm.common.checks import check_count, random_generator
 from pymc_nrm.common.pymc_internals import default_chains, flatten_steps
 from pymc_nrm.kernels.compilation import usable_cores
-from pymc_nrm.models.learned_priors import learned_priors
 from pymc_nrm.models.rvs import n_items, names_in_chunks, partitions_of
 from pymc_nrm.run.kept_draws import DEFAULT_FORM, LABEL_STORAGE, without_defaults
 from pymc_nrm.stats.point_estimate import MANY_ITEMS
@@ -16,9 +15,8 @@ from pymc_nrm.stats.point_estimate import MANY_ITEMS
 # A child of PyMC's logger, which shows messages of level INFO.
 _log = logging.getLogger("pymc.nrm_progress")
 
-# Default numbers of draws and of draws of tuning; the second if a partition has more than MANY_ITEMS items, the third
-# if these are rows in chunks, which start from chains on random rows, and nothing is left to NUTS, which must tune.
-DRAWS, DRAWS_OF_MANY, DRAWS_IN_CHUNKS = 1000, 250, 100
+# Default numbers of draws and of draws of tuning; the second if a partition has more than MANY_ITEMS items.
+DRAWS, DRAWS_OF_MANY = 1000, 250
 # Default number of chains with a client, as in pm.sample on a machine with at least four processors.
 CHAINS_OF_CLIENT = 4
 
@@ -34,20 +32,12 @@ def with_numbers_of_draws(model, draws, kwargs):
     """Numbers of draws and of draws of tuning, by default fewer if a partition has many items; both are checked."""
     _, n = largest_partition(model)
     default = DRAWS_OF_MANY if n > MANY_ITEMS else DRAWS
-    if n > MANY_ITEMS and names_in_chunks(model) and _all_are_learned(model):
-        default = DRAWS_IN_CHUNKS
     draws = default if draws is None else draws
     check_count("draws", draws, 0)
     if kwargs.get("tune") is None:
         kwargs = {**kwargs, "tune": max([default, *_tune_steps_asked_for(kwargs.get("step"))])}
     check_count("tune", kwargs["tune"], 0)
     return draws, kwargs
-
-
-def _all_are_learned(model):
-    """Whether a LearnedGibbs draws all continuous variables of a model."""
-    drawn = {model.rvs_to_values[rv] for prior in learned_priors(model) for rv in prior.variables}
-    return drawn.issuperset(model.continuous_value_vars)
 
 
 def _tune_steps_asked_for(step):

@@ -45,7 +45,7 @@ def sample(
         Number of draws per chain, after ``tune`` draws of tuning, by default as many.  By default 1000, extended up to
         10,000 while the report would say that chains agree but need more draws; fewer if a chain would hold more than
         50 million labels.  Chains are not extended with ``compute_convergence_checks=False``, ``checkpoint`` or
-        ``client``.  If a partition has more than 20,000 items 250; 100 for rows in chunks without variables of NUTS.
+        ``client``.  If a partition has more than 20,000 items, or rows in chunks, 250.
     label_storage : {"full", "compact", "none"}
         How labels of partitions are kept: as 64-bit integers; in the smallest unsigned integers that hold them, one
         byte each for up to 256 clusters, while sampling and in the result; or not at all.  Without labels the result

@@ -8,7 +8,7 @@ from rich.console import Console
 
 from pymc_nrm.common.wrapping import wrapped
 from pymc_nrm.models.rvs import n_items, names_in_chunks, partitions_of
-from pymc_nrm.run.arguments import DRAWS, DRAWS_IN_CHUNKS, DRAWS_OF_MANY, largest_partition, number_of_chains
+from pymc_nrm.run.arguments import DRAWS, DRAWS_OF_MANY, largest_partition, number_of_chains
 from pymc_nrm.stats.point_estimate import MANY_ITEMS
 
 # A child of PyMC's logger, which shows messages of level INFO.
@@ -21,7 +21,7 @@ SECONDS_WORTH_A_LINE = 30.0
 _BEFORE_ESTIMATE = ((10, 2.5), (4, 5.0))
 # The pace is estimated from the last draws, since tuning takes longer per draw: number of times, seconds between them.
 _LAST_TIMES, _SECONDS_APART = 20, 0.25
-_PAGE = "With nrm.Chunks (chunks=True of mixture_model) a chain uses all cores: docs/how-to/large-data.md."
+_PAGE = 'With nrm.Chunks a chain uses all cores, see "Large data", docs/how-to/large-data.md.'
 
 
 def tell_of_run(model, draws, kwargs, client=None):
@@ -36,8 +36,7 @@ def tell_of_run(model, draws, kwargs, client=None):
     items = ", ".join(f"{name} ({n:,} items)" for name, n in sizes.items())
     text = f"Sampling {items}: {chains} chain{'s' * (chains > 1)} of {tune:,} tuning and {draws:,} posterior draws"
     name, n = largest_partition(model)
-    is_default = n > MANY_ITEMS and draws in (DRAWS_OF_MANY, DRAWS_IN_CHUNKS)
-    text += f", the default for more than {MANY_ITEMS:,} items." if is_default else "."
+    text += f", the default for more than {MANY_ITEMS:,} items." if n > MANY_ITEMS and draws == DRAWS_OF_MANY else "."
     if n > MANY_ITEMS:
         text += (
             " Without initvals, a chain starts from clusters of 1,000 random items, then more, to which all others "
