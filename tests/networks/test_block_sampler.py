@@ -240,6 +240,7 @@ def test_runs_choose_the_step():
     np.testing.assert_array_equal(nrm.point_estimate(idata)["labels"], np.repeat([0, 1], 6))
 
 
+@pytest.mark.slow
 def test_the_joint_distribution_of_data_and_labels():
     """Forward draws of data between draws of the step leave the prior of the labels as it is."""
     check_joint(nrm.BernoulliBeta(0.7, 1.1), {"directed": False}, 2_000)
