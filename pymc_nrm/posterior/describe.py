@@ -9,7 +9,8 @@ import xarray as xr
 from pymc.model import Model
 
 from pymc_nrm.common.checks import check_flag, interval_probability
-from pymc_nrm.models.rvs import checked_model, family_of, is_mixture, kind_of, mixtures_of, partition_of
+from pymc_nrm.models.rvs import checked_model, family_of, is_mixture, kind_of, mixtures_of, other_uses, partition_of
+from pymc_nrm.models.values import computed_by
 from pymc_nrm.posterior.default_clusters import find_shown_partition
 from pymc_nrm.posterior.described_clusters import of_clusters
 from pymc_nrm.posterior.description import Description
@@ -20,6 +21,8 @@ from pymc_nrm.stats.uncertainty import assignment_uncertainty
 # What describes a partition of a kind, and what describes one with a mixture of a family; wings register theirs.
 special_of_kind = functools.singledispatch(lambda kind, asked: of_clusters(asked))
 SPECIAL_OF_FAMILY: dict[type, Any] = {}
+# What describes a partition on whose labels a variable of an operation depends otherwise than as a mixture does.
+SPECIAL_OF_USE: dict[type, Any] = {}
 
 
 def describe(
@@ -162,6 +165,10 @@ def describe(
 
 def _special(asked):
     """What is said of this kind of partition."""
+    for variable in other_uses(asked.model, asked.partition) if SPECIAL_OF_USE else []:
+        for operation, special in SPECIAL_OF_USE.items():
+            if computed_by(variable, operation):
+                return special(asked)
     for mixture in mixtures_of(asked.model, asked.partition):
         for family, special in SPECIAL_OF_FAMILY.items():
             if isinstance(family_of(mixture), family):

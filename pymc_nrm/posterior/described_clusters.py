@@ -68,7 +68,7 @@ def of_clusters(asked):
         names=clusters.names,
         estimate=clusters.estimate,
         draws=draws,
-        entries=[_most_apart(described, k) for k in range(len(counts))],
+        entries=[most_apart(described, k) for k in range(len(counts))],
         notes=notes,
         long_notes=_long_notes(word, kinds, missing, asked.ci_prob, len(partitions)),
         numbers=numbers,
@@ -149,7 +149,7 @@ def _ranges(bounds):
     return [f"{low}" if low == high else f"{low} to {high}" for low, high in zip(*bounds, strict=True)]
 
 
-def _most_apart(described, k):
+def most_apart(described, k):
     """The columns in which a cluster differs most from all other items; all columns if there are no others."""
     sizes = {name: of_column.differences[k] for name, of_column in described.items()}
     known = sorted((name for name, size in sizes.items() if np.isfinite(size)), key=lambda name: -sizes[name])

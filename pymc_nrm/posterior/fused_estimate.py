@@ -225,6 +225,8 @@ def why_not_comparable(model, rv):
     mixtures = mixtures_of(model, rv)
     if not mixtures:
         return "no Mixture depends on the partition"
+    if kind_of(rv).why_not_fused is None and (uses := other_uses(model, rv)):
+        return f"{uses[0].name} depends on its labels too"
     for mixture in mixtures:
         family_class = type(family_of(mixture))
         if lacking(family_class, [*PARAMETERS, log_affinities]):

@@ -229,11 +229,11 @@ def mixture_model(
             add_columns(model, z, df, readings, options)
             if in_chunks:
                 z.add_to_model(lambda rows: add_partition(measure, rows.n, chunks=rows), asked.options)
-        _tell_of_reading(readings, told)
+        tell_of_reading(readings, told)
     return model
 
 
-def _tell_of_reading(readings, told):
+def tell_of_reading(readings, told):
     """Log how columns were read, and what else there was to say, as one block."""
     head = "Columns as they were read; kinds={'column': 'numeric'} changes a kind, 'skip' leaves a column out:"
     _log.info("\n".join([head, *reading_block(readings, told.notes), *map(wrapped, told.lines)]))
@@ -358,7 +358,7 @@ def regression_model(
         z = add_partition(measure, len(df))
         warn_of_determined_columns(table, readings)
         mixtures = add_columns(model, z, table, readings, Options(covariance, jitter_ties))
-        _tell_of_reading([*readings, of_target], told)
+        tell_of_reading([*readings, of_target], told)
         blocks = [w.astype("float64") for kind, w in mixtures.items() if kind != CATEGORICAL]
         others = [kind for kind in mixtures if kind != CATEGORICAL]
         terms = [Term(kind, j) for kind in others for j in range(len(model.coords[f"{kind}_feature"]))]
