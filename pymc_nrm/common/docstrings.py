@@ -78,6 +78,13 @@ var_name : str, optional
     "states_estimate": """
 estimate : array_like of int, shape (n,), DataArray, or Dataset with the variable ``labels``, optional
     States of the times; by default those of :func:`~pymc_nrm.point_estimate` with seed 0.""",
+    "block_model": """
+var_name : str, optional
+    Name of the block model; by default the only one.""",
+    "block_estimate": """
+estimate : array_like of int, shape (n,), DataArray, or Dataset with the variable ``labels``, optional
+    Clusters of the nodes; by default those of :func:`~pymc_nrm.point_estimate` with seed 0.  For a table two estimates,
+    of its rows and its columns, or a dict of them by the names of the partitions.""",
     "tree_inputs": """
 X : array_like or sparse matrix, shape (n, d) or (n,), or list of them
     Data; NaN means missing, where the family allows it.

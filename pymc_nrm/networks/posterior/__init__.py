@@ -1,0 +1,1 @@
+"""What follows from draws of partitions of networks and tables."""
