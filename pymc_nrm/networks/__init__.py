@@ -17,6 +17,7 @@ from pymc_nrm.networks.posterior.described_blocks import of_blocks
 from pymc_nrm.networks.posterior.new_nodes import new_node_probabilities
 from pymc_nrm.networks.posterior.pair_log_likelihood import pair_log_likelihood
 from pymc_nrm.networks.posterior.pair_probabilities import pair_probabilities
+from pymc_nrm.networks.recipes.network_model import network_model, two_way_model
 from pymc_nrm.networks.steps.block_sampler import BlockSampler
 from pymc_nrm.networks.steps.learned import SumsOfBlocks
 from pymc_nrm.posterior.describe import SPECIAL_OF_USE
@@ -30,9 +31,11 @@ __all__ = [
     "block_models",
     "block_parameters",
     "is_block_model",
+    "network_model",
     "new_node_probabilities",
     "pair_log_likelihood",
     "pair_probabilities",
+    "two_way_model",
 ]
 
 # What the core cannot know: the step of partitions on whose labels block models depend, how the statistics of blocks

@@ -1,0 +1,1 @@
+"""Models of a network or a table in one call."""
