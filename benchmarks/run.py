@@ -27,6 +27,7 @@ NAMES = (
         "own_weights",
         "segmentation",
         "growth",
+        "networks",
         "defaults",
         "first_minutes",
         "latency",

@@ -19,6 +19,7 @@ NAMES = (
         "own_weights",
         "segmentation",
         "growth",
+        "networks",
         "defaults",
         "first_minutes",
         "latency",
