@@ -95,6 +95,11 @@ GROUPS = {
         ("pymc_nrm.growth", "pymc_nrm.growth.plots"),
         "Trajectories of subjects, whose groups are unknown, and how many there are.",
     ),
+    "networks": Group(
+        "Networks",
+        ("pymc_nrm.networks", "pymc_nrm.networks.plots"),
+        "Networks and two-way tables, whose nodes, rows and columns are clustered by their pairs.",
+    ),
     "trees": Group(
         "Trees", ("pymc_nrm.trees", "pymc_nrm.trees.bound_gradient"), "Bayesian hierarchical clustering, alone."
     ),

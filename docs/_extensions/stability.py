@@ -10,8 +10,8 @@ from inventory import GROUPS, entries
 # Patterns of names, and what may change about them before 2.0.  All other names are stable.
 PROVISIONAL = (
     (
-        ("pymc_nrm.growth.*",),
-        "Arguments, and names of variables in results: this is the newest part.",
+        ("pymc_nrm.growth.*", "pymc_nrm.networks.*"),
+        "Arguments, and names of variables in results: these are the newest parts.",
     ),
     (
         ("pymc_nrm.states.regime_model",),
