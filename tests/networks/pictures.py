@@ -3,9 +3,9 @@
 import numpy as np
 import pymc as pm
 import xarray as xr
-from plot_cases import TRUE, N, make_draws
 
 import pymc_nrm as nrm
+from tests.plots.plot_cases import TRUE, N, make_draws
 
 
 def make_network(names=False):

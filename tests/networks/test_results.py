@@ -6,7 +6,14 @@ import numpy as np
 import pymc as pm
 import pytest
 import xarray as xr
-from block_cases import (
+
+import pymc_nrm as nrm
+from pymc_nrm.measures.base import log_eppf
+from pymc_nrm.networks.posterior.block_draws import draws_of_blocks
+from pymc_nrm.networks.posterior.block_parameters import mean_over_pairs
+from pymc_nrm.networks.posterior.degree_shares import draw_pair_rates
+from tests.helpers import label_counts
+from tests.networks.block_cases import (
     FAMILIES,
     log_bernoulli,
     log_network,
@@ -17,13 +24,6 @@ from block_cases import (
     partitions_and_posterior,
     symmetric,
 )
-from helpers import label_counts
-
-import pymc_nrm as nrm
-from pymc_nrm.measures.base import log_eppf
-from pymc_nrm.networks.posterior.block_draws import draws_of_blocks
-from pymc_nrm.networks.posterior.block_parameters import mean_over_pairs
-from pymc_nrm.networks.posterior.degree_shares import draw_pair_rates
 
 MEASURE = nrm.PitmanYorProcess(0.3, 1.2)
 LABELS = np.array([[0, 0, 1, 1, 2], [0, 1, 0, 1, 1], [0, 0, 0, 0, 0], [0, 1, 2, 3, 4]])
