@@ -42,7 +42,7 @@ def main():
     figure, axes = plt.subplots(2, 2, figsize=(12, 10), layout="constrained")
     for row, (is_corrected, title) in zip(axes, TITLES.items(), strict=True):
         model = nrm.networks.network_model(graph, degree_corrected=is_corrected)
-        idata = nrm.sample(300, tune=200, chains=2, model=model, random_seed=1)
+        idata = nrm.sample(1500, tune=1000, chains=2, model=model, random_seed=1)
         print(nrm.summary(idata).to_string(), "\n")
         estimate = nrm.point_estimate(idata, random_seed=1)
         print(f"{title}: {nrm.describe(idata, model, estimate)}\n")
