@@ -16,6 +16,8 @@ from pytensor.compile.mode import Mode
 TESTS = pathlib.Path(__file__).resolve().parent
 # Scripts for type checkers, which collecting would run.
 collect_ignore = ["typing"]
+# Rows that a tool imports, and that import it.
+collect_ignore_glob = ["*/same_draws.py"]
 
 # Where bytecode may not be written, each of the many processes that tests start would compile PyMC's modules again.
 sys.dont_write_bytecode = False

@@ -3,6 +3,9 @@
 import numpy as np
 
 import pymc_nrm as nrm
+from pymc_nrm.networks.families.degree_shares import DegreeShares
+from pymc_nrm.networks.families.networked import Networked
+from pymc_nrm.networks.families.table_rows import TableRows
 
 
 def _network(rng, distance):
@@ -15,3 +18,6 @@ def _network(rng, distance):
 
 # Recipes of data with one group or, at a distance, two.
 RECIPES = {"network": _network}
+
+# Classes with statistics that are no wrappers.  Kernels of blocks see the families behind Networked themselves.
+PLAIN = {DegreeShares: None, Networked: None, TableRows: None}

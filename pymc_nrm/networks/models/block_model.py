@@ -192,15 +192,14 @@ class BlockModel(Distribution):
     Examples
     --------
     >>> import numpy as np
-    >>>     >>> import pymc_nrm as nrm
+    >>> import pymc as pm
+    >>> import pymc_nrm as nrm
     >>> A = np.kron(np.eye(2, dtype=int), np.ones((3, 3), dtype=int))
     >>> with pm.Model() as model:
     ...     z = nrm.Partition("z", nrm.DirichletProcess(1.0), n=6)
     ...     ties = nrm.networks.BlockModel("ties", z, nrm.BernoulliBeta(1.0, 1.0), observed=A, directed=False)
-    >>> print(model.str_repr())
-    z ~ Partition[DirichletProcess](6, 1)
-    z_n_clusters = Deterministic(f(z))
-    ties ~ BlockModel[BernoulliBeta](z, <constant>, <constant>)
+    >>> model.observed_RVs
+    [ties]
     """
 
     rv_type = BlockModelRV
