@@ -91,6 +91,7 @@ OF_SLOW_EXAMPLES = (
     "published",
     "steps",
     "nested.models.nested_partition",
+    "nested.steps",
     "posterior.conditional_quantiles",
     "nested.testing.tree_family_checks",
 )

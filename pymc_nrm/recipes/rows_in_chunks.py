@@ -43,13 +43,26 @@ def asked_table(df, chunks):
             )
         chunks, options, df = True, df.chunks.options, df.chunks.table_of(df.columns)
     elif isinstance(df, str | os.PathLike):
-        df = pd.read_parquet(df)
+        df = _read_parquet(os.fspath(df))
     elif hasattr(df, "to_delayed") and hasattr(df, "columns"):
         # A collection of Dask: text needs all its levels, and repeated numbers all others.
         df = df.compute()
         df = df if df.index.is_unique else df.reset_index(drop=True)
     df = as_pandas("df", df)
     return AskedTable(df, chunks, options)
+
+
+def _read_parquet(path):
+    """The table of Parquet files; errors say how other files are read."""
+    others = "Read other files by pandas, such as pandas.read_csv"
+    if not os.path.exists(path):
+        raise ValueError(f"df must be a DataFrame, or the path of Parquet files that exist; got {path!r}. {others}")
+    try:
+        return pd.read_parquet(path)
+    except ImportError:
+        raise
+    except Exception as error:
+        raise ValueError(f"df must be the path of Parquet files; {path!r} is not: {error}. {others}") from error
 
 
 def are_in_chunks(asked, n, readings, options, told, **of_rows):

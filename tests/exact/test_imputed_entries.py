@@ -73,7 +73,7 @@ def law(partition):
 @pytest.mark.parametrize(
     ("partition", "chains", "draws"),
     [
-        *[(partition, 2, 500) for partition in PARTITIONS],
+        ("slots", 2, 500),
         *[pytest.param(partition, 4, 4000, marks=pytest.mark.slow) for partition in PARTITIONS],
     ],
 )

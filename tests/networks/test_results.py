@@ -31,7 +31,7 @@ CASES = [(name, directed) for name in FAMILIES for directed in (False, True)]
 OF_FAMILIES = pytest.mark.parametrize(
     ("name", "directed"), CASES, ids=[f"{name}{', directed' * directed}" for name, directed in CASES]
 )
-QUICK = pytest.mark.quick("Bernoulli", "hurdle Poisson, directed")
+QUICK = pytest.mark.quick("Bernoulli")
 
 
 def draws_of(labels, name="z"):

@@ -130,7 +130,7 @@ TABLES = {
     "a sparse matrix": (scipy.sparse.eye(N), "df must be a pandas DataFrame; got dia_matrix"),
     "a data set of xarray": (xr.Dataset({"a": ("i", X), "b": ("i", PLANE[:, 0])}), ["numeric", "numeric"]),
     "None": (None, "df must be a pandas DataFrame; got NoneType"),
-    "a path": ("table.csv", "df must be a pandas DataFrame; got str"),
+    "a path": ("table.csv", "path of Parquet files that exist; got 'table.csv'. Read other files by pandas"),
 }
 
 
