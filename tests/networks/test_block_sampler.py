@@ -152,7 +152,7 @@ def test_units_of_nodes(directed, only_known):
     assert_law(labels, partitions, p / p.sum())
 
 
-@pytest.mark.parametrize("case", [pytest.param("3 x 3"), pytest.param("4 x 4", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("case", [pytest.param(case, marks=pytest.mark.slow) for case in ("3 x 3", "4 x 4")])
 def test_tables_whose_rows_and_columns_are_clustered(case):
     """Labels of rows and of columns jointly."""
     n = int(case[0])
