@@ -26,19 +26,24 @@ CAPACITY = 256
 
 
 @kernel
-def draw_first_rows(rng, counts, prior, weights, rows):
-    """Draw transition rows of the states in use; column n_states has what remains for all others.
+def draw_first_rows(rng, labels, n_labels, weights, prior):
+    """Common weights with space for further states, and transition rows of the states in use given their labels.
 
-    Shapes: ``weights`` (n_states + 1,), the last entry that of all others; ``rows`` (CAPACITY + 1, CAPACITY + 1).
+    Column n_labels of a row has what remains for all other states.  Shapes: ``weights`` (n_labels + 1,), the last entry
+    for all others; (CAPACITY + 1,) and (CAPACITY + 1, CAPACITY + 1) are returned.
     """
-    n_states = counts.shape[1]
-    shapes = np.empty(n_states + 1)
-    for j in range(n_states + 1):
-        for k in range(n_states + 1):
-            shapes[k] = prior.alpha * weights[k] + (counts[j, k] if k < n_states else 0)
+    counts = np.zeros((n_labels + 1, n_labels), dtype=np.int64)
+    count_transitions(labels, prior.starts, n_labels, counts)
+    common, rows = np.empty(CAPACITY + 1), np.zeros((CAPACITY + 1, CAPACITY + 1))
+    common[: n_labels + 1] = weights
+    shapes = np.empty(n_labels + 1)
+    for j in range(n_labels + 1):
+        for k in range(n_labels + 1):
+            shapes[k] = prior.alpha * weights[k] + (counts[j, k] if k < n_labels else 0)
         if j > 0:
             shapes[j - 1] += prior.kappa
-        draw_dirichlet(rng, shapes, rows[j, : n_states + 1])
+        draw_dirichlet(rng, shapes, rows[j, : n_labels + 1])
+    return common, rows
 
 
 @kernel
@@ -94,11 +99,7 @@ def forget_empty(rng, labels, weights, n_states, prior):
 def beam_draw(rng, labels, weights, prior, family, data):
     """Draw rows, parameters, slices, labels in place, and weights, which are returned; shape (n_states + 1,)."""
     n, n_labels = labels.shape[0], labels.max() + 1
-    counts = np.zeros((n_labels + 1, n_labels), dtype=np.int64)
-    count_transitions(labels, prior.starts, n_labels, counts)
-    common, rows = np.empty(CAPACITY + 1), np.zeros((CAPACITY + 1, CAPACITY + 1))
-    common[: n_labels + 1] = weights
-    draw_first_rows(rng, counts, prior, weights, rows)
+    common, rows = draw_first_rows(rng, labels, n_labels, weights, prior)
     slices, least, n_states = np.empty(n), 1.0, n_labels
     for t in range(n):
         slices[t] = rng.random() * rows[0 if prior.starts[t] else labels[t - 1] + 1, labels[t]]

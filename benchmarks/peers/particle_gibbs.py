@@ -19,7 +19,6 @@ from pymc_nrm.kernels.generic import check_signals, kernel
 from pymc_nrm.kernels.lanes import whole_lanes
 from pymc_nrm.kernels.special import draw_index
 from pymc_nrm.partitions.clusters import build_state
-from pymc_nrm.states.partitions.columns import count_transitions
 
 from .beam import CAPACITY, break_stick, draw_first_rows, forget_empty, write_states
 
@@ -44,11 +43,7 @@ def _ancestors(rng, weights, n_drawn, ancestors):
 def particle_gibbs_draw(rng, labels, weights, prior, family, data, n_particles, level):
     """Draw the measure, labels in place, and weights, which are returned; shape (n_states + 1,)."""
     n, n_labels = labels.shape[0], labels.max() + 1
-    counts = np.zeros((n_labels + 1, n_labels), dtype=np.int64)
-    count_transitions(labels, prior.starts, n_labels, counts)
-    common, rows = np.empty(CAPACITY + 1), np.zeros((CAPACITY + 1, CAPACITY + 1))
-    common[: n_labels + 1] = weights
-    draw_first_rows(rng, counts, prior, weights, rows)
+    common, rows = draw_first_rows(rng, labels, n_labels, weights, prior)
     n_states = n_labels
     while common[n_states] > level:
         break_stick(rng, prior, common, rows, n_states)

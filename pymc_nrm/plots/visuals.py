@@ -162,6 +162,15 @@ def texts(da, target, *, labels, **kwargs):
     return np.fromiter((draw(x, y, label, target, **kwargs) for x, y, label in places), object)
 
 
+def colored_texts(da, target, *, labels, colors, **kwargs):
+    """Write one text in its colour at each point."""
+    draw, places = backend_of(target).text, zip(*da.values, labels, colors, strict=True)
+    drawn = np.empty(len(labels), dtype=object)
+    for k, (x, y, label, color) in enumerate(places):
+        drawn[k] = draw(x, y, label, target, **{"color": color, **kwargs})
+    return drawn
+
+
 def only_below(da, target):
     """Keep only the x axis of the frame of a matplotlib plot."""
     if not isinstance(target, list):

@@ -7,7 +7,7 @@ import numpy as np
 import xarray as xr
 from pymc.model import Model
 
-from pymc_nrm.common.checks import check_count, check_flag, check_name, random_generator
+from pymc_nrm.common.checks import check_count, check_name, random_generator
 from pymc_nrm.common.dates import written_times
 from pymc_nrm.common.progress import tracked
 from pymc_nrm.common.wrapping import first_few, wrapped
@@ -15,6 +15,7 @@ from pymc_nrm.families.needs import check_needs
 from pymc_nrm.models.rvs import checked_model, is_mixture, kind_of, mixtures_of, other_uses, partition_of
 from pymc_nrm.posterior.any_draws import draws_of
 from pymc_nrm.posterior.layout import MixtureLayout, draws_dataset, partition_coords
+from pymc_nrm.posterior.log_likelihood_group import check_extension, with_log_likelihood
 
 _log = logging.getLogger("pymc.nrm_results")
 # Log densities of items without data are zero up to rounding.
@@ -271,13 +272,8 @@ def compute_log_likelihood(
     >>> nrm.compute_log_likelihood(idata, model)["log_likelihood"]["x"].round(2).values.tolist()
     [[[-1.97, -2.06, -5.83], [-1.82, -1.46, -5.83]]]
     """
-    check_flag("extend_inferencedata", extend_inferencedata)
+    check_extension(idata, extend_inferencedata)
     model = checked_model(model)
-    if extend_inferencedata and not (isinstance(idata, xr.DataTree) and "posterior" in idata.children):
-        raise TypeError(
-            f"idata must be a DataTree with the group posterior to be extended; got {type(idata).__name__}. "
-            "extend_inferencedata=False returns a Dataset instead"
-        )
     draws = draws_of(idata, model, _partition_name(model, var_name))
     data = draws.names_of_data()
     if not data:
@@ -292,12 +288,7 @@ def compute_log_likelihood(
     name = data[0] if len(data) == 1 else draws.partition
     dataset = draws_dataset(draws.posterior, {name: ((draws.item_dim,), values)}, partition_coords(draws))
     dataset = _of_items_with_data(dataset, name, draws.item_dim)
-    if not extend_inferencedata:
-        return dataset
-    if "log_likelihood" in idata.children:
-        dataset = _beside(idata["log_likelihood"].to_dataset(), dataset, name)
-    idata["log_likelihood"] = xr.DataTree(dataset)
-    return idata
+    return with_log_likelihood(idata, dataset, name) if extend_inferencedata else dataset
 
 
 def _of_items_with_data(dataset, name, dim):
@@ -311,20 +302,6 @@ def _of_items_with_data(dataset, name, dim):
     names = first_few(np.array(written_times(dataset[dim].to_numpy()))[empty].tolist())
     _log.info(wrapped(f"Left out of log_likelihood: {empty.sum()} of {len(empty)} items without data, {dim} {names}."))
     return dataset.isel({dim: ~empty})
-
-
-def _beside(others, dataset, name):
-    """A dataset together with the other variables of a group, which must be of the same items."""
-    others = others.drop_vars(name, errors="ignore")
-    if not others.data_vars:
-        return dataset
-    try:
-        return xr.merge([others, dataset], join="exact")
-    except ValueError:
-        raise ValueError(
-            f"idata has log_likelihood of {list(others.data_vars)}, whose items are not those of {name!r} that have "
-            "data; extend_inferencedata=False returns a Dataset of its own"
-        ) from None
 
 
 def _partition_name(model, var_name):

@@ -77,16 +77,6 @@ class BlockData:
         """Observed values without repetition, float64 (n_values,)."""
         return self.observed.values
 
-    @property
-    def codes(self):
-        """Positions of values of pairs plus one, CSR (n, m); see :class:`PairData`."""
-        return self.observed.codes
-
-    @property
-    def default(self):
-        """Position of the value of pairs that ``codes`` does not store; -1 if these were not observed."""
-        return self.observed.default
-
     def dense(self):
         """The matrix of data, float64 (n, m), with NaN where there are none."""
         return self.observed.dense()

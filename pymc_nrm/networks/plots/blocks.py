@@ -13,7 +13,15 @@ from pymc_nrm.networks.posterior.block_parameters import parameters_of_estimate
 from pymc_nrm.networks.posterior.estimates import read_estimates
 from pymc_nrm.networks.posterior.strengths import strength_of
 from pymc_nrm.plots.canvas import IMSHOW, LINE_XY, OF_BACKEND, Canvas, PlotCollection, options_of_plots
-from pymc_nrm.plots.visuals import IMAGE_BACKENDS, backend_of, color_bar, image, points_dataset, set_yticks, with_gaps
+from pymc_nrm.plots.visuals import (
+    IMAGE_BACKENDS,
+    color_bar,
+    colored_texts,
+    image,
+    points_dataset,
+    set_yticks,
+    with_gaps,
+)
 from pymc_nrm.stats.point_estimate import evenly_spaced
 from pymc_nrm.stats.result import posterior_of
 
@@ -177,7 +185,7 @@ def _draw_blocks(canvas, name, strength, numbers, aspect):
     colors = ["white" if value > low + 0.6 * (high - low) else "black" for value in mean.ravel()]
     points = points_dataset(name, x=x, y=y)
     canvas.draw(
-        _texts,
+        colored_texts,
         "numbers",
         points,
         coords=coords,
@@ -197,15 +205,6 @@ def _number(write, mean, low=None, high=None):
         return write(mean)
     low, high = (write(end).removesuffix(" %") for end in (low, high))
     return f"{write(mean)}\n{low} to {high}"
-
-
-def _texts(da, target, *, labels, colors, **kwargs):
-    """Write one text in its colour at each point."""
-    draw, places = backend_of(target).text, zip(*da.values, labels, colors, strict=True)
-    drawn = np.empty(len(labels), dtype=object)
-    for k, (x, y, label, color) in enumerate(places):
-        drawn[k] = draw(x, y, label, target, **{"color": color, **kwargs})
-    return drawn
 
 
 def _draw_edges(canvas, name, sizes):

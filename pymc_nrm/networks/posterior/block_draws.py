@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pymc_nrm.common.checks import check_name
+from pymc_nrm.common.result_names import added_names
 from pymc_nrm.families.base import localise
 from pymc_nrm.families.conjugate import named_parameters, restore_parameters
 from pymc_nrm.models.rvs import checked_model, dims_of, kind_of
@@ -101,6 +102,12 @@ class BlockDraws:
             np.arange(n) if values is None else np.asarray(values)
             for values, n in zip(coords, self.blocks.shape, strict=True)
         ]
+
+    def pair_coords(self, first, second):
+        """Name of the dimension of pairs, and the items of the pairs as its coordinates. Shapes: items (m,)."""
+        pair, *ends = added_names({*self.dims}, "pair", "first", "second")
+        names = zip(ends, self.item_names(), (first, second), strict=True)
+        return pair, {end: (pair, items[places]) for end, items, places in names}
 
     def draw_parameters(self, draw, rng):
         """Draw the parameters of all blocks: arrays (K, L, ...) by name, symmetric for undirected ties."""

@@ -7,13 +7,13 @@ import xarray as xr
 from pymc.model import Model
 from scipy import stats
 
-from pymc_nrm.common.checks import check_flag, random_generator
+from pymc_nrm.common.checks import random_generator
 from pymc_nrm.common.progress import tracked
-from pymc_nrm.common.result_names import added_names
 from pymc_nrm.networks.posterior.block_draws import draws_of_blocks
 from pymc_nrm.networks.posterior.block_tables import fill_without
 from pymc_nrm.networks.posterior.degree_shares import draw_pair_rates
 from pymc_nrm.posterior.layout import draws_dataset
+from pymc_nrm.posterior.log_likelihood_group import check_extension, with_log_likelihood
 
 
 def pair_log_likelihood(
@@ -81,12 +81,7 @@ def pair_log_likelihood(
     >>> np.exp(found["ties"]).round(2).values.tolist()
     [[[0.25, 0.5, 0.5], [0.5, 0.67, 0.67]]]
     """
-    check_flag("extend_inferencedata", extend_inferencedata)
-    if extend_inferencedata and not (isinstance(idata, xr.DataTree) and "posterior" in idata.children):
-        raise TypeError(
-            f"idata must be a DataTree with the group posterior to be extended; got {type(idata).__name__}. "
-            "extend_inferencedata=False returns a Dataset instead"
-        )
+    check_extension(idata, extend_inferencedata)
     draws = draws_of_blocks(idata, model, var_name)
     first, second, items = observed_pairs(draws)
     rng, values = random_generator(random_seed), np.empty((len(draws), len(first)))
@@ -97,17 +92,9 @@ def pair_log_likelihood(
             continue
         cells, statistics = draw.cells(first, second), draw.flat_statistics()
         fill_without(cells, items, statistics, draw.family, draws.data, values[draw.index])
-    pair, *ends = added_names({*draws.dims}, "pair", "first", "second")
-    names = zip(ends, draws.item_names(), (first, second), strict=True)
-    coords = {end: (pair, own[place]) for end, own, place in names}
+    pair, coords = draws.pair_coords(first, second)
     dataset = draws_dataset(draws.posterior, {draws.name: ((pair,), values)}, coords)
-    if not extend_inferencedata:
-        return dataset
-    if "log_likelihood" in idata.children:
-        others = idata["log_likelihood"].to_dataset().drop_vars(draws.name, errors="ignore")
-        dataset = dataset.assign(others.drop_vars([pair], errors="ignore").data_vars) if others.data_vars else dataset
-    idata["log_likelihood"] = xr.DataTree(dataset)
-    return idata
+    return with_log_likelihood(idata, dataset, draws.name) if extend_inferencedata else dataset
 
 
 def observed_pairs(draws):

@@ -10,7 +10,7 @@ from scipy import stats
 
 from pymc_nrm.common.checks import numeric_array, random_generator
 from pymc_nrm.common.progress import tracked
-from pymc_nrm.common.result_names import added_names, result_dataset
+from pymc_nrm.common.result_names import result_dataset
 from pymc_nrm.families.base import prepare_alike
 from pymc_nrm.families.components import component_mean
 from pymc_nrm.families.needs import PARAMETERS
@@ -94,9 +94,7 @@ def pair_probabilities(
     total = _Totals(draws, first, second, values)
     for draw in tracked(draws, "Predicting pairs", progressbar):
         total.add(draw, rng)
-    names = draws.item_names()
-    pair, *ends = added_names({*draws.dims}, "pair", "first", "second")
-    coords = {end: (pair, own[place]) for end, own, place in zip(ends, names, (first, second), strict=True)}
+    pair, coords = draws.pair_coords(first, second)
     variables = {name: (pair, array) for name, array in total.results().items()}
     return result_dataset(variables, coords, {"variable": draws.name})
 

@@ -6,7 +6,7 @@ import numpy as np
 import xarray as xr
 
 from pymc_nrm.plots.canvas import IMSHOW, OF_BACKEND, Canvas, PlotCollection, options_of_plots
-from pymc_nrm.plots.visuals import IMAGE_BACKENDS, backend_of, image, points_dataset, set_yticks
+from pymc_nrm.plots.visuals import IMAGE_BACKENDS, colored_texts, image, points_dataset, set_yticks
 
 # Entries above the second have a dark background.
 _MOST_TEXTS, _DARK = 12, 0.25
@@ -77,7 +77,7 @@ def plot_transitions(matrix: xr.Dataset, **options: Any) -> PlotCollection:
         style = {"size": 8, "vertical_align": "center", "horizontal_align": "center"}
         points = points_dataset("mean", x=x, y=y)
         canvas.draw(
-            _texts, "numbers", points, artist_dims={"entry": len(labels)}, labels=labels, colors=colors, **style
+            colored_texts, "numbers", points, artist_dims={"entry": len(labels)}, labels=labels, colors=colors, **style
         )
     names = ["other" if name == -1 else str(name) for name in matrix["next_state"].values]
     canvas.ticks("set_xticks", "xticks", np.arange(n_columns), names)
@@ -86,12 +86,3 @@ def plot_transitions(matrix: xr.Dataset, **options: Any) -> PlotCollection:
     canvas.label("ylabel", "state")
     canvas.axes(xlim=(-0.5, n_columns - 0.5), ylim=(n_rows - 0.5, -0.5))
     return canvas.collection
-
-
-def _texts(da, target, *, labels, colors, **kwargs):
-    """Write one text in its colour at each point."""
-    draw, places = backend_of(target).text, zip(*da.values, labels, colors, strict=True)
-    drawn = np.empty(len(labels), dtype=object)
-    for k, (x, y, label, color) in enumerate(places):
-        drawn[k] = draw(x, y, label, target, **{"color": color, **kwargs})
-    return drawn
