@@ -110,7 +110,7 @@ def rates_of(peer, n, seconds):
 
 
 def until_found(peer, truth, n, seed):
-    """CPU seconds and draws from a single state until the log joint density is near that of the true states, or None
+    """CPU seconds and draws from a single state until the log joint density is near the true states', or None
     where that takes too long.
     """
     peer.start(np.zeros(n, dtype=np.int64))

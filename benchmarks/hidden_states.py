@@ -61,7 +61,7 @@ def model_of(X, learned):
 
 
 def seconds_until_found(n, seed):
-    """CPU seconds and draws from a single state until the log joint density is near that of the true states."""
+    """CPU seconds and draws from a single state until the log joint density is near its value at the true states."""
     labels, X = persistent_states(n, N_STATES, n)
     model = model_of(X, learned=False)
     truth = float(model.compile_logp()({"z": labels}))

@@ -31,7 +31,7 @@ def random_network(rng, n, probabilities, labels=None):
 
 
 def described(A, seed):
-    """Labels of an estimate with all defaults, its number of blocks of 2 nodes and 2 % at least, and that of draws."""
+    """Labels of an estimate with all defaults, its blocks of at least 2 nodes and 2 %, and the number in draws."""
     model = nrm.networks.network_model(A)
     idata = nrm.sample(model=model, random_seed=seed, **SHORT)
     labels = nrm.point_estimate(idata, random_seed=0, progressbar=False)["labels"].values

@@ -114,7 +114,7 @@ def _machine(found):
 
 
 def _peers(part, found):
-    """Names of peers, with versions where they are stored; that of PyMC is in the line of the machine."""
+    """Names of peers, with versions where they are stored; the line of the machine has the version of PyMC."""
     stored = found.get("peers", {})
     pymc = re.search(r"\bpymc ([\w.]+)", found["machine"])
     known = {"pymc": pymc.group(1)} if pymc else {}

@@ -198,7 +198,7 @@ class Mixture(Distribution):
     This is correct for the prior predictive.  ``pm.sample_posterior_predictive`` does the same, so its draws are data
     for the same partition from *new* clusters, not replicated data from the posterior clusters.
 
-    With ``counts``, the sufficient statistics of a row are multiplied.  The model is that of the rows repeated in a
+    With ``counts``, the sufficient statistics of a row are multiplied.  The model equals one of the rows repeated in a
     partition with ``together``: the measure counts each row once, and new rows are single observations.  Where equal
     observations may be in different clusters, as in a contingency table, repeat the rows instead.  There are then no
     forward draws.

@@ -1,4 +1,4 @@
-"""Networks and two-way tables: a wing for block models, whose rooms are those of the package.
+"""Networks and two-way tables: a wing for block models, with the rooms of the package.
 
 Read in this order: ``models/block_model.py``, the model; ``models/block_sums.py``, its density;
 ``moves/block_gibbs.py`` and ``steps/block_sampler.py``, a draw; ``posterior/block_draws.py``, what follows from draws.

@@ -99,7 +99,7 @@ def update(
     Notes
     -----
     The result is a run of its own on all rows, and exact as any: starts and their tuning are left out, and the report
-    judges the chains as those of a new run.  Only the time is saved in which a run would find the clusters.  Draws of
+    judges the chains like any new run.  Only the time is saved in which a run would find the clusters.  Draws of
     the earlier run are not reweighted, and nothing of them is in the result; this is no filter.
 
     New rows are assigned by their predictive probabilities given the rows of the draw.  Those that open a cluster are

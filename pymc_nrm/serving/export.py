@@ -66,7 +66,7 @@ def export(
         A new file.
     n_draws : int or "all", optional
         Number of draws that are kept, evenly spaced.  By default the fewest of 25, 50, 100 and so on whose predictions
-        of rows of the data differ from those of all draws by at most half of the Monte Carlo error of these.
+        of rows of the data differ from predictions of all draws by at most half of their Monte Carlo error.
     estimate : array_like of int, DataArray, or Dataset with the variable ``labels``, shape (n,), optional
         Labels of the items, whose clusters get probabilities; by default from
         :func:`~pymc_nrm.stats.point_estimate` of all draws with seed 0, or the partition itself if it is observed.
@@ -102,7 +102,7 @@ def export(
     out.  The file holds arrays and JSON, no Python objects; its format is documented and versioned, and later versions
     read it.  It has means of clusters and names of columns, but no row of the data.
 
-    Predictions of the file are those of :func:`~pymc_nrm.log_predictive_density`,
+    Predictions of the file equal the results of :func:`~pymc_nrm.log_predictive_density`,
     :func:`~pymc_nrm.cluster_probabilities` and :func:`~pymc_nrm.conditional_quantiles` of the kept draws to ten digits.
 
     Examples

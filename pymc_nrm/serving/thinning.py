@@ -40,7 +40,7 @@ def thinned(contents, data, n_chains, n_draws):
     """Choose draws by predictions of rows.
 
     ``data`` has the rows (m, d) of each mixture by its name; ``n_draws`` is a number, "all", or None for the fewest
-    evenly spaced ones whose predictions differ from those of all draws by at most half of their Monte Carlo error.
+    evenly spaced ones whose predictions are within half of the Monte Carlo error of the predictions of all draws.
     """
     of_draws, total = _of_draws(contents, data), len(contents.draws)
     errors = tuple(_monte_carlo_error(values, n_chains) for values in of_draws)

@@ -78,7 +78,7 @@ class BlockModelRV(RandomVariable):
         return len(self.kinds) == 2
 
     def partitions(self, node):
-        """Return the partition, or those of rows and of columns, of a variable, from its node."""
+        """Return the partition of a variable, or the partitions of rows and of columns, from its node."""
         return tuple(self.dist_params(node)[: len(self.kinds)])
 
     def partition(self, node):

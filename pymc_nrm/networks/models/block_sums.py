@@ -156,7 +156,7 @@ def symbolic_sums(layer, labels, columns):
 def log_block_likelihood(family, pairs, labels, columns, concentration):
     """Symbolic log likelihood of pairs given labels of rows and of columns, which are indices from 0.
 
-    ``concentration`` is that of the degree correction, or None.
+    ``concentration`` is the concentration of the degree correction, or None.
     """
     data, numbers = prepared_values(family, pairs), _with_numbers(family)
     if concentration is not None:

@@ -74,7 +74,7 @@ def _joined_codes(layers, n):
     keys = np.unique(all_keys)
     codes = np.empty((len(keys), len(layers)), dtype=np.int64)
     for k, (layer, (own, values)) in enumerate(zip(layers, places, strict=True)):
-        # Without a default value the last row, of 0, is that of pairs that were not observed.
+        # Without a default value the last row, of 0, stands for pairs that were not observed.
         codes[:, k] = layer.pairs.default % len(layer.rows)
         codes[np.searchsorted(keys, own), k] = values
     return keys, codes

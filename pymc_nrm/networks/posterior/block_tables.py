@@ -41,7 +41,7 @@ def fill_without(cells, items, statistics, family, data, values):
 
 @shared_kernel
 def fill_predictive(cells, statistics, family, data, points, values):
-    """Log density of further pairs given those of their blocks. Shapes: ``cells`` and ``values`` (m,)."""
+    """Log density of further pairs given the observed pairs of their blocks. Shapes: ``cells`` and ``values`` (m,)."""
     cache = np.empty((statistics.shape[0], cache_size(family)))
     for cell in range(statistics.shape[0]):
         refresh_cache(family, statistics[cell], cache[cell])

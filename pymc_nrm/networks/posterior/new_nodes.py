@@ -61,7 +61,7 @@ def new_node_probabilities(
     Raises
     ------
     NotImplementedError
-        For a block model with degree correction, or a partition other than that of a plain ``Partition``.
+        For a block model with degree correction, or a partition that is not a plain ``Partition``.
     TypeError
         If ties are not numbers.
     ValueError

@@ -11,7 +11,7 @@ _N_STARTS = 5
 
 
 def uneven_degrees(A):
-    """Variance of degrees within groups over that of independent ties, if it is large; None otherwise.
+    """Variance of degrees within groups over the variance for independent ties, if it is large; None otherwise.
 
     Groups come from regularised spectral clustering, which does not see degrees (Qin & Rohe 2013, "Regularized spectral
     clustering under the degree-corrected stochastic blockmodel"), their number from the likelihood of degree-corrected

@@ -216,7 +216,7 @@ def two_way_model(X: Any, *, kind: str | None = None, measure: Any = None, colum
 def learned_family(family_class, name, matrix, one_partition):
     """A family whose hyperpriors are centred at all observed values, zeros of sparse matrices among them."""
     values, n_zeros = matrix.known(one_partition)
-    # Shares and means of many pairs are those of every k-th of them.
+    # Shares and means of many pairs are computed from every k-th pair.
     k = 1 + (len(values) + n_zeros) // _MOST_VALUES
     values = np.concatenate([np.sort(values)[::k], np.zeros(n_zeros // k)])
     return family_class.learned(name, values)
@@ -228,8 +228,8 @@ def _advise_correction(matrix):
     if ratio is not None:
         tell_user(
             _log,
-            f"Degrees vary a lot: within groups their variance is {ratio:.1f} times that of independent ties. Clusters "
-            "will differ in degrees; degree_corrected=True finds those that differ in whom they are tied to.",
+            f"Degrees vary a lot: within groups their variance is {ratio:.1f} times as large as for independent ties. "
+            "Clusters will differ in degrees; degree_corrected=True finds clusters with different patterns of ties.",
         )
 
 

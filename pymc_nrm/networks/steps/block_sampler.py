@@ -6,7 +6,7 @@ Given the auxiliary variable u, a draw of the partition of the nodes of networks
 2. redraws the cluster of each node in random order, from sums of statistics of blocks.
 
 Given the partition of the columns of a table, its rows are items of an ordinary mixture with a block for each cluster
-of columns, and the moves are those of :class:`~pymc_nrm.steps.SplitMerge`.
+of columns, and the step makes the moves of :class:`~pymc_nrm.steps.SplitMerge`.
 
 Read next ``networks/moves/block_state.py``, the tables; ``networks/moves/block_gibbs.py`` and
 ``networks/moves/block_split_merge.py``, the moves; ``steps/base.py``, the course of a draw.
