@@ -136,10 +136,11 @@ class Part:
 class _Network(Part):
     """A network of the nodes that a partition divides."""
 
-    @property
-    def degrees(self):
-        """Degrees of the nodes, (n, 1) or (n, 2)."""
-        return degrees_of(self.data.observed)
+    def family_at(self, point):
+        if self._prepared is None and self.data.degree_corrected is not None:
+            # Degrees of the nodes, (n, 1) or (n, 2).
+            self.degrees = degrees_of(self.data.observed)
+        return super().family_at(point)
 
 
 class _Table(Part):
