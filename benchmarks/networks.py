@@ -192,7 +192,7 @@ def measure_sweeps(quick, note):
         with pm.Model() as model:
             z = nrm.Partition("z", nrm.DirichletProcess(1.0), n=n, initval=labels)
             nrm.networks.BlockModel("ties", z, nrm.BernoulliBeta(1.0, 1.0), observed=A, directed=False)
-            step = nrm.networks.BlockSampler([z], n_moves=0)
+            step = nrm.networks.BlockSampler([z], n_moves=0, n_tree_moves=0)
         point = model.initial_point()
         point, _ = step.step(point)
         times = []

@@ -9,7 +9,8 @@ import pytest
 import pymc_nrm as nrm
 from pymc_nrm.measures.base import log_eppf
 from pymc_nrm.models.values import kernel_family
-from pymc_nrm.moves.split_merge import split_merge_statistics
+from pymc_nrm.moves.guide_trees import guide_tree
+from pymc_nrm.moves.split_merge import empty_tally, split_merge_statistics
 from pymc_nrm.networks import BlockModel, BlockSampler
 from pymc_nrm.networks.models.forward import draw_matrix
 from pymc_nrm.networks.partitions.pair_data import read_pairs
@@ -66,27 +67,34 @@ def test_networks_with_loops_of_every_measure(measure, directed):
     check(model, *of_network(A, "Poisson", MEASURES[measure], directed, True), measure, directed)
 
 
-MOVES = {"Gibbs updates": {"n_moves": 0}, "splits and merges": {"n_moves": 12, "n_items": 1}}
+ATTRIBUTES = nrm.NormalGamma(0.0, 0.3, 2.0, 1.0), np.array([0.3, 2.5, np.nan, 2.2, -0.4])
+# Options, and the place of the moves among the calls of a draw.
+MOVES = {
+    "splits and merges": ({"n_moves": 12, "n_tree_moves": 0}, 0),
+    "splits and merges along a tree": ({"n_moves": 1, "n_tree_moves": 12}, 0),
+    "units of nodes": ({"n_tree_moves": 12}, 1),
+    "Gibbs updates": ({"n_moves": 0}, 2),
+}
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("directed", [False, True])
 @pytest.mark.parametrize("moves", MOVES)
 def test_moves_alone(moves, directed, monkeypatch):
-    """Without Gibbs updates splits and merges alone reach all partitions."""
+    """Each kind of moves alone reaches all partitions; units of several nodes are allocated, also to other anchors."""
     name, measure = "Bernoulli", nrm.PitmanYorProcess(0.3, 1.0)
-    A = matrix(name, SEED, directed, gaps=1)
-    if moves == "splits and merges":
-        calls = BlockSampler.calls
-        monkeypatch.setattr(BlockSampler, "calls", lambda *given: [next(iter(calls(*given)))])
-        monkeypatch.setattr(
-            BlockSampler, "statistics", staticmethod(lambda totals: split_merge_statistics({"n_moved": 0, **totals}))
-        )
-    model = network_model(A, FAMILIES[name].family, measure, directed=directed)
-    check(model, *of_network(A, name, measure, directed), moves, directed, draws=8_000, **MOVES[moves])
-
-
-ATTRIBUTES = nrm.NormalGamma(0.0, 0.3, 2.0, 1.0), np.array([0.3, 2.5, np.nan, 2.2, -0.4])
+    A, (options, place) = matrix(name, SEED, directed, gaps=1), MOVES[moves]
+    calls = BlockSampler.calls
+    monkeypatch.setattr(guide_tree, "_COARSER", 2)
+    monkeypatch.setattr(BlockSampler, "calls", lambda *given: [list(calls(*given))[place]])
+    nothing = {"n_moved": 0, "n_blocks_moved": 0, **empty_tally()._asdict()}
+    monkeypatch.setattr(
+        BlockSampler, "statistics", staticmethod(lambda totals: split_merge_statistics(nothing | totals))
+    )
+    model = network_model(A, FAMILIES[name].family, measure, ATTRIBUTES, directed=directed)
+    partitions, p = exact_posterior(measure, ATTRIBUTES[0], ATTRIBUTES[1][:, None])
+    p *= np.exp([log_network(A, z, FAMILIES[name].log_marginal, directed) for z in partitions])
+    check(model, partitions, p / p.sum(), moves, directed, draws=8_000, **options)
 
 
 @pytest.mark.slow

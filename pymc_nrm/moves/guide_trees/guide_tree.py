@@ -107,6 +107,8 @@ GUIDE_BALANCE_DEPTH = 16
 # Incremental clustering takes time for each item that grows with the depth of the tree: for more items than the first
 # number, it clusters a sample of the second number.
 MOST_GUIDE_ITEMS, GUIDE_SAMPLE = 20_000, 5000
+# Leaves of the blocks of a level over those of the next finer one.
+_COARSER = 4
 # With more items, split-merge moves are drawn at nodes that hold at least this share of them.
 _LEAST_PART = 1000
 
@@ -202,12 +204,18 @@ def block_statistics(guide, family, data):
 
 
 def make_guide(tree, family, data):
-    """Make the tables of a guide tree."""
+    """Make the tables of a guide tree, with sums of statistics over its blocks."""
+    guide = guide_without_statistics(tree)
+    return guide._replace(statistics=block_statistics(guide, family, data))
+
+
+def guide_without_statistics(tree):
+    """Make the tables of a guide tree that depend on the tree alone."""
     # Split-merge moves draw half of their nodes uniformly and half in proportion to `1 / (1 + |log d| / 5)`, where d is
     # the dissimilarity of the children: if log d is close to 0, it is uncertain whether the children form one cluster.
     n, size = len(tree.order), tree.size
-    levels = max(1, math.ceil(math.log(n, 4) - 1e-9)) if n > 1 else 1
-    granularity = 4 ** np.arange(levels, dtype=np.int64)
+    levels = max(1, math.ceil(math.log(n, _COARSER) - 1e-9)) if n > 1 else 1
+    granularity = _COARSER ** np.arange(levels, dtype=np.int64)
     position, block = np.empty(n, dtype=np.int64), np.empty((levels, n), dtype=np.int64)
     position[tree.order] = np.arange(n)
     for level, most in enumerate(granularity):
@@ -228,8 +236,7 @@ def make_guide(tree, family, data):
     cumulative = np.cumsum(probabilities)
     if n > 1:
         cumulative /= cumulative[-1]
-    guide = Guide(tree, position, granularity, block, cumulative, row, np.empty((len(inner), 0)))
-    return guide._replace(statistics=block_statistics(guide, family, data))
+    return Guide(tree, position, granularity, block, cumulative, row, np.empty((len(inner), 0)))
 
 
 @kernel

@@ -1,8 +1,8 @@
-"""Split-merge moves of clusters of nodes, by sequential allocation about two anchors.
+"""Split-merge moves of clusters of nodes, by sequential allocation of units of nodes about two anchors.
 
-The nodes of the two clusters that are not placed yet are left out of the network, while the others are placed one by
-one in random order: a node has the weights of its pairs with all other clusters and with what is placed of the two.  A
-merge keeps each node on its present side, and computes the probability q that a split makes these sides.  Both
+The nodes of the two clusters that are not placed yet are left out of the network, while the others are placed unit by
+unit in random order: a unit has the weights of its pairs with all other clusters and with what is placed of the two.  A
+merge keeps each unit on its present side, and computes the probability q that a split makes these sides.  Both
 directions leave the same nodes out, so that q is exact for every order.
 """
 
@@ -11,53 +11,66 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from pymc_nrm.families.base import log_predictive, refresh_cache, statistics_size
+from pymc_nrm.families.base import refresh_cache, statistics_size
 from pymc_nrm.families.conjugate import log_marginal
 from pymc_nrm.families.erased.shared_kernel import shared_kernel
 from pymc_nrm.kernels.generic import check_signals, kernel
 from pymc_nrm.kernels.special import copy_row, sum_rows
 from pymc_nrm.moves.gibbs import random_items
-from pymc_nrm.moves.split_merge import accept, choose_side, draw_pair, empty_tally
-from pymc_nrm.networks.families.networked import network_of, pairs_of
-from pymc_nrm.networks.moves.block_state import (
-    clear_tables,
-    grow_blocks,
-    new_found,
-    new_rows,
-    put_in,
-    refresh_block,
-    sum_neighbours,
-    weigh_blocks,
-)
+from pymc_nrm.moves.guide_trees.guide_tree import draw_internal_node, draw_leaf, draw_level
+from pymc_nrm.moves.split_merge import accept, choose_side, draw_pair, empty_tally, log_weight
+from pymc_nrm.networks.families.networked import network_of
+from pymc_nrm.networks.moves.block_state import clear_tables, forget_bare, grow_blocks, new_found, refresh_block
+from pymc_nrm.networks.moves.node_units import new_unit, put_unit_in, sum_unit, weigh_unit
 from pymc_nrm.partitions.clusters import close_slot, open_slot
 
 
-class Kept(NamedTuple):
-    """What a rejected move restores: rows of two slots, and all tables."""
+class SplitMergesOfBlocks(NamedTuple):
+    """Options of the kernel: a guide tree, and numbers of moves with random anchors and along the tree."""
 
-    counts: Any
-    statistics: Any
-    cache: Any
-    sizes: Any
-    sums: Any
-    undirected: Any
-    directed: Any
+    guide: Any
+    n_random: int
+    n_along_tree: int
 
 
-@kernel
-def log_of_clusters(state, weights, family, first, second):
-    """The part of the log target that depends on two clusters, or on one if both are the same."""
-    clusters, total = state.clusters, 0.0
-    for side in range(1 if first == second else 2):
-        slot = second if side == 1 else first
-        total += weights.moment[clusters.counts[slot]] + log_marginal(family, clusters.statistics[slot])
-        for k in range(clusters.size[0]):
-            other = clusters.active[k]
-            if side == 1 and other == first:
+@kernel(inner_loop=True)
+def log_merge_ratio(state, weights, family, slot, other):
+    """Log ratio of the target with two clusters joined to the present target."""
+    network, clusters, sums = network_of(family), state.clusters, state.sums
+    n = statistics_size(network.undirected)
+    first, second, joined = np.empty(n), np.empty(sums.shape[2] - n), np.empty(clusters.statistics.shape[1])
+    sum_rows(joined, clusters.statistics[slot], clusters.statistics[other])
+    total = log_weight(weights, family, clusters.counts[slot] + clusters.counts[other], joined)
+    for one in (slot, other):
+        total -= log_weight(weights, family, clusters.counts[one], clusters.statistics[one])
+    for k in range(clusters.size[0]):
+        third = clusters.active[k]
+        # Blocks of both with a third cluster, and last, at `other`, all pairs within and between both.
+        if third == slot:
+            continue
+        if n > 0:
+            for p in range(n):
+                first[p] = sums[slot, third, p] + sums[other, third, p]
+                if third == other:
+                    first[p] += sums[slot, slot, p]
+            total += log_marginal(network.undirected, first)
+            total -= state.undirected[slot, third] + state.undirected[other, third]
+            if third == other:
+                total -= state.undirected[slot, slot]
+        if second.shape[0] > 0:
+            for p in range(second.shape[0]):
+                second[p] = sums[slot, third, n + p] + sums[other, third, n + p]
+                if third == other:
+                    second[p] += sums[slot, slot, n + p] + sums[other, slot, n + p]
+            total += log_marginal(network.directed, second)
+            total -= state.directed[slot, third] + state.directed[other, third]
+            if third == other:
+                total -= state.directed[slot, slot] + state.directed[other, slot]
                 continue
-            total += state.undirected[slot, other] + state.directed[slot, other]
-            if other != slot:
-                total += state.directed[other, slot]
+            for p in range(second.shape[0]):
+                second[p] = sums[third, slot, n + p] + sums[third, other, n + p]
+            total += log_marginal(network.directed, second)
+            total -= state.directed[third, slot] + state.directed[third, other]
     return total
 
 
@@ -80,6 +93,7 @@ def merge_clusters(state, family, slot, other):
                 sums[slot, third, p] += sums[other, third, p]
                 sums[third, slot, p] += sums[third, other, p]
     sizes = state.sizes[slot] + state.sizes[other]
+    forget_bare(state, slot)
     sum_rows(clusters.statistics[slot], clusters.statistics[slot], clusters.statistics[other])
     clusters.counts[slot] += clusters.counts[other]
     refresh_cache(family, clusters.statistics[slot], clusters.cache[slot])
@@ -93,35 +107,50 @@ def merge_clusters(state, family, slot, other):
             refresh_block(state, family, third, slot)
 
 
-@kernel
-def keep_clusters(state, first, second):
-    """Copies of what a move of two clusters changes."""
-    clusters = state.clusters
-    counts, sizes = np.empty(2, dtype=np.int64), np.empty(2)
-    statistics = np.empty((2, clusters.statistics.shape[1]))
-    cache = np.empty((2, clusters.cache.shape[1]))
-    for side in range(2):
-        slot = second if side == 1 else first
-        counts[side], sizes[side] = clusters.counts[slot], state.sizes[slot]
-        copy_row(statistics[side], clusters.statistics[slot])
-        copy_row(cache[side], clusters.cache[slot])
-    return Kept(counts, statistics, cache, sizes, state.sums.copy(), state.undirected.copy(), state.directed.copy())
+class Allocation(NamedTuple):
+    """Nodes of one or two clusters, except two anchors, in units: their parts in the blocks of a level."""
+
+    # Nodes of all units, one unit after the other, and where each begins; int64 of shapes (n,) and (n_units + 1,).
+    nodes: Any
+    start: Any
+    # 0 or 1 if a unit shares its block with the first or second anchor, else -1; int64 of shape (n_units,).
+    glued: Any
+    # Side that a unit must take, -1 if it is drawn; int64 of shape (n_units,).
+    goals: Any
 
 
 @kernel
-def restore_clusters(state, kept, first, second):
-    """Restore what :func:`keep_clusters` has copied, but for labels."""
-    clusters, capacity = state.clusters, state.sums.shape[0]
-    for side in range(2):
-        slot = second if side == 1 else first
-        clusters.counts[slot], state.sizes[slot] = kept.counts[side], kept.sizes[side]
-        copy_row(clusters.statistics[slot], kept.statistics[side])
-        copy_row(clusters.cache[slot], kept.cache[side])
-    for r in range(capacity):
-        copy_row(state.undirected[r], kept.undirected[r])
-        copy_row(state.directed[r], kept.directed[r])
-        for s in range(capacity):
-            copy_row(state.sums[r, s], kept.sums[r, s])
+def make_allocation(labels, guide, level, first, second):
+    """Units of the clusters of two anchors, with present sides as goals if they are two.
+
+    Returns also whether a split could produce these sides: no unit has nodes of both clusters, nor shares its block
+    with the anchor of the other side.
+    """
+    order, block = guide.tree.order, guide.block[level]
+    n, slot, other = labels.shape[0], labels[first], labels[second]
+    with_anchors = block[guide.position[first]], block[guide.position[second]]
+    nodes, start, glued, goals = (
+        np.empty(n, np.int64),
+        np.empty(n, np.int64),
+        np.empty(n, np.int64),
+        np.empty(n, np.int64),
+    )
+    count, n_units, last, possible = 0, 0, -1, True
+    for p in range(n):
+        node = order[p]
+        if labels[node] not in (slot, other) or node in (first, second):
+            continue
+        goal = -1 if slot == other else int(labels[node] == other)
+        if block[p] != last:
+            last, start[n_units], goals[n_units] = block[p], count, goal
+            glued[n_units] = 0 if last == with_anchors[0] else (1 if last == with_anchors[1] else -1)
+            n_units += 1
+        nodes[count] = node
+        count += 1
+        unit = n_units - 1
+        possible &= goal < 0 or (goal == goals[unit] and (glued[unit] < 0 or goal == glued[unit]))
+    ends = np.append(start[:n_units], count)
+    return Allocation(nodes[:count], ends, glued[:n_units], goals[:n_units]), possible
 
 
 @kernel
@@ -135,124 +164,100 @@ def empty_cluster(state, slot):
     copy_row(clusters.cache[slot], clusters.cache[pristine])
 
 
-@kernel(inner_loop=True)
-def allocate_nodes(rng, state, weights, family, data, anchors, slots, nodes, goals):
-    """Put anchors into their slots and nodes into either, one by one; return the log probability of the result.
+@kernel
+def allocate_units(rng, state, weights, family, data, anchors, slots, allocation):
+    """Put anchors into their slots and units into either, one by one; return the log probability of the result.
 
-    A node with a goal, 0 or 1, is put into this slot.  Shapes: ``anchors``, ``slots`` (2,); others (n_nodes,).
+    Units that share a block with an anchor follow the anchors.  Shapes: ``anchors``, ``slots`` (2,).
     """
-    rows, found = new_rows(state, family), new_found(2, state, family)
-    clusters, pairs = state.clusters, pairs_of(data)
-    log_q, values, n = 0.0, np.empty(2), nodes.shape[0]
-    order = random_items(rng, n, n)
-    for k in range(-2, n):
-        check_signals()
-        node = anchors[k + 2] if k < 0 else nodes[order[k]]
-        sum_neighbours(
-            clusters.labels, clusters.active, clusters.size[0], state.sizes, pairs, node, rows.out, rows.into
-        )
-        for side in range(2):
-            slot = slots[side]
-            values[side] = weights.join[clusters.counts[slot]]
-            values[side] += log_predictive(family, clusters.cache[slot], data, node)
-            values[side] += weigh_blocks(
-                *(state, family, pairs.loops[node], slot, rows),
+    unit, found = new_unit(state, family), new_found(2, state, family)
+    n_units, log_q, values = allocation.glued.shape[0], 0.0, np.empty(2)
+    order = random_items(rng, n_units, n_units)
+    for stage in range(3):
+        for k in range(2 if stage == 0 else n_units):
+            check_signals()
+            nodes, fixed, goal = anchors[k : k + 1], k, -1
+            if stage > 0:
+                index = order[k]
+                nodes = allocation.nodes[allocation.start[index] : allocation.start[index + 1]]
+                fixed, goal = allocation.glued[index], allocation.goals[index]
+                if (fixed >= 0) != (stage == 1):
+                    continue
+            sum_unit(state, family, data, nodes, unit)
+            for side in range(2):
+                if fixed < 0 or fixed == side:
+                    values[side] = weigh_unit(
+                        *(state, weights, family, data, nodes, unit, slots[side]),
+                        *(found.undirected[side], found.out[side], found.into[side]),
+                    )
+            side = fixed
+            if fixed < 0:
+                side, log_probability = choose_side(rng, values[1] - values[0], goal)
+                log_q += log_probability
+            put_unit_in(
+                *(state, family, data, nodes, unit, slots[side]),
                 *(found.undirected[side], found.out[side], found.into[side]),
             )
-        if k < 0:
-            side = k + 2
-        else:
-            side, log_probability = choose_side(rng, values[1] - values[0], goals[order[k]])
-            log_q += log_probability
-        put_in(
-            *(state, family, data, node, slots[side], rows),
-            *(found.undirected[side], found.out[side], found.into[side]),
-        )
     return log_q
 
 
 @kernel
-def split_merge_of_blocks(rng, state, weights, family, data, tally):
-    """Make one split-merge move with two uniformly drawn anchors, by Metropolis-Hastings; return the state.
+def split_merge_of_blocks(rng, state, weights, family, data, guide, level, first, second, tally):
+    """Make one split-merge move about two anchors, by Metropolis-Hastings; return the state.
 
-    The move leaves the target given u invariant.  By itself it is irreducible, but mixes slowly.
+    The probability of drawing anchors and level depends on the tree alone.  The ratio of a split of A into a and b is
+    the target ratio divided by q.  With anchors drawn uniformly and level 0, of single nodes, the moves are irreducible
+    by themselves.
     """
     state = grow_blocks(state, family)
     clusters = state.clusters
-    labels = clusters.labels
-    anchors, slots = np.empty(2, dtype=np.int64), np.empty(2, dtype=np.int64)
-    anchors[0], anchors[1] = draw_pair(rng, labels.shape[0])
-    slots[0], slots[1] = labels[anchors[0]], labels[anchors[1]]
-    slot, other = slots[0], slots[1]
-    merging = slot != other
-    n_nodes = clusters.counts[slot] + (clusters.counts[other] if merging else 0) - 2
-    nodes, goals, count = np.empty(n_nodes, dtype=np.int64), np.empty(n_nodes, dtype=np.int64), 0
-    for node in range(labels.shape[0]):
-        if (labels[node] == slot or labels[node] == other) and node != anchors[0] and node != anchors[1]:
-            nodes[count] = node
-            goals[count] = labels[node] == other if merging else -1
-            count += 1
-    log_now, log_together = log_of_clusters(state, weights, family, slot, other), 0.0
-    if not merging:
-        log_together = log_now
-        slots[1] = other = open_slot(clusters)
-    kept = keep_clusters(state, slot, other)
-    log_bound = 0.0
+    labels, anchors, slots = clusters.labels, np.empty(2, np.int64), np.empty(2, np.int64)
+    anchors[0], anchors[1], slots[0], slots[1] = first, second, labels[first], labels[second]
+    merging, log_ratio = slots[0] != slots[1], 0.0
     if merging:
-        merge_clusters(state, family, slot, other)
-        log_together = log_of_clusters(state, weights, family, slot, slot)
-        reopen(clusters, other)
-        restore_clusters(state, kept, slot, other)
         # Since q is at most 1, many merges are rejected whatever the allocation would find.
-        log_bound = log_together - log_now
-        if math.log(rng.random()) >= log_bound:
+        log_ratio = log_merge_ratio(state, weights, family, slots[0], slots[1])
+        if math.log(rng.random()) >= log_ratio:
             accept(rng, tally, True, math.nan)
-            restore_labels(labels, slots, anchors, nodes, goals)
             return state
-    for k in range(n_nodes):
-        labels[nodes[k]] = -1
-    labels[anchors[0]] = labels[anchors[1]] = -1
-    empty_cluster(state, slot)
-    empty_cluster(state, other)
-    log_q = allocate_nodes(rng, state, weights, family, data, anchors, slots, nodes, goals)
-    log_apart = log_now if merging else log_of_clusters(state, weights, family, slot, other)
-    log_ratio = log_together - log_apart + log_q
-    accepted = accept(rng, tally, merging, log_ratio if merging else -log_ratio, log_bound)
-    if merging or not accepted:
-        restore_clusters(state, kept, slot, other)
-    if merging and accepted:
-        merge_clusters(state, family, slot, other)
-    if not merging and not accepted:
-        for k in range(n_nodes):
-            labels[nodes[k]] = slot
-        labels[anchors[1]] = slot
-        close_slot(clusters, other)
+    log_bound = log_ratio
+    allocation, possible = make_allocation(labels, guide, level, first, second)
+    if not possible:
+        accept(rng, tally, True, math.nan)
+        return state
+    for node in allocation.nodes:
+        labels[node] = -1
+    labels[first] = labels[second] = -1
+    if not merging:
+        slots[1] = open_slot(clusters)
+    empty_cluster(state, slots[0])
+    empty_cluster(state, slots[1])
+    log_q = allocate_units(rng, state, weights, family, data, anchors, slots, allocation)
+    if not merging:
+        log_ratio = log_merge_ratio(state, weights, family, slots[0], slots[1])
+    accepted = accept(rng, tally, merging, log_ratio + log_q if merging else -log_ratio - log_q, log_bound)
+    if accepted == merging:
+        merge_clusters(state, family, slots[0], slots[1])
     return state
 
 
-@kernel
-def reopen(clusters, slot):
-    """Occupy an empty slot again."""
-    here, last = clusters.position[slot], clusters.size[0]
-    behind = clusters.active[last]
-    clusters.active[here], clusters.active[last] = behind, slot
-    clusters.position[behind], clusters.position[slot] = here, last
-    clusters.size[0] += 1
-
-
-@kernel
-def restore_labels(labels, slots, anchors, nodes, goals):
-    """Labels of the nodes of two clusters before a merge."""
-    for k in range(nodes.shape[0]):
-        labels[nodes[k]] = slots[goals[k]]
-    labels[anchors[1]] = slots[1]
-
-
 @shared_kernel
-def block_split_merge(rng, state, weights, family, data, n_moves):
-    """Make split-merge moves; return the state and a :class:`~pymc_nrm.moves.split_merge.Tally`."""
-    tally = empty_tally()
-    for _ in range(n_moves):
+def block_split_merge(rng, state, weights, family, data, moves):
+    """Make split-merge moves; return the state and a :class:`~pymc_nrm.moves.split_merge.Tally`.
+
+    First come moves of single nodes about uniformly drawn anchors, then moves along the guide tree: they draw anchors
+    below the two children of a node of the tree, and a level whose blocks separate them.  They leave the target given u
+    invariant.
+    """
+    guide, tally, n = moves.guide, empty_tally(), state.clusters.labels.shape[0]
+    for k in range(moves.n_random + moves.n_along_tree):
         check_signals()
-        state = split_merge_of_blocks(rng, state, weights, family, data, tally)
+        level = 0
+        if k < moves.n_random:
+            first, second = draw_pair(rng, n)
+        else:
+            node = draw_internal_node(rng, guide)
+            first, second = draw_leaf(rng, guide, guide.tree.left[node]), draw_leaf(rng, guide, guide.tree.right[node])
+            level = draw_level(rng, guide, node)
+        state = split_merge_of_blocks(rng, state, weights, family, data, guide, level, first, second, tally)
     return state, tally

@@ -5,6 +5,7 @@ and over blocks of the log marginal of their pairs: of undirected networks each 
 both orders.  All nodes with a label from 0 are in the network; nodes with label -1 are left out of it.
 """
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -31,6 +32,9 @@ class BlockState(NamedTuple):
     # Log marginals of the undirected networks, symmetric, and of the directed networks; (capacity, capacity).
     undirected: Any
     directed: Any
+    # Log marginals of the block of slots r and s with one item more in r, whose pairs with s are all default:
+    # undirected, directed from r to s, and from s to r; NaN where not computed.  Shape (3, capacity, capacity).
+    bare: Any
 
     @property
     def labels(self):
@@ -47,6 +51,8 @@ class Rows(NamedTuple):
     # Sums of its pairs with each cluster, as seen from the node and from the others; (capacity, size).
     out: Any
     into: Any
+    # Whether it is one item and all its pairs with a cluster are default, (capacity,).
+    bare: Any
     # Sums of a block, undirected and directed.
     first: Any
     second: Any
@@ -66,8 +72,8 @@ def new_rows(state, family):
     """Memory for the rows of a node."""
     capacity, size = state.sums.shape[0], state.sums.shape[2]
     n_undirected = statistics_size(network_of(family).undirected)
-    n_directed = size - n_undirected
-    return Rows(np.zeros((capacity, size)), np.zeros((capacity, size)), np.zeros(n_undirected), np.zeros(n_directed))
+    out, into, bare = np.zeros((capacity, size)), np.zeros((capacity, size)), np.zeros(capacity, dtype=np.bool_)
+    return Rows(out, into, bare, np.zeros(n_undirected), np.zeros(size - n_undirected))
 
 
 @kernel
@@ -84,8 +90,9 @@ def new_found(n, state, family):
 def with_tables(clusters, size):
     """A state with empty tables."""
     capacity = clusters.counts.shape[0]
+    sums, bare = np.zeros((capacity, capacity, size)), np.full((3, capacity, capacity), np.nan)
     logs, others = np.zeros((capacity, capacity)), np.zeros((capacity, capacity))
-    return BlockState(clusters, np.zeros(capacity), np.zeros((capacity, capacity, size)), logs, others)
+    return BlockState(clusters, np.zeros(capacity), sums, logs, others, bare)
 
 
 @shared_kernel
@@ -155,19 +162,27 @@ def grow_blocks(state, family):
 
 
 @kernel(inner_loop=True)
-def sum_neighbours(labels, active, n_clusters, sizes, pairs, node, out, into):
-    """Write the sums of the pairs of a node, which is in no cluster, with each cluster, and 0 for the next one."""
-    size, n_undirected = out.shape[1], pairs.n_undirected
-    for k in range(n_clusters + 1):
-        slot = active[k]
-        n_pairs = pairs.sizes[node] * sizes[slot]
-        for p in range(size):
+def start_rows(state, pairs, n_items, rows):
+    """Write the sums of the pairs of some items with each cluster, and with the next one, as if all were default."""
+    out, into = rows.out, rows.into
+    for k in range(state.clusters.size[0] + 1):
+        slot = state.clusters.active[k]
+        n_pairs = n_items * state.sizes[slot]
+        for p in range(out.shape[1]):
             out[slot, p] = n_pairs * pairs.default[p]
             into[slot, p] = out[slot, p]
+        rows.bare[slot] = n_items == 1.0
+
+
+@kernel(inner_loop=True)
+def add_neighbours(state, pairs, node, rows):
+    """Add what the pairs of a node with its neighbours in clusters differ from the default."""
+    out, into, n_undirected = rows.out, rows.into, pairs.n_undirected
+    labels, size = state.clusters.labels, out.shape[1]
     for entry in range(pairs.start[node], pairs.start[node + 1]):
         slot = labels[pairs.other[entry]]
         if slot >= 0:
-            row, other_row = pairs.out[entry], pairs.into[entry]
+            row, other_row, rows.bare[slot] = pairs.out[entry], pairs.into[entry], False
             for p in range(size):
                 out[slot, p] += pairs.rows[row, p]
             for p in range(n_undirected, size):
@@ -180,7 +195,7 @@ def weigh_blocks(state, family, loop, slot, rows, undirected, out, into):
 
     Writes the log marginals of the blocks of the slot with the node.  Shapes: ``loop`` (size,), the last (capacity,).
     """
-    network, sums = network_of(family), state.sums
+    network, sums, bare = network_of(family), state.sums, state.bare
     active, n_clusters = state.clusters.active, state.clusters.size[0]
     first, second = rows.first, rows.second
     n_undirected, n_directed, total = first.shape[0], second.shape[0], 0.0
@@ -188,18 +203,27 @@ def weigh_blocks(state, family, loop, slot, rows, undirected, out, into):
         other = active[k]
         if other == slot:
             continue
+        is_bare = rows.bare[other]
         if n_undirected > 0:
-            for p in range(n_undirected):
-                first[p] = sums[slot, other, p] + rows.out[other, p]
-            undirected[other] = log_marginal(network.undirected, first)
+            undirected[other] = bare[0, slot, other]
+            if not is_bare or math.isnan(undirected[other]):
+                for p in range(n_undirected):
+                    first[p] = sums[slot, other, p] + rows.out[other, p]
+                undirected[other] = log_marginal(network.undirected, first)
+                if is_bare:
+                    bare[0, slot, other] = undirected[other]
             total += undirected[other] - state.undirected[slot, other]
         if n_directed > 0:
-            for p in range(n_directed):
-                second[p] = sums[slot, other, n_undirected + p] + rows.out[other, n_undirected + p]
-            out[other] = log_marginal(network.directed, second)
-            for p in range(n_directed):
-                second[p] = sums[other, slot, n_undirected + p] + rows.into[other, n_undirected + p]
-            into[other] = log_marginal(network.directed, second)
+            out[other], into[other] = bare[1, slot, other], bare[2, slot, other]
+            if not is_bare or math.isnan(out[other]):
+                for p in range(n_directed):
+                    second[p] = sums[slot, other, n_undirected + p] + rows.out[other, n_undirected + p]
+                out[other] = log_marginal(network.directed, second)
+                for p in range(n_directed):
+                    second[p] = sums[other, slot, n_undirected + p] + rows.into[other, n_undirected + p]
+                into[other] = log_marginal(network.directed, second)
+                if is_bare:
+                    bare[1, slot, other], bare[2, slot, other] = out[other], into[other]
             total += out[other] - state.directed[slot, other] + into[other] - state.directed[other, slot]
     if n_undirected > 0:
         for p in range(n_undirected):
@@ -215,10 +239,19 @@ def weigh_blocks(state, family, loop, slot, rows, undirected, out, into):
     return total
 
 
+@kernel
+def forget_bare(state, slot):
+    """Mark what :func:`weigh_blocks` has kept for a slot, which changes, as not computed."""
+    for k in range(3):
+        for other in range(state.bare.shape[1]):
+            state.bare[k, slot, other] = state.bare[k, other, slot] = np.nan
+
+
 @kernel(inner_loop=True)
 def _add_rows(state, n_undirected, loop, slot, rows, sign):
     """Add or subtract the pairs of a node, with all clusters, to the sums of the blocks of its slot."""
     sums, active = state.sums, state.clusters.active
+    forget_bare(state, slot)
     for k in range(state.clusters.size[0]):
         other = active[k]
         for p in range(sums.shape[2]):
@@ -233,12 +266,11 @@ def _add_rows(state, n_undirected, loop, slot, rows, sign):
 
 
 @kernel
-def put_in(state, family, data, node, slot, rows, undirected, out, into):
-    """Put a node into an occupied or open slot, with the log marginals that :func:`weigh_blocks` has written."""
-    pairs, clusters = pairs_of(data), state.clusters
-    _add_rows(state, pairs.n_undirected, pairs.loops[node], slot, rows, 1.0)
-    for k in range(clusters.size[0]):
-        other = clusters.active[k]
+def put_pairs(state, n_undirected, loop, slot, rows, undirected, out, into):
+    """Add the pairs of nodes that join a slot, with the log marginals that :func:`weigh_blocks` has written."""
+    _add_rows(state, n_undirected, loop, slot, rows, 1.0)
+    for k in range(state.clusters.size[0]):
+        other = state.clusters.active[k]
         if rows.first.shape[0] > 0:
             state.undirected[slot, other] = undirected[other]
             state.undirected[other, slot] = undirected[other]
@@ -246,6 +278,26 @@ def put_in(state, family, data, node, slot, rows, undirected, out, into):
             state.directed[slot, other] = out[other]
             if other != slot:
                 state.directed[other, slot] = into[other]
+
+
+@kernel
+def take_pairs(state, family, n_undirected, loop, slot, rows):
+    """Subtract the pairs of nodes that leave a slot in which others stay, and compute its log marginals again."""
+    _add_rows(state, n_undirected, loop, slot, rows, -1.0)
+    for k in range(state.clusters.size[0]):
+        other = state.clusters.active[k]
+        refresh_block(state, family, slot, other)
+        if other != slot:
+            state.undirected[other, slot] = state.undirected[slot, other]
+            if rows.second.shape[0] > 0:
+                refresh_block(state, family, other, slot)
+
+
+@kernel
+def put_in(state, family, data, node, slot, rows, undirected, out, into):
+    """Put a node into an occupied or open slot, with the log marginals that :func:`weigh_blocks` has written."""
+    pairs, clusters = pairs_of(data), state.clusters
+    put_pairs(state, pairs.n_undirected, pairs.loops[node], slot, rows, undirected, out, into)
     update_cache(family, clusters.statistics[slot], clusters.cache[slot], data, node, 1.0)
     clusters.counts[slot] += 1
     state.sizes[slot] += pairs.sizes[node]
@@ -264,18 +316,11 @@ def take_out(state, family, data, node, rows):
         if clusters.counts[slot] == 0:
             clear_tables(state, slot)
             close_slot(clusters, slot)
-    n_clusters = clusters.size[0]
-    sum_neighbours(clusters.labels, clusters.active, n_clusters, state.sizes, pairs, node, rows.out, rows.into)
+    start_rows(state, pairs, pairs.sizes[node], rows)
+    add_neighbours(state, pairs, node, rows)
     if slot >= 0 and clusters.counts[slot] > 0:
         update_cache(family, clusters.statistics[slot], clusters.cache[slot], data, node, -1.0)
-        _add_rows(state, pairs.n_undirected, pairs.loops[node], slot, rows, -1.0)
-        for k in range(n_clusters):
-            other = clusters.active[k]
-            refresh_block(state, family, slot, other)
-            if other != slot:
-                state.undirected[other, slot] = state.undirected[slot, other]
-                if rows.second.shape[0] > 0:
-                    refresh_block(state, family, other, slot)
+        take_pairs(state, family, pairs.n_undirected, pairs.loops[node], slot, rows)
     return slot
 
 
@@ -283,6 +328,7 @@ def take_out(state, family, data, node, rows):
 def clear_tables(state, slot):
     """Set the size of a slot and its blocks to 0."""
     state.sizes[slot] = 0.0
+    forget_bare(state, slot)
     for other in range(state.sums.shape[0]):
         for p in range(state.sums.shape[2]):
             state.sums[slot, other, p] = state.sums[other, slot, p] = 0.0
