@@ -6,6 +6,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tempfile
 
 import pytest
 
@@ -26,7 +27,7 @@ def without_wing(folder, wing):
     for name in tracked.splitlines():
         if not name.startswith(left_out):
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy(ROOT / name, folder / name)
+            shutil.copy2(ROOT / name, folder / name)
     for name in gone:
         change(folder / "pymc_nrm" / "kernels" / "layers.py", rf'^    "{name}": \(.*\),\n')
         change(folder / "pymc_nrm" / "__init__.py", rf'^    "{name}",\n|(?<= ){name}, (?=.*$)|"{name}", ')
@@ -40,16 +41,25 @@ def change(path, pattern):
     path.write_text(changed)
 
 
+@pytest.fixture(scope="module")
+def place():
+    """A folder for one copy after another, beside their machine code: what a wing does not touch compiles once."""
+    with tempfile.TemporaryDirectory() as folder:
+        yield pathlib.Path(folder)
+
+
 @pytest.mark.slow
+@pytest.mark.xdist_group("house")
 @pytest.mark.parametrize("wing", WINGS)
-def test_a_wing_can_be_taken_away(wing, tmp_path):
+def test_a_wing_can_be_taken_away(wing, place):
     """All quick tests of what remains pass, some 5,000."""
     if not (ROOT / ".git").exists():
         pytest.skip("needs the repository")
-    folder = without_wing(tmp_path / "pymc_nrm", wing)
+    shutil.rmtree(place / "pymc_nrm", ignore_errors=True)
+    folder = without_wing(place / "pymc_nrm", wing)
     ignored = [word for name in ABOUT_ALL for word in ("--ignore", name)]
     command = [sys.executable, "-m", "pytest", "-q", "--tb=short", *ignored]
-    environment = os.environ | {"PYTHONPATH": str(folder)}
+    environment = os.environ | {"PYTHONPATH": str(folder), "NUMBA_CACHE_DIR": str(place / "machine_code")}
     environment = {name: value for name, value in environment.items() if not name.startswith("PYTEST_")}
     done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-1000:]

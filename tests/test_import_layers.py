@@ -10,7 +10,7 @@ import pytest
 import pymc_nrm
 import pymc_nrm as nrm
 from pymc_nrm.kernels.layers import IMPORTS, WINGS, WITHOUT_KERNELS, may_import, place
-from pymc_nrm.kernels.reached_files import reached_modules
+from pymc_nrm.kernels.reached_files import fingerprint_of_files, reached_modules
 
 ROOT = pathlib.Path(pymc_nrm.__file__).parent
 SOURCES = sorted(ROOT.rglob("*.py"))
@@ -85,6 +85,15 @@ def test_machine_code_is_keyed_on_all_files_with_kernels_that_its_file_imports()
         imported -= {name for name in imported if any(other.startswith(f"{name}.") for other in imported)}
         missing = {name for name in imported if place_of(name)[1] not in WITHOUT_KERNELS} - reached_modules([module])
         assert not missing, (module, missing)
+
+
+def test_machine_code_is_not_keyed_on_the_table_of_rooms():
+    """Another wing compiles nothing of the core again."""
+    modules = reached_modules(["pymc_nrm.moves.gibbs"])
+    layers = "pymc_nrm.kernels.layers"
+    assert layers in modules
+    assert fingerprint_of_files(modules) == fingerprint_of_files(modules - {layers})
+    assert fingerprint_of_files(modules) != fingerprint_of_files(modules - {"pymc_nrm.kernels.generic"})
 
 
 def test_kernels_use_nothing_that_machine_code_is_not_keyed_on():
