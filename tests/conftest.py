@@ -2,16 +2,14 @@
 
 import faulthandler
 import functools
+import gc
 import os
 import pathlib
 import shutil
 import sys
 import tempfile
 
-import numpy as np
-import pytensor
 import pytest
-from pytensor.compile.mode import Mode
 
 TESTS = pathlib.Path(__file__).resolve().parent
 # Scripts for type checkers, which collecting would run.
@@ -30,10 +28,11 @@ if "generated_src_dir" not in os.environ.get("PYTENSOR_FLAGS", ""):
     OWN_FOLDER = tempfile.mkdtemp(prefix="pymc_nrm_generated_")
     flags = filter(None, [os.environ.get("PYTENSOR_FLAGS"), f"generated_src_dir={OWN_FOLDER}"])
     os.environ["PYTENSOR_FLAGS"] = ",".join(flags)
-    pytensor.config.generated_src_dir = OWN_FOLDER
 
 
 def pytest_unconfigure():
+    # Pytest collects garbage several times at the end, which takes seconds after thousands of tests.
+    gc.freeze()
     if OWN_FOLDER is not None:
         shutil.rmtree(OWN_FOLDER, ignore_errors=True)
 
@@ -80,12 +79,6 @@ GROUPS = {
 }
 
 
-# Compiling a function of PyTensor with numba takes seconds, and most tests call it a few times.  The quick set runs
-# such functions in Python, except in tests with the fixture ``compiled``; all other runs do as users do.
-INTERPRETED = Mode(linker="py", optimizer="fast_run").excluding("fusion")
-COMPILED = pytensor.config.mode
-
-
 # Examples of docstrings whose kernels few quick tests need.
 OF_SLOW_EXAMPLES = (
     "published",
@@ -98,10 +91,31 @@ OF_SLOW_EXAMPLES = (
 
 
 def pytest_configure(config):
+    if config.option.dist != "no" and not hasattr(config, "workerinput"):
+        return  # the process that starts the workers runs no test, and they wait for its imports
+    import pytensor
+    from pytensor.compile.mode import Mode
+
+    if OWN_FOLDER is not None:
+        pytensor.config.generated_src_dir = OWN_FOLDER
     # PyTensor otherwise looks up the lines of code that made each variable, a quarter of the time of building models.
     pytensor.config.traceback__limit = 0
+    config.compiled_mode = pytensor.config.mode
     if config.option.markexpr == "not slow":
-        pytensor.config.mode = INTERPRETED
+        # Compiling a function of PyTensor with numba takes seconds, and most tests call it a few times.  The quick set
+        # runs such functions in Python, except in tests with the fixture ``compiled``; all other runs do as users do.
+        pytensor.config.mode = Mode(linker="py", optimizer="fast_run").excluding("fusion")
+
+
+def pytest_sessionstart():
+    gc.disable()
+
+
+def pytest_collection_finish():
+    """Leave what was imported and collected out of all collections of garbage, and let these be rarer."""
+    gc.freeze()
+    gc.set_threshold(20_000, 20, 20)
+    gc.enable()
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -155,9 +169,11 @@ def shared():
 
 
 @pytest.fixture(scope="module")
-def compiled():
+def compiled(pytestconfig):
     """Run PyTensor's functions as users do, from the first test that asks for it to the end of its file."""
-    with pytensor.config.change_flags(mode=COMPILED):
+    import pytensor
+
+    with pytensor.config.change_flags(mode=pytestconfig.compiled_mode):
         yield
 
 
@@ -179,6 +195,8 @@ def no_open_figures():
 
 @pytest.fixture
 def rng():
+    import numpy as np
+
     return np.random.default_rng(20261121)
 
 
