@@ -5,7 +5,6 @@ import functools
 import numpy as np
 
 import pymc_nrm as nrm
-from pymc_nrm.kernels.generic import kernel
 from pymc_nrm.measures.prediction_rules import Levels
 from pymc_nrm.nested.moves.sweep import Sweep, sweep
 from pymc_nrm.nested.partitions.nested_levels import KnownPaths, log_nested_prior
@@ -99,21 +98,13 @@ def posterior(family, case):
     return values, {value.tobytes(): k for k, value in enumerate(values)}, p / p.sum()
 
 
-@kernel
-def draw_chain(rng, values, levels, gammas, family, data, kernels, n_draws):
+def draw_chain(rng, values, *arguments, n_draws):
+    """Values after each of several sweeps, as the step calls them, whose machine code is therefore the same."""
     draws = np.empty((n_draws, *values.shape), dtype=np.int64)
     for t in range(n_draws):
-        values, _ = sweep(rng, values, levels, gammas, family, data, kernels)
+        values, _ = sweep(rng, values, *arguments)
         draws[t] = values
     return draws
-
-
-@kernel
-def ends_of_sweeps(rng, starts, levels, gammas, family, data, kernels):
-    found = np.empty_like(starts)
-    for t in range(starts.shape[0]):
-        found[t], _ = sweep(rng, starts[t].copy(), levels, gammas, family, data, kernels)
-    return found
 
 
 def check_draws(draws, index, p):
@@ -125,7 +116,7 @@ def check_chain(case, family, kernels, n_draws):
     values, index, p = posterior(family, case)
     levels, gammas, n = law(case)
     draws = [
-        draw_chain(rng, values[0], levels, gammas, *inputs(family, n), kernels, n_draws)
+        draw_chain(rng, values[0].copy(), levels, gammas, *inputs(family, n), kernels, n_draws=n_draws)
         for rng in seeded(family, case, *kernels).spawn(CHAINS)
     ]
     check_draws(np.array(draws)[:, 20:], index, p)
@@ -137,6 +128,7 @@ def check_invariance(case, family, kernels, size):
     levels, gammas, n = law(case)
     rng = seeded(family, case, *kernels)
     starts = values[rng.choice(len(values), size=size, p=p)]
-    found = ends_of_sweeps(rng, starts, levels, gammas, *inputs(family, n), kernels)
+    arguments = levels, gammas, *inputs(family, n), kernels
+    found = np.array([sweep(rng, start.copy(), *arguments)[0] for start in starts])
     assert (found != starts).any(axis=(1, 2)).mean() > 0.05
     check_draws(found.reshape(CHAINS, -1, *found.shape[1:]), index, p)

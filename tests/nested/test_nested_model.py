@@ -106,7 +106,7 @@ def test_alone_it_samples_its_prior(has_known_paths):
     assert (np.abs(mean - np.exp(log_p)) < 5 * error).all()
 
 
-@pytest.mark.quick("known paths")
+@pytest.mark.quick("random paths")
 @pytest.mark.parametrize("kind", KINDS)
 def test_one_item(kind):
     model = make_model(kind, 1, is_learned=False)
