@@ -12,6 +12,7 @@ import pytest
 from scipy.spatial import cKDTree
 
 import pymc_nrm as nrm
+from pymc_nrm.kernels.generic import kernels_in_python
 from pymc_nrm.moves.chunks import engine, sweep
 from pymc_nrm.moves.chunks.chain import rounded_rows
 from pymc_nrm.testing import all_partitions, exact_posterior
@@ -456,10 +457,11 @@ def test_labels_of_all_rows_on_disk(tmp_path, monkeypatch, caplog):
 def test_blocks_share_the_grid_of_scores(block_rows):
     """Each block alone would take another grid, and the statistics of its rows would depend on its neighbours."""
     X = np.array([[1.0, 2.0], [1e6, -2e6], [3.0, 0.5], [-2.0, 1.0], [0.1, 4.0]])
-    measured, whole = (
-        mixture_of(MORE["principal"][0], rows)["x"].owner.op.measured
-        for rows in (nrm.Chunks(X, block_rows=block_rows), nrm.Chunks(X))
-    )
+    with kernels_in_python():
+        measured, whole = (
+            mixture_of(MORE["principal"][0], rows)["x"].owner.op.measured
+            for rows in (nrm.Chunks(X, block_rows=block_rows), nrm.Chunks(X))
+        )
     assert np.array_equal(measured.sums, whole.sums)
     assert np.array_equal(measured.preparation.grid, whole.preparation.grid)
 

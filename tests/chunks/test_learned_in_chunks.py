@@ -43,7 +43,7 @@ def learned_model(family, values, observed, **of_partition):
     return model
 
 
-@pytest.mark.quick("NormalGamma", "HurdleLogNormal")
+@pytest.mark.quick("NormalGamma")
 @pytest.mark.parametrize("name", FAMILIES)
 def test_the_step_believes_of_sums_what_it_believes_of_items(name):
     values = data_of(name)
