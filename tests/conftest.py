@@ -104,7 +104,7 @@ def pytest_configure(config):
     if config.option.markexpr == "not slow":
         # Compiling a function of PyTensor with numba takes seconds, and most tests call it a few times.  The quick set
         # runs such functions in Python, except in tests with the fixture ``compiled``; all other runs do as users do.
-        pytensor.config.mode = Mode(linker="py", optimizer="fast_run").excluding("fusion")
+        pytensor.config.mode = Mode(linker="py", optimizer="fast_run").excluding("fusion", "inplace")
 
 
 def pytest_sessionstart():
