@@ -169,7 +169,7 @@ def test_models_without_gaps_or_partition_are_left_as_they_are():
     assert integrate_out_imputed(model).model is model
 
 
-RUN = {"tune": 8, "chains": 2, "random_seed": 3, "progressbar": False, "compute_convergence_checks": False}
+RUN = {"tune": 4, "chains": 2, "random_seed": 3, "progressbar": False, "compute_convergence_checks": False}
 
 
 def movement():
@@ -180,7 +180,7 @@ def movement():
     return model_of(build)
 
 
-def run(draws=12, **kwargs):
+def run(draws=6, **kwargs):
     options = RUN if "client" in kwargs else RUN | {"cores": 1}
     return nrm.sample(draws, model=movement(), **{"quiet": True, **options, **kwargs})
 
@@ -192,8 +192,8 @@ def full():
 
 def test_the_result_has_the_draws_and_the_log_says_so(full, caplog, monkeypatch):
     posterior = full["posterior"]
-    assert posterior["y_unobserved"].shape == posterior["steps_unobserved"].shape == (2, 12, 2)
-    assert posterior["y"].shape == (2, 12, len(Y))
+    assert posterior["y_unobserved"].shape == posterior["steps_unobserved"].shape == (2, 6, 2)
+    assert posterior["y"].shape == (2, 6, len(Y))
     np.testing.assert_array_equal(posterior["y"].values[..., np.isnan(Y)], posterior["y_unobserved"].values)
     assert (posterior["steps_unobserved"] > 0.0).all()
     assert not [name for name in posterior if name.endswith("__")]
@@ -215,8 +215,8 @@ def test_entries_do_not_depend_on_what_is_kept(full):
 
 
 def test_entries_are_the_same_with_a_checkpoint_and_a_client(full, tmp_path):
-    stopped = run(checkpoint=tmp_path / "run", callback=stop_at(0, 15), seconds_between_checkpoints=0)
-    assert stopped["posterior"].sizes["draw"] < 12
+    stopped = run(checkpoint=tmp_path / "run", callback=stop_at(0, 7), seconds_between_checkpoints=0)
+    assert stopped["posterior"].sizes["draw"] < 6
     options = {"cores": 1, "quiet": True, "compute_convergence_checks": False}
     assert_same(nrm.resume(tmp_path / "run", model=movement(), **options), full)
     with concurrent.futures.ThreadPoolExecutor(1) as client:
