@@ -156,7 +156,7 @@ def test_equal_log_probabilities(name):
 def test_equal_draws(name):
     """The same steps sample both, which compare their moves with the model."""
     plain, named = both(name)
-    first, second = (nrm.sample(20, tune=30, model=model, random_seed=5, **ONE_CHAIN) for model in (plain, named))
+    first, second = (nrm.sample(10, tune=15, model=model, random_seed=5, **ONE_CHAIN) for model in (plain, named))
     for variable, values in first["posterior"].data_vars.items():
         found = second["posterior"][variable]
         assert (found.dims, found.attrs) == (values.dims, values.attrs), variable
