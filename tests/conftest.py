@@ -114,7 +114,7 @@ def pytest_sessionstart():
 def pytest_collection_finish():
     """Leave what was imported and collected out of all collections of garbage, and let these be rarer."""
     gc.freeze()
-    gc.set_threshold(20_000, 20, 20)
+    gc.set_threshold(20_000, 100, 20)
     gc.enable()
 
 
