@@ -4,8 +4,10 @@ import functools
 import hashlib
 
 import numpy as np
+import pytensor
 import pytensor.tensor as pt
 from pytensor.gradient import DisconnectedType, disconnected_type
+from pytensor.graph.basic import Constant
 from pytensor.graph.op import Op
 from pytensor.graph.replace import graph_replace
 
@@ -54,6 +56,25 @@ class KernelOp(Op):
 
     def pullback(self, inputs, outputs, cotangents):
         return [disconnected_type() for _ in inputs]
+
+
+def as_input(value):
+    """A constant as a shared variable of the same memory: keys of PyTensor's machine code cover all constants.
+
+    The graph of another data set then has the machine code of this one.
+    """
+    value = pt.as_tensor(value)
+    if not isinstance(value, Constant):
+        return value
+    # Numba compiles again for arrays of another layout, and for those that are read-only.
+    array = np.require(value.data, requirements=["C", "W"])
+    return pytensor.shared(array, shape=value.type.shape, borrow=True)
+
+
+@functools.cache
+def number_as_input(n):
+    """A whole number as a shared variable, the same one each time, so that PyTensor merges operations on it."""
+    return pytensor.shared(np.asarray(n, dtype="int64"))
 
 
 def symbolic_pullback(function, inputs, cotangents, constant=()):

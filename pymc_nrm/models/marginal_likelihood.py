@@ -20,7 +20,7 @@ from pymc_nrm.families.shared.scale import log_likelihood_on_scale, to_scale
 from pymc_nrm.kernels.argument_types import known_to_numba
 from pymc_nrm.kernels.generic import kernel, lacking
 from pymc_nrm.kernels.kernel_cache import code_fingerprint
-from pymc_nrm.kernels.kernel_op import register_numba, symbolic_pullback
+from pymc_nrm.kernels.kernel_op import as_input, register_numba, symbolic_pullback
 from pymc_nrm.kernels.special import copy_row
 from pymc_nrm.models.prepared import fixed_fields, prepared_data
 from pymc_nrm.models.row_arguments import of_observations, rows_of_observations
@@ -134,8 +134,16 @@ def likelihood_of_sums(family, data, counts, quantum, sums):
 
 
 def _likelihood(op_class, family, data, *further):
-    arrays = [pt.as_tensor(value) for value in data if value is not None]
-    return op_class(type(family), type(data))(*family, *arrays, *further)[0]
+    values = [*family, *(value for value in data if value is not None), *further]
+    return op_class(type(family), type(data))(*map(_input, values))[0]
+
+
+def _input(value):
+    """An input of an operation that is no constant, nor a graph of constants, which PyTensor would fold."""
+    value = pt.as_tensor(value)
+    if value.owner is not None and all(isinstance(origin, Constant) for origin in graph_inputs([value])):
+        value = pt.constant(constant_value(value))
+    return as_input(value)
 
 
 @kernel

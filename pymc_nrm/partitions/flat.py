@@ -3,9 +3,10 @@
 import numpy as np
 import pytensor.tensor as pt
 from pytensor.graph.basic import Apply
+from pytensor.tensor.basic import get_underlying_scalar_constant_value
 
 from pymc_nrm.kernels.generic import kernel
-from pymc_nrm.kernels.kernel_op import KernelOp
+from pymc_nrm.kernels.kernel_op import KernelOp, number_as_input
 from pymc_nrm.measures.base import draw_partition, symbolic_log_eppf
 from pymc_nrm.partitions.kind import Kind
 from pymc_nrm.partitions.labels import canonical_labels
@@ -53,9 +54,10 @@ class _ReadLabels(KernelOp):
     constant = (0, 1)
 
     def make_node(self, labels, n):
-        labels = pt.as_tensor(labels).astype("int64")
-        first = self.first_output(labels)
-        return Apply(self, [labels, pt.as_tensor(n).astype("int64")], [first, pt.TensorType("bool", shape=())()])
+        labels, n = pt.as_tensor(labels).astype("int64"), pt.as_tensor(n).astype("int64")
+        known = get_underlying_scalar_constant_value(n, raise_not_constant=False)
+        n = n if known is n else number_as_input(int(known))
+        return Apply(self, [labels, n], [self.first_output(labels), pt.TensorType("bool", shape=())()])
 
 
 class Sizes(_ReadLabels):

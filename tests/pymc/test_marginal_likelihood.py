@@ -1,6 +1,7 @@
 """The kernel of the log-likelihood of observed data and its gradient, against the symbolic log-likelihood."""
 
 import numpy as np
+import pymc as pm
 import pytensor
 import pytensor.tensor as pt
 import pytest
@@ -180,6 +181,35 @@ def test_levels_that_features_do_not_have(mode):
         np.testing.assert_allclose(gradient[given > 0], slope[given > 0], rtol=1e-9)
     size = own.owner.inputs[-2].get_value().shape[1]
     assert size == statistics_size(nrm.CategoricalDirichlet(given, np.array([2, 5, 2])))
+
+
+def key_of_machine_code(model):
+    """PyTensor's key of the machine code of a log-probability and its gradient, which are not compiled."""
+    from pytensor.link.numba.dispatch.basic import numba_funcify_ensure_cache
+
+    values = [value for value in model.value_vars if value.dtype == "float64"]
+    graph = model.logp()
+    function = pytensor.function(model.value_vars, [graph, *pt.grad(graph, values)], mode="NUMBA")
+    return numba_funcify_ensure_cache(function.maker.fgraph)[1]
+
+
+@pytest.mark.parametrize("case", ["normal", "gaps", "counts"])
+def test_other_data_have_the_same_machine_code(case):
+    """Otherwise each data set compiles its graph for seconds; keys cover constants, such as data and their center."""
+    keys = []
+    for n in (12, 15):
+        X, options = _rng.normal(size=(n, 2)), {}
+        if case == "gaps":
+            X[:2, 1] = np.nan
+        if case == "counts":
+            options = {"counts": _rng.integers(1, 4, size=n)}
+        with pm.Model() as model:
+            family = nrm.NormalGamma([0.0, 1.0], 0.1, 2.0, pm.LogNormal("rate", shape=2))
+            z = nrm.Partition("z", nrm.DirichletProcess(1.0), n=n)
+            nrm.Mixture("x", z, family, observed=X, **options)
+        keys.append(key_of_machine_code(model))
+    assert keys[0] is not None
+    assert keys[0] == keys[1]
 
 
 def test_lengths_that_only_a_graph_knows():
