@@ -11,17 +11,16 @@ import types
 from typing import NamedTuple
 
 import numpy as np
-import pytensor.tensor as pt
 
 from pymc_nrm.kernels.generic import generic, kernel
 from pymc_nrm.kernels.special import draw_gamma, draw_log_gamma, log_gamma, log_rising_factorial, softplus
 from pymc_nrm.measures import base
+from pymc_nrm.measures.eppf_operation import LogEPPF
 from pymc_nrm.measures.gibbs_type import (
     draw_cluster,
     gibbs_type_weights,
     log_stirling_numbers,
     size_factors,
-    symbolic_size_factors,
 )
 from pymc_nrm.measures.jumps import Jumps, draw_stable_jumps
 from pymc_nrm.measures.log_concave import draw_log_concave
@@ -31,7 +30,6 @@ from pymc_nrm.measures.quadrature import (
     log_growth,
     log_integral,
     log_integrand,
-    symbolic_log_integral,
 )
 
 N_FORWARD_NODES = 512
@@ -91,10 +89,7 @@ class GeneralizedGamma:
 
     def symbolic_log_eppf(self, counts):
         alpha, sigma = (base.as_float64_scalar(value) for value in stable_parameters(self))
-        counts = pt.as_tensor(counts)
-        n, k = counts.sum(), counts.shape[0]
-        sizes = symbolic_size_factors(counts, sigma)
-        return k * pt.log(alpha) + sizes - pt.gammaln(n) + symbolic_log_integral(n, k, alpha, sigma)
+        return LogEPPF()(counts, alpha, sigma)[0]
 
     def n_clusters_log_pmf(self, n):
         alpha, sigma = stable_parameters(self)

@@ -14,6 +14,7 @@ import pymc_nrm as nrm
 from pymc_nrm.kernels.special import softplus
 from pymc_nrm.measures import jumps, log_concave
 from pymc_nrm.measures.base import draw_log_auxiliary, laplace_exponent, log_levy_intensity, log_tilted_moment, weights
+from pymc_nrm.measures.eppf_operation import log_eppf_with_slopes, symbolic_log_eppf_by_nodes
 from pymc_nrm.measures.generalized_gamma import LogU, stable_parameters
 from pymc_nrm.measures.log_concave import log_density, log_density_derivative
 from pymc_nrm.measures.quadrature import log_growth, log_integral, symbolic_log_integral
@@ -278,6 +279,23 @@ def test_integral_and_slopes_on_a_wide_grid(integrate, symbolic):
         assert slope_alpha == pytest.approx(-mean_growth, rel=1e-8), case
         exact_slope = k * mean_L - alpha * mean_slope
         assert slope_sigma == pytest.approx(exact_slope, rel=1e-7, abs=1e-8 * k * mean_L), case
+
+
+@pytest.mark.parametrize("counts", [[1], [5, 1], [1] * 20, [40, 9, 1], [50_000, 49_998, 1, 1]])
+def test_operation_has_the_derivatives_of_the_graph(counts, eppf_by_nodes):
+    counts = np.array(counts)
+    for alpha in (1e-6, 0.03, 1.0, 1e3):
+        for sigma in (0.0, 1e-12, 0.05, 0.3, 0.999):
+            own, expected = log_eppf_with_slopes(counts, np.array(alpha), np.array(sigma)), eppf_by_nodes
+            for found, right in zip(own, expected(counts, alpha, sigma), strict=True):
+                np.testing.assert_allclose(found, right, rtol=1e-9, atol=1e-8 * (1.0 + 1e-6 / alpha))
+
+
+@pytest.fixture(scope="module")
+def eppf_by_nodes():
+    counts, (alpha, sigma) = pt.lvector(), pt.dscalars(2)
+    value = symbolic_log_eppf_by_nodes(counts, alpha, sigma)
+    return pytensor.function([counts, alpha, sigma], [value, *pt.grad(value, [alpha, sigma])], mode="FAST_COMPILE")
 
 
 @pytest.mark.parametrize("sigma", [0.0, 0.3, 0.99])
