@@ -12,6 +12,7 @@ from pytensor.graph.op import Op
 from pytensor.graph.replace import graph_replace
 
 from pymc_nrm.kernels.kernel_cache import code_fingerprint, function_fingerprint, package_fingerprint
+from pymc_nrm.kernels.late_calls import late_call
 
 
 class KernelOp(Op):
@@ -39,14 +40,19 @@ class KernelOp(Op):
 
     def numba_source(self, node):
         """Source and globals of the function ``call`` for PyTensor's numba backend."""
-        code = type(self).kernel.dispatcher.py_func.__code__
-        arguments = ", ".join(code.co_varnames[: code.co_argcount])
-        source = f"def call({arguments}):\n    return compiled({arguments})\n"
-        return source, {"compiled": type(self).kernel.dispatcher}
+        code = type(self).kernel.__wrapped__.__code__
+        names = code.co_varnames[: code.co_argcount]
+        arguments = ", ".join(map(contiguous, names, node.inputs))
+        source = f"def call({', '.join(names)}):\n    return kernel({arguments})\n"
+        return source, {"np": np}
+
+    def example(self, node):
+        """Arguments of the kernel, of the types that it gets."""
+        return tuple(map(example_of, node.inputs))
 
     def fingerprint(self):
         """Text that changes with the code that this function calls."""
-        function = type(self).kernel.dispatcher.py_func
+        function = type(self).kernel.__wrapped__
         if function.__module__.startswith("pymc_nrm."):
             return code_fingerprint([function.__module__])
         return package_fingerprint() + function_fingerprint(function)
@@ -56,6 +62,16 @@ class KernelOp(Op):
 
     def pullback(self, inputs, outputs, cotangents):
         return [disconnected_type() for _ in inputs]
+
+
+def contiguous(name, variable):
+    """Source of a variable as kernels are given it."""
+    return f"np.ascontiguousarray({name})" if variable.ndim else name
+
+
+def example_of(variable):
+    """An array of the type of a variable."""
+    return np.ones((1,) * variable.ndim, dtype=variable.type.dtype)
 
 
 def as_input(value):
@@ -99,7 +115,11 @@ def symbolic_pullback(function, inputs, cotangents, constant=()):
 
 @functools.cache
 def register_numba(op_class):
-    """Register operations, by their methods ``numba_source`` and ``fingerprint``, with PyTensor's numba backend."""
+    """Register operations with PyTensor's numba backend.
+
+    Their methods are ``numba_source``, whose source may call ``kernel``, ``fingerprint``, and ``example``, arguments of
+    this kernel.
+    """
     # Wait for the first use, since importing PyTensor's numba backend takes most of a second.
     from pytensor.link.numba.dispatch.basic import numba_njit, register_funcify_and_cache_key
     from pytensor.link.utils import compile_function_src
@@ -107,5 +127,9 @@ def register_numba(op_class):
     @register_funcify_and_cache_key(op_class)
     def funcify(op, node=None, **kwargs):
         source, environment = op.numba_source(node)
-        key = f"{type(op).__module__}.{type(op).__qualname__} {op.fingerprint()} {source}"
-        return numba_njit(compile_function_src(source, "call", environment)), hashlib.sha256(key.encode()).hexdigest()
+        kinds = [(variable.type.dtype, variable.ndim) for variable in node.inputs]
+        key = f"{type(op).__module__}.{type(op).__qualname__} {op.fingerprint()} {source} {kinds}"
+        key = hashlib.sha256(key.encode()).hexdigest()
+        if hasattr(op, "kernel"):
+            environment |= {"kernel": late_call(type(op).kernel, op.example(node), key)}
+        return numba_njit(compile_function_src(source, "call", environment)), key

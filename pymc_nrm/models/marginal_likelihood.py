@@ -20,7 +20,7 @@ from pymc_nrm.families.shared.scale import log_likelihood_on_scale, to_scale
 from pymc_nrm.kernels.argument_types import known_to_numba
 from pymc_nrm.kernels.generic import kernel, lacking
 from pymc_nrm.kernels.kernel_cache import code_fingerprint
-from pymc_nrm.kernels.kernel_op import as_input, register_numba, symbolic_pullback
+from pymc_nrm.kernels.kernel_op import as_input, contiguous, example_of, register_numba, symbolic_pullback
 from pymc_nrm.kernels.special import copy_row
 from pymc_nrm.models.prepared import fixed_fields, prepared_data
 from pymc_nrm.models.row_arguments import of_observations, rows_of_observations
@@ -240,7 +240,8 @@ class MarginalLikelihood(Op):
         names, fields = self.family_class._fields, node.inputs[: self.n_fields]
         n_arrays, further = len(node.inputs) - self.n_fields - self.n_rest, [f"rest_{i}" for i in range(self.n_rest)]
         arrays = [f"data_{i}" for i in range(n_arrays)]
-        data = ", ".join([*arrays, *["None"] * (len(self.data_class._fields) - n_arrays)])
+        inputs = [*map(contiguous, [*arrays, *further], node.inputs[self.n_fields :])]
+        data = ", ".join([*inputs[:n_arrays], *["None"] * (len(self.data_class._fields) - n_arrays)])
         values = [
             f"np.ascontiguousarray({name})" if field.ndim else f"{name}.item()"
             for name, field in zip(names, fields, strict=True)
@@ -249,7 +250,7 @@ class MarginalLikelihood(Op):
         lines.append("    gradient, place = np.empty(given.size), 0")
         lines += [f"    place = write_entries(given, place, {name})" for name in names]
         lines.append(f"    family = Family({', '.join(values)})")
-        lines.append(f"    value = kernel(family, Data({data}), {', '.join(further)}, given, gradient)")
+        lines.append(f"    value = kernel(family, Data({data}), {', '.join(inputs[n_arrays:])}, given, gradient)")
         lines.append("    place = 0")
         for name in names:
             lines.append(f"    {name}_derivative = gradient[place : place + {name}.size].copy().reshape({name}.shape)")
@@ -258,7 +259,15 @@ class MarginalLikelihood(Op):
         source = f"def call({', '.join([*names, *arrays, *further])}):\n" + "\n".join(lines)
         source += f"\n    return np.asarray(value), {outputs}\n"
         environment = {"np": np, "Family": known_to_numba(self.family_class), "Data": known_to_numba(self.data_class)}
-        return source, environment | {"kernel": type(self).kernel.dispatcher, "write_entries": write_entries.dispatcher}
+        return source, environment | {"write_entries": write_entries.dispatcher}
+
+    def example(self, node):
+        """Arguments of the kernel, of the types that it gets."""
+        values = [*map(example_of, node.inputs)]
+        fields, arrays, further = values[: self.n_fields], values[self.n_fields : -self.n_rest], values[-self.n_rest :]
+        family = self.family_class(*(field if field.ndim else field.item() for field in fields))
+        data = self.data_class(*arrays, *[None] * (len(self.data_class._fields) - len(arrays)))
+        return family, data, *further, np.ones(1), np.ones(1)
 
     def fingerprint(self):
         return f"{self.family_class} {code_fingerprint([__name__], self.family_class)}"
