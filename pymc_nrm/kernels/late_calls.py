@@ -29,13 +29,15 @@ class _Callee(NamedTuple):
 # How Python calls text of one byte for each letter.
 _ONE_BYTE = 1
 
-# The callees that PyTensor's functions of this process may ask for.
-_callees = {}
+# The callees that PyTensor's functions of this process may ask for, and those that have an address: machine code that
+# has it may outlive their kernels, which a notebook may define anew.
+_callees, _addressed = {}, []
 
 
 def address_of_kernel(key):
     """Address of a kernel; machine code calls this."""
     compiled = _callees[key].compiled()
+    _addressed.append(compiled)
     return compiled.library.get_pointer_to_function(compiled.fndesc.llvm_func_name)
 
 
