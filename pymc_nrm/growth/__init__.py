@@ -4,10 +4,10 @@ Read in this order: ``recipes/growth_mixture.py``, the model; ``families/normal_
 ``posterior/trajectory_groups.py``, what follows from draws.
 """
 
-import importlib
 from typing import TYPE_CHECKING
 
 from pymc_nrm.common.docstrings import document_all
+from pymc_nrm.common.on_demand import modules_on_demand
 from pymc_nrm.growth.families import NormalTrajectory
 from pymc_nrm.growth.models.growth import Growth
 from pymc_nrm.growth.posterior.described_trajectories import of_trajectories
@@ -29,8 +29,4 @@ document_all(globals())
 if TYPE_CHECKING:
     from pymc_nrm.growth import plots as plots
 else:  # to type checkers, a module with this function has every attribute
-
-    def __getattr__(name):
-        if name == "plots":
-            return importlib.import_module(f"{__name__}.plots")
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    __getattr__ = modules_on_demand(__name__, "plots")

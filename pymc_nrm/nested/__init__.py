@@ -1,9 +1,9 @@
 """Nested partitions: trees of fixed depth over the items, with weights and components, and data that diffuse down."""
 
-import importlib
 from typing import TYPE_CHECKING
 
 from pymc_nrm.common.docstrings import document_all
+from pymc_nrm.common.on_demand import modules_on_demand
 from pymc_nrm.common.pymc_internals import register_steps
 from pymc_nrm.nested.families import IndependentNormalDiffusion, NormalDiffusion
 from pymc_nrm.nested.models.nested_partition import NestedPartition
@@ -59,8 +59,4 @@ if TYPE_CHECKING:
     from pymc_nrm.nested import plots as plots
     from pymc_nrm.nested import testing as testing
 else:  # to type checkers, a module with this function has every attribute
-
-    def __getattr__(name):
-        if name in ("plots", "testing"):
-            return importlib.import_module(f"{__name__}.{name}")
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    __getattr__ = modules_on_demand(__name__, "plots", "testing")

@@ -4,10 +4,10 @@ Read in this order: ``models/block_model.py``, the model; ``models/block_sums.py
 ``moves/block_gibbs.py`` and ``steps/block_sampler.py``, a draw; ``posterior/block_draws.py``, what follows from draws.
 """
 
-import importlib
 from typing import TYPE_CHECKING
 
 from pymc_nrm.common.docstrings import document_all
+from pymc_nrm.common.on_demand import modules_on_demand
 from pymc_nrm.common.pymc_internals import register_steps
 from pymc_nrm.models.learned_priors import OF_FAMILIES
 from pymc_nrm.networks.models.block_data import BlockData, block_data, block_models, is_block_model
@@ -50,8 +50,4 @@ document_all(globals())
 if TYPE_CHECKING:
     from pymc_nrm.networks import plots as plots
 else:  # to type checkers, a module with this function has every attribute
-
-    def __getattr__(name):
-        if name == "plots":
-            return importlib.import_module(f"{__name__}.plots")
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    __getattr__ = modules_on_demand(__name__, "plots")

@@ -4,10 +4,10 @@ Read in this order: ``partitions/chain.py``, the kinds; ``partitions/tables.py``
 ``moves/blocked.py`` and ``steps/state_sampler.py``, a draw; ``posterior/draws.py``, one more time.
 """
 
-import importlib
 from typing import TYPE_CHECKING
 
 from pymc_nrm.common.docstrings import document_all
+from pymc_nrm.common.on_demand import modules_on_demand
 from pymc_nrm.common.pymc_internals import register_steps
 from pymc_nrm.models.learned_priors import learned_partition
 from pymc_nrm.posterior.any_draws import DRAWS
@@ -54,8 +54,4 @@ document_all(globals())
 if TYPE_CHECKING:
     from pymc_nrm.states import plots as plots
 else:  # to type checkers, a module with this function has every attribute
-
-    def __getattr__(name):
-        if name == "plots":
-            return importlib.import_module(f"{__name__}.plots")
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    __getattr__ = modules_on_demand(__name__, "plots")
