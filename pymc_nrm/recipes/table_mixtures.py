@@ -1,5 +1,6 @@
 """The mixtures that take the columns of a table, by their kinds."""
 
+import itertools
 import logging
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -73,10 +74,10 @@ def _add_apart_from_gaps(name, z, X, readings, options, gaps):
         f"Rows in chunks do not draw missing numbers: numeric columns with gaps, {shown}, are independent of each "
         "other and of all other columns within clusters. chunks=False draws missing numbers with the clusters",
     )
-    for part, own, covariance in ((name, ~gaps, options.covariance), (f"{name}_with_gaps", gaps, "diagonal")):
-        if own.any():
-            chosen = [reading for reading, is_own in zip(readings, own, strict=True) if is_own]
-            _add_numeric(part, z, X.loc[:, own], chosen, options._replace(covariance=covariance))
+    for part, in_part, covariance in ((name, ~gaps, options.covariance), (f"{name}_with_gaps", gaps, "diagonal")):
+        if in_part.any():
+            readings_of_part = list(itertools.compress(readings, in_part))
+            _add_numeric(part, z, X.loc[:, in_part], readings_of_part, options._replace(covariance=covariance))
 
 
 def _adder(family_class):
@@ -160,9 +161,9 @@ def add_columns(model, z, df, readings, options):
             if block.takes(of_all_observations(values, options.counts))
         }
         if chosen:
-            own = [reading for reading, _ in chosen.values()]
+            readings_of_block = [reading for reading, _ in chosen.values()]
             X = pd.DataFrame({name: values for name, (_, values) in chosen.items()})
-            mixtures[block.name] = _add_block(model, z, block, X, own, options)
+            mixtures[block.name] = _add_block(model, z, block, X, readings_of_block, options)
     return mixtures
 
 
