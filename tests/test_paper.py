@@ -3,6 +3,8 @@
 import datetime
 import pathlib
 import re
+import shutil
+import subprocess
 
 import pytest
 
@@ -50,8 +52,18 @@ def test_citations_of_the_paper_are_its_references():
             key
         )
         assert fields.count("{") == fields.count("}"), key
+        doi = re.search(r"^  doi = \{(.*)\},$", fields, re.MULTILINE)
+        assert doi is None or re.fullmatch(r"10\.\d{4,9}/\S+", doi[1]), key
         year = re.search(r"\d{4}$", key)
         assert year is None or f"year = {{{year.group()}}}" in fields, key
+
+
+@pytest.mark.skipif(shutil.which("pandoc") is None, reason="needs pandoc")
+def test_paper_compiles():
+    """With its references, as the journal compiles it but for the layout."""
+    call = ["pandoc", "paper.md", "--citeproc", "--standalone", "--fail-if-warnings", "--to=html"]
+    html = subprocess.run(call, cwd=ROOT / "paper", capture_output=True, check=True, text=True).stdout
+    assert html.count('class="csl-entry"') == (ROOT / "paper" / "paper.bib").read_text().count("@")
 
 
 @pytest.mark.parametrize(
