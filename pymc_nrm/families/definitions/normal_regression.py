@@ -5,7 +5,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytensor.tensor as pt
-from pytensor.graph.basic import Variable
 
 from pymc_nrm.common.checks import known_value
 from pymc_nrm.families.arguments import check_matrix
@@ -16,7 +15,7 @@ from pymc_nrm.families.shared import regression_rows, wishart_rows
 from pymc_nrm.families.shared.moments import summation_grid
 from pymc_nrm.families.shared.regression_data import center_of_responses, check_regression, checked_covariates
 from pymc_nrm.families.shared.sample_covariance import feature_moments
-from pymc_nrm.families.shared.symbolic_regression import regression_log_marginals
+from pymc_nrm.families.shared.symbolic_regression import regression_log_marginals, with_vector_of_means
 
 _LOG_2_PI = math.log(2.0 * math.pi)
 
@@ -128,10 +127,7 @@ class NormalRegression(NamedTuple):
         return self._replace(covariates=self.covariates[:, None]) if np.ndim(self.covariates) == 1 else self
 
     def canonical(self):
-        if np.ndim(self.mu) > 0:
-            return self
-        row = self.Lambda[0]
-        return self._replace(mu=self.mu + (pt.zeros_like(row) if isinstance(row, Variable) else np.zeros_like(row)))
+        return with_vector_of_means(self)
 
     def prepare_data(self, X):
         values = check_matrix(self, X)

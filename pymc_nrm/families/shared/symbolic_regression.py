@@ -1,9 +1,10 @@
-"""The symbolic log marginal of regressions in clusters."""
+"""The symbolic log marginal of regressions in clusters, and the form of their hyperparameters."""
 
 import math
 
 import numpy as np
 import pytensor.tensor as pt
+from pytensor.graph.basic import Variable
 
 from pymc_nrm.families.base import segment_sum
 from pymc_nrm.families.shared.scatter import log_determinants, symbolic_log_determinant
@@ -33,3 +34,11 @@ def regression_log_marginals(family, rows, residuals, counts, labels, labels_of_
         - counts / 2 * (log_beta_n + _LOG_2_PI)
         + (symbolic_log_determinant(Lambda) - precision) / 2
     ).sum()
+
+
+def with_vector_of_means(family):
+    """The family with a prior mean for each coefficient, where one number stands for all."""
+    if np.ndim(family.mu) > 0:
+        return family
+    row = family.Lambda[0]
+    return family._replace(mu=family.mu + (pt.zeros_like(row) if isinstance(row, Variable) else np.zeros_like(row)))

@@ -5,7 +5,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytensor.tensor as pt
-from pytensor.graph.basic import Variable
 
 from pymc_nrm.common.checks import known_value
 from pymc_nrm.families.arguments import check_matrix
@@ -16,7 +15,7 @@ from pymc_nrm.families.shared import regression_rows, wishart_rows
 from pymc_nrm.families.shared.moments import summation_grid
 from pymc_nrm.families.shared.regression_data import center_of_responses, check_regression, checked_covariates
 from pymc_nrm.families.shared.sample_covariance import feature_moments
-from pymc_nrm.families.shared.symbolic_regression import regression_log_marginals
+from pymc_nrm.families.shared.symbolic_regression import regression_log_marginals, with_vector_of_means
 from pymc_nrm.growth.families import trajectory_rows
 
 
@@ -121,10 +120,7 @@ class NormalTrajectory(NamedTuple):
         return cls(ratio=ratio, **learned_regression(cls, prior, (m, v), tensor, values[present], y))
 
     def canonical(self):
-        if np.ndim(self.mu) > 0:
-            return self
-        row = self.Lambda[0]
-        return self._replace(mu=self.mu + (pt.zeros_like(row) if isinstance(row, Variable) else np.zeros_like(row)))
+        return with_vector_of_means(self)
 
     def prepare_data(self, X):
         y = check_matrix(self, X)
