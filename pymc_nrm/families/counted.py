@@ -62,10 +62,10 @@ class Counted(NamedTuple):
         if count == 1.0:
             base.add_item(self.family, statistics, data.rows, item, sign)
         else:
-            own = np.zeros(statistics.shape[0])
-            base.add_item(self.family, own, data.rows, item, 1.0)
-            for k in range(own.shape[0]):
-                statistics[k] += sign * count * own[k]
+            once = np.zeros(statistics.shape[0])
+            base.add_item(self.family, once, data.rows, item, 1.0)
+            for k in range(once.shape[0]):
+                statistics[k] += sign * count * once[k]
 
     def refresh_cache(self, statistics, cache):
         size = base.cache_size(self.family)
@@ -120,10 +120,10 @@ class Counted(NamedTuple):
         if count == 1.0:
             components.add_component_densities(self.family, panel, data.rows, item, width, values)
         else:
-            own = np.zeros(width)
-            components.add_component_densities(self.family, panel, data.rows, item, width, own)
+            once = np.zeros(width)
+            components.add_component_densities(self.family, panel, data.rows, item, width, once)
             for k in range(width):
-                values[k] += count * own[k]
+                values[k] += count * once[k]
 
 
 @kernel

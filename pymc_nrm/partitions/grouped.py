@@ -101,10 +101,10 @@ class Grouped(NamedTuple):
             return 0.0
         total = base.log_predictive(self.family, cache[:size], data.rows, data.members[first])
         if last > first + 1:
-            own, statistics = cache[:size].copy(), cache[size:].copy()
+            with_rows, statistics = cache[:size].copy(), cache[size:].copy()
             for place in range(first + 1, last):
-                fast.update_cache(self.family, statistics, own, data.rows, data.members[place - 1], 1.0)
-                total += base.log_predictive(self.family, own, data.rows, data.members[place])
+                fast.update_cache(self.family, statistics, with_rows, data.rows, data.members[place - 1], 1.0)
+                total += base.log_predictive(self.family, with_rows, data.rows, data.members[place])
         return total
 
     def student_predictive(self, cache, data, item, feature, law):
