@@ -1,4 +1,4 @@
-"""Notebooks of the documentation: short, committed with their outputs, and run from nothing within three minutes."""
+"""Notebooks of the documentation: short, committed with their outputs, run from nothing in three CPU minutes each."""
 
 import base64
 import importlib
@@ -58,14 +58,14 @@ def test_times_and_metadata_are_left_out(run_notebooks):
 @pytest.mark.slow
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_notebook_runs_from_nothing(path, run_notebooks, tmp_path, monkeypatch):
-    """With nothing compiled, in a time that a reader waits, and its outputs are those that it is committed with."""
+    """With nothing compiled, in a time that a reader waits, and its outputs are of the kinds that are committed."""
     pytest.importorskip("nbclient")
     pytest.importorskip("ipykernel")
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "numba"))
     monkeypatch.setenv("PYTENSOR_FLAGS", f"base_compiledir={tmp_path / 'pytensor'}")
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(DOCS.parent), os.environ.get("PYTHONPATH", "")]))
     notebook, seconds = run_notebooks.executed(path)
-    assert seconds <= run_notebooks.LIMIT
+    assert 1.0 < seconds <= run_notebooks.LIMIT
     for found, stored in zip(notebook["cells"], read(path)["cells"], strict=True):
         kinds = [[output["output_type"] for output in cell.get("outputs", [])] for cell in (found, stored)]
         assert kinds[0] == kinds[1]
