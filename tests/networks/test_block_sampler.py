@@ -1,5 +1,6 @@
 """Frequencies of partitions against enumeration: families, measures, networks, attributes, tables, moves alone."""
 
+import dataclasses
 import functools
 
 import numpy as np
@@ -275,7 +276,7 @@ def check_joint(family, options, draws):
         for _ in range(draws):
             mode, z = int(directed), point["z"]
             A = draw_matrix(rng, z, z, numbers, mode, loops, options.get("degree_corrected", 0.0))
-            network.observe(read_pairs("A", A, directed, loops, False))
+            network.data = dataclasses.replace(network.data, observed=read_pairs("A", A, directed, loops, False))
             step.target.refresh()
             point, _ = step.step(point)
             labels.append(point["z"])

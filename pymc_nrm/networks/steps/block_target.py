@@ -1,6 +1,5 @@
 """What a model's log-probability has of one partition with block models, in the form that kernels read."""
 
-import dataclasses
 from functools import partial
 
 import numpy as np
@@ -110,10 +109,6 @@ class Part:
         """Read constants again, since ``pm.set_data`` may have changed them."""
         self._values.refresh()
         self._prepared = self._layer = None
-
-    def observe(self, pairs):
-        """Replace the observed pairs."""
-        self.data = dataclasses.replace(self.data, observed=pairs)
 
     def family_at(self, point):
         """Localised family, prepared values, and the concentration of the degree correction or None."""
