@@ -19,7 +19,7 @@ from pymc_nrm.steps import weighted_gibbs
 from pymc_nrm.steps.component_swaps import ComponentSwaps
 from pymc_nrm.steps.weighted_nuts import values_for_weighted_nuts
 from tests.helpers import assert_law, assert_means
-from tests.tools.same_results import assert_same, stop_at
+from tests.tools.same_results import assert_resumes_the_same
 
 pytestmark = pytest.mark.usefixtures("compiled")
 
@@ -252,9 +252,4 @@ def test_what_mixtures_depend_on_is_sampled_given_labels():
 
 @pytest.mark.slow
 def test_a_stopped_run_resumes_as_if_nothing_had_happened(tmp_path):
-    again = {"model": make_model(True, True), "cores": 1, "quiet": True}
-    options = {"tune": 5, "chains": 2, "random_seed": 3}
-    expected = nrm.sample(20, **options, **again)
-    kept = {"checkpoint": tmp_path / "run", "callback": stop_at(1, 12), "seconds_between_checkpoints": 0}
-    nrm.sample(20, **options, **again, **kept)
-    assert_same(nrm.resume(tmp_path / "run", **again), expected)
+    assert_resumes_the_same(tmp_path / "run", model=make_model(True, True), cores=1, quiet=True)

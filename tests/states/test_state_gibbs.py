@@ -17,7 +17,7 @@ from pymc_nrm.testing import geweke, kernel_inputs, largest_z
 from tests.helpers import assert_law, assert_means, refused, seeded
 from tests.states.enumerated_states import log_density
 from tests.states.reference import one_start, prior_of
-from tests.tools.same_results import assert_same, stop_at
+from tests.tools.same_results import assert_resumes_the_same
 
 pytestmark = pytest.mark.usefixtures("compiled")
 
@@ -259,12 +259,7 @@ def test_pymc_chooses_the_step_and_says_what_is_slow(caplog):
 
 @pytest.mark.slow
 def test_a_stopped_run_resumes_as_if_nothing_had_happened(tmp_path):
-    again = {"model": make_model(mixture=True), "cores": 1, "quiet": True}
-    options = {"tune": 5, "chains": 2, "random_seed": 3}
-    expected = nrm.sample(20, **options, **again)
-    kept = {"checkpoint": tmp_path / "run", "callback": stop_at(1, 12), "seconds_between_checkpoints": 0}
-    nrm.sample(20, **options, **again, **kept)
-    assert_same(nrm.resume(tmp_path / "run", **again), expected)
+    assert_resumes_the_same(tmp_path / "run", model=make_model(mixture=True), cores=1, quiet=True)
 
 
 def step_of(make, **options):

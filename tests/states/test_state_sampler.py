@@ -11,7 +11,7 @@ from pymc_nrm.testing import all_partitions, geweke, kernel_inputs, largest_z
 from tests.cases import SMALL, family_rows
 from tests.helpers import assert_law, log_density, mixture_of, refused, seeded
 from tests.states.enumerated_states import CASES, Case, posterior, probabilities
-from tests.tools.same_results import assert_same, stop_at
+from tests.tools.same_results import assert_resumes_the_same
 
 CHAINS = 2
 
@@ -250,9 +250,4 @@ def test_joint_distribution_with_hyperparameters_by_nuts(measure):
 @pytest.mark.slow
 def test_a_stopped_run_resumes_as_if_nothing_had_happened(tmp_path):
     model = make_model(CASES["two sequences"], of_family("NormalGamma, missing"))
-    again = {"model": model, "step": [step_of(model)], "cores": 1, "quiet": True}
-    options = {"tune": 5, "chains": 2, "random_seed": 3}
-    expected = nrm.sample(20, **options, **again)
-    kept = {"checkpoint": tmp_path / "run", "callback": stop_at(1, 12), "seconds_between_checkpoints": 0}
-    nrm.sample(20, **options, **again, **kept)
-    assert_same(nrm.resume(tmp_path / "run", **again), expected)
+    assert_resumes_the_same(tmp_path / "run", model=model, step=[step_of(model)], cores=1, quiet=True)

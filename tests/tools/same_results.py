@@ -2,6 +2,8 @@
 
 import numpy as np
 
+import pymc_nrm as nrm
+
 
 def values_of(idata):
     """Every array of numbers that does not depend on time, by group and name."""
@@ -32,3 +34,12 @@ def stop_at(chain, iteration):
             raise KeyboardInterrupt
 
     return stop
+
+
+def assert_resumes_the_same(folder, **again):
+    """A run that is stopped and resumed has the draws of one that is not, given arguments of both."""
+    options = {"tune": 5, "chains": 2, "random_seed": 3}
+    expected = nrm.sample(20, **options, **again)
+    kept = {"checkpoint": folder, "callback": stop_at(1, 12), "seconds_between_checkpoints": 0}
+    nrm.sample(20, **options, **again, **kept)
+    assert_same(nrm.resume(folder, **again), expected)
