@@ -3,8 +3,11 @@
 How often two of 77 characters of "Les Misérables" appear in the same chapter (Knuth 1993, "The Stanford GraphBase").
 Valjean meets everybody, others only a few.  A block model explains this by clusters of the more and the less frequent;
 with degree correction, characters of a cluster differ in how often they appear, and the largest clusters are larger.
-There are about two dozen in both: counts vary more than Poisson variables of a few rates, and characters such as
-Valjean are clusters of their own.
+There are about 24 clusters without it and 20 with it: counts vary more than Poisson variables of a few rates, and
+characters such as Valjean are clusters of their own.
+
+The two chains agree (R-hat at most 1.03), but without degree correction probabilities that two characters are in one
+cluster have standard errors up to 0.06; the log says that 5000 draws would bring them to 0.035.
 
 The picture shows the counts sorted by clusters, and the posterior means of the rates between them, without degree
 correction above and with it below.
