@@ -1,5 +1,7 @@
 """How uneven the degrees of nodes are within groups, which is what the degree correction is for."""
 
+import warnings
+
 import numpy as np
 import scipy
 
@@ -54,7 +56,9 @@ def _groups(W):
         rows = vectors[:, :k]
         rows = rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-12)
         for _ in range(_N_STARTS):
-            _, labels = scipy.cluster.vq.kmeans2(rows, k, minit="++", rng=rng)
+            with warnings.catch_warnings(action="ignore", category=UserWarning):
+                # A cluster that is left without nodes is none.
+                _, labels = scipy.cluster.vq.kmeans2(rows, k, minit="++", rng=rng)
             labels = np.unique(labels, return_inverse=True)[1]
             value = _penalised(W, labels)
             if value < least:
