@@ -153,10 +153,10 @@ class Draws:
         """Number of items of each cluster in a draw, shape (n_clusters,)."""
         return np.bincount(draw.labels)
 
-    def cluster_parameters(self, draw, name, rng):
-        """Draw the parameters of each cluster in a mixture, shape (n_clusters, parameters_size)."""
+    def cluster_parameters(self, draw, name, rng, n_draws=1):
+        """Mean of draws of the parameters of each cluster in a mixture, shape (n_clusters, parameters_size)."""
         family, data = self.mixture(draw, name)
-        return draw_cluster_rows(rng, draw.labels, family, data, 0)
+        return draw_cluster_rows(rng, draw.labels, family, data, 0, n_draws)
 
     # Where one more item may go
 
@@ -417,13 +417,14 @@ class ChunkedDraws(Draws):
     def cluster_sizes(self, draw):
         return draw.value[0]
 
-    def cluster_parameters(self, draw, name, rng):
+    def cluster_parameters(self, draw, name, rng, n_draws=1):
         # The data of a draw are one row, whatever the labels of the followed rows are.
         position = self.mixtures.index(name)
         family, statistics = draw.families[position], draw.value[1][position]
-        rows = np.empty((len(statistics), parameters_size(family)))
-        _draw_rows(rng, family, statistics, rows)
-        return rows
+        rows = np.empty((n_draws, len(statistics), parameters_size(family)))
+        for drawn in rows:
+            _draw_rows(rng, family, statistics, drawn)
+        return rows.mean(axis=0)
 
     def log_join(self, draw, n_new):
         return log_prediction_rule(draw.prior, draw.value[0])[None]

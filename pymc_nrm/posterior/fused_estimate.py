@@ -260,7 +260,7 @@ def _closeness(draws, components, kept, rng, progressbar):
         counts = np.bincount(members)
         log_affinity = np.zeros((len(counts), len(counts)))
         for name, family in zip(draws.mixtures, draw.families, strict=True):
-            rows = sum(draws.cluster_parameters(draw, name, rng) for _ in range(_PARAMETER_DRAWS)) / _PARAMETER_DRAWS
+            rows = draws.cluster_parameters(draw, name, rng, _PARAMETER_DRAWS)
             family = family_of_rows(family)
             log_affinity += log_affinities(family, named_parameters(family, rows[present]))
         close = np.exp(_POWER * log_affinity)

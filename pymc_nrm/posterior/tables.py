@@ -85,18 +85,29 @@ def covariances_held(what):
         ) from None
 
 
+def draw_cluster_rows(rng, labels, family, data, n_new, n_draws=1):
+    """Draw the parameters of every cluster given its items, and the parameters of ``n_new`` clusters without items.
+
+    The rows are means of ``n_draws`` draws.
+    """
+    return _draw_cluster_rows(rng, labels, family, data, n_new, n_draws)
+
+
 @shared_kernel(draws=True)
-def draw_cluster_rows(rng, labels, family, data, n_new):
-    """Draw the parameters of every cluster given its items, and the parameters of ``n_new`` clusters without items."""
+def _draw_cluster_rows(rng, labels, family, data, n_new, n_draws):
     state = build_state(labels, family, data)
     n_clusters = state.size[0]
     empty = state.active[n_clusters]
-    rows = np.empty((n_clusters + n_new, parameters_size(family)))
-    for k in range(n_clusters + n_new):
-        check_signals()
-        slot = k if k < n_clusters else empty
-        draw_parameters(family, state.statistics[slot], rng, rows[k])
-    return rows
+    sums = np.zeros((n_clusters + n_new, parameters_size(family)))
+    row = np.empty(sums.shape[1])
+    for _ in range(n_draws):
+        for k in range(n_clusters + n_new):
+            check_signals()
+            slot = k if k < n_clusters else empty
+            draw_parameters(family, state.statistics[slot], rng, row)
+            for j in range(row.shape[0]):
+                sums[k, j] += row[j]
+    return sums / n_draws
 
 
 @kernel

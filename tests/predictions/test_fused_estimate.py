@@ -1,11 +1,13 @@
 """Estimates whose clusters are fused components."""
 
 import numpy as np
+import pymc as pm
 import pytest
 import xarray as xr
 from scipy import stats
 
 import pymc_nrm as nrm
+from pymc_nrm.posterior.any_draws import draws_of
 from pymc_nrm.posterior.fused_estimate import cut_fusions, fuse
 from tests.helpers import canonical_labels
 from tests.predictions.prediction_cases import line_model, skewed_group
@@ -116,3 +118,14 @@ def test_the_cut_has_the_least_loss_along_the_tree(omega):
         fusions, found = fuse(sums, np.bincount(components))
         losses = [fold_loss(closeness, cut_fusions(fusions, k)[components], omega) for k in range(len(sums))]
         assert losses[(found > 1 / (1 + omega)).sum()] == pytest.approx(min(losses), abs=1e-12)
+
+
+def test_parameters_of_clusters_are_means_of_single_draws():
+    with pm.Model() as model:
+        z = nrm.Partition("z", nrm.DirichletProcess(1.0), n=5)
+        nrm.Mixture("x", z, nrm.PoissonGamma(1.0, 0.1), observed=[10, 12, 14, 90, 88])
+    draws = draws_of(xr.Dataset({"z": (("chain", "draw", "item"), [[[0, 0, 0, 1, 1]]])}), model, "z")
+    [draw] = draws
+    mean, rng = draws.cluster_parameters(draw, "x", np.random.default_rng(1), 3), np.random.default_rng(1)
+    single = [draws.cluster_parameters(draw, "x", rng) for _ in range(3)]
+    np.testing.assert_allclose(mean, np.mean(single, axis=0), rtol=1e-14)
