@@ -36,7 +36,11 @@ from pymc.step_methods import STEP_METHODS, CompoundStep
 from pymc.step_methods.arraystep import PopulationArrayStepShared
 from pymc.step_methods.compound import Competence, StepMethodState, flatten_steps
 from pymc.step_methods.hmc.base_hmc import BaseHMCState
-from pymc.step_methods.hmc.quadpotential import QuadPotentialDiagAdapt, QuadPotentialDiagAdaptState
+from pymc.step_methods.hmc.quadpotential import (
+    QuadPotentialDiagAdapt,
+    QuadPotentialDiagAdaptState,
+    QuadPotentialFullAdapt,
+)
 from pymc.step_methods.state import DataClassState, WithSamplingState, dataclass_state
 from pymc.util import get_random_generator
 from pymc.variational.minibatch_rv import MinibatchRandomVariable

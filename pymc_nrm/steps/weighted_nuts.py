@@ -16,6 +16,7 @@ Read next ``models/itemwise/summed_out.py``, the target; ``steps/weighted_gibbs.
 
 from typing import Any
 
+import numpy as np
 import pymc as pm
 from pymc.util import get_value_vars_from_user_vars
 from pytensor.graph.traversal import ancestors
@@ -29,9 +30,13 @@ from pymc_nrm.models.rvs import checked_model, family_of, kind_of, mixtures_of, 
 from pymc_nrm.partitions.weighted_components import WeightedComponents
 from pymc_nrm.steps.comparison import OwnMove
 from pymc_nrm.steps.component_swaps import ComponentSwaps
+from pymc_nrm.steps.full_metric import FullMetric
 from pymc_nrm.steps.nuts_step import NUTSStep
 from pymc_nrm.steps.weighted_gibbs import ComponentLabels, values_for_weighted_nuts
 
+# With at most so many coordinates, NUTS learns all covariances where items have weights of their own: a softmax
+# of logits, all of which may be shifted together.  A diagonal metric takes 30 to 70 gradients a draw, this one 7.
+_MOST_COVARIANCES = 20
 # Standard deviation of a move of parameters that is compared with the model.
 _SMALL = 0.1
 
@@ -42,7 +47,8 @@ class WeightedNUTS(NUTSStep):
     It samples all continuous variables but those that mixtures over the partition depend on: their hyperparameters, and
     latent data.  Before NUTS, random pairs of components swap their labels and parameters, which leads from one mode to
     another where weights treat components differently.  It leaves the posterior invariant, and is irreducible whenever
-    NUTS is.
+    NUTS is.  Where weights differ between items it learns the covariances of at most 20 values; otherwise their
+    variances alone, as PyMC does.
 
     Parameters
     ----------
@@ -112,10 +118,21 @@ class WeightedNUTS(NUTSStep):
         )
         function.trust_input = True
         function.set_extra_values(point)
+        start = np.concatenate([np.ravel(point[value.name]) for value in allowed] or [np.empty(0)])
+        is_small = 1 < len(start) <= _MOST_COVARIANCES
+        if is_small and not {"potential", "scaling"} & kwargs.keys() and self._weights_differ_between_items(point):
+            kwargs["potential"] = FullMetric(start)
         super().__init__(allowed, model=model, initial_point=point, logp_dlogp_func=function, **kwargs)
         for labels in self._labels:
             _, family, data = labels.target.at(point)
             labels.compile(self.rng, point[labels.name].astype("int64"), family, data)
+
+    def _weights_differ_between_items(self, point):
+        """Whether components have other weights for some items, as those of experts have."""
+        rng = np.random.default_rng(0)
+        nearby = {name: with_noise(value, rng, _SMALL) for name, value in point.items()}
+        shares = [labels.shares(labels.target.at(nearby)[0]) for labels in self._labels]
+        return any(not np.allclose(table, table[:1]) for table in shares)
 
     def setup_chain(self, rng, tune, draws):
         super().setup_chain(rng, tune, draws)
