@@ -18,8 +18,10 @@ from common.part import QUICK_RESULTS, RESULTS
 # All parts, in the order in which they run and are reported.
 NAMES = (
     *("accuracy", "gibbs_sweep", "samplers", "ablation", "stock_pymc", "labels_as_index"),
-    *("collapsed_regressions", "regression", "held_out", "real_data", "tables", "drawn_tables", "agreement_of_chains"),
+    *("collapsed_regressions", "regression", "held_out", "real_data", "tables", "drawn_tables"),
     *(
+        "waiting",
+        "agreement_of_chains",
         "documents",
         "trees_of_items",
         "hidden_states",

@@ -10,8 +10,10 @@ ROOT = pathlib.Path(__file__).parents[1]
 FOLDER = ROOT / "benchmarks"
 NAMES = (
     *("accuracy", "gibbs_sweep", "samplers", "ablation", "stock_pymc", "labels_as_index"),
-    *("collapsed_regressions", "regression", "held_out", "real_data", "tables", "drawn_tables", "agreement_of_chains"),
+    *("collapsed_regressions", "regression", "held_out", "real_data", "tables", "drawn_tables"),
     *(
+        "waiting",
+        "agreement_of_chains",
         "documents",
         "trees_of_items",
         "hidden_states",

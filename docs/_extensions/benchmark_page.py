@@ -23,7 +23,7 @@ GROUPS = {
     ),
     "Defaults, from a table to an answer": ("defaults", "tables", "drawn_tables", "agreement_of_chains", "growth"),
     "Samplers": ("samplers", "ablation"),
-    "Waiting": ("first_minutes", "latency"),
+    "Waiting": ("first_minutes", "latency", "waiting"),
     "Size": ("scaling", "large", "chunks", "documents"),
 }
 
