@@ -21,6 +21,7 @@ NAMES = (
     *("collapsed_regressions", "regression", "held_out", "real_data", "tables", "drawn_tables"),
     *(
         "waiting",
+        "large_tables",
         "agreement_of_chains",
         "documents",
         "trees_of_items",
