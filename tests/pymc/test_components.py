@@ -10,6 +10,7 @@ from scipy.special import log_softmax
 
 import pymc_nrm as nrm
 from pymc_nrm.models.rvs import kind_of
+from pymc_nrm.steps.full_metric import FullMetric
 from tests.helpers import refused, result_of
 
 Y = np.array([0.3, -1.0, 2.0, 0.1])
@@ -63,6 +64,21 @@ def test_the_number_of_items_follows_the_data():
         step.setup_chain(np.random.default_rng(1), 5, 5)
         point, _ = step.step(model.initial_point())
         assert point["z"].shape == (6,)
+
+
+@pytest.mark.parametrize(("differ", "n"), [(True, 5), (True, 21), (False, 5)])
+def test_metric_of_nuts(differ, n):
+    """All covariances where weights differ between items and there are at most 20 values."""
+    with pm.Model() as model:
+        gate = pm.Normal("gate", 0.0, 1.0, shape=2)
+        x = np.arange(4.0)[:, None] if differ else 1.0
+        z = nrm.Partition("z", log_weights=x * gate, n=4)
+        shift = pm.Normal("shift", 0.0, 1.0, shape=n - 4)
+        pm.Normal("y", pm.Normal("mean", 0.0, 2.0, shape=2)[z] + shift.sum(), 0.7, observed=Y)
+        step = nrm.steps.WeightedNUTS()
+    assert isinstance(step.potential, FullMetric) == (differ and n <= 20)
+    step = nrm.steps.WeightedNUTS(model=model, scaling=np.ones(n))
+    assert not isinstance(step.potential, FullMetric)
 
 
 def test_summaries_do_not_change_when_components_are_permuted():
