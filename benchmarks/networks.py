@@ -7,13 +7,15 @@ import warnings
 import numpy as np
 import pymc as pm
 import scipy
-from common.part import Part, columns, groups, skipping, where
+from common.part import Part, columns, groups, rows_to_keep, skipping, where
 
 import pymc_nrm as nrm
 from pymc_nrm.stats import adjusted_rand
 
 # Networks without blocks, and their goal: the share of those that are cut.
-SIZES, DENSITIES, N_SETS, MOST_CUT = (20, 50, 100, 200), (0.05, 0.2, 0.5), 10, 0.1
+N_SETS, MOST_CUT = 10, 0.1
+# Nodes, and the number of networks of each density.
+SIZES, DENSITIES = {20: N_SETS, 50: N_SETS, 100: N_SETS, 200: 4}, (0.05, 0.2, 0.5)
 # Nodes, blocks, and probabilities within and between them, of planted blocks.
 PLANTED = ((50, 2, 0.4, 0.1), (100, 4, 0.3, 0.05), (200, 5, 0.2, 0.04))
 # Nodes, ties, clusters, and goals in seconds for a sweep.
@@ -41,14 +43,14 @@ def described(A, seed):
 
 
 def measure_noise(quick):
-    for n in SIZES[:2] if quick else SIZES:
+    for n, n_sets in [*SIZES.items()][: 2 if quick else None]:
         for density in DENSITIES:
             found = []
-            for seed in range(2 if quick else N_SETS):
+            for seed in range(2 if quick else n_sets):
                 A = random_network(np.random.default_rng([n, seed, int(100 * density)]), n, [[density]])
                 found.append(described(A, seed)[1:])
             blocks, clusters = np.array(found).T
-            row = {"what": "noise", "n": n, "density": density, "n_sets": len(found)}
+            row = {"set": "noise", "n": n, "density": density, "n_sets": len(found)}
             yield row | {"cut": float((blocks > 1).mean()), "clusters": float(clusters.mean())}
 
 
@@ -60,7 +62,7 @@ def measure_planted(quick):
             A = random_network(np.random.default_rng([n, k, seed]), n, probabilities, labels)
             found.append((adjusted_rand(described(A, seed)[0], labels), _spectral_index(A, labels, k)))
         ours, spectral = np.array(found).T
-        row = {"what": "planted", "n": n, "k": k, "within": within, "between": between}
+        row = {"set": "planted", "n": n, "k": k, "within": within, "between": between}
         yield row | {"index": float(ours.mean()), "spectral": float(spectral.mean())}
 
 
@@ -166,7 +168,7 @@ def measure_held_out(quick, note):
                 with skipping(method, note):
                     before = time.process_time()
                     score = predict(known, i, j, split)
-                    row = {"what": "held out", "set": name, "n": len(A), "split": split, "method": method}
+                    row = {"set": "held out", "network": name, "n": len(A), "split": split, "method": method}
                     yield row | {"auc": area(score, A[i, j] > 0), "cpu": time.process_time() - before}
 
 
@@ -185,7 +187,7 @@ def sparse_network(rng, n, n_ties, k, share_within=0.8):
     return A, labels
 
 
-def measure_sweeps(quick, note):
+def measure_sweeps(quick):
     """CPU seconds of a sweep of Gibbs updates, from the labels with which the network was made."""
     for n, n_ties, k, goal in SWEEPS[:1] if quick else SWEEPS:
         A, labels = sparse_network(np.random.default_rng(2), n, n_ties, k)
@@ -200,7 +202,7 @@ def measure_sweeps(quick, note):
             before = time.process_time()
             point, _ = step.step(point)
             times.append(time.process_time() - before)
-        yield {"what": "sweep", "n": n, "ties": n_ties, "k": k, "cpu": float(np.median(times)), "goal": goal}
+        yield {"set": "sweep", "n": n, "ties": n_ties, "k": k, "cpu": float(np.median(times)), "goal": goal}
 
 
 def measure_starts(quick):
@@ -209,7 +211,7 @@ def measure_starts(quick):
     for seed in range(1 if quick else 3):
         rng = np.random.default_rng([3, seed])
         A, labels = sparse_network(rng, n, 10 * n, k)
-        row = {"what": "starts", "n": n, "k": k, "seed": seed}
+        row = {"set": "starts", "n": n, "k": k, "seed": seed}
         for start, initial in (("one", np.zeros(n, dtype=int)), ("singletons", np.arange(n))):
             with pm.Model():
                 z = nrm.Partition("z", nrm.DirichletProcess(1.0), n=n, initval=initial)
@@ -225,55 +227,60 @@ def measure_starts(quick):
         yield row
 
 
-def measure(quick, note):
+SETS = {
+    "noise": lambda quick, note: measure_noise(quick),
+    "planted": lambda quick, note: measure_planted(quick),
+    "sweep": lambda quick, note: measure_sweeps(quick),
+    "starts": lambda quick, note: measure_starts(quick),
+    "held out": measure_held_out,
+}
+
+
+def measure(quick, note, sets=None):
     warnings.filterwarnings("ignore", category=UserWarning)
     logging.getLogger("pymc").setLevel(logging.ERROR)
-    rows = []
+    rows = rows_to_keep("networks", quick, note, sets)
     # Kernels are compiled and loaded.
     described(random_network(np.random.default_rng(0), 20, [[0.3]]), 0)
-    parts = [measure_noise(quick), measure_planted(quick), measure_sweeps(quick, note), measure_starts(quick)]
-    for part in parts:
-        for row in part:
-            rows.append(row)
-            print(row, flush=True)
-    with skipping("held-out pairs", note):
-        for row in measure_held_out(quick, note):
-            rows.append(row)
-            print(row, flush=True)
+    for name in sets or SETS:
+        with skipping(name, note):
+            for row in SETS[name](quick, note):
+                rows.append(row)
+                print(row, flush=True)
     return rows
 
 
 def table(rows):
-    noise = where(rows, what="noise")
+    noise = where(rows, set="noise")
     shown = {"nodes": "n", "density": "density", "networks": "n_sets", "cut": "cut", "clusters in draws": "clusters"}
     parts = [
         "Erdős-Rényi networks with all defaults: *cut* is the share in which the estimate has several blocks of at "
         f"least two nodes and 2 %.\n\n{columns(noise, shown)}"
     ]
-    planted = where(rows, what="planted")
+    planted = where(rows, set="planted")
     shown = {"nodes": "n", "blocks": "k", "p within": "within", "p between": "between"}
     shown |= {"index": "index", "spectral, given the number": lambda row: row["spectral"]}
     parts.append(f"Planted blocks: adjusted Rand index of the estimate.\n\n{columns(planted, shown)}")
     lines = []
-    for (name, n), own in groups(where(rows, what="held out"), "set", "n").items():
-        line = {"set": name, "n": n}
+    for (name, n), own in groups(where(rows, set="held out"), "network", "n").items():
+        line = {"network": name, "n": n}
         for method, found in groups(own, "method").items():
             line[method] = f"{np.mean([row['auc'] for row in found]):.3f}"
         lines.append(line)
-    shown = {"set": "set", "nodes": "n"} | {method: _get(method) for method in METHODS}
+    shown = {"network": "network", "nodes": "n"} | {method: _get(method) for method in METHODS}
     parts.append(
         f"A tenth of the ties and of the other pairs held out, {N_SPLITS} times: area under the ROC curve. Spectral "
         "clustering and Leiden, which cannot leave pairs out, take them for no ties, and predict by shares of ties "
         f"between their clusters.\n\n{columns(lines, shown)}"
     )
     shown = {"nodes": "n", "ties": "ties", "clusters": "k", "CPU s": "cpu", "goal": "goal"}
-    parts.append(f"A sweep of Gibbs updates.\n\n{columns(where(rows, what='sweep'), shown)}")
+    parts.append(f"A sweep of Gibbs updates.\n\n{columns(where(rows, set='sweep'), shown)}")
     shown = {"nodes": "n", "blocks": "k", "from one cluster": "one", "from singletons": "singletons"}
     shown |= {"sd": "sd_one", "index, one": "index_one", "index, singletons": "index_singletons"}
     shown |= {"CPU s, one": "cpu_one", "CPU s, singletons": "cpu_singletons"}
     parts.append(
         "Mean log joint density of the last 100 of 200 draws after 100, from two starts.\n\n"
-        f"{columns(where(rows, what='starts'), shown)}"
+        f"{columns(where(rows, set='starts'), shown)}"
     )
     return "\n".join(parts)
 
@@ -284,14 +291,14 @@ def _get(method):
 
 def headline(rows):
     claims = []
-    noise = where(rows, what="noise")
+    noise = where(rows, set="noise")
     if noise:
         cut = max(row["cut"] for row in noise)
         claims.append(("Networks without blocks that are cut", f"{cut:.2g}", f"at most {MOST_CUT}", cut <= MOST_CUT))
-    for row in where(rows, what="sweep"):
+    for row in where(rows, set="sweep"):
         what = f"Sweep of {row['n']:,} nodes, {row['ties']:,} ties, {row['k']} clusters"
         claims.append((what, f"{row['cpu']:.3g} CPU s", f"at most {row['goal']} CPU s", row["cpu"] <= row["goal"]))
-    for row in where(rows, what="starts"):
+    for row in where(rows, set="starts"):
         apart = abs(row["one"] - row["singletons"])
         claims.append(
             (
@@ -305,4 +312,5 @@ def headline(rows):
 
 
 MEANING = "Defaults cut networks without blocks rarely, and find planted ones."
-PART = Part("networks", measure, table, headline=headline, meaning=MEANING)
+PEERS = ("scikit-learn", "leidenalg", "networkx")
+PART = Part("networks", measure, table, headline=headline, options={"sets": list(SETS)}, meaning=MEANING, peers=PEERS)

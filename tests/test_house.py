@@ -15,7 +15,8 @@ from pymc_nrm.kernels.layers import WINGS
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 # Documentation and benchmarks are about all of the package.
 ABOUT_ALL = tuple(
-    f"tests/test_{name}.py" for name in ("docs", "notebooks", "benchmarks", "benchmark_page", "house", "stability")
+    f"tests/test_{name}.py"
+    for name in ("docs", "notebooks", "benchmarks", "benchmark_page", "house", "project_files", "stability")
 )
 
 

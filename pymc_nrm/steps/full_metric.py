@@ -3,7 +3,7 @@
 import warnings
 
 import numpy as np
-from scipy.linalg import cholesky
+import scipy
 
 from pymc_nrm.common.pymc_internals import QuadPotentialFullAdapt
 
@@ -32,4 +32,4 @@ class FullMetric(QuadPotentialFullAdapt):
         share = weightvar.n_samples / (weightvar.n_samples + _PRIOR_DRAWS)
         self._cov *= share
         self._cov[np.diag_indices(self._n)] += (1.0 - share) * _PRIOR_VARIANCE
-        self._chol = cholesky(self._cov, lower=True)
+        self._chol = scipy.linalg.cholesky(self._cov, lower=True)
