@@ -13,9 +13,7 @@ import pymc_nrm as nrm
 from pymc_nrm.stats import adjusted_rand
 
 # Networks without blocks, and their goal: the share of those that are cut.
-N_SETS, MOST_CUT = 10, 0.1
-# Nodes, and the number of networks of each density.
-SIZES, DENSITIES = {20: N_SETS, 50: N_SETS, 100: N_SETS, 200: 4}, (0.05, 0.2, 0.5)
+SIZES, DENSITIES, N_SETS, MOST_CUT = (20, 50, 100), (0.05, 0.2, 0.5), 10, 0.1
 # Nodes, blocks, and probabilities within and between them, of planted blocks.
 PLANTED = ((50, 2, 0.4, 0.1), (100, 4, 0.3, 0.05), (200, 5, 0.2, 0.04))
 # Nodes, ties, clusters, and goals in seconds for a sweep.
@@ -43,10 +41,10 @@ def described(A, seed):
 
 
 def measure_noise(quick):
-    for n, n_sets in [*SIZES.items()][: 2 if quick else None]:
+    for n in SIZES[:2] if quick else SIZES:
         for density in DENSITIES:
             found = []
-            for seed in range(2 if quick else n_sets):
+            for seed in range(2 if quick else N_SETS):
                 A = random_network(np.random.default_rng([n, seed, int(100 * density)]), n, [[density]])
                 found.append(described(A, seed)[1:])
             blocks, clusters = np.array(found).T
