@@ -89,7 +89,8 @@ def describe(n, chunks, size, profile=False):
     rows["rand"] = float(nrm.stats.adjusted_rand(truth[followed], labels))
     rows["clusters"] = int(labels.max()) + 1
     steady = np.diff(times)[len(times) // 2 :]
-    rows["draw"] = float(np.median(steady)) if len(steady) else None
+    # Without chunks, chains run in processes of their own, whose draws arrive in batches.
+    rows["draw"] = float(np.median(steady)) if chunks and len(steady) else None
     return rows, description
 
 
@@ -122,7 +123,7 @@ def table(rows):
     shown["s by the clock"] = lambda row: f"{sum(row[step][1] for step in STEPS):.0f}"
     for step in STEPS:
         shown[f"{step}, CPU s"] = lambda row, step=step: f"{row[step][0]:.0f}"
-    shown |= {"a draw, CPU s": lambda row: f"{row['draw']:.3f}", "adjusted Rand index": "rand", "clusters": "clusters"}
+    shown |= {"a draw, CPU s": "draw", "adjusted Rand index": "rand", "clusters": "clusters"}
     shown |= {"peak, MB": lambda row: f"{row['peak']:.0f}", "chains": "verdict"}
     return (
         "Ten columns of measurements, text, truth values, counts, amounts and dates, with gaps, in six groups: "
@@ -137,7 +138,10 @@ def headline(rows):
     return [(claim, f"{cpu(row):.0f}", TARGET, cpu(row) <= TARGET) for row in found]
 
 
-MEANING = "In chunks a table of 200,000 rows takes a fraction of the time that it takes without."
+MEANING = (
+    "From 30,000 rows on chunks take less time and memory; with default lengths chains agree for 10,000 rows without "
+    "chunks alone, though the clusters of the estimate are those of the data in all."
+)
 PART = Part("large_tables", measure, table, headline=headline, options={"sets": list(FULL)}, meaning=MEANING)
 
 if __name__ == "__main__":

@@ -310,9 +310,9 @@ def headline(rows):
 
 
 MEANING = (
-    "Defaults cut none of 90 networks without blocks, and find planted blocks at least as well as spectral clustering that "
-    "is given their number. Held-out pairs are predicted best on three of five networks; on 15 families, and where blocks "
-    "are planted, methods are alike."
+    "Defaults cut none of 90 networks without blocks, and find planted blocks at least as well as spectral clustering "
+    "that is given their number. Held-out pairs are predicted best on three of five networks; on 15 families, and "
+    "where blocks are planted, methods are alike."
 )
 PEERS = ("scikit-learn", "leidenalg", "networkx")
 PART = Part("networks", measure, table, headline=headline, options={"sets": list(SETS)}, meaning=MEANING, peers=PEERS)
