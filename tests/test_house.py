@@ -16,7 +16,16 @@ ROOT = pathlib.Path(__file__).resolve().parents[1]
 # Documentation and benchmarks are about all of the package.
 ABOUT_ALL = tuple(
     f"tests/test_{name}.py"
-    for name in ("docs", "notebooks", "benchmarks", "benchmark_page", "house", "project_files", "stability")
+    for name in (
+        "docs",
+        "notebooks",
+        "benchmarks",
+        "benchmark_page",
+        "house",
+        "manuscripts",
+        "project_files",
+        "stability",
+    )
 )
 
 
