@@ -24,6 +24,7 @@ import pymc_nrm.networks.partitions.units  # noqa: F401
 from pymc_nrm.common.checks import check_count
 from pymc_nrm.common.pymc_internals import Competence, dataclass_state
 from pymc_nrm.families.conjugate import log_marginal
+from pymc_nrm.kernels.generic import precompile
 from pymc_nrm.moves.gibbs import gibbs_sweep, scan_order
 from pymc_nrm.moves.guide_trees.guide_tree import guide_without_statistics
 from pymc_nrm.moves.split_merge import (
@@ -39,7 +40,7 @@ from pymc_nrm.networks.moves.block_split_merge import SplitMergesOfBlocks, block
 from pymc_nrm.networks.moves.block_start import block_start
 from pymc_nrm.networks.moves.block_state import build_blocks, log_block_target
 from pymc_nrm.networks.moves.block_subtrees import SubtreeUpdates, block_subtree_gibbs
-from pymc_nrm.networks.moves.node_tree import node_tree
+from pymc_nrm.networks.moves.node_tree import greedy_merges, node_tree
 from pymc_nrm.networks.steps.block_target import BlockTarget
 from pymc_nrm.partitions.clusters import build_state
 from pymc_nrm.steps.base import PartitionStep
@@ -181,6 +182,12 @@ class BlockSampler(PartitionStep):
         grown = [node_tree(rng, table, family, data) for _ in range(self.options["n_trees"])]
         self.guides = [guide_without_statistics(tree) for tree, _ in grown]
         return grown[0][1]
+
+    def precompile_moves(self, state, table, family, data):
+        """Compile also what grows guide trees of all nodes."""
+        super().precompile_moves(state, table, family, data)
+        if _has_networks(family):
+            precompile(greedy_merges, state, table, family, data)
 
     def update_of_one(self, item):
         return (block_gibbs if self.target.networks else gibbs_sweep), np.array([item])
