@@ -1,4 +1,4 @@
-"""Tables of blocks after moves are those of the labels, and what moves keep of them is what they would compute."""
+"""Tables of blocks after moves equal tables built from the labels, and marginals that moves keep are up to date."""
 
 import numpy as np
 import pymc as pm
@@ -56,7 +56,7 @@ def test_tables_after_moves():
 def _check_kept(state, family, data, slots):
     """Compare what is kept for one node more with the tables of a network that has this node."""
     pairs, n_kept = data.pairs, 0
-    for r, s in np.argwhere(np.isfinite(state.bare[0])):
+    for r, s in np.argwhere(np.isfinite(state.one_more[0])):
         if r == s or r not in slots or s not in slots:
             continue
         added = state.sizes[s] * pairs.default
@@ -69,7 +69,7 @@ def _check_kept(state, family, data, slots):
             log_marginal(directed, sums[r, s, n:]),
             log_marginal(directed, sums[s, r, n:]),
         ]
-        np.testing.assert_allclose(state.bare[:, r, s], expected, atol=1e-9)
+        np.testing.assert_allclose(state.one_more[:, r, s], expected, atol=1e-9)
         n_kept += 1
     return n_kept
 

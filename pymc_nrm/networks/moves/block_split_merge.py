@@ -20,7 +20,7 @@ from pymc_nrm.moves.gibbs import random_items
 from pymc_nrm.moves.guide_trees.guide_tree import draw_internal_node, draw_leaf, draw_level
 from pymc_nrm.moves.split_merge import accept, choose_side, draw_pair, empty_tally, log_weight
 from pymc_nrm.networks.families.networked import network_of
-from pymc_nrm.networks.moves.block_state import clear_tables, forget_bare, grow_blocks, new_found, refresh_block
+from pymc_nrm.networks.moves.block_state import clear_tables, forget_one_more, grow_blocks, new_found, refresh_block
 from pymc_nrm.networks.moves.node_units import new_unit, put_unit_in, sum_unit, weigh_unit
 from pymc_nrm.partitions.clusters import close_slot, open_slot
 
@@ -41,36 +41,36 @@ def log_merge_ratio(state, weights, family, slot, other):
     first, second, joined = np.empty(n), np.empty(sums.shape[2] - n), np.empty(clusters.statistics.shape[1])
     sum_rows(joined, clusters.statistics[slot], clusters.statistics[other])
     total = log_weight(weights, family, clusters.counts[slot] + clusters.counts[other], joined)
-    for one in (slot, other):
-        total -= log_weight(weights, family, clusters.counts[one], clusters.statistics[one])
+    for cluster in (slot, other):
+        total -= log_weight(weights, family, clusters.counts[cluster], clusters.statistics[cluster])
     for k in range(clusters.size[0]):
         third = clusters.active[k]
-        # Blocks of both with a third cluster, and last, at `other`, all pairs within and between both.
-        if third == slot:
+        if third in (slot, other):
             continue
         if n > 0:
-            for p in range(n):
-                first[p] = sums[slot, third, p] + sums[other, third, p]
-                if third == other:
-                    first[p] += sums[slot, slot, p]
+            sum_rows(first, sums[slot, third, :n], sums[other, third, :n])
             total += log_marginal(network.undirected, first)
             total -= state.undirected[slot, third] + state.undirected[other, third]
-            if third == other:
-                total -= state.undirected[slot, slot]
         if second.shape[0] > 0:
-            for p in range(second.shape[0]):
-                second[p] = sums[slot, third, n + p] + sums[other, third, n + p]
-                if third == other:
-                    second[p] += sums[slot, slot, n + p] + sums[other, slot, n + p]
+            sum_rows(second, sums[slot, third, n:], sums[other, third, n:])
+            total += log_marginal(network.directed, second)
+            sum_rows(second, sums[third, slot, n:], sums[third, other, n:])
             total += log_marginal(network.directed, second)
             total -= state.directed[slot, third] + state.directed[other, third]
-            if third == other:
-                total -= state.directed[slot, slot] + state.directed[other, slot]
-                continue
-            for p in range(second.shape[0]):
-                second[p] = sums[third, slot, n + p] + sums[third, other, n + p]
-            total += log_marginal(network.directed, second)
             total -= state.directed[third, slot] + state.directed[third, other]
+    # Pairs within and between both.
+    if n > 0:
+        sum_rows(first, sums[slot, slot, :n], sums[other, other, :n])
+        sum_rows(first, first, sums[slot, other, :n])
+        total += log_marginal(network.undirected, first)
+        total -= state.undirected[slot, slot] + state.undirected[other, other] + state.undirected[slot, other]
+    if second.shape[0] > 0:
+        sum_rows(second, sums[slot, slot, n:], sums[other, other, n:])
+        sum_rows(second, second, sums[slot, other, n:])
+        sum_rows(second, second, sums[other, slot, n:])
+        total += log_marginal(network.directed, second)
+        total -= state.directed[slot, slot] + state.directed[other, other]
+        total -= state.directed[slot, other] + state.directed[other, slot]
     return total
 
 
@@ -93,7 +93,7 @@ def merge_clusters(state, family, slot, other):
                 sums[slot, third, p] += sums[other, third, p]
                 sums[third, slot, p] += sums[third, other, p]
     sizes = state.sizes[slot] + state.sizes[other]
-    forget_bare(state, slot)
+    forget_one_more(state, slot)
     sum_rows(clusters.statistics[slot], clusters.statistics[slot], clusters.statistics[other])
     clusters.counts[slot] += clusters.counts[other]
     refresh_cache(family, clusters.statistics[slot], clusters.cache[slot])
@@ -129,12 +129,8 @@ def make_allocation(labels, guide, level, first, second):
     order, block = guide.tree.order, guide.block[level]
     n, slot, other = labels.shape[0], labels[first], labels[second]
     with_anchors = block[guide.position[first]], block[guide.position[second]]
-    nodes, start, glued, goals = (
-        np.empty(n, np.int64),
-        np.empty(n, np.int64),
-        np.empty(n, np.int64),
-        np.empty(n, np.int64),
-    )
+    nodes, start = np.empty(n, np.int64), np.empty(n, np.int64)
+    glued, goals = np.empty(n, np.int64), np.empty(n, np.int64)
     count, n_units, last, possible = 0, 0, -1, True
     for p in range(n):
         node = order[p]

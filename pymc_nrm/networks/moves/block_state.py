@@ -34,7 +34,7 @@ class BlockState(NamedTuple):
     directed: Any
     # Log marginals of the block of slots r and s with one item more in r, whose pairs with s are all default:
     # undirected, directed from r to s, and from s to r; NaN where not computed.  Shape (3, capacity, capacity).
-    bare: Any
+    one_more: Any
 
     @property
     def labels(self):
@@ -52,7 +52,7 @@ class Rows(NamedTuple):
     out: Any
     into: Any
     # Whether it is one item and all its pairs with a cluster are default, (capacity,).
-    bare: Any
+    is_default: Any
     # Sums of a block, undirected and directed.
     first: Any
     second: Any
@@ -72,8 +72,8 @@ def new_rows(state, family):
     """Memory for the rows of a node."""
     capacity, size = state.sums.shape[0], state.sums.shape[2]
     n_undirected = statistics_size(network_of(family).undirected)
-    out, into, bare = np.zeros((capacity, size)), np.zeros((capacity, size)), np.zeros(capacity, dtype=np.bool_)
-    return Rows(out, into, bare, np.zeros(n_undirected), np.zeros(size - n_undirected))
+    out, into = np.zeros((capacity, size)), np.zeros((capacity, size))
+    return Rows(out, into, np.zeros(capacity, dtype=np.bool_), np.zeros(n_undirected), np.zeros(size - n_undirected))
 
 
 @kernel
@@ -90,9 +90,9 @@ def new_found(n, state, family):
 def with_tables(clusters, size):
     """A state with empty tables."""
     capacity = clusters.counts.shape[0]
-    sums, bare = np.zeros((capacity, capacity, size)), np.full((3, capacity, capacity), np.nan)
+    sums, one_more = np.zeros((capacity, capacity, size)), np.full((3, capacity, capacity), np.nan)
     logs, others = np.zeros((capacity, capacity)), np.zeros((capacity, capacity))
-    return BlockState(clusters, np.zeros(capacity), sums, logs, others, bare)
+    return BlockState(clusters, np.zeros(capacity), sums, logs, others, one_more)
 
 
 @shared_kernel
@@ -171,7 +171,7 @@ def start_rows(state, pairs, n_items, rows):
         for p in range(out.shape[1]):
             out[slot, p] = n_pairs * pairs.default[p]
             into[slot, p] = out[slot, p]
-        rows.bare[slot] = n_items == 1.0
+        rows.is_default[slot] = n_items == 1.0
 
 
 @kernel(inner_loop=True)
@@ -182,7 +182,7 @@ def add_neighbours(state, pairs, node, rows):
     for entry in range(pairs.start[node], pairs.start[node + 1]):
         slot = labels[pairs.other[entry]]
         if slot >= 0:
-            row, other_row, rows.bare[slot] = pairs.out[entry], pairs.into[entry], False
+            row, other_row, rows.is_default[slot] = pairs.out[entry], pairs.into[entry], False
             for p in range(size):
                 out[slot, p] += pairs.rows[row, p]
             for p in range(n_undirected, size):
@@ -195,7 +195,7 @@ def weigh_blocks(state, family, loop, slot, rows, undirected, out, into):
 
     Writes the log marginals of the blocks of the slot with the node.  Shapes: ``loop`` (size,), the last (capacity,).
     """
-    network, sums, bare = network_of(family), state.sums, state.bare
+    network, sums, one_more = network_of(family), state.sums, state.one_more
     active, n_clusters = state.clusters.active, state.clusters.size[0]
     first, second = rows.first, rows.second
     n_undirected, n_directed, total = first.shape[0], second.shape[0], 0.0
@@ -203,27 +203,27 @@ def weigh_blocks(state, family, loop, slot, rows, undirected, out, into):
         other = active[k]
         if other == slot:
             continue
-        is_bare = rows.bare[other]
+        is_default = rows.is_default[other]
         if n_undirected > 0:
-            undirected[other] = bare[0, slot, other]
-            if not is_bare or math.isnan(undirected[other]):
+            undirected[other] = one_more[0, slot, other]
+            if not is_default or math.isnan(undirected[other]):
                 for p in range(n_undirected):
                     first[p] = sums[slot, other, p] + rows.out[other, p]
                 undirected[other] = log_marginal(network.undirected, first)
-                if is_bare:
-                    bare[0, slot, other] = undirected[other]
+                if is_default:
+                    one_more[0, slot, other] = undirected[other]
             total += undirected[other] - state.undirected[slot, other]
         if n_directed > 0:
-            out[other], into[other] = bare[1, slot, other], bare[2, slot, other]
-            if not is_bare or math.isnan(out[other]):
+            out[other], into[other] = one_more[1, slot, other], one_more[2, slot, other]
+            if not is_default or math.isnan(out[other]):
                 for p in range(n_directed):
                     second[p] = sums[slot, other, n_undirected + p] + rows.out[other, n_undirected + p]
                 out[other] = log_marginal(network.directed, second)
                 for p in range(n_directed):
                     second[p] = sums[other, slot, n_undirected + p] + rows.into[other, n_undirected + p]
                 into[other] = log_marginal(network.directed, second)
-                if is_bare:
-                    bare[1, slot, other], bare[2, slot, other] = out[other], into[other]
+                if is_default:
+                    one_more[1, slot, other], one_more[2, slot, other] = out[other], into[other]
             total += out[other] - state.directed[slot, other] + into[other] - state.directed[other, slot]
     if n_undirected > 0:
         for p in range(n_undirected):
@@ -240,18 +240,18 @@ def weigh_blocks(state, family, loop, slot, rows, undirected, out, into):
 
 
 @kernel
-def forget_bare(state, slot):
+def forget_one_more(state, slot):
     """Mark what :func:`weigh_blocks` has kept for a slot, which changes, as not computed."""
     for k in range(3):
-        for other in range(state.bare.shape[1]):
-            state.bare[k, slot, other] = state.bare[k, other, slot] = np.nan
+        for other in range(state.one_more.shape[1]):
+            state.one_more[k, slot, other] = state.one_more[k, other, slot] = np.nan
 
 
 @kernel(inner_loop=True)
 def _add_rows(state, n_undirected, loop, slot, rows, sign):
     """Add or subtract the pairs of a node, with all clusters, to the sums of the blocks of its slot."""
     sums, active = state.sums, state.clusters.active
-    forget_bare(state, slot)
+    forget_one_more(state, slot)
     for k in range(state.clusters.size[0]):
         other = active[k]
         for p in range(sums.shape[2]):
@@ -328,7 +328,7 @@ def take_out(state, family, data, node, rows):
 def clear_tables(state, slot):
     """Set the size of a slot and its blocks to 0."""
     state.sizes[slot] = 0.0
-    forget_bare(state, slot)
+    forget_one_more(state, slot)
     for other in range(state.sums.shape[0]):
         for p in range(state.sums.shape[2]):
             state.sums[slot, other, p] = state.sums[other, slot, p] = 0.0

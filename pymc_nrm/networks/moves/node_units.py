@@ -32,7 +32,7 @@ class Unit(NamedTuple):
     statistics: Any
     # Memory for the statistics of a cluster with it.
     joined: Any
-    # Number of the unit at its nodes, int64 of shape (n,); `number[0]` is that of the last unit.
+    # Number of the unit at its nodes, int64 of shape (n,); `number[0]` is the last number.
     marks: Any
     number: Any
 
