@@ -147,7 +147,7 @@ def sample_random_measure(
         n_new, log_tail = len(drawn.remaining), drawn.log_tail_mass
         order = np.argsort(-drawn.clusters)
         jumps = np.concatenate([drawn.clusters[order], drawn.remaining])
-        atoms = restore_parameters(family, data, draw_cluster_rows(rng_atoms, draw.labels, family, data, n_new))
+        atoms = restore_parameters(family, data, draw_cluster_rows(rng_atoms, draw.labels, family, data, n_new, 1))
         atoms[: len(order)] = atoms[order]
         log_mass = log_sum_exp(jumps)
         scalars["log_u"][draw.index], scalars["log_mass"][draw.index] = drawn.log_u, log_mass + drawn.log_unit

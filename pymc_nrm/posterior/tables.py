@@ -85,16 +85,12 @@ def covariances_held(what):
         ) from None
 
 
-def draw_cluster_rows(rng, labels, family, data, n_new, n_draws=1):
+@shared_kernel(draws=True)
+def draw_cluster_rows(rng, labels, family, data, n_new, n_draws):
     """Draw the parameters of every cluster given its items, and the parameters of ``n_new`` clusters without items.
 
     The rows are means of ``n_draws`` draws.
     """
-    return _draw_cluster_rows(rng, labels, family, data, n_new, n_draws)
-
-
-@shared_kernel(draws=True)
-def _draw_cluster_rows(rng, labels, family, data, n_new, n_draws):
     state = build_state(labels, family, data)
     n_clusters = state.size[0]
     empty = state.active[n_clusters]
@@ -126,7 +122,7 @@ def draw_data_of_clusters(rng, layout, family, data, old_labels, labels):
     n_new, n_new_items = int(labels.max()) - int(old_labels.max()), len(labels) - len(old_labels)
     if isinstance(data, GroupedRows):
         labels = np.concatenate([labels[data.items], labels[len(old_labels) :]])
-    parameters = restore_parameters(family, data, draw_cluster_rows(rng, old_labels, family, data, n_new))
+    parameters = restore_parameters(family, data, draw_cluster_rows(rng, old_labels, family, data, n_new, 1))
     values = np.empty((len(labels), layout.n_features(family)))
     with covariances_held(f"data of {layout.name!r} cannot be drawn"):
         _draw_items(rng, _with_new_items(family_of_rows(family), n_new_items), labels, parameters, values)

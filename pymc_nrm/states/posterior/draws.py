@@ -98,7 +98,7 @@ class StateDraws(Draws):
     def densities_of_all(self, draw, n_all, rng):
         """Log densities of all times in A states, old ones first, (n, A), given parameters, (A, parameters_size)."""
         family, data = joint_family(draw.families), joint_data(draw.data)
-        parameters = draw_cluster_rows(rng, draw.labels, family, data, n_all - int(draw.labels.max()) - 1)
+        parameters = draw_cluster_rows(rng, draw.labels, family, data, n_all - int(draw.labels.max()) - 1, 1)
         densities = np.empty((len(draw.labels), n_all))
         fill_component_densities(family, data, parameters, densities)
         return densities, parameters

@@ -24,7 +24,7 @@ class LaggedValues:
         """
         family, data = self._draws.mixture(draw, self._name)
         n_new = max(int(labels.max(initial=-1)) - int(draw.labels.max()), 0)
-        parameters = restore_parameters(family, data, draw_cluster_rows(rng, draw.labels, family, data, n_new))
+        parameters = restore_parameters(family, data, draw_cluster_rows(rng, draw.labels, family, data, n_new, 1))
         offset, slopes = self._design(family)
         before = np.tile(self._before(last), (len(labels), 1))
         values, means, spreads = np.empty((3, *labels.shape))
