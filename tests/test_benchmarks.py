@@ -74,10 +74,10 @@ def test_stored_report_says_what_was_measured(report):
     assert not re.search(r"\b(None|nan)\b", stored)
 
 
-@pytest.mark.parametrize("page", ["NOTES.md", "results/REPORT.md"])
-def test_page_is_short_enough_to_be_read(page):
+@pytest.mark.parametrize(("page", "most"), [("NOTES.md", 56_000), ("results/REPORT.md", 60_000)])
+def test_page_is_short_enough_to_be_read(page, most):
     """Details are in the JSON files, and what was tried has one line."""
-    assert (FOLDER / page).stat().st_size <= 60_000
+    assert (FOLDER / page).stat().st_size <= most
 
 
 @pytest.fixture
