@@ -140,7 +140,7 @@ def headline(rows):
 
 MEANING = (
     "From 30,000 rows on chunks take less time and memory; with default lengths chains agree for 10,000 rows without "
-    "chunks alone, though the clusters of the estimate are those of the data in all."
+    "chunks alone, though the estimate finds the clusters of the data in all."
 )
 PART = Part("large_tables", measure, table, headline=headline, options={"sets": list(FULL)}, meaning=MEANING)
 

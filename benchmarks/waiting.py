@@ -138,7 +138,9 @@ def latent_classes():
     logits = np.array([0, 0.3, -0.5]) + X @ np.array([[0, 0.8, -0.6], [0, -0.5, 0.7]])
     group = (logits + rng.gumbel(size=logits.shape)).argmax(axis=1)
     shares = rng.dirichlet(np.ones(4), size=(7, N_CLASSES)).cumsum(axis=2)
-    answers = np.stack([(rng.random((n, 1)) > one[group]).sum(axis=1).clip(0, 3) for one in shares], axis=1)
+    answers = np.stack(
+        [(rng.random((n, 1)) > cumulative[group]).sum(axis=1).clip(0, 3) for cumulative in shares], axis=1
+    )
     with pm.Model(coords={"row": range(n), "class": range(N_CLASSES)}) as model:
         level, effect = pm.Normal("level", 0, 1.5, dims="class"), pm.Normal("effect", 0, 1, shape=(2, N_CLASSES))
         logits = level + (X[:, :, None] * effect).sum(axis=1)

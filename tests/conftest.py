@@ -112,7 +112,7 @@ def pytest_sessionstart():
 
 
 def pytest_collection_finish():
-    """Leave what was imported and collected out of all collections of garbage, and let these be rarer."""
+    """Exclude what was imported and collected from garbage collection, and collect garbage less often."""
     gc.freeze()
     gc.set_threshold(20_000, 100, 20)
     gc.enable()

@@ -16,7 +16,7 @@ def check_extension(idata, extend_inferencedata):
 
 
 def with_log_likelihood(idata, dataset, name):
-    """The DataTree with log densities of the variable of a name in its group, beside those of other variables."""
+    """Add the log densities of one variable to the group of a DataTree, which keeps its other variables; return it."""
     if "log_likelihood" in idata.children:
         dataset = _beside(idata["log_likelihood"].to_dataset(), dataset, name)
     idata["log_likelihood"] = xr.DataTree(dataset)
@@ -32,6 +32,6 @@ def _beside(others, dataset, name):
         return xr.merge([others, dataset], join="exact")
     except ValueError:
         raise ValueError(
-            f"idata has log_likelihood of {list(others.data_vars)}, whose items are not those of {name!r} that have "
-            "data; extend_inferencedata=False returns a Dataset of its own"
+            f"idata has log_likelihood of {list(others.data_vars)}, but its items differ from the items of {name!r} "
+            "that have data; extend_inferencedata=False returns a Dataset of its own"
         ) from None

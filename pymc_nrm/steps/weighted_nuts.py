@@ -128,7 +128,7 @@ class WeightedNUTS(NUTSStep):
             labels.compile(self.rng, point[labels.name].astype("int64"), family, data)
 
     def _weights_differ_between_items(self, point):
-        """Whether components have other weights for some items, as those of experts have."""
+        """Whether the weights of components differ between items, as with experts."""
         rng = np.random.default_rng(0)
         nearby = {name: with_noise(value, rng, _SMALL) for name, value in point.items()}
         shares = [labels.shares(labels.target.at(nearby)[0]) for labels in self._labels]

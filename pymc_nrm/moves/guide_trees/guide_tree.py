@@ -107,7 +107,7 @@ GUIDE_BALANCE_DEPTH = 16
 # Incremental clustering takes time for each item that grows with the depth of the tree: for more items than the first
 # number, it clusters a sample of the second number.
 MOST_GUIDE_ITEMS, GUIDE_SAMPLE = 20_000, 5000
-# Leaves of the blocks of a level over those of the next finer one.
+# Granularity of a level over the granularity of the next finer level.
 _COARSER = 4
 # With more items, split-merge moves are drawn at nodes that hold at least this share of them.
 _LEAST_PART = 1000
