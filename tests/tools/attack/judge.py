@@ -27,6 +27,9 @@ NEVER = (
 )
 ALLOWED = (ValueError, TypeError, NotImplementedError, KeyError, pm.exceptions.SamplingError, pm.exceptions.ShapeError)
 
+# Predictions without PyMC are a package beside this one, whose checks it shares.
+OWN_FILE = re.compile(r"/pymc_nrm(?:_predictor)?/")
+
 
 class Outcome(NamedTuple):
     """A verdict, "void" where the package was not reached; where and how, equal for those that fail alike; why."""
@@ -106,13 +109,13 @@ def _judge_error(error, case):
     message, name = str(error), type(error).__name__
     words, keywords = set(re.findall(r"\w+", message)), set(re.findall(r"(\w+)=", case.program))
     files = [frame.filename for frame in traceback.extract_tb(error.__traceback__)]
-    if not any("/pymc_nrm/" in file for file in files):
+    if not any(map(OWN_FILE.search, files)):
         # The example itself makes no sense, or a name is misspelt.
         return Outcome("refused" if words & keywords else "void")
     detail = f"{case.kind}: {name} in {_place(error)}: {_shape_of(message)}"
     if case.is_plain:
         return Outcome("plain input refused", detail, message)
-    is_own = "/pymc_nrm/" in files[-1]
+    is_own = OWN_FILE.search(files[-1]) is not None
     explicit = is_own and isinstance(error, FloatingPointError)
     if not explicit and (isinstance(error, NEVER) or not isinstance(error, ALLOWED)):
         return Outcome("internal error", detail, message)
@@ -125,8 +128,8 @@ def _judge_error(error, case):
 def _place(error):
     """The innermost function of the package in the traceback of an error."""
     frames = traceback.extract_tb(error.__traceback__)
-    own = [frame for frame in frames if "/pymc_nrm/" in frame.filename] or frames[-1:]
-    return f"{own[-1].filename.rpartition('/pymc_nrm/')[2]}:{own[-1].name}"
+    own = [frame for frame in frames if OWN_FILE.search(frame.filename)] or frames[-1:]
+    return f"{OWN_FILE.split(own[-1].filename)[-1]}:{own[-1].name}"
 
 
 def _shape_of(message):
