@@ -125,12 +125,13 @@ __all__ = [
 ]
 
 # Parts that are imported when first used, since nobody needs them to make a model and sample from it.
-_ON_DEMAND = ("networks", "plots", "published", "serving", "trees")
+_ON_DEMAND = ("networks", "plots", "published", "serving", "testing", "trees")
 
 if TYPE_CHECKING:
     from pymc_nrm import networks as networks
     from pymc_nrm import plots, published, trees
     from pymc_nrm import serving as serving
+    from pymc_nrm import testing as testing
     from pymc_nrm.versions import show_versions as show_versions
 
     __version__: str
