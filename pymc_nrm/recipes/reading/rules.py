@@ -177,7 +177,7 @@ def few_values(facts):
 
 
 def counts(facts):
-    """Whole numbers from 0 that one Poisson cluster describes better than one normal cluster: others it would tile."""
+    """Whole numbers that begin at 0 or 1, if one Poisson cluster describes them better than one normal cluster."""
     if not facts.is_whole or facts.different[0] not in (0, 1):
         return None
     if evidence_of_counts(facts.known) > 0:
