@@ -11,7 +11,13 @@ from pymc_nrm.common.marks import ALL_SLOTS_USED, NESTED, NOT_FUSED, RENAMED, ST
 from pymc_nrm.common.pymc_internals import warn_divergences, warn_treedepth
 from pymc_nrm.common.wrapping import wrapped
 from pymc_nrm.run.safe_to_use import safe_to_use
-from pymc_nrm.stats.convergence import clusters_overlap, convergence_table, largest_z_quantile, pair_name
+from pymc_nrm.stats.convergence import (
+    clusters_overlap,
+    convergence_table,
+    largest_z_quantile,
+    n_without_diagnostics,
+    pair_name,
+)
 from pymc_nrm.stats.diagnostics import GROUP, diagnose
 from pymc_nrm.stats.draws import missing_values, renamed_variables
 from pymc_nrm.stats.result import Result
@@ -80,6 +86,7 @@ def convergence_report(idata: xr.DataTree, diagnostics: Any = None, nuts: Any = 
     that case a line before it says what is nevertheless safe to use.
 
     Variables that change when clusters are renamed, such as parameters of slots, are not judged: their labels switch.
+    Entries of variables that are not finite in some draws are not judged either, and the report says so.
 
     Parameters
     ----------
@@ -146,10 +153,11 @@ def convergence(idata, diagnostics, nuts):
     # Among hundreds of missing values, extremes of R-hat exceed fixed limits by chance.
     known |= missing_values(posterior)
     others = {name: posterior[name] for name in posterior.data_vars if name not in known}
+    remarks = (*remarks, *_not_finite(others))
     tables = {"": convergence_table(others)}
     tables |= {f" of {name}": tree["convergence"].to_dataset() for name, tree in diagnostics.items()}
     findings = [finding for owner, table in tables.items() for finding in _findings(table, owner, n_chains, n_draws)]
-    n_quantities = sum(int((table.constant == 0).sum()) for table in tables.values())
+    n_quantities = sum(int(table.rhat.notnull().sum()) for table in tables.values())
     for name, tree in diagnostics.items():
         if "pairs" in tree.children:
             findings += pair_findings(tree["pairs"].to_dataset(), name, n_chains)
@@ -187,6 +195,16 @@ def _not_judged(posterior):
     if names:
         what, may = ("is", "it may change") if len(names) == 1 else ("are", "they may change")
         yield f"{', '.join(names)} {what} not judged: {may} when clusters are renamed."
+
+
+def _not_finite(quantities):
+    """Deterministic quantities may have no value in some draws, such as the mean of the third cluster."""
+    for name, draws in quantities.items():
+        n_elements, n_missing = draws.isel(chain=0, draw=0).size, n_without_diagnostics(draws)
+        if n_missing == n_elements:
+            yield f"{name} is not judged: it is not finite in some draws."
+        elif n_missing:
+            yield f"{name} is judged without {n_missing} of {n_elements} entries, which are not finite in some draws."
 
 
 def _many_clusters(posterior, diagnostics):

@@ -307,8 +307,9 @@ def barely_agree(by_part):
 
 def convergence_table(quantities):
     """R-hat, effective sample sizes and Monte Carlo standard errors of scalar and array quantities. Variables are
-    ``rhat``, ``ess_bulk``, ``ess_tail`` and ``mcse_mean``, the worst over all elements of a quantity, and ``constant``,
-    whether no element varies.  With fewer than four draws per chain, the first four are NaN.
+    ``rhat``, ``ess_bulk``, ``ess_tail`` and ``mcse_mean``, the worst over all elements of a quantity that are finite in
+    every draw, and ``constant``, whether no element varies.  With fewer than four draws per chain, and for quantities
+    without such elements, the first four are NaN.
     """
     # Rank-normalised split R-hat, bulk and tail effective sample sizes of Vehtari et al. (2021), "Rank-normalization,
     # folding, and localization: an improved R-hat".  R-hat is infinite if chains are constant at different values. For
@@ -322,12 +323,12 @@ def convergence_table(quantities):
 
 
 def _worst(array):
-    stacked = array.transpose("chain", "draw", ...).values
-    elements = stacked.reshape(*stacked.shape[:2], -1)
+    elements = _elements(array)
+    judged = elements[:, :, np.isfinite(elements).all(axis=(0, 1))]
     # A quantity that never changes has no R-hat: the ratio of its variances is 0 / 0.
-    varying = elements[:, :, (elements != elements[:1, :1]).any(axis=(0, 1))]
+    varying = judged[:, :, (judged != judged[:1, :1]).any(axis=(0, 1))]
     if varying.shape[2] == 0:
-        return np.nan, np.nan, np.nan, np.nan, True
+        return np.nan, np.nan, np.nan, np.nan, n_without_diagnostics(array) == 0
     values = (
         sampling_diagnostic("rhat", varying if len(varying) > 1 else halves(varying)).max(),
         sampling_diagnostic("ess", varying, method="bulk").min(),
@@ -335,6 +336,18 @@ def _worst(array):
         sampling_diagnostic("mcse", varying, method="mean").max(),
     )
     return *(float(value) for value in values), False
+
+
+def _elements(array):
+    """The draws of each element of an array. Shape: (n_chains, n_draws, n)."""
+    stacked = array.transpose("chain", "draw", ...).values
+    return stacked.reshape(*stacked.shape[:2], -1)
+
+
+def n_without_diagnostics(array):
+    """The number of elements that are not finite in some draws, but not in all, which have no R-hat."""
+    finite = np.isfinite(_elements(array))
+    return int((finite.any(axis=(0, 1)) & ~finite.all(axis=(0, 1))).sum())
 
 
 def halves(draws):

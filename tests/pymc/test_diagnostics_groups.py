@@ -269,6 +269,22 @@ def test_all_that_was_checked_can_be_asked_for(rng):
         nrm.convergence_report(xr.Dataset())
 
 
+def test_values_that_are_not_finite_hide_nothing(rng):
+    """Entries that are finite in every draw are judged, and a line says what is not; padding is no quantity."""
+    y = rng.normal(size=(2, 400, 3))
+    y[:, :, 1] += OFFSETS
+    y[1, 7, 0], y[:, :, 2] = np.nan, np.nan
+    report = nrm.convergence_report(result_of(y=y))
+    assert "the chains disagree; 1 of 1 quantities failed." in report
+    assert report.endswith("y is judged without 1 of 3 entries, which are not finite in some draws.")
+    x = rng.normal(size=(2, 400))
+    x[0, 3] = np.inf
+    said = module.convergence(result_of(x=x, y=y[:, :, 1:2]), {}, ())
+    assert "1 of 1 quantities failed." in said.report
+    assert said.remarks == ("x is not judged: it is not finite in some draws.",)
+    assert nrm.convergence_report(result_of(y=y[:, :, 2])).endswith(" draws each: fine.")
+
+
 def test_nothing_is_reported_about_good_chains(rng):
     assert report_about({"x": rng.normal(size=(2, 400))}) == ""
     assert report_about({"x": rng.normal(size=(1, 400))}).startswith("Only one chain was sampled")
