@@ -63,7 +63,9 @@ class Part(NamedTuple):
         found |= {"quick": quick, "seconds": seconds, "cpu_seconds": cpu_seconds}
         output.mkdir(parents=True, exist_ok=True)
         path = output / f"{self.name}.json"
-        path.write_text(json.dumps(found | {"notes": notes, "rows": rows}, indent=1) + "\n")
+        head = json.dumps(found | {"notes": notes}, indent=1).removesuffix("\n}")
+        lines = ",\n".join(map(json.dumps, rows))
+        path.write_text(f'{head},\n "rows": [\n{lines}\n ]\n}}\n')
         print(self.table(rows))
         if self.pictures:
             print(f"Saved {', '.join(self.pictures(rows, output))} in {output}")
