@@ -156,7 +156,7 @@ def contenders(train, test, family, quick, seed):
     sizes = ((20, 1),) if quick else ((60, 1), (150, 1)) if large else ((10, 1), (30, 1), (30, 3))
     for n_components, n_init in sizes:
         options = {"n_components": n_components, "n_init": n_init, "seed": seed}
-        calls[f"{VARIATIONAL}, K = {n_components}, {_starts(n_init)}"] = lambda options=options: (
+        calls[f"{VARIATIONAL}, K = {n_components}, {n_init} start{'s' * (n_init > 1)}"] = lambda options=options: (
             scikit_learn.variational(*same, **options)
         )
     k = 30 if not quick else 20
@@ -168,10 +168,6 @@ def contenders(train, test, family, quick, seed):
         calls["pyrichlet, slice sampler"] = lambda: pyrichlet_gibbs.fit(*same, seconds=0.4 if quick else 1.5, seed=seed)
         calls[TREE] = lambda: tree(train, test, family, seed)
     return calls
-
-
-def _starts(n_init):
-    return f"{n_init} start{'s' * (n_init > 1)}"
 
 
 SETS = {

@@ -129,7 +129,7 @@ def table(rows):
         cells = [", ".join(f"{value:.3g}" for value in values) or None for values in ratios]
         lines.append([problem, n_slots, *(spread(found)["median"] if found else None for found in times), *cells])
     for n_slots, ratios in gains(rows).items():
-        cells = [_range(ratios[name]) if name in ratios else None for name in RATES]
+        cells = [interval(spread(ratios[name])) if name in ratios else None for name in RATES]
         lines.append(["all: median and range", n_slots, None, None, *cells])
     return text + markdown(["Data", "K", "ms", "nutpie", *RATES.values()], lines)
 
@@ -156,10 +156,6 @@ def headline(rows):
         measured = f"{min(every):.3g} to {max(every):.3g} times"
         lines.append((claim, measured, f"at least {target} times", min(every) >= target))
     return lines
-
-
-def _range(values):
-    return interval(spread(values))
 
 
 N_ITEMS, TUNE = 1000, 500

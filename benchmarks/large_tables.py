@@ -3,10 +3,7 @@
 Every run is a separate process.
 """
 
-import cProfile
 import os
-import pstats
-import sys
 import time
 import warnings
 
@@ -52,7 +49,7 @@ def mixed_table(n, seed=0):
     return df, k
 
 
-def describe(n, chunks, size, profile=False):
+def describe(n, chunks, size):
     """CPU and wall seconds of each step, of a table that was described before with few rows."""
     import pymc_nrm as nrm
 
@@ -67,9 +64,6 @@ def describe(n, chunks, size, profile=False):
 
     df, truth = mixed_table(n)
     kinds = {"visits": "count", "spending": "zero or positive"}
-    if profile:
-        profiler = cProfile.Profile()
-        profiler.enable()
     lap(None)
     model = nrm.mixture_model(df, kinds=kinds, chunks=chunks)
     lap("model")
@@ -80,10 +74,6 @@ def describe(n, chunks, size, profile=False):
     lap("draws")
     description = nrm.describe(idata, model)
     lap("description")
-    if profile:
-        profiler.disable()
-        pstats.Stats(profiler).sort_stats("tottime").print_stats(40)
-        pstats.Stats(profiler).sort_stats("cumtime").print_stats(80)
     labels = description.estimate["labels"].values
     followed = idata.posterior["z_row"].values if chunks else slice(None)
     rows["rand"] = float(nrm.stats.adjusted_rand(truth[followed], labels))
@@ -143,6 +133,3 @@ MEANING = (
     "chunks alone, though the estimate finds the clusters of the data in all."
 )
 PART = Part("large_tables", measure, table, headline=headline, options={"sets": list(FULL)}, meaning=MEANING)
-
-if __name__ == "__main__":
-    PART.main(sys.argv[1:])

@@ -265,7 +265,7 @@ def table(rows):
         for method, found in groups(own, "method").items():
             line[method] = f"{np.mean([row['auc'] for row in found]):.3f}"
         lines.append(line)
-    shown = {"network": "network", "nodes": "n"} | {method: _get(method) for method in METHODS}
+    shown = {"network": "network", "nodes": "n"} | {m: lambda row, m=m: row.get(m) for m in METHODS}
     parts.append(
         f"A tenth of the ties and of the other pairs held out, {N_SPLITS} times: area under the ROC curve. Spectral "
         "clustering and Leiden, which cannot leave pairs out, take them for no ties, and predict by shares of ties "
@@ -281,10 +281,6 @@ def table(rows):
         f"{columns(where(rows, set='starts'), shown)}"
     )
     return "\n".join(parts)
-
-
-def _get(method):
-    return lambda row: row.get(method)
 
 
 def headline(rows):

@@ -19,26 +19,9 @@ from common.part import QUICK_RESULTS, RESULTS
 NAMES = (
     *("accuracy", "gibbs_sweep", "samplers", "ablation", "stock_pymc", "labels_as_index"),
     *("collapsed_regressions", "regression", "held_out", "real_data", "tables", "drawn_tables"),
-    *(
-        "waiting",
-        "large_tables",
-        "agreement_of_chains",
-        "documents",
-        "trees_of_items",
-        "hidden_states",
-        "hidden_state_peers",
-        "own_weights",
-        "segmentation",
-        "growth",
-        "networks",
-        "defaults",
-        "first_minutes",
-        "latency",
-        "scaling",
-        "large",
-        "chunks",
-        "equal_time",
-    ),
+    *("waiting", "large_tables", "agreement_of_chains", "documents", "trees_of_items", "hidden_states"),
+    *("hidden_state_peers", "own_weights", "segmentation", "growth", "networks", "defaults"),
+    *("first_minutes", "latency", "scaling", "large", "chunks", "equal_time"),
 )
 FOLDER = Path(__file__).resolve().parent
 

@@ -1,16 +1,11 @@
 """Models that users waited for longest: CPU seconds from data to a description, by part of the run."""
 
-import json
-import os
-import subprocess
-import sys
 import time
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from common import ONE_CORE
 from common.part import Part, columns, rows_to_keep, skipping
+from common.processes import call
 
 N_EXPERTS, N_CLASSES = 3, 3
 PARTS = ("import", "model", "compilation", "tuning", "draws", "description")
@@ -209,12 +204,12 @@ def measure(quick, note, sets=None):
     for name in chosen:
         what, _, before, target, _ = CASES[name]
         with skipping(what, note):
-            command = [sys.executable, __file__, name]
-            ended = subprocess.run(command, env=os.environ | ONE_CORE, stdout=subprocess.PIPE, text=True)
-            if ended.returncode:
+            try:
+                found = call(run_case, name=name)
+            except RuntimeError as error:
                 note(f"{what} failed")
+                print(error, flush=True)
                 continue
-            found = json.loads(ended.stdout.splitlines()[-1])
             rows.append({"set": name, "what": what, "before": before, "target": target} | found)
             print(rows[-1], flush=True)
     order = list(CASES)
@@ -240,7 +235,3 @@ def headline(rows):
 
 MEANING = "Compilation is most of it for a likelihood of one's own, draws and point estimates for tables."
 PART = Part("waiting", measure, table, headline=headline, options={"sets": list(CASES)}, meaning=MEANING)
-
-if __name__ == "__main__":
-    sys.path.insert(0, str(Path(__file__).resolve().parent))
-    print(json.dumps(run_case(sys.argv[1])))
