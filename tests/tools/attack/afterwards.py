@@ -114,12 +114,13 @@ NEW = pieces("""
 """)
 # What follows draws of a random measure.
 MEASURED = pieces("""
-    density = nrm.random_measure.measure_density(result, model, np.array(X)) | mean =
-    nrm.random_measure.measure_mean(result, model) cdf = nrm.random_measure.measure_cdf(result, model,
-    np.sort(np.array(X)[:, 0])) | cdf = nrm.random_measure.measure_cdf(result, model, [nan, 'x']) cdf =
-    nrm.random_measure.measure_cdf(result, model, [0.0, 1.0], feature=9) density =
-    nrm.random_measure.measure_density(result.isel(atom=slice(0, 0)), model, np.array(X)) mean =
-    nrm.random_measure.measure_mean(result.drop_vars('weight'), model)
+    density = nrm.random_measure.measure_density(result, model, np.array(X))
+    mean = nrm.random_measure.measure_mean(result, model)
+    cdf = nrm.random_measure.measure_cdf(result, model, np.sort(np.array(X)[:, 0]))
+    cdf = nrm.random_measure.measure_cdf(result, model, [nan, 'x'])
+    cdf = nrm.random_measure.measure_cdf(result, model, [0.0, 1.0], feature=9)
+    density = nrm.random_measure.measure_density(result.isel(atom=slice(0, 0)), model, np.array(X))
+    mean = nrm.random_measure.measure_mean(result.drop_vars('weight'), model)
 """)
 
 
