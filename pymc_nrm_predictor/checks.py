@@ -52,3 +52,10 @@ def _numbers_of_objects(name, array):
             where = f" at position {place}" if place else ""
             raise TypeError(f"{name} must be real numbers; got {entry!r} of type {type(entry).__name__}{where}")
     return floats
+
+
+def refuse(title, words, values, bad):
+    """Raise an error that names the first bad value."""
+    if bad.any():
+        row, column = (int(k) for k in np.argwhere(bad)[0])
+        raise ValueError(f"{title} {words}; got {values[row, column]} in row {row}, column {column}")

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from pymc_nrm_predictor.checks import numeric_array
+from pymc_nrm_predictor.checks import numeric_array, refuse
 from pymc_nrm_predictor.counts import Bernoullis, Categories, Multinomials, NegativeBinomials
 from pymc_nrm_predictor.regressions import Regressions, covariates_of
 from pymc_nrm_predictor.students import MultivariateStudents, Students, lower_triangles
@@ -48,9 +48,9 @@ class Mixture:
             raise ValueError(f"{title} must have shape {allowed}, one column per feature; got shape {values.shape}")
         if not len(values):
             raise ValueError(f"{title} must have at least one row; got shape {values.shape}")
-        _refuse(title, "must be finite, without infinite values", values, np.isinf(values))
+        refuse(title, "must be finite, without infinite values", values, np.isinf(values))
         if not self.missing_allowed:
-            _refuse(title, "must have no NaN, since its family allows no missing values", values, np.isnan(values))
+            refuse(title, "must have no NaN, since its family allows no missing values", values, np.isnan(values))
         self.check(title, values)
         return values
 
@@ -59,7 +59,7 @@ class Mixture:
 
     def log_density(self, values):
         """Log densities of checked rows in every component, shape (m, N)."""
-        raise NotImplementedError
+        return self._distribution.log_density(values)
 
     def log_density_of(self, data):
         """Log densities of its rows among checked rows of all mixtures, by name, shape (m, N)."""
@@ -82,9 +82,9 @@ class _Counts(Mixture):
 
     def check(self, title, values):
         known = ~np.isnan(values)
-        _refuse(title, "must be whole numbers", values, known & (values != np.floor(values)))
-        _refuse(title, "must be at least 0", values, known & (values < 0))
-        _refuse(title, f"must be {self.words}", values, known & (values > self.largest))
+        refuse(title, "must be whole numbers", values, known & (values != np.floor(values)))
+        refuse(title, "must be at least 0", values, known & (values < 0))
+        refuse(title, f"must be {self.words}", values, known & (values > self.largest))
 
 
 class BinaryMixture(_Counts):
@@ -95,9 +95,6 @@ class BinaryMixture(_Counts):
 
     def set_arrays(self, arrays):
         self._distribution = Bernoullis(arrays["ones"], arrays["zeros"])
-
-    def log_density(self, values):
-        return self._distribution.log_density(values)
 
 
 class CategoricalMixture(_Counts):
@@ -110,10 +107,7 @@ class CategoricalMixture(_Counts):
 
     def check(self, title, values):
         super().check(title, values)
-        _refuse(title, "must be levels below the numbers of levels of the model", values, values >= self._n_levels)
-
-    def log_density(self, values):
-        return self._distribution.log_density(values)
+        refuse(title, "must be levels below the numbers of levels of the model", values, values >= self._n_levels)
 
 
 class CountMixture(_Counts):
@@ -124,9 +118,6 @@ class CountMixture(_Counts):
     def set_arrays(self, arrays):
         self._distribution = NegativeBinomials(arrays["shape"], arrays["rate"])
 
-    def log_density(self, values):
-        return self._distribution.log_density(values)
-
 
 class MultinomialMixture(_Counts):
     """Vectors of counts: a Dirichlet distribution of ``weights``."""
@@ -136,9 +127,6 @@ class MultinomialMixture(_Counts):
 
     def set_arrays(self, arrays):
         self._distribution = Multinomials(arrays["weights"])
-
-    def log_density(self, values):
-        return self._distribution.log_density(values)
 
 
 class HurdleCountMixture(_Counts):
@@ -165,7 +153,7 @@ class HurdleAmountMixture(Mixture):
         self._logarithms = Students(arrays["df"], arrays["location"], arrays["scale"])
 
     def check(self, title, values):
-        _refuse(title, "must be at least 0", values, values < 0.0)
+        refuse(title, "must be at least 0", values, values < 0.0)
 
     def log_density(self, values):
         logs = _logarithms(values, values > 0.0)
@@ -184,7 +172,7 @@ class _RealMixture(Mixture):
 
     def check(self, title, values):
         bad = self._is_log & (values <= 0.0)
-        _refuse(title, "must be above 0 in columns whose logarithm is modelled", values, bad)
+        refuse(title, "must be above 0 in columns whose logarithm is modelled", values, bad)
 
     def _on_scale(self, values):
         return np.where(self._is_log, _logarithms(values, self._is_log & (values > 0.0)), values)
@@ -303,7 +291,7 @@ class RegressionMixture(Mixture):
             rows = data[term["mixture"]]
             column = np.zeros_like(rows, dtype=bool)
             column[:, term["feature"]] = np.isnan(rows[:, term["feature"]])
-            _refuse(f"{term['mixture']!r}, a covariate of {self.name!r}", "must not be missing", rows, column)
+            refuse(f"{term['mixture']!r}, a covariate of {self.name!r}", "must not be missing", rows, column)
         return np.column_stack([np.ones(len(raw)), raw - self._covariate_center])
 
     def log_density_of(self, data):
@@ -338,10 +326,3 @@ def _is_positive(values):
 def _logarithms(values, where):
     """Logarithms of some values, NaN for all others."""
     return np.where(where, np.log(np.where(where, values, 1.0)), np.nan)
-
-
-def _refuse(title, words, values, bad):
-    """Raise an error that names the first bad value."""
-    if bad.any():
-        row, column = (int(k) for k in np.argwhere(bad)[0])
-        raise ValueError(f"{title} {words}; got {values[row, column]} in row {row}, column {column}")

@@ -116,6 +116,10 @@ PlotCollection
     "random_seed": """
 random_seed : int or numpy.random.Generator, optional
     By default draws differ from call to call.""",
+    "step_options": """
+**kwargs
+    ``model``, ``rng``, ``initial_point``, ``compile_kwargs`` as for any PyMC step; with ``check_moves=False`` the
+    step is not compared with the model before its first draw.""",
     "progressbar": """
 progressbar : bool
     Whether to show a progress bar after two seconds.""",

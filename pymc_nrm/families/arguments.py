@@ -16,6 +16,7 @@ from pytensor.tensor.random.type import RandomType
 from pymc_nrm.common.checks import check_values, numeric_array, plain_values, static_shape
 from pymc_nrm.common.named_dims import variable_behind
 from pymc_nrm.families.base import canonical
+from pymc_nrm_predictor.checks import refuse
 
 
 def broadcast_hyperparameters(family: Any, n: Any, d: Any) -> Any:
@@ -158,21 +159,14 @@ def check_matrix(family, X, *, integer=False, lower=None, upper=None):
     # Data are usually finite, so one pass is enough.
     missing = ~np.isfinite(values)
     if missing.any():
-        _refuse(title, "must be finite, without infinite values", values, np.isinf(values))
+        refuse(title, "must be finite, without infinite values", values, np.isinf(values))
         if not family.missing_allowed:
-            _refuse(title, "must have no NaN, since this family allows no missing values", values, missing)
+            refuse(title, "must have no NaN, since this family allows no missing values", values, missing)
     if integer:
-        _refuse(title, "must be whole numbers", values, ~missing & (values != np.floor(values)))
+        refuse(title, "must be whole numbers", values, ~missing & (values != np.floor(values)))
     if lower is not None:
-        _refuse(title, f"must be at least {lower}", values, values < lower)
+        refuse(title, f"must be at least {lower}", values, values < lower)
     if upper is not None:
         words = f"must be at most {upper:.0e}, whose log densities doubles resolve (NormalGamma takes larger ones)"
-        _refuse(title, words, values, values > upper)
+        refuse(title, words, values, values > upper)
     return values
-
-
-def _refuse(title, words, values, bad):
-    """Raise an error that names the first bad value."""
-    if bad.any():
-        row, column = (int(k) for k in np.argwhere(bad)[0])
-        raise ValueError(f"{title} {words}; got {values[row, column]} in row {row}, column {column}")

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from pymc_nrm.families import base, components, conjugate, fast, features
+from pymc_nrm.families import base, components, fast, features
 from pymc_nrm.families.counted import Counted
 from pymc_nrm.families.erased.shared_kernel import erase
 from pymc_nrm.kernels.special import copy_row
@@ -64,20 +64,14 @@ class Grouped(NamedTuple):
         rows = base.prepare_alike(self.family, X, data.rows)
         return grouped_rows(rows, np.arange(len(X)), len(X))
 
-    def check_resolution(self, data, title):
-        base.check_resolution(self.family, data.rows, title)
-
-    def restore_parameters(self, data, parameters):
-        return conjugate.restore_parameters(self.family, data.rows, parameters)
-
-    def statistics_size(self):
-        return base.statistics_size(self.family)
+    # What does not depend on how rows belong to items.
+    check_resolution, restore_parameters = Counted.check_resolution, Counted.restore_parameters
+    statistics_size, parameters_size = Counted.statistics_size, Counted.parameters_size
+    log_marginal, draw_parameters = Counted.log_marginal, Counted.draw_parameters
+    component_panel, write_component = Counted.component_panel, Counted.write_component
 
     def cache_size(self):
         return base.cache_size(self.family) + base.statistics_size(self.family)
-
-    def parameters_size(self):
-        return conjugate.parameters_size(self.family)
 
     def add_item(self, statistics, data, item, sign):
         for place in range(data.start[item], data.start[item + 1]):
@@ -110,18 +104,6 @@ class Grouped(NamedTuple):
     def student_predictive(self, cache, data, item, feature, law):
         row = data.members[data.start[item]]
         fast.student_predictive(self.family, cache[: base.cache_size(self.family)], data.rows, row, feature, law)
-
-    def log_marginal(self, statistics):
-        return conjugate.log_marginal(self.family, statistics)
-
-    def draw_parameters(self, statistics, rng, parameters):
-        conjugate.draw_parameters(self.family, statistics, rng, parameters)
-
-    def component_panel(self, n_columns):
-        return components.component_panel(self.family, n_columns)
-
-    def write_component(self, parameters, panel, column):
-        components.write_component(self.family, parameters, panel, column)
 
     def add_component_densities(self, panel, data, item, width, values):
         for place in range(data.start[item], data.start[item + 1]):

@@ -25,6 +25,7 @@ import pytensor.tensor as pt
 from pytensor.graph.basic import Variable
 
 from pymc_nrm.families import base, components, conjugate, fast, features
+from pymc_nrm.families.counted import Counted
 from pymc_nrm.families.erased.shared_kernel import erase
 from pymc_nrm.families.fast import add_row
 from pymc_nrm.kernels.generic import kernel
@@ -252,9 +253,6 @@ class KnownGrouped(NamedTuple):
         # Units, whether one is known, and the correction to the weight of one more free item.
         return base.cache_size(self.family) + 3
 
-    def parameters_size(self):
-        return conjugate.parameters_size(self.family)
-
     def add_item(self, statistics, data, item, sign):
         base.add_item(self.family, statistics[:-3], data.groups, item, sign)
         _count_unit(statistics, data, item, sign)
@@ -334,11 +332,8 @@ class KnownGrouped(NamedTuple):
     def draw_parameters(self, statistics, rng, parameters):
         conjugate.draw_parameters(self.family, statistics[:-3], rng, parameters)
 
-    def component_panel(self, n_columns):
-        return components.component_panel(self.family, n_columns)
-
-    def write_component(self, parameters, panel, column):
-        components.write_component(self.family, parameters, panel, column)
+    parameters_size = Counted.parameters_size
+    component_panel, write_component = Counted.component_panel, Counted.write_component
 
     def add_component_densities(self, panel, data, item, width, values):
         components.add_component_densities(self.family, panel, data.groups, item, width, values)

@@ -1,5 +1,6 @@
 """Steps that sample partitions, missing entries of their data, and hyperparameters of their families."""
 
+from pymc_nrm.common.docstrings import document_all
 from pymc_nrm.common.pymc_internals import register_steps
 from pymc_nrm.steps.chunked_sampler import ChunkedSampler
 from pymc_nrm.steps.learned_gibbs import LearnedGibbs
@@ -32,3 +33,5 @@ register_steps(
     *(TreeGuided, SplitMerge, MarginalGibbs, SliceSampler, SlotGibbs, WeightedGibbs),
     *(ChunkedSampler, MissingGibbs),
 )
+
+document_all(globals())

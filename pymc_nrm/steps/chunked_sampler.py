@@ -87,9 +87,7 @@ class ChunkedSampler(Step):
         Number of split-merge proposals per draw from pairs of random rows, and again from larger sets of rows.
     n_redrawn : int
         Number of random rows that a draw updates one at a time.
-    **kwargs
-        ``model``, ``rng``, ``initial_point``, ``compile_kwargs`` as for any PyMC step; with ``check_moves=False`` the
-        step is not compared with the model before its first draw.
+    %(step_options)s
 
     Raises
     ------

@@ -88,9 +88,7 @@ class LearnedGibbs(Step):
     n_sweeps : int
         Number of sweeps per draw for covariances and concentrations of Dirichlet processes; for variances of d features
         this number divided by d, for hidden states by 5, at least one.
-    **kwargs
-        ``model``, ``rng``, ``initial_point``, ``compile_kwargs`` as for any PyMC step; with ``check_moves=False`` the
-        step is not compared with the model before its first draw.
+    %(step_options)s
 
     Raises
     ------

@@ -27,9 +27,7 @@ class MarginalGibbs(PartitionStep):
     n_items : int, optional
         Number of items to move per draw; by default all.  They are chosen at random for each draw, independently of the
         partition.  With at least 20,000 items, blocks of 64 neighbours in the data are chosen.
-    **kwargs
-        ``model``, ``rng``, ``initial_point``, ``compile_kwargs`` as for any PyMC step; with ``check_moves=False`` the
-        step is not compared with the model before its first draw.
+    %(step_options)s
 
     Raises
     ------
@@ -62,8 +60,7 @@ class MarginalGibbs(PartitionStep):
 
     def check_options(self, n):
         """Check the options against the number of items."""
-        if self.options["n_items"] is not None:
-            check_count("n_items", self.options["n_items"], 1, n)
+        check_count("n_items", self.options["n_items"], 1, n, optional=True)
 
     def calls(self, rng, n, table, family, data):
         """One sweep."""

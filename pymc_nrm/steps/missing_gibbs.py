@@ -47,9 +47,7 @@ class MissingGibbs(Step):
     ----------
     vars : list of variables
         The variable ``{name}_missing`` of a :class:`~pymc_nrm.Mixture`; by default all of them.
-    **kwargs
-        ``model``, ``rng``, ``initial_point``, ``compile_kwargs`` as for any PyMC step; with ``check_moves=False`` the
-        step is not compared with the model before its first draw.
+    %(step_options)s
 
     Raises
     ------

@@ -42,9 +42,7 @@ class SliceSampler(PartitionStep):
     Parameters
     ----------
     vars : list of Partition
-    **kwargs
-        ``model``, ``rng``, ``initial_point``, ``compile_kwargs`` as for any PyMC step; with ``check_moves=False`` the
-        step is not compared with the model before its first draw.
+    %(step_options)s
 
     Raises
     ------

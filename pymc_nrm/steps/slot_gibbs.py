@@ -61,9 +61,7 @@ class SlotGibbs(SlotStep, PartitionStep):
         Sweeps per draw.
     mean_empty : float
         Mean number of empty slots in the pool.
-    **kwargs
-        ``model``, ``rng``, ``initial_point``, ``compile_kwargs`` as for any PyMC step; with ``check_moves=False`` the
-        step is not compared with the model before its first draw.
+    %(step_options)s
 
     Raises
     ------

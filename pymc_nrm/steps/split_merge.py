@@ -39,9 +39,7 @@ class SplitMerge(PartitionStep):
         Restricted Gibbs scans of the launch state, for ``proposal="restricted_gibbs"``.
     n_items : int, optional
         Number of random items that the Gibbs update visits, chosen as in :class:`MarginalGibbs`; all by default.
-    **kwargs
-        ``model``, ``rng``, ``initial_point``, ``compile_kwargs`` as for any PyMC step; with ``check_moves=False`` the
-        step is not compared with the model before its first draw.
+    %(step_options)s
 
     Raises
     ------

@@ -140,9 +140,7 @@ class TreeGuided(PartitionStep):
         Number of cycles per draw; by default 2000 + 4 D divided by the number of items, with D the number of learned
         values on which families depend; at least 1 and at most 6 + D / 150.  A draw of few items costs little beside
         one of many hyperparameters by NUTS, and mixes more slowly.
-    **kwargs
-        ``model``, ``rng``, ``initial_point``, ``compile_kwargs`` as for any PyMC step; with ``check_moves=False`` the
-        step is not compared with the model before its first draw.
+    %(step_options)s
 
     Raises
     ------
@@ -204,8 +202,7 @@ class TreeGuided(PartitionStep):
         }
         _check_moves(numbers, own_moves)
         check_count("n_trees", n_trees, 1)
-        if n_cycles is not None:
-            check_count("n_cycles", n_cycles, 1)
+        check_count("n_cycles", n_cycles, 1, optional=True)
         self.own_moves = own_moves
         self._reset(0)
         # Resumed chains must make the same moves.

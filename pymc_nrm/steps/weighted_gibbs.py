@@ -134,9 +134,7 @@ class WeightedGibbs(LabelStep):
     ----------
     vars : list of Partition
         With ``log_weights``.
-    **kwargs
-        ``model``, ``rng``, ``initial_point``, ``compile_kwargs`` as for any PyMC step; with ``check_moves=False`` the
-        step is not compared with the model before its first draw.
+    %(step_options)s
 
     Raises
     ------

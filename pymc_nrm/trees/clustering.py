@@ -351,8 +351,7 @@ def bayes_kmeans_bhc(
     """
     measure = measure_of_numbers(measure)
     kernel_family, data, n = family_and_data(family, X)
-    if n_clusters is not None:
-        check_count("n_clusters", n_clusters, 1, n)
+    check_count("n_clusters", n_clusters, 1, n, optional=True)
     rng = random_generator(random_seed)
     log_u = pilot_log_u(rng, measure, family, X, _grow, 250, 1) if u is None else checked_log_u(u)
     return _grow(rng, measure, log_u, kernel_family, data, n, n_clusters, fixed_u=u is not None)

@@ -1,6 +1,6 @@
 """Fast forms of functions that follow from the definition of a family, one file per family, added on import."""
 
-from pymc_nrm.families.fast_paths import (
+from pymc_nrm.families.fast_paths import (  # noqa: F401
     bernoulli_beta,
     categorical_dirichlet,
     multinomial_dirichlet,
@@ -10,14 +10,3 @@ from pymc_nrm.families.fast_paths import (
     poisson_gamma,
     principal_normal_wishart,
 )
-
-__all__ = [
-    "bernoulli_beta",
-    "categorical_dirichlet",
-    "multinomial_dirichlet",
-    "normal_gamma",
-    "normal_regression",
-    "normal_wishart",
-    "poisson_gamma",
-    "principal_normal_wishart",
-]

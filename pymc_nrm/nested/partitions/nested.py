@@ -94,7 +94,7 @@ class Nested(Kind):
             raise ValueError(f"{argument} must have shape {allowed}; got shape {array.shape}")
         columns = [canonical_labels(column, argument) for column in np.asarray(array).T]
         for level in range(1, self.depth):
-            columns[level] = _within(columns[level - 1], columns[level])
+            columns[level] = canonical_labels(columns[level - 1] * (columns[level].max() + 1) + columns[level])
         values = np.column_stack([*columns, *self._default_tables(columns, n)])
         for fine, coarse in self.refinements():
             if not _refines(values[:, fine], values[:, coarse]):
@@ -166,11 +166,6 @@ class WeightedNested(Nested):
         measure, weights = priors
         gammas = pt.concatenate([weights.gamma_0[None], weights.gamma])
         return symbolic_log_nested_prior(self, symbolic_levels_of(measure), gammas, labels, n)
-
-
-def _within(above, labels):
-    """Labels of pairs of a label above and a label of this level."""
-    return canonical_labels(above * (labels.max() + 1) + labels)
 
 
 def _refines(fine, coarse):

@@ -214,9 +214,7 @@ class NestedGibbs(NestedStep):
         Without weights, how often a sweep moves a node with all that is below it, and how often it splits or merges
         nodes; by default a quarter of the number of items, and at least 4.  With weights, how often it splits or merges
         components; by default one for every 32 items, at least 4 and at most 16.
-    **kwargs
-        ``model``, ``rng``, ``initial_point``, ``compile_kwargs`` as for any PyMC step; with ``check_moves=False`` the
-        step is not compared with the model before its first draw.
+    %(step_options)s
 
     Raises
     ------
@@ -249,8 +247,7 @@ class NestedGibbs(NestedStep):
 
     def __init__(self, vars: Any = None, *, n_sweeps: int = 1, n_moves: int | None = None, **kwargs: Any) -> None:
         check_count("n_sweeps", n_sweeps, 1)
-        if n_moves is not None:
-            check_count("n_moves", n_moves, 0)
+        check_count("n_moves", n_moves, 0, optional=True)
         super().__init__(vars, options={"n_sweeps": n_sweeps, "n_moves": n_moves}, **kwargs)
 
     def precompile_moves(self, values, prior, family, data):

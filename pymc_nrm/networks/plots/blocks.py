@@ -114,7 +114,7 @@ def plot_blocks(
     clusters = read_estimates(draws, idata, estimate)
     strength = strength_of(draws.family_class)
     values = strength.of(parameters_of_estimate(draws, clusters, random_generator(0), progressbar=False))
-    order = [_by_size(one.labels) for one in clusters]
+    order = [np.argsort(-np.bincount(one.labels), kind="stable") for one in clusters]
     low, high = np.quantile(values, [(1 - ci_prob) / 2, (1 + ci_prob) / 2], axis=0)
     mean, low, high = (array[np.ix_(*order)] for array in (values.mean(axis=0), low, high))
     data = draws.blocks.dense()
@@ -135,11 +135,6 @@ def plot_blocks(
     _draw_edges(canvas, name, sizes)
     _draw_axes(canvas, draws, places, clusters, order, sizes)
     return canvas.collection
-
-
-def _by_size(labels):
-    """Clusters by decreasing size."""
-    return np.argsort(-np.bincount(labels), kind="stable")
 
 
 def _place(labels, order, data, axis):

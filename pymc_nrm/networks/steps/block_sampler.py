@@ -44,6 +44,7 @@ from pymc_nrm.networks.moves.node_tree import greedy_merges, node_tree
 from pymc_nrm.networks.steps.block_target import BlockTarget
 from pymc_nrm.partitions.clusters import build_state
 from pymc_nrm.steps.base import PartitionStep
+from pymc_nrm.steps.marginal_gibbs import MarginalGibbs
 from pymc_nrm.steps.step import StepState
 
 
@@ -79,9 +80,7 @@ class BlockSampler(PartitionStep):
         Number of guide trees; each draw uses one of them at random.
     n_items : int, optional
         Number of random nodes that the Gibbs update visits; all by default.
-    **kwargs
-        ``model``, ``rng``, ``initial_point``, ``compile_kwargs`` as for any PyMC step; with ``check_moves=False`` the
-        step is not compared with the model before its first draw.
+    %(step_options)s
 
     Raises
     ------
@@ -151,10 +150,7 @@ class BlockSampler(PartitionStep):
         is_for_this = super().competence(var, has_grad) != Competence.INCOMPATIBLE and var.owner.op.own_step == cls.name
         return Competence.IDEAL if is_for_this else Competence.INCOMPATIBLE
 
-    def check_options(self, n):
-        """Check the options against the number of items."""
-        if self.options["n_items"] is not None:
-            check_count("n_items", self.options["n_items"], 1, n)
+    check_options = MarginalGibbs.check_options
 
     def build(self, labels, family, data):
         return (build_blocks if _has_networks(family) else build_state)(labels, family, data)

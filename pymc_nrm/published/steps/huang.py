@@ -49,9 +49,7 @@ class PublishedNestedGibbs(NestedStep):
     corrected : bool
         Whether to use the exact form, which raises no warning: weights are drawn given numbers of tables, a new
         component counts as chosen at the nodes of its path, and a component is removed when its only item is removed.
-    **kwargs
-        ``model``, ``rng``, ``initial_point``, ``compile_kwargs`` as for any PyMC step; with ``check_moves=False`` the
-        step is not compared with the model before its first draw.
+    %(step_options)s
 
     Raises
     ------

@@ -81,9 +81,7 @@ class PublishedTreeGuided(PartitionStep):
         Whether to use the exact form of the moves, which raises no warning.  The tree of a cluster is then a guide tree
         over all items, restricted to the cluster.  The probability of a merge is the sum over the clusters that may
         have been picked first.  Local moves take items below nodes drawn from the guide tree, whatever the partition.
-    **kwargs
-        ``model``, ``rng``, ``initial_point``, ``compile_kwargs`` as for any PyMC step; with ``check_moves=False`` the
-        step is not compared with the model before its first draw.
+    %(step_options)s
 
     Raises
     ------

@@ -54,9 +54,7 @@ class StateGibbs(SlotStep, LabelStep):
         With ``max_states``.
     n_blocked : int
         Number of updates per draw.
-    **kwargs
-        ``model``, ``rng``, ``initial_point``, ``compile_kwargs`` as for any PyMC step; with ``check_moves=False`` the
-        step is not compared with the model before its first draw.
+    %(step_options)s
 
     Raises
     ------

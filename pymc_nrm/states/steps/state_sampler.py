@@ -111,9 +111,7 @@ class StateSampler(LabelStep):
         Whether to visit blocks of times.
     n_single : int, optional
         Number of single times per draw; by default a twentieth of the number of times, and at least 300 or all.
-    **kwargs
-        ``model``, ``rng``, ``initial_point``, ``compile_kwargs`` as for any PyMC step; with ``check_moves=False`` the
-        step is not compared with the model before its first draw.
+    %(step_options)s
 
     Raises
     ------
