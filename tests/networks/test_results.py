@@ -8,6 +8,7 @@ import pytest
 import xarray as xr
 
 import pymc_nrm as nrm
+from pymc_nrm.common.wrapping import whole_percent
 from pymc_nrm.measures.base import log_eppf
 from pymc_nrm.networks.posterior.block_draws import draws_of_blocks
 from pymc_nrm.networks.posterior.block_parameters import mean_over_pairs
@@ -313,6 +314,32 @@ def test_description_of_a_network():
         nrm.describe(idata, model, level=2)
     with pytest.raises(ValueError, match="components must be left out"):
         nrm.describe(idata, model, components=True)
+
+
+@pytest.mark.parametrize(("directed", "loops"), list(itertools.product([False, True], repeat=2)))
+def test_descriptions_have_the_mean_of_all_pairs(directed, loops):
+    """Each pair counts once: 12 nodes in clusters of two have ties within them."""
+    labels = np.repeat(np.arange(6), 2)
+    A = np.kron(np.eye(6), np.ones((2, 2)))
+    model = network_model(A, nrm.BernoulliBeta(1.0, 1.0), MEASURE, directed=directed, loops=loops)
+    draws = draws_of(np.tile(labels, (50, 1)))
+    blocks = nrm.networks.block_parameters(draws, model, labels, random_seed=0, progressbar=False)
+    n_pairs = blocks["n_pairs"].values if directed else np.triu(blocks["n_pairs"])
+    mean = np.average(blocks["probability"], weights=n_pairs)
+    assert f"(all pairs {whole_percent(mean)})" in str(nrm.describe(draws, model, labels))
+
+
+@pytest.mark.parametrize("which", ["rows", "columns"])
+def test_descriptions_have_the_mean_of_all_entries(which):
+    labels = {"rows": np.array([0, 0, 0, 0, 1, 1]), "columns": np.array([0, 1, 1])}
+    X = np.equal.outer(labels["rows"], labels["columns"]).astype(float)
+    with pm.Model() as model:
+        partitions = tuple(nrm.Partition(name, MEASURE, n=len(own)) for name, own in labels.items())
+        nrm.networks.BlockModel("x", partitions, nrm.BernoulliBeta(1.0, 1.0), observed=X)
+    draws = xr.merge([draws_of(np.tile(own, (50, 1)), name) for name, own in labels.items()])
+    blocks = nrm.networks.block_parameters(draws, model, random_seed=0, progressbar=False)
+    mean = np.average(blocks["probability"], weights=blocks["n_pairs"])
+    assert f"(all pairs {whole_percent(mean)})" in str(nrm.describe(draws, model, var_name=which))
 
 
 def test_description_of_layers_attributes_and_directions():

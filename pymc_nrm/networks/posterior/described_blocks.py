@@ -9,7 +9,7 @@ from pymc_nrm.common.wrapping import cut, first_few
 from pymc_nrm.models.rvs import dims_of
 from pymc_nrm.networks.models.block_data import block_models
 from pymc_nrm.networks.posterior.block_draws import BlockDraws
-from pymc_nrm.networks.posterior.block_parameters import parameters_of_estimate
+from pymc_nrm.networks.posterior.block_parameters import n_pairs_of_clusters, parameters_of_estimate
 from pymc_nrm.networks.posterior.estimates import Clusters, clusters_of
 from pymc_nrm.networks.posterior.strengths import strength_of
 from pymc_nrm.posterior.default_clusters import clusters_to_show
@@ -83,22 +83,30 @@ def _ties(asked, rv, labels, names):
     """Strengths of the ties of the clusters of a partition in one block model."""
     posterior = evenly_spaced(posterior_of(asked.idata, by_chain=True), _MOST_DRAWS)
     draws = BlockDraws(posterior, asked.model, rv)
-    own = Clusters(labels, names)
+    clusters = others = Clusters(labels, names)
     is_column = draws.is_table and draws.blocks.partitions[1] is asked.partition
-    other = own
     if draws.is_table:
-        other = clusters_of(asked.idata, asked.model, draws.blocks.partitions[0 if is_column else 1], None)
-    estimates = [other, own] if is_column else [own, other]
+        others = clusters_of(asked.idata, asked.model, draws.blocks.partitions[0 if is_column else 1], None)
+    estimates = [others, clusters] if is_column else [clusters, others]
     strength = strength_of(draws.family_class)
     parameters = parameters_of_estimate(draws, estimates, np.random.default_rng(0), progressbar=False)
-    values = strength.of(parameters)
-    values = values.swapaxes(1, 2) if is_column else values
-    sizes = np.outer(np.bincount(labels), np.bincount(other.labels)).astype("float64")
+    values, weights = strength.of(parameters), _weights_of_blocks(draws.blocks, estimates)
+    if is_column:
+        values, weights = values.swapaxes(1, 2), weights.T
     mean, (low, high) = values.mean(axis=0), np.quantile(values, asked.tails, axis=0)
-    known = ~np.isnan(mean)
-    overall = float((mean[known] * sizes[known]).sum() / sizes[known].sum())
+    has_pairs = ~np.isnan(mean)
+    overall = float(np.average(mean[has_pairs], weights=weights[has_pairs]))
     directed = draws.directed
-    return _Ties(rv.name, strength, mean, low, high, overall, other.names, not draws.is_table, directed)
+    return _Ties(rv.name, strength, mean, low, high, overall, others.names, not draws.is_table, directed)
+
+
+def _weights_of_blocks(blocks, estimates):
+    """Numbers of pairs of the blocks of estimates (R, C), which add up to the number of all pairs."""
+    weights = n_pairs_of_clusters(blocks, [np.bincount(one.labels) for one in estimates]).astype("float64")
+    if not (blocks.is_table or blocks.directed):
+        # Both entries (r, s) and (s, r) stand for the same pairs.
+        weights[~np.eye(len(weights), dtype=bool)] /= 2.0
+    return weights
 
 
 def _header(ties):
