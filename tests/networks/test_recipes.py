@@ -109,6 +109,13 @@ def test_two_way_model(caplog):
         (np.ones((3, 2)), {}, r"A must have a row and a column for each node; got shape \(3, 2\)"),
         (np.ones(3), {}, r"A must be a matrix, shape \(n, m\); got shape \(3,\)"),
         (pd.DataFrame(small(), NAMES, [*NAMES[:5], "Zoe"]), {}, "A must have the same names .* got 'Fay'"),
+        (
+            pd.DataFrame(np.eye(3), list("aab"), list("aab")),
+            {},
+            "A must have different names in its index; got 'a' more than once",
+        ),
+        (pd.DataFrame(np.eye(3), list("abc"), list("abb")), {}, "A must have different names in its columns; got 'b'"),
+        (pd.DataFrame(index=NAMES), {}, r"A must be a matrix, shape \(n, m\); got shape \(6, 0\)"),
         (np.full((3, 3), np.nan), {}, "A must have at least one observed pair"),
         (np.full((3, 3), np.inf), {}, "A must be finite, or NaN"),
         (small(), {"kind": "ties"}, "kind must be one of 'binary', 'count', 'zero or positive', 'numeric'; got 'ties'"),
@@ -123,6 +130,18 @@ def test_two_way_model(caplog):
 def test_wrong_networks(A, options, message):
     with pytest.raises(ValueError, match=message):
         nrm.networks.network_model(A, **options)
+
+
+@pytest.mark.parametrize(
+    ("X", "message"),
+    [
+        (np.ones((1, 3)), r"X must have at least two rows and two columns; got shape \(1, 3\)"),
+        (pd.DataFrame(np.eye(3), columns=list("aab")), "X must have different names in its columns; got 'a' more than"),
+    ],
+)
+def test_wrong_tables(X, message):
+    with pytest.raises(ValueError, match=message):
+        nrm.networks.two_way_model(X)
 
 
 def n_blocks(model, seed):

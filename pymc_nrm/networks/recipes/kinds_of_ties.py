@@ -47,17 +47,21 @@ def read_matrix(argument, A):
         directed, A = A.is_directed(), sys.modules["networkx"].to_pandas_adjacency(A)
     if scipy.sparse.issparse(A):
         values = scipy.sparse.csr_array(A).astype("float64")
-        _check_shape(argument, values)
+        _check_shape(argument, values.shape)
         return Matrix(values, *(list(range(n)) for n in values.shape), directed)
     A = as_pandas(argument, A)
     if not isinstance(A, pd.DataFrame):
         values = np.array(numeric_array(argument, A), dtype="float64")
-        _check_shape(argument, values)
+        _check_shape(argument, values.shape)
         return Matrix(values, *(list(range(n)) for n in values.shape), directed)
-    values = np.column_stack([numeric_array(f"column {name!r} of {argument}", A[name]) for name in A.columns])
-    values = values.astype("float64")
-    _check_shape(argument, values)
-    return Matrix(values, item_names(A, argument), A.columns.tolist(), directed)
+    _check_shape(argument, A.shape)
+    rows, columns = item_names(A, argument), A.columns.tolist()
+    for where, index in (("index", A.index), ("columns", A.columns)):
+        if index.has_duplicates:
+            name = index[index.duplicated()].tolist()[0]
+            raise ValueError(f"{argument} must have different names in its {where}; got {name!r} more than once")
+    arrays = [numeric_array(f"column {name!r} of {argument}", A.iloc[:, k]) for k, name in enumerate(columns)]
+    return Matrix(np.column_stack(arrays).astype("float64"), rows, columns, directed)
 
 
 def read_network(argument, A):
@@ -74,11 +78,10 @@ def read_network(argument, A):
     if matrix.rows == matrix.columns:
         return matrix
     place = pd.Index(matrix.columns).get_indexer(matrix.rows)
-    if (place < 0).any() or len(set(matrix.rows)) < n:
-        missing = [name for name, k in zip(matrix.rows, place, strict=True) if k < 0]
+    missing = [name for name, k in zip(matrix.rows, place, strict=True) if k < 0]
+    if missing:
         raise ValueError(
-            f"{argument} must have the same names in its index and its columns, each once; "
-            f"got {missing[0] if missing else matrix.rows[0]!r} in the index only, or several times"
+            f"{argument} must have the same names in its index and its columns; got {missing[0]!r} in the index only"
         )
     return matrix._replace(values=matrix.values[:, place], columns=matrix.rows)
 
@@ -112,6 +115,6 @@ def family_class_of(kind, values):
     return {BINARY: BernoulliBeta, COUNT: PoissonGamma, NUMERIC: NormalGamma}[kind]
 
 
-def _check_shape(argument, values):
-    if values.ndim != 2 or 0 in values.shape:
-        raise ValueError(f"{argument} must be a matrix, shape (n, m); got shape {values.shape}")
+def _check_shape(argument, shape):
+    if len(shape) != 2 or 0 in shape:
+        raise ValueError(f"{argument} must be a matrix, shape (n, m); got shape {shape}")

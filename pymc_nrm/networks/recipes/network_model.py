@@ -93,9 +93,9 @@ def network_model(
     TypeError
         If ties are not numbers, or attributes are not a table.
     ValueError
-        If ``A`` is not a square matrix with the same names of rows and columns, has no observed pair, or values that
-        its kind does not allow; if ``directed`` is False and it is not symmetric; if ``degree_corrected`` is True and a
-        pair was not observed or ties are neither counts nor 0 and 1; if attributes have other rows.
+        If ``A`` is not a square matrix with the same names of rows and columns, each once, has no observed pair, or
+        values that its kind does not allow; if ``directed`` is False and it is not symmetric; if ``degree_corrected``
+        is True and a pair was not observed or ties are neither counts nor 0 and 1; if attributes have other rows.
 
     See Also
     --------
@@ -176,8 +176,8 @@ def two_way_model(X: Any, *, kind: str | None = None, measure: Any = None, colum
     TypeError
         If entries are not numbers.
     ValueError
-        If ``X`` is not a matrix of at least two rows and two columns, has no observed entry, or values that its kind
-        does not allow.
+        If ``X`` is not a matrix of at least two rows and two columns, has rows or columns of equal names, no observed
+        entry, or values that its kind does not allow.
 
     See Also
     --------
@@ -196,9 +196,6 @@ def two_way_model(X: Any, *, kind: str | None = None, measure: Any = None, colum
     n, m = matrix.values.shape
     if min(n, m) < 2:
         raise ValueError(f"X must have at least two rows and two columns; got shape {(n, m)}")
-    for what, names in (("index", matrix.rows), ("columns", matrix.columns)):
-        if len(set(names)) < len(names):
-            raise ValueError(f"X must have different names in its {what}; got some more than once")
     kind, why = kind_of_ties(matrix, False, kind)
     family_class = family_class_of(kind, matrix.known(False)[0])
     tell_user(_log, f"Entries are {kind!r}, {family_class.__name__}: {why}.")
