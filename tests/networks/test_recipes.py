@@ -58,11 +58,50 @@ def test_names_are_put_in_order():
     np.testing.assert_array_equal(with_data.rvs_to_values[with_data["numeric"]].eval().ravel(), table["age"])
 
 
+def numbered(order):
+    return pd.DataFrame(small(), order, order)
+
+
+BY_NUMBER = "put into the order of the nodes by the numbers in their index"
+
+
+@pytest.mark.parametrize(
+    ("A", "index", "order", "text"),
+    [
+        # Names agree: the order of the nodes.
+        (numbered(range(6)), range(6), range(6), None),
+        (numbered([5, 0, 1, 2, 3, 4]), [4, 5, 0, 1, 2, 3], [1, 2, 3, 4, 5, 0], None),
+        (numbered([5, 0, 1, 2, 3, 4]), range(6), [5, 0, 1, 2, 3, 4], BY_NUMBER),
+        (numbered(range(6)), [2, 1, 0, 5, 3, 4], [2, 1, 0, 4, 5, 3], BY_NUMBER),
+        (numbered(range(6)), range(5, -1, -1), range(5, -1, -1), BY_NUMBER),
+        (small(), range(5, -1, -1), range(5, -1, -1), BY_NUMBER),
+        (small(), range(6), range(6), None),
+        # Only one of the two has names: the order of the rows.
+        (pd.DataFrame(small(), NAMES, NAMES), range(6), range(6), "nodes, since their index has no names"),
+        (numbered(range(10, 16)), range(6), range(6), "nodes, since their index has no names"),
+        (small(), NAMES, range(6), "nodes, since A has no names"),
+        (scipy.sparse.csr_array(small()), range(1, 7), range(6), "nodes, since A has no names"),
+    ],
+)
+def test_rows_of_attributes_belong_to_their_nodes(A, index, order, text, caplog):
+    table = pd.DataFrame({"age": [20.0, 30, 40, 50, 60, 75]}, index)
+    with caplog.at_level(logging.INFO, logger="pymc"):
+        model = nrm.networks.network_model(A, table)
+    ages = model.rvs_to_values[model["numeric"]].eval().ravel()
+    np.testing.assert_array_equal(ages, table["age"].to_numpy()[list(order)])
+    said = caplog.text.replace("\n", " ")
+    assert text in said if text else "Rows of attributes" not in said
+
+
 def test_graphs_of_networkx():
     networkx = pytest.importorskip("networkx")
     graph = networkx.DiGraph([("a", "b"), ("b", "a")])
     model = nrm.networks.network_model(graph)
     assert model.coords["node"] == ("a", "b") and nrm.networks.block_data(model, "ties").directed
+    numbers = networkx.Graph([(5, 0), (0, 1), (2, 3), (3, 4), (4, 5)])
+    with_data = nrm.networks.network_model(numbers, pd.DataFrame({"age": [20.0, 30, 40, 50, 60, 75]}))
+    assert with_data.coords["node"] == (5, 0, 1, 2, 3, 4)
+    assert with_data.rvs_to_values[with_data["numeric"]].eval().ravel().tolist() == [75.0, 20, 30, 40, 50, 60]
 
 
 def test_degree_correction(caplog):
@@ -124,6 +163,11 @@ def test_two_way_model(caplog):
             pd.DataFrame(small(), NAMES, NAMES),
             {"attributes": pd.DataFrame({"x": np.arange(6.0)}, [*NAMES[:5], "Zoe"])},
             "attributes must have each node once in its index; got none for 'Fay'",
+        ),
+        (
+            pd.DataFrame(small(), range(6), range(6)),
+            {"attributes": pd.DataFrame({"x": np.arange(6.0)}, [0, 1, 2, 3, 4, 4])},
+            "attributes must have each node once in its index; got none for 5",
         ),
     ],
 )

@@ -26,6 +26,8 @@ class Matrix(NamedTuple):
     rows: list
     columns: list
     directed: bool | None = None
+    # Whether names are from a DataFrame or a graph; otherwise they are positions.
+    has_names: bool = False
 
     def known(self, one_partition):
         """Observed values of all pairs, zeros that a sparse matrix does not store aside; and the number of these."""
@@ -61,7 +63,7 @@ def read_matrix(argument, A):
             name = index[index.duplicated()].tolist()[0]
             raise ValueError(f"{argument} must have different names in its {where}; got {name!r} more than once")
     arrays = [numeric_array(f"column {name!r} of {argument}", A.iloc[:, k]) for k, name in enumerate(columns)]
-    return Matrix(np.column_stack(arrays).astype("float64"), rows, columns, directed)
+    return Matrix(np.column_stack(arrays).astype("float64"), rows, columns, directed, has_names=True)
 
 
 def read_network(argument, A):

@@ -63,8 +63,10 @@ def network_model(
         sparse matrix does not store are 0.  The diagonal is left out.  The coordinate ``node`` is the index of a
         DataFrame, whose columns have the same names, or the names of the nodes of a graph, whose weights are the ties.
     attributes : DataFrame, shape (n, d), optional
-        Attributes of the nodes, data of the clusters too, in mixtures as in :func:`~pymc_nrm.mixture_model`.  With
-        names of nodes in both, rows are put into the order of ``A`` by the index.
+        Attributes of the nodes, data of the clusters too, in mixtures as in :func:`~pymc_nrm.mixture_model`.  Rows are
+        put into the order of ``A`` if their index has the names of the nodes, 0 to n - 1 for an array.  They must be in
+        this order if the index is a default one and nodes have other names, or if ``A`` is an array and the index has
+        other names.  A line in the log says so, and also where numbers are taken for names.
     kind : {None, "binary", "count", "zero or positive", "numeric"}
         What ties are: 0 or 1, ``BernoulliBeta``; counts, ``PoissonGamma``; amounts of ties that may be absent,
         ``HurdlePoisson`` if amounts are counts that few Poisson distributions describe, else ``HurdleLogNormal``; real
@@ -239,19 +241,19 @@ def _aligned(attributes, matrix):
         raise TypeError(f"attributes must be a DataFrame; got {type(table).__name__}")
     if len(table) != n:
         raise ValueError(f"attributes must have a row for each of {n} nodes; got {len(table)}")
-    if matrix.rows == list(range(n)) and isinstance(table.index, pd.RangeIndex):
-        return table
-    if matrix.rows == list(range(n)) or isinstance(table.index, pd.RangeIndex):
-        # Only one of the two has names: rows are in the order of the nodes.
+    names, numbers = table.index.tolist(), list(range(n))
+    is_numbered = isinstance(table.index, pd.RangeIndex) and names == numbers
+    if set(names) == set(matrix.rows):
+        if names != matrix.rows and (is_numbered or matrix.rows == numbers):
+            tell_user(_log, "Rows of attributes are put into the order of the nodes by the numbers in their index.")
+        place = {name: row for row, name in enumerate(names)}
+        return table.iloc[[place[node] for node in matrix.rows]]
+    if is_numbered or not matrix.has_names:
+        nameless = "their index has" if is_numbered else "A has"
+        tell_user(_log, f"Rows of attributes are taken in the order of the nodes, since {nameless} no names.")
         return table.set_axis(matrix.rows)
-    missing = [name for name in matrix.rows if name not in table.index]
-    if missing or table.index.has_duplicates:
-        raise ValueError(
-            f"attributes must have each node once in its index; got none for {missing[0]!r}"
-            if missing
-            else "attributes must have each node once in its index; got some more than once"
-        )
-    return table.loc[matrix.rows]
+    missing = next(node for node in matrix.rows if node not in names)
+    raise ValueError(f"attributes must have each node once in its index; got none for {missing!r}")
 
 
 def _add_attributes(model, z, table, kinds, options):
