@@ -28,6 +28,11 @@ def small(values=(0, 1)):
     return np.triu(A, 1) + np.triu(A, 1).T
 
 
+def changed(A, value):
+    A[0, 1] = A[1, 0] = value
+    return A
+
+
 @pytest.mark.parametrize(
     ("A", "family", "text"),
     [
@@ -155,8 +160,29 @@ def test_two_way_model(caplog):
         ),
         (pd.DataFrame(np.eye(3), list("abc"), list("abb")), {}, "A must have different names in its columns; got 'b'"),
         (pd.DataFrame(index=NAMES), {}, r"A must be a matrix, shape \(n, m\); got shape \(6, 0\)"),
+        (changed(small(), -2.0), {"kind": "count"}, "A of kind 'count' must be whole .* got -2.0 in row 0, column 1"),
+        (-small((1, 2)), {"kind": "count"}, "A of kind 'count' must be whole numbers from 0 to 1e[+]09"),
+        (changed(small(), 0.5), {"kind": "binary"}, "A of kind 'binary' must be 0 or 1, .* got 0.5 in row 0, column 1"),
+        (
+            changed(small(), 2.0),
+            {"kind": "binary", "degree_corrected": True},
+            "A of kind 'binary' must be 0 or 1, or NaN",
+        ),
+        (changed(small(), -1.0), {"kind": "zero or positive"}, "must be 0 or positive, .* got -1.0 in row 0, column 1"),
+        (
+            pd.DataFrame(changed(small(), 0.5), NAMES, NAMES)[NAMES[::-1]],
+            {"kind": "count"},
+            "got 0.5 in row 'Ann', column 'Bob'",
+        ),
+        (scipy.sparse.coo_array(changed(small(), 0.5)), {"kind": "count"}, "got 0.5 in row 0, column 1"),
+        (np.full((4, 4), 2.5), {}, "A of kind 'numeric' must have different values, .* got 2.5 alone"),
+        (small((0, 2.5)), {}, "A of kind 'zero or positive' must have different positive values, .* got 2.5 alone"),
+        ([[0, 1], [np.nan, 0]], {}, "A must have at least two observed values; got one"),
+        (small((-1e200, 1e200)), {}, "A: X must have variances from"),
+        (np.triu(small((1, 2)), 1), {"directed": False}, r"A must be symmetric, .* entry \[0, 1\] is"),
+        (changed(small(), np.nan), {"degree_corrected": True}, "A must have no NaN with .* got nan in row 0, column 1"),
         (np.full((3, 3), np.nan), {}, "A must have at least one observed pair"),
-        (np.full((3, 3), np.inf), {}, "A must be finite, or NaN"),
+        (np.full((3, 3), np.inf), {}, "A must be finite, or NaN .* got inf in row 0, column 1"),
         (small(), {"kind": "ties"}, "kind must be one of 'binary', 'count', 'zero or positive', 'numeric'; got 'ties'"),
         (small(), {"attributes": pd.DataFrame({"x": [1.0, 2.0]})}, "attributes must have a row for each of 6 nodes"),
         (
@@ -177,15 +203,25 @@ def test_wrong_networks(A, options, message):
 
 
 @pytest.mark.parametrize(
-    ("X", "message"),
+    ("X", "options", "message"),
     [
-        (np.ones((1, 3)), r"X must have at least two rows and two columns; got shape \(1, 3\)"),
-        (pd.DataFrame(np.eye(3), columns=list("aab")), "X must have different names in its columns; got 'a' more than"),
+        (
+            [[0, 1, 0], [0, -1, 0]],
+            {"kind": "binary"},
+            "X of kind 'binary' must be 0 or 1, .* got -1.0 in row 1, column 1",
+        ),
+        (np.full((2, 3), np.nan), {}, "X must have at least one observed pair"),
+        (np.ones((1, 3)), {}, r"X must have at least two rows and two columns; got shape \(1, 3\)"),
+        (
+            pd.DataFrame(np.eye(3), columns=list("aab")),
+            {},
+            "X must have different names in its columns; got 'a' more than",
+        ),
     ],
 )
-def test_wrong_tables(X, message):
+def test_wrong_tables(X, options, message):
     with pytest.raises(ValueError, match=message):
-        nrm.networks.two_way_model(X)
+        nrm.networks.two_way_model(X, **options)
 
 
 def n_blocks(model, seed):

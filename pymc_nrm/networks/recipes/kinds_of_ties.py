@@ -10,6 +10,7 @@ import scipy
 from pymc_nrm.common.checks import numeric_array
 from pymc_nrm.common.tables import as_pandas
 from pymc_nrm.families import BernoulliBeta, HurdleLogNormal, HurdlePoisson, NormalGamma, PoissonGamma
+from pymc_nrm.families.arguments import LARGEST_COUNT
 from pymc_nrm.recipes.columns import item_names
 from pymc_nrm.recipes.reading.kinds import BINARY, COUNT, NUMERIC, ZERO_OR_POSITIVE
 from pymc_nrm.recipes.zeros import are_counts
@@ -17,6 +18,16 @@ from pymc_nrm.recipes.zeros import are_counts
 # Real numbers of which at least this share is zero are amounts of ties that may be absent.
 _SHARE_OF_ZEROS = 0.25
 KINDS_OF_TIES = (BINARY, COUNT, ZERO_OR_POSITIVE, NUMERIC)
+# What values of a kind may be: in words, and as a function.
+_ALLOWED = {
+    BINARY: ("0 or 1", lambda x: np.isin(x, (0.0, 1.0))),
+    COUNT: (
+        f"whole numbers from 0 to {LARGEST_COUNT:.0e}",
+        lambda x: (x >= 0.0) & (x <= LARGEST_COUNT) & (x == np.floor(x)),
+    ),
+    ZERO_OR_POSITIVE: ("0 or positive", lambda x: x >= 0.0),
+    NUMERIC: ("finite", np.isfinite),
+}
 
 
 class Matrix(NamedTuple):
@@ -41,6 +52,21 @@ class Matrix(NamedTuple):
             n_zeros = 0
         return values[~np.isnan(values)], n_zeros
 
+    def first_wrong(self, is_wrong, one_partition):
+        """The first value that a function finds wrong, with the names of its row and column; None without one."""
+        if scipy.sparse.issparse(self.values):
+            entries = self.values.tocoo()
+            wrong = is_wrong(entries.data)
+            rows, columns, values = entries.row[wrong], entries.col[wrong], entries.data[wrong]
+        else:
+            rows, columns = np.nonzero(is_wrong(self.values))
+            values = self.values[rows, columns]
+        kept = np.flatnonzero((rows != columns) | (not one_partition))
+        if not len(kept):
+            return None
+        k = kept[np.lexsort((columns[kept], rows[kept]))[0]]
+        return f"{values[k]} in row {self.rows[rows[k]]!r}, column {self.columns[columns[k]]!r}"
+
 
 def read_matrix(argument, A):
     """Read a matrix: an array, a sparse matrix, a DataFrame, or a graph of networkx."""
@@ -49,6 +75,7 @@ def read_matrix(argument, A):
         directed, A = A.is_directed(), sys.modules["networkx"].to_pandas_adjacency(A)
     if scipy.sparse.issparse(A):
         values = scipy.sparse.csr_array(A).astype("float64")
+        values.sum_duplicates()
         _check_shape(argument, values.shape)
         return Matrix(values, *(list(range(n)) for n in values.shape), directed)
     A = as_pandas(argument, A)
@@ -88,13 +115,14 @@ def read_network(argument, A):
     return matrix._replace(values=matrix.values[:, place], columns=matrix.rows)
 
 
-def kind_of_ties(matrix, one_partition, kind):
+def kind_of_ties(argument, matrix, one_partition, kind):
     """The kind of the ties, and a sentence that says why."""
     values, n_zeros = matrix.known(one_partition)
     if not len(values) and not n_zeros:
-        raise ValueError("A must have at least one observed pair; all are missing")
+        raise ValueError(f"{argument} must have at least one observed pair; all are missing")
     if not np.isfinite(values).all():
-        raise ValueError("A must be finite, or NaN where a pair was not observed; got infinity")
+        got = matrix.first_wrong(np.isinf, one_partition)
+        raise ValueError(f"{argument} must be finite, or NaN where a pair was not observed; got {got}")
     if kind is not None:
         if kind not in KINDS_OF_TIES:
             raise ValueError(f"kind must be one of {', '.join(map(repr, KINDS_OF_TIES))}; got {kind!r}")
@@ -113,8 +141,25 @@ def kind_of_ties(matrix, one_partition, kind):
 def family_class_of(kind, values):
     """The family of a kind of ties, given the observed values."""
     if kind == ZERO_OR_POSITIVE:
-        return HurdlePoisson if are_counts(values) else HurdleLogNormal
+        return HurdlePoisson if are_counts(values) and values.max() <= LARGEST_COUNT else HurdleLogNormal
     return {BINARY: BernoulliBeta, COUNT: PoissonGamma, NUMERIC: NormalGamma}[kind]
+
+
+def check_ties(argument, matrix, one_partition, kind):
+    """Refuse values that a kind of ties does not allow, or from which its family does not learn hyperparameters."""
+    values, n_zeros = matrix.known(one_partition)
+    title, (words, is_allowed) = f"{argument} of kind {kind!r}", _ALLOWED[kind]
+    if not is_allowed(values).all():
+        got = matrix.first_wrong(lambda x: ~is_allowed(x) & ~np.isnan(x), one_partition)
+        raise ValueError(f"{title} must be {words}, or NaN where a pair was not observed; got {got}")
+    if len(values) + n_zeros < 2:
+        raise ValueError(f"{argument} must have at least two observed values; got one")
+    varying, what = np.append(values, np.zeros(min(n_zeros, 1))), "values"
+    if kind == ZERO_OR_POSITIVE:
+        varying, what = values[values > 0.0], "positive values"
+    if family_class_of(kind, values) in (NormalGamma, HurdleLogNormal) and len(np.unique(varying)) < 2:
+        got = f"{varying[0]} alone" if len(varying) else "none"
+        raise ValueError(f"{title} must have different {what}, for hyperparameters to be learned; got {got}")
 
 
 def _check_shape(argument, shape):

@@ -7,13 +7,20 @@ import numpy as np
 import pandas as pd
 import pymc as pm
 
-from pymc_nrm.common.checks import check_flag
+from pymc_nrm.common.checks import check_flag, naming
 from pymc_nrm.common.tables import as_pandas
 from pymc_nrm.common.wrapping import wrapped
 from pymc_nrm.models.partition import Partition
 from pymc_nrm.networks.models.block_model import BlockModel
+from pymc_nrm.networks.partitions.pair_data import read_pairs
 from pymc_nrm.networks.recipes.degrees import uneven_degrees
-from pymc_nrm.networks.recipes.kinds_of_ties import family_class_of, kind_of_ties, read_matrix, read_network
+from pymc_nrm.networks.recipes.kinds_of_ties import (
+    check_ties,
+    family_class_of,
+    kind_of_ties,
+    read_matrix,
+    read_network,
+)
 from pymc_nrm.recipes.gaussian_mixture import default_measure, few_known, with_fields_in_model
 from pymc_nrm.recipes.messages import GatheredMessages, tell_user
 from pymc_nrm.recipes.numeric_block import check_options
@@ -95,9 +102,10 @@ def network_model(
     TypeError
         If ties are not numbers, or attributes are not a table.
     ValueError
-        If ``A`` is not a square matrix with the same names of rows and columns, each once, has no observed pair, or
-        values that its kind does not allow; if ``directed`` is False and it is not symmetric; if ``degree_corrected``
-        is True and a pair was not observed or ties are neither counts nor 0 and 1; if attributes have other rows.
+        If ``A`` is not a square matrix with the same names of rows and columns, each once, has fewer than two observed
+        values, or values that its kind does not allow; if real numbers or positive amounts are all equal; if
+        ``directed`` is False and ``A`` is not symmetric; if ``degree_corrected`` is True and a pair was not observed or
+        ties are neither counts nor 0 and 1; if attributes have other rows.
 
     See Also
     --------
@@ -119,11 +127,17 @@ def network_model(
     check_flag("degree_corrected", degree_corrected)
     check_options(covariance, jitter_ties)
     matrix = read_network("A", A)
-    kind, why = kind_of_ties(matrix, True, kind)
+    kind, why = kind_of_ties("A", matrix, True, kind)
+    if directed is False:
+        # A is refused unless it is symmetric.
+        read_pairs("A", matrix.values, directed, loops=False, is_table=False)
     directed = matrix.directed if directed is None else directed
     n = matrix.values.shape[0]
     if degree_corrected and kind not in (BINARY, COUNT):
         raise ValueError(f"degree_corrected must be False for ties that are {kind!r}; it is for counts, or 0 and 1")
+    if degree_corrected and (gap := matrix.first_wrong(np.isnan, True)):
+        raise ValueError(f"A must have no NaN with degree_corrected=True; got {gap}")
+    check_ties("A", matrix, True, kind)
     attributes = None if attributes is None else _aligned(attributes, matrix)
     family_class = family_class_of(COUNT if degree_corrected else kind, matrix.known(True)[0])
     tell_user(_log, f"Ties are {kind!r}, {family_class.__name__}: {why}.")
@@ -134,7 +148,7 @@ def network_model(
         z = Partition("z", measure, dims="node", together=together, known=known, only_known=only_known)
         if text := few_known(z.owner.op.kind):
             _log.info(wrapped(text))
-        family = learned_family(family_class, "ties", matrix, True)
+        family = learned_family("A", family_class, "ties", matrix, True)
         corrected = _CONCENTRATION if degree_corrected else None
         options = {"directed": directed, "degree_corrected": corrected, "dims": ("node", "node_to")}
         BlockModel("ties", z, family, observed=matrix.values, **options)
@@ -178,8 +192,8 @@ def two_way_model(X: Any, *, kind: str | None = None, measure: Any = None, colum
     TypeError
         If entries are not numbers.
     ValueError
-        If ``X`` is not a matrix of at least two rows and two columns, has rows or columns of equal names, no observed
-        entry, or values that its kind does not allow.
+        If ``X`` is not a matrix of at least two rows and two columns, has rows or columns of equal names, fewer than
+        two observed values, or values that its kind does not allow; if real numbers or positive amounts are all equal.
 
     See Also
     --------
@@ -198,7 +212,8 @@ def two_way_model(X: Any, *, kind: str | None = None, measure: Any = None, colum
     n, m = matrix.values.shape
     if min(n, m) < 2:
         raise ValueError(f"X must have at least two rows and two columns; got shape {(n, m)}")
-    kind, why = kind_of_ties(matrix, False, kind)
+    kind, why = kind_of_ties("X", matrix, False, kind)
+    check_ties("X", matrix, False, kind)
     family_class = family_class_of(kind, matrix.known(False)[0])
     tell_user(_log, f"Entries are {kind!r}, {family_class.__name__}: {why}.")
     with pm.Model(coords={"row": matrix.rows, "column": matrix.columns}, model=None) as model:
@@ -207,18 +222,19 @@ def two_way_model(X: Any, *, kind: str | None = None, measure: Any = None, colum
             own = default_measure(size) if own is None else own
             fields = {field: f"{field}_{name}" for field in getattr(own, "_fields", ())}
             partitions.append(Partition(name, with_fields_in_model(own, **fields), dims=dim))
-        family = learned_family(family_class, "x", matrix, False)
+        family = learned_family("X", family_class, "x", matrix, False)
         BlockModel("x", tuple(partitions), family, observed=matrix.values, dims=("row", "column"))
     return model
 
 
-def learned_family(family_class, name, matrix, one_partition):
+def learned_family(argument, family_class, name, matrix, one_partition):
     """A family whose hyperpriors are centred at all observed values, zeros of sparse matrices among them."""
     values, n_zeros = matrix.known(one_partition)
     # Shares and means of many pairs are computed from every k-th pair.
     k = 1 + (len(values) + n_zeros) // _MOST_VALUES
     values = np.concatenate([np.sort(values)[::k], np.zeros(n_zeros // k)])
-    return family_class.learned(name, values)
+    with naming(argument):
+        return family_class.learned(name, values)
 
 
 def _advise_correction(matrix):
