@@ -47,7 +47,11 @@ test_data_are_refused = refused(
     ),
     (observed_of(observed=changed((0, 1, np.nan)), directed=False), r"entry \[0, 1\] is nan and entry \[1, 0\] is 1"),
     (observed_of(observed=changed((1, 2, -2), (2, 1, -2)), family=POISSON), r"at least 0; got -2.0 in row 1, column 2"),
-    (observed_of(observed=2 * A), r"'ties'.*must be 0, 1 or NaN; got 2.0"),
+    (observed_of(observed=2 * A), r"'ties'.*must be 0, 1 or NaN; got 2.0 in row 0, column 1"),
+    (
+        observed_of(observed=changed((1, 2, 0.5), (2, 1, 0.5)), family=nrm.CategoricalDirichlet(1.0)),
+        r"'ties'.*must be whole numbers; got 0.5 in row 1, column 2",
+    ),
     (observed_of(observed=sparse.csr_matrix(-A), family=POISSON), r"at least 0; got -1.0 in row 0, column 1"),
     (observed_of(observed=np.full((3, 3), np.nan)), "at least one observed pair"),
     (observed_of(observed=np.where(np.eye(3), 1.0, np.nan)), "at least one observed pair"),

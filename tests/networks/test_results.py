@@ -284,6 +284,8 @@ def test_wrong_pairs_and_names():
         predict(idata, model, [("a", "b")], [1.0, 0.0])
     with pytest.raises(ValueError, match="ties of 'ties' must have shape .m, 8., a row for each new item"):
         nrm.networks.new_node_probabilities(idata, model, [[1, 0]])
+    with pytest.raises(ValueError, match="ties of 'ties': data of .* must be 0, 1 or NaN; got 2.0 in row 1, column 3"):
+        nrm.networks.new_node_probabilities(idata, model, [[np.nan] * 8, [0, 1, np.nan, 2] + [0] * 4])
     with pytest.raises(ValueError, match="ties_to must be None, since 'ties' is not a directed network"):
         nrm.networks.new_node_probabilities(idata, model, [[1] * 8], ties_to=[[1] * 8])
     with pytest.raises(ValueError, match="ties must have names of block models, of .'ties'.; got 'x'"):

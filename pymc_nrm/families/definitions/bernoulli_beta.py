@@ -94,8 +94,12 @@ class BernoulliBeta(NamedTuple):
 
     def prepare_data(self, X):
         values = check_matrix(self, X, integer=True, lower=0)
-        if (values > 1).any():
-            raise ValueError(f"data of BernoulliBeta must be 0, 1 or NaN; got {np.nanmax(values)}")
+        larger = np.argwhere(values > 1)
+        if len(larger):
+            row, column = larger[0]
+            raise ValueError(
+                f"data of BernoulliBeta must be 0, 1 or NaN; got {values[row, column]} in row {row}, column {column}"
+            )
         return Dense(values)
 
     # A row of statistics: ones (d), zeros (d).

@@ -29,7 +29,7 @@ from pymc_nrm.models.random_variables import printed_names, register_numba, with
 from pymc_nrm.models.values import computed_by, kernel_family, kernel_values, without_casts
 from pymc_nrm.networks.models.block_sums import log_block_likelihood
 from pymc_nrm.networks.models.forward import draw_matrix
-from pymc_nrm.networks.partitions.pair_data import read_pairs, with_places
+from pymc_nrm.networks.partitions.pair_data import place_of_value, read_pairs, with_places
 from pymc_nrm.partitions.flat import Ordered
 
 _log = logging.getLogger("pymc.nrm_models")
@@ -352,13 +352,11 @@ def _read(title, observed, partitions, directed, loops):
 def _full_family(title, family, pairs):
     """The family with hyperparameters of full shape, complete for the values of pairs, which are checked."""
     X = pairs.values[:, None]
-    with naming(title):
+    with naming(title), with_places(lambda row: place_of_value(pairs, row)):
         family = complete(plain_values(family), X)
     family = broadcast_hyperparameters(family, len(X), 1)
-    try:
+    with naming(title), with_places(lambda row: place_of_value(pairs, row)):
         prepare_data(family, X)
-    except ValueError as error:
-        raise ValueError(f"{title}: {with_places(error, pairs)}") from error
     return family
 
 

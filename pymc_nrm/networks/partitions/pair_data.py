@@ -1,5 +1,6 @@
 """Data about pairs of items, or entries of a table: values without repetition, and where they are."""
 
+import contextlib
 import dataclasses
 import re
 
@@ -159,22 +160,26 @@ def _asymmetric_place(codes):
 
 
 def place_of_value(pairs, position):
-    """A pair that has the value at a position."""
+    """A pair that has the value at a position, as errors tell it."""
     entries = pairs.codes.tocoo()
-    [found] = np.nonzero(entries.data == position + 1)
-    if len(found):
-        return int(entries.row[found[0]]), int(entries.col[found[0]])
-    [found] = np.nonzero(pairs.diagonal == position)
-    if len(found):
-        return int(found[0]), int(found[0])
-    is_default = np.argwhere(pairs.dense() == pairs.values[position])
-    return tuple(map(int, is_default[0]))
+    [stored] = np.nonzero(entries.data == position + 1)
+    [loops] = np.nonzero(pairs.diagonal == position)
+    if len(stored):
+        i, j = entries.row[stored[0]], entries.col[stored[0]]
+    elif len(loops):
+        i = j = loops[0]
+    else:
+        i, j = np.argwhere(pairs.dense() == pairs.values[position])[0]
+    return f"in row {i}, column {j}"
 
 
-def with_places(error, pairs):
-    """An error about the row of a value, which tells the pair instead."""
-    found = re.search(r" in row (\d+), column 0\b", str(error))
-    if found is None:
-        return str(error)
-    i, j = place_of_value(pairs, int(found[1]))
-    return str(error).replace(found[0], f" in row {i}, column {j}")
+@contextlib.contextmanager
+def with_places(place):
+    """Errors about a row of a column of values tell ``place(row)`` in its stead, such as "in row 1, column 2"."""
+    try:
+        yield
+    except ValueError as error:
+        row = re.search(r"in row (\d+), column 0\b", str(error))
+        if row is None:
+            raise
+        raise ValueError(str(error).replace(row[0], place(int(row[1])))) from error

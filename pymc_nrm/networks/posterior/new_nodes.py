@@ -13,6 +13,7 @@ from pymc_nrm.common.result_names import added_names, result_dataset
 from pymc_nrm.families.base import prepare_alike
 from pymc_nrm.models.rvs import checked_model, find_partition
 from pymc_nrm.networks.models.block_data import block_models
+from pymc_nrm.networks.partitions.pair_data import with_places
 from pymc_nrm.networks.posterior.block_draws import BlockDraws
 from pymc_nrm.networks.posterior.block_tables import sum_ties, weigh_blocks
 from pymc_nrm.networks.posterior.estimates import clusters_of
@@ -161,12 +162,18 @@ class _NewTies:
         if into is not None and not draws.directed:
             raise ValueError(f"ties_to must be None, since {draws.name!r} is not a directed network")
         n = draws.blocks.shape[0 if self._is_column else 1]
-        given = [None if ties is None else _matrix(draws.name, ties, n) for ties in (out, into)]
-        lengths = {len(ties) for ties in given if ties is not None}
+        titles = [f"{argument} of {draws.name!r}" for argument in ("ties", "ties_to")]
+        matrices = [
+            None if ties is None else _matrix(title, ties, n) for title, ties in zip(titles, (out, into), strict=True)
+        ]
+        lengths = {len(ties) for ties in matrices if ties is not None}
         if len(lengths) != 1:
             raise ValueError(f"ties and ties_to must have as many rows; got {sorted(lengths)}")
         [self.n_new] = lengths
-        self._ties = [np.full((self.n_new, n), np.nan) if ties is None else ties for ties in given]
+        self._ties = {
+            title: np.full((self.n_new, n), np.nan) if ties is None else ties
+            for title, ties in zip(titles, matrices, strict=True)
+        }
         self._points = None
 
     def __len__(self):
@@ -178,7 +185,7 @@ class _NewTies:
     def weigh(self, draw, table):
         """Add the log density of the ties to the weights of clusters (n_new, n_clusters + 1)."""
         if self._points is None:
-            self._points = [self._prepare(draw.family, ties) for ties in self._ties]
+            self._points = [self._prepare(draw.family, *item) for item in self._ties.items()]
         statistics = draw.statistics
         others = draw.labels[0 if self._is_column else 1]
         if self._is_column:
@@ -187,12 +194,12 @@ class _NewTies:
         into = into if self._draws.directed else into[:0]
         weigh_blocks(statistics, out, into, draw.family, self._draws.data, table)
 
-    def _prepare(self, family, ties):
+    def _prepare(self, family, title, ties):
         """Places of known ties, and their data as kernels read them."""
         places = np.nonzero(~np.isnan(ties))
         if not len(places[0]):
             return places, None
-        with naming(f"ties of {self._draws.name!r}"):
+        with naming(title), with_places(lambda k: f"in row {places[0][k]}, column {places[1][k]}"):
             return places, prepare_alike(family, ties[places][:, None], self._draws.data)
 
     def _sums(self, draw, labels, places, points):
@@ -219,9 +226,9 @@ def _by_name(argument, ties, variables):
     return dict(ties)
 
 
-def _matrix(name, ties, n):
-    values = ties.toarray() if scipy.sparse.issparse(ties) else numeric_array(f"ties of {name!r}", ties)
+def _matrix(title, ties, n):
+    values = ties.toarray() if scipy.sparse.issparse(ties) else numeric_array(title, ties)
     values = np.asarray(values, dtype="float64")
     if values.ndim != 2 or values.shape[1] != n or len(values) == 0:
-        raise ValueError(f"ties of {name!r} must have shape (m, {n}), a row for each new item; got {values.shape}")
+        raise ValueError(f"{title} must have shape (m, {n}), a row for each new item; got {values.shape}")
     return values
