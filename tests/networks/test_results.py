@@ -257,6 +257,8 @@ def test_predictions_with_degree_correction_are_averages_of_rates():
     assert 0 < found["tie_probability"].item() < 1 and found["mean"].item() > 0 and found["log_density"].item() < 0
     values = nrm.networks.pair_log_likelihood(draws, model, extend_inferencedata=False, random_seed=1)["ties"]
     assert values.shape == (1, 500, 10) and (values < 0).all()
+    with pytest.raises(ValueError, match="values: data of PoissonGamma must be at least 0; got -3.0 at position 1"):
+        nrm.networks.pair_probabilities(draws, model, [(0, 1), (0, 2)], [2.0, -3.0], progressbar=False)
     with pytest.raises(NotImplementedError, match="new nodes of 'ties' are not predicted with degree correction"):
         nrm.networks.new_node_probabilities(draws, model, [[0, 1, 0, 0, 0]])
 
@@ -282,6 +284,8 @@ def test_wrong_pairs_and_names():
         predict(idata, model, [("a", "a")])
     with pytest.raises(ValueError, match="values must have one number for each of the 1 pairs; got shape"):
         predict(idata, model, [("a", "b")], [1.0, 0.0])
+    with pytest.raises(ValueError, match="values: data of .* must be whole numbers; got 0.5 at position 0"):
+        predict(idata, model, [("a", "b")], [0.5])
     with pytest.raises(ValueError, match="ties of 'ties' must have shape .m, 8., a row for each new item"):
         nrm.networks.new_node_probabilities(idata, model, [[1, 0]])
     with pytest.raises(ValueError, match="ties of 'ties': data of .* must be 0, 1 or NaN; got 2.0 in row 1, column 3"):

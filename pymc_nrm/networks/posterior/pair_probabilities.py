@@ -8,13 +8,14 @@ import xarray as xr
 from pymc.model import Model
 from scipy import stats
 
-from pymc_nrm.common.checks import numeric_array, random_generator
+from pymc_nrm.common.checks import naming, numeric_array, random_generator
 from pymc_nrm.common.progress import tracked
 from pymc_nrm.common.result_names import result_dataset
 from pymc_nrm.families.base import prepare_alike
 from pymc_nrm.families.components import component_mean
 from pymc_nrm.families.needs import PARAMETERS
 from pymc_nrm.kernels.generic import lacking
+from pymc_nrm.networks.partitions.pair_data import with_places
 from pymc_nrm.networks.posterior.block_draws import draws_of_blocks
 from pymc_nrm.networks.posterior.block_tables import fill_predictive
 from pymc_nrm.networks.posterior.degree_shares import draw_pair_rates
@@ -114,11 +115,11 @@ class _Totals:
 
     def add(self, draw, rng):
         self._n += 1
+        if self._points is None:
+            self._points = self._prepare(draw.family)
         if draw.degree_corrected is not None:
             self._add_corrected(draw, rng)
             return
-        if self._points is None:
-            self._points = self._prepare(draw.family)
         cells = draw.cells(self._first, self._second)
         if self._is_discrete:
             self._zero += np.exp(self._log_predictive(draw, cells, 0))
@@ -139,9 +140,13 @@ class _Totals:
 
     def _prepare(self, family):
         """Data of zeros and of the values, as kernels read them, or None."""
-        zeros = np.zeros((len(self._first), 1))
-        columns = [zeros if self._is_discrete else None, None if self._values is None else self._values[:, None]]
-        return [None if column is None else prepare_alike(family, column, self._draws.data) for column in columns]
+        zeros = np.zeros((len(self._first), 1)) if self._is_discrete else None
+        values = None if self._values is None else self._values[:, None]
+        with naming("values"), with_places(lambda row: f"at position {row}"):
+            return [
+                None if column is None else prepare_alike(family, column, self._draws.data)
+                for column in (zeros, values)
+            ]
 
     def _log_predictive(self, draw, cells, place):
         found = np.empty(len(cells))
