@@ -4,6 +4,7 @@ import logging
 
 import numpy as np
 import pymc as pm
+import pytensor.tensor as pt
 import pytest
 from scipy import sparse
 
@@ -58,7 +59,23 @@ test_data_are_refused = refused(
     (observed_of(observed=None), "must be a matrix; got None"),
     (observed_of(observed=changed((0, 1, np.nan), (1, 0, np.nan)), family=POISSON, degree_corrected=1.0), "no NaN"),
     (observed_of(observed=A, degree_corrected=1.0), "degree_corrected must be None unless the family is PoissonGamma"),
-    (observed_of(observed=A, family=POISSON, degree_corrected=-1.0), "degree_corrected must be positive; got -1.0"),
+    *[
+        (
+            observed_of(observed=A, family=POISSON, degree_corrected=value),
+            f"degree_corrected must be a finite positive number, or a scalar tensor; got {text}",
+        )
+        for value, text in [
+            (-1.0, "-1.0"),
+            (np.inf, "inf"),
+            (np.nan, "nan"),
+            (True, "True"),
+            (np.array(True), "array.True."),
+            ([1.0, 2.0], ".1.0, 2.0."),
+            ("1", "'1'"),
+            (pt.constant(np.inf), "inf"),
+            (pt.vector("c"), "c of type Vector"),
+        ]
+    ],
     (observed_of(observed=A, family=POISSON, columns=3, directed=True), "directed must be omitted for a table"),
     (observed_of(observed=A, directed=1), TypeError, "directed must be True or False; got 1"),
     (observed_of(observed=A, family="Bernoulli"), TypeError, "family must be a family"),

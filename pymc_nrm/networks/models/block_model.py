@@ -14,8 +14,8 @@ from pytensor.raise_op import CheckAndRaise
 from pytensor.tensor.random.op import RandomVariable
 from pytensor.tensor.variable import TensorVariable
 
-from pymc_nrm.common.checks import check_flag, naming, plain_values
-from pymc_nrm.common.named_dims import tensor_behind
+from pymc_nrm.common.checks import check_flag, check_number, known_value, naming, plain_values
+from pymc_nrm.common.named_dims import described, tensor_behind
 from pymc_nrm.common.pymc_internals import check_parameters, logprob, support_point
 from pymc_nrm.families.arguments import broadcast_hyperparameters, numeric_data
 from pymc_nrm.families.base import complete, log_likelihood, prepare_data
@@ -169,7 +169,8 @@ class BlockModel(Distribution):
         If ``partition`` is not one Partition or two, ``family`` is not a family, or ``observed`` is not data.
     ValueError
         If the shape of the data does not fit the partitions, the matrix is not symmetric with ``directed=False``, a
-        value is outside the support of the family, no pair is observed, or a hyperparameter is out of range.
+        value is outside the support of the family, no pair is observed, a hyperparameter is out of range, or
+        ``degree_corrected`` is not a finite positive scalar.
 
     Notes
     -----
@@ -328,8 +329,18 @@ def _check_options(family, partitions, directed, loops, degree_corrected):
             raise ValueError(
                 f"degree_corrected must be None unless the family is PoissonGamma; got {type(family).__name__}"
             )
-        if not isinstance(degree_corrected, Variable) and not np.all(np.asarray(degree_corrected, dtype="float64") > 0):
-            raise ValueError(f"degree_corrected must be positive; got {degree_corrected!r}")
+        _check_concentration(degree_corrected)
+
+
+def _check_concentration(value):
+    """Check the concentration of the degree correction."""
+    description, is_tensor = "a finite positive number, or a scalar tensor", isinstance(value, Variable)
+    if (is_tensor and value.type.ndim != 0) or getattr(value, "dtype", None) == "bool":
+        got = described(value) if is_tensor else repr(value)
+        raise ValueError(f"degree_corrected must be {description}; got {got}")
+    number = known_value(value)
+    if number is not None:
+        check_number("degree_corrected", number, lambda c: 0.0 < c < np.inf, description)
 
 
 def _read(title, observed, partitions, directed, loops):
