@@ -302,6 +302,21 @@ def test_wrong_pairs_and_names():
         nrm.networks.block_parameters(idata, other)
 
 
+def test_pairs_of_items_with_repeated_names():
+    with pm.Model(coords={"person": ["a", "a", "b", "c"]}) as model:
+        z = nrm.Partition("z", nrm.DirichletProcess(1.0), dims="person")
+        A = np.array([[0, 1, 0, 1], [1, 0, 1, 0], [0, 1, 0, 1], [1, 0, 1, 0]])
+        nrm.networks.BlockModel("ties", z, nrm.BernoulliBeta(1.0, 1.0), observed=A)
+    idata = xr.Dataset({"z": (("chain", "draw", "person"), [[[0, 0, 1, 1]] * 5])})
+    with pytest.raises(ValueError, match="pairs must be of names that one item of 'person' has; got 'a', which"):
+        nrm.networks.pair_probabilities(idata, model, [("b", "a")])
+    with pytest.raises(ValueError, match="pairs must be of names of 'person', 'a' to 'c'; got 'x'"):
+        nrm.networks.pair_probabilities(idata, model, [("b", "x")])
+    found = nrm.networks.pair_probabilities(idata, model, [("c", "b")], [1.0], progressbar=False)
+    # One tie of the only pair within {b, c}: a beta distribution with the mean 2/3.
+    assert np.exp(found["log_density"].item()) == pytest.approx(2 / 3)
+
+
 def test_description_of_a_network():
     idata, model = named_model()
     text = nrm.describe(idata, model)

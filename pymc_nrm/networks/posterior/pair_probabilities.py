@@ -59,9 +59,9 @@ def pair_probabilities(
     TypeError
         If values are not numbers.
     ValueError
-        If there is no such block model or item, a node is paired with itself although the model has no such ties,
-        no pair is missing and none is given, values have another length or are outside the support of the family, or
-        the draws or the model lack a variable.
+        If there is no such block model or item, several items have the name of an item of a pair, a node is paired with
+        itself although the model has no such ties, no pair is missing and none is given, values have another length or
+        are outside the support of the family, or the draws or the model lack a variable.
 
     Notes
     -----
@@ -184,12 +184,18 @@ def read_pairs(draws, pairs):
         raise ValueError(f"pairs must have a row of two items for each pair, shape (m, 2); got shape {table.shape}")
     found = []
     for column, dim, names in zip(table.T, draws.dims, draws.item_names(), strict=True):
-        places = pd.Index(names).get_indexer(column)
+        index = pd.Index(names)
+        is_repeated = pd.Index(column).isin(index[index.duplicated()])
+        if is_repeated.any():
+            name = column[is_repeated][0]
+            raise ValueError(f"pairs must be of names that one item of {dim!r} has; got {name!r}, which several have")
+        first_of_name = np.flatnonzero(~index.duplicated())
+        places = index[first_of_name].get_indexer(column)
         if (places < 0).any():
             what = "names" if draws.model.coords.get(dim) is not None else "positions"
             ends = " to ".join(repr(name) for name in names[[0, -1]].tolist())
             raise ValueError(f"pairs must be of {what} of {dim!r}, {ends}; got {column[places < 0][0]!r}")
-        found.append(places.astype(np.int64))
+        found.append(first_of_name[places])
     first, second = found
     if not draws.is_table and not draws.blocks.loops and (first == second).any():
         wrong = table[first == second][0, 0]
