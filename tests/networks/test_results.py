@@ -196,6 +196,32 @@ def test_clusters_of_new_nodes(directed):
             assert found["new_cluster_probability"].item() == pytest.approx(expected[-1])
 
 
+@pytest.mark.parametrize(
+    ("option", "said", "only_known"),
+    [
+        ("together", ["a", "a", "b", "c", "d", "e"], False),
+        ("known", ["u", None, None, "v", None, None], False),
+        ("known", ["u", None, "v", None, "w", None], True),
+    ],
+    ids=["together", "known", "only known"],
+)
+def test_clusters_of_new_nodes_beside_groups_and_known_labels(option, said, only_known):
+    """Ratios of the probabilities of a model with the new node, which may be in a new cluster in any case."""
+    A, out, labels = matrix("Bernoulli", 6), np.array([1.0, 0, 1, 1, 0]), LABELS[0]
+    models = []
+    for values, further in ((A, {"only_known": only_known}), (joined(A, out, out), {})):
+        with pm.Model() as model:
+            z = nrm.Partition("z", MEASURE, n=len(values), **{option: said[: len(values)]}, **further)
+            nrm.networks.BlockModel("ties", z, FAMILIES["Bernoulli"].family, observed=values)
+        models.append(model)
+    logp = models[1].compile_logp()
+    logs = np.array([logp({"z": np.append(labels, k)}) for k in range(4)])
+    expected = np.exp(logs - logs.max()) / np.exp(logs - logs.max()).sum()
+    found = nrm.networks.new_node_probabilities(draws_of(labels), models[0], out[None], labels, progressbar=False)
+    np.testing.assert_allclose(found["probability"].values[0], expected[:-1], atol=1e-10)
+    assert found["new_cluster_probability"].item() == pytest.approx(expected[-1])
+
+
 @pytest.mark.parametrize("which", ["rows", "columns"])
 def test_clusters_of_new_rows_and_columns(which):
     rng = np.random.default_rng(8)

@@ -62,7 +62,7 @@ def new_node_probabilities(
     Raises
     ------
     NotImplementedError
-        For a block model with degree correction, or a partition that is not a plain ``Partition``.
+        For a block model with degree correction.
     TypeError
         If ties are not numbers.
     ValueError
@@ -74,7 +74,8 @@ def new_node_probabilities(
     -----
     Each new node is predicted by itself.  In a draw, it joins cluster k with probability proportional to the prior
     probability of joining k times the density of its ties to all old nodes given the blocks of k, with parameters
-    integrated out.  How this becomes a probability of the clusters of the estimate is said at
+    integrated out.  With ``together`` it is a group of its own; with ``known`` and ``only_known`` it has no known label
+    and may be in a new cluster.  How this becomes a probability of the clusters of the estimate is said at
     :func:`~pymc_nrm.cluster_probabilities`.
 
     Examples
