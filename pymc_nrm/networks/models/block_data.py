@@ -37,8 +37,8 @@ def block_models(model: Any, partition: Any = None) -> list[Any]:
     >>> block_models(model)
     [ties]
     """
-    found = [rv for rv in model.basic_RVs if is_block_model(rv)]
-    return [rv for rv in found if partition is None or partition in rv.owner.op.partitions(rv.owner)]
+    variables = [rv for rv in model.basic_RVs if is_block_model(rv)]
+    return [rv for rv in variables if partition is None or partition in rv.owner.op.partitions(rv.owner)]
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

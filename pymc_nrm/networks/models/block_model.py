@@ -348,8 +348,8 @@ def _read(title, observed, partitions, directed, loops):
     if isinstance(observed, Variable) and not isinstance(observed, Constant):
         raise TypeError(f"{title} must be an array or a sparse matrix; got {observed} of type {observed.type}")
     matrix = numeric_data(title, observed)
-    sizes = [count_value(one.owner.op.n_items(one.owner)) for one in partitions]
-    shape, names = (sizes[0], sizes[-1]), " and ".join(repr(one.name) for one in partitions)
+    sizes = [count_value(partition.owner.op.n_items(partition.owner)) for partition in partitions]
+    shape, names = (sizes[0], sizes[-1]), " and ".join(repr(partition.name) for partition in partitions)
     if matrix.shape != shape:
         what = "rows and columns" if len(partitions) == 1 else "rows, columns"
         raise ValueError(
@@ -383,11 +383,11 @@ def _stored_values(pairs):
 def _block_model_logp(op, values, rng, size, *parameters, **kwargs):
     [value] = values
     pairs, labels = op.pairs_of(value), []
-    for kind, own, n in zip(op.kinds, parameters, pairs.shape, strict=False):
-        own = observed_labels(own)
+    for kind, parameter, n in zip(op.kinds, parameters, pairs.shape, strict=False):
+        parameter = observed_labels(parameter)
         words = f"a BlockModel of a matrix of shape {pairs.shape} must have one label for each row and column"
-        own = CheckAndRaise(ValueError, words)(own, pt.eq(own.shape[0], n))
-        labels.append(kind.symbolic_indices(own, own.shape[0])[0])
+        parameter = CheckAndRaise(ValueError, words)(parameter, pt.eq(parameter.shape[0], n))
+        labels.append(kind.symbolic_indices(parameter, parameter.shape[0])[0])
     start = len(op.kinds)
     family = op.family_class(*parameters[start : start + len(op.family_class._fields)])
     concentration = parameters[-1] if op.is_corrected else None

@@ -120,16 +120,16 @@ def _sums_of_blocks(labels, columns, start, other, codes, rows, default, loops, 
             for k in range(size):
                 sums[r, r, k] += loops[i, k]
     n_blocks = n_rows * (n_rows + 1) // 2 if kind == 0 else n_rows * n_columns
-    found, block = np.empty((n_blocks, size)), 0
+    statistics, block = np.empty((n_blocks, size)), 0
     for r in range(n_rows):
         for s in range(r if kind == 0 else 0, n_columns):
             n_pairs = first[r] * second[s]
             if kind < 2 and r == s:
                 n_pairs = first[r] * (first[r] - 1.0) * (0.5 if kind == 0 else 1.0)
             for k in range(size):
-                found[block, k] = sums[r, s, k] + n_pairs * default[k]
+                statistics[block, k] = sums[r, s, k] + n_pairs * default[k]
             block += 1
-    return found
+    return statistics
 
 
 class SumsOfBlocks(KernelOp):

@@ -21,7 +21,7 @@ def draw_matrix(rng, labels, columns, family, mode, loops, concentration):
     for block in range(n_rows * n_columns):
         draw_parameters(family, empty, rng, parameters[block])
     matrix, value = np.zeros((n, m)), np.empty(1)
-    own, thetas = np.empty(parameters.shape[1]), np.ones((2, n))
+    parameter, thetas = np.empty(parameters.shape[1]), np.ones((2, n))
     is_corrected = concentration > 0.0
     if is_corrected:
         for direction in range(1 + mode):
@@ -34,11 +34,11 @@ def draw_matrix(rng, labels, columns, family, mode, loops, concentration):
             r, s = labels[i], columns[j]
             if mode == 0:
                 r, s = min(r, s), max(r, s)
-            for k in range(own.shape[0]):
-                own[k] = parameters[r * n_columns + s, k]
+            for k in range(parameter.shape[0]):
+                parameter[k] = parameters[r * n_columns + s, k]
                 if is_corrected:
-                    own[k] *= thetas[0, i] * thetas[mode, j] * (0.5 if mode == 0 and i == j else 1.0)
-            draw_item(family, own, rng, 0, value)
+                    parameter[k] *= thetas[0, i] * thetas[mode, j] * (0.5 if mode == 0 and i == j else 1.0)
+            draw_item(family, parameter, rng, 0, value)
             matrix[i, j] = value[0]
             if mode == 0:
                 matrix[j, i] = value[0]

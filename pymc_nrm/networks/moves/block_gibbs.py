@@ -8,7 +8,7 @@ from pymc_nrm.kernels.generic import check_signals, kernel
 from pymc_nrm.kernels.lanes import whole_lanes
 from pymc_nrm.moves.gibbs import draw_column
 from pymc_nrm.networks.families.networked import pairs_of
-from pymc_nrm.networks.moves.block_state import grow_blocks, new_found, new_rows, put_in, take_out, weigh_blocks
+from pymc_nrm.networks.moves.block_state import grow_blocks, new_marginals, new_rows, put_in, take_out, weigh_blocks
 from pymc_nrm.partitions.clusters import open_slot
 
 
@@ -33,7 +33,7 @@ def _update_while_room(rng, state, join, family, data, items, start):
     """Update ``items[start:]`` until one empty slot is left; return the next index and the number of moved nodes."""
     clusters, loops = state.clusters, pairs_of(data).loops
     capacity, active, size = clusters.counts.shape[0], clusters.active, clusters.size
-    rows, found = new_rows(state, family), new_found(capacity, state, family)
+    rows, joined = new_rows(state, family), new_marginals(capacity, state, family)
     values = np.empty(whole_lanes(capacity))
     n_moved = 0
     for index in range(start, items.shape[0]):
@@ -48,7 +48,7 @@ def _update_while_room(rng, state, join, family, data, items, start):
             value = join[clusters.counts[slot]] + log_predictive(family, clusters.cache[slot], data, node)
             if value > -np.inf:
                 value += weigh_blocks(
-                    state, family, loops[node], slot, rows, found.undirected[slot], found.out[slot], found.into[slot]
+                    state, family, loops[node], slot, rows, joined.undirected[slot], joined.out[slot], joined.into[slot]
                 )
             values[column] = value
         # A cluster that closed is the first empty slot.
@@ -56,6 +56,6 @@ def _update_while_room(rng, state, join, family, data, items, start):
         if chosen == size[0]:
             open_slot(clusters)
         slot = active[chosen]
-        put_in(state, family, data, node, slot, rows, found.undirected[slot], found.out[slot], found.into[slot])
+        put_in(state, family, data, node, slot, rows, joined.undirected[slot], joined.out[slot], joined.into[slot])
         n_moved += slot != old
     return items.shape[0], n_moved

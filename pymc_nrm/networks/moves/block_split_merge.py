@@ -20,7 +20,7 @@ from pymc_nrm.moves.gibbs import random_items
 from pymc_nrm.moves.guide_trees.guide_tree import draw_internal_node, draw_leaf, draw_level
 from pymc_nrm.moves.split_merge import accept, choose_side, draw_pair, empty_tally, log_weight
 from pymc_nrm.networks.families.networked import network_of
-from pymc_nrm.networks.moves.block_state import clear_tables, forget_one_more, grow_blocks, new_found, refresh_block
+from pymc_nrm.networks.moves.block_state import clear_tables, forget_one_more, grow_blocks, new_marginals, refresh_block
 from pymc_nrm.networks.moves.node_units import new_unit, put_unit_in, sum_unit, weigh_unit
 from pymc_nrm.partitions.clusters import close_slot, open_slot
 
@@ -166,7 +166,7 @@ def allocate_units(rng, state, weights, family, data, anchors, slots, allocation
 
     Units that share a block with an anchor follow the anchors.  Shapes: ``anchors``, ``slots`` (2,).
     """
-    unit, found = new_unit(state, family), new_found(2, state, family)
+    unit, marginals = new_unit(state, family), new_marginals(2, state, family)
     n_units, log_q, values = allocation.glued.shape[0], 0.0, np.empty(2)
     order = random_items(rng, n_units, n_units)
     for stage in range(3):
@@ -184,7 +184,7 @@ def allocate_units(rng, state, weights, family, data, anchors, slots, allocation
                 if fixed < 0 or fixed == side:
                     values[side] = weigh_unit(
                         *(state, weights, family, data, nodes, unit, slots[side]),
-                        *(found.undirected[side], found.out[side], found.into[side]),
+                        *(marginals.undirected[side], marginals.out[side], marginals.into[side]),
                     )
             side = fixed
             if fixed < 0:
@@ -192,7 +192,7 @@ def allocate_units(rng, state, weights, family, data, anchors, slots, allocation
                 log_q += log_probability
             put_unit_in(
                 *(state, family, data, nodes, unit, slots[side]),
-                *(found.undirected[side], found.out[side], found.into[side]),
+                *(marginals.undirected[side], marginals.out[side], marginals.into[side]),
             )
     return log_q
 

@@ -58,7 +58,7 @@ class Rows(NamedTuple):
     second: Any
 
 
-class Found(NamedTuple):
+class JoinedMarginals(NamedTuple):
     """Log marginals of the blocks of clusters with the node; row k for the cluster in slot k, or of two clusters."""
 
     # Undirected; directed from the cluster; directed to the cluster.
@@ -77,13 +77,13 @@ def new_rows(state, family):
 
 
 @kernel
-def new_found(n, state, family):
+def new_marginals(n, state, family):
     """Memory for the log marginals of n clusters with a node."""
     capacity = state.sums.shape[0]
     n_undirected = statistics_size(network_of(family).undirected)
     n_columns = capacity if n_undirected > 0 else 1
     n_directed = capacity if n_undirected < state.sums.shape[2] else 1
-    return Found(np.zeros((n, n_columns)), np.zeros((n, n_directed)), np.zeros((n, n_directed)))
+    return JoinedMarginals(np.zeros((n, n_columns)), np.zeros((n, n_directed)), np.zeros((n, n_directed)))
 
 
 @kernel

@@ -9,7 +9,7 @@ from pymc_nrm.kernels.generic import check_signals, kernel
 from pymc_nrm.kernels.special import draw_categorical
 from pymc_nrm.moves.guide_trees.guide_tree import draw_leaf
 from pymc_nrm.moves.tree_guided import find_block
-from pymc_nrm.networks.moves.block_state import grow_blocks, new_found
+from pymc_nrm.networks.moves.block_state import grow_blocks, new_marginals
 from pymc_nrm.networks.moves.node_units import new_unit, put_unit_in, take_unit_out, weigh_unit
 from pymc_nrm.partitions.clusters import open_slot
 
@@ -53,7 +53,7 @@ def _update_unit(rng, state, weights, family, data, guide):
     anchor = draw_leaf(rng, guide, node)
     marks = np.zeros(capacity, dtype=np.int64)
     nodes = find_block(clusters, guide, node, anchor, marks, 1)
-    unit, found = new_unit(state, family), new_found(capacity, state, family)
+    unit, joined = new_unit(state, family), new_marginals(capacity, state, family)
     old = take_unit_out(state, family, data, nodes, unit)
     slots, values, n_candidates = np.empty(capacity, dtype=np.int64), np.empty(capacity), 0
     for k in range(clusters.size[0] + 1):
@@ -63,13 +63,13 @@ def _update_unit(rng, state, weights, family, data, guide):
             slots[n_candidates] = slot
             values[n_candidates] = weigh_unit(
                 *(state, weights, family, data, nodes, unit, slot),
-                *(found.undirected[slot], found.out[slot], found.into[slot]),
+                *(joined.undirected[slot], joined.out[slot], joined.into[slot]),
             )
             n_candidates += 1
     chosen = slots[draw_categorical(rng, values[:n_candidates])]
     if clusters.counts[chosen] == 0:
         open_slot(clusters)
     put_unit_in(
-        state, family, data, nodes, unit, chosen, found.undirected[chosen], found.out[chosen], found.into[chosen]
+        state, family, data, nodes, unit, chosen, joined.undirected[chosen], joined.out[chosen], joined.into[chosen]
     )
     return state, chosen != old

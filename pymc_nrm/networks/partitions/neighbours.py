@@ -73,10 +73,10 @@ def _joined_codes(layers, n):
         all_keys = np.concatenate([all_keys, (all_keys % n) * n + all_keys // n])
     keys = np.unique(all_keys)
     codes = np.empty((len(keys), len(layers)), dtype=np.int64)
-    for k, (layer, (own, values)) in enumerate(zip(layers, places, strict=True)):
+    for k, (layer, (pair_keys, values)) in enumerate(zip(layers, places, strict=True)):
         # Without a default value the last row, of 0, stands for pairs that were not observed.
         codes[:, k] = layer.pairs.default % len(layer.rows)
-        codes[np.searchsorted(keys, own), k] = values
+        codes[np.searchsorted(keys, pair_keys), k] = values
     return keys, codes
 
 
@@ -94,17 +94,17 @@ def _grouped(groups, i, j, out, rows, default, loops, n_undirected):
     n_groups, size = int(groups.max()) + 1, len(default)
     weights = np.bincount(groups, minlength=n_groups).astype("float64")
     first, second = groups[i], groups[j]
-    own = np.zeros((n_groups, size))
-    np.add.at(own, groups, loops)
+    totals = np.zeros((n_groups, size))
+    np.add.at(totals, groups, loops)
     # Undirected pairs once, directed pairs in both directions.
     within = first == second
     counted = within & (i < j)
-    np.add.at(own[:, :n_undirected], first[counted], rows[out[counted], :n_undirected])
-    np.add.at(own[:, n_undirected:], first[within], rows[out[within], n_undirected:])
+    np.add.at(totals[:, :n_undirected], first[counted], rows[out[counted], :n_undirected])
+    np.add.at(totals[:, n_undirected:], first[within], rows[out[within], n_undirected:])
     n_pairs = weights * (weights - 1.0)
-    own += np.where(np.arange(size) < n_undirected, 0.5, 1.0) * n_pairs[:, None] * default
+    totals += np.where(np.arange(size) < n_undirected, 0.5, 1.0) * n_pairs[:, None] * default
     keys, joined = np.unique(first[~within] * n_groups + second[~within], return_inverse=True)
     sums = np.zeros((len(keys), size))
     np.add.at(sums, joined, rows[out[~within]])
     reverse = np.searchsorted(keys, (keys % n_groups) * n_groups + keys // n_groups)
-    return keys // n_groups, keys % n_groups, np.arange(len(keys)), reverse, sums, own, weights
+    return keys // n_groups, keys % n_groups, np.arange(len(keys)), reverse, sums, totals, weights

@@ -114,14 +114,17 @@ def plot_blocks(
     clusters = read_estimates(draws, idata, estimate)
     strength = strength_of(draws.family_class)
     values = strength.of(parameters_of_estimate(draws, clusters, random_generator(0), progressbar=False))
-    order = [np.argsort(-np.bincount(one.labels), kind="stable") for one in clusters]
+    order = [np.argsort(-np.bincount(clustering.labels), kind="stable") for clustering in clusters]
     low, high = np.quantile(values, [(1 - ci_prob) / 2, (1 + ci_prob) / 2], axis=0)
     mean, low, high = (array[np.ix_(*order)] for array in (values.mean(axis=0), low, high))
     data = draws.blocks.dense()
     shown = data.copy()
     if not draws.is_table and not draws.blocks.loops:
         np.fill_diagonal(shown, 0.0)
-    places = [_place(one.labels, own, data, axis) for axis, (one, own) in enumerate(zip(clusters, order, strict=True))]
+    places = [
+        _place(clustering.labels, by_size, data, axis)
+        for axis, (clustering, by_size) in enumerate(zip(clusters, order, strict=True))
+    ]
     matrix = shown[np.ix_(*places)]
     name = draws.name
     canvas.create(
@@ -131,7 +134,7 @@ def plot_blocks(
     _draw_matrix(canvas, name, matrix, aspect)
     numbers = (mean, low, high) if intervals else (mean,)
     _draw_blocks(canvas, name, strength, numbers, aspect)
-    sizes = [np.bincount(one.labels)[own] for one, own in zip(clusters, order, strict=True)]
+    sizes = [np.bincount(clustering.labels)[by_size] for clustering, by_size in zip(clusters, order, strict=True)]
     _draw_edges(canvas, name, sizes)
     _draw_axes(canvas, draws, places, clusters, order, sizes)
     return canvas.collection
@@ -204,8 +207,8 @@ def _number(write, mean, low=None, high=None):
 
 def _draw_edges(canvas, name, sizes):
     """Lines between clusters."""
-    rows, columns = (np.cumsum(one)[:-1] - 0.5 for one in sizes)
-    n_rows, n_columns = (one.sum() - 0.5 for one in sizes)
+    rows, columns = (np.cumsum(counts)[:-1] - 0.5 for counts in sizes)
+    n_rows, n_columns = (counts.sum() - 0.5 for counts in sizes)
     left, top = np.full(len(rows), -0.5), np.full(len(columns), -0.5)
     x = np.concatenate([with_gaps(left, np.full(len(rows), n_columns)), with_gaps(columns, columns)])
     y = np.concatenate([with_gaps(rows, rows), with_gaps(top, np.full(len(columns), n_rows))])
@@ -226,10 +229,10 @@ def _draw_axes(canvas, draws, places, clusters, order, sizes):
             small = {"size": 7 if n > 25 else 8}
         else:
             middles, is_large = np.cumsum(sizes[axis]) - sizes[axis] / 2 - 0.5, sizes[axis] >= _LEAST_SHARE * n
-            ticks, labels = middles[is_large], [str(one) for one in names[is_large]]
+            ticks, labels = middles[is_large], [str(cluster) for cluster in names[is_large]]
             turned, small = {}, {}
         canvas.ticks(function, kind, ticks, labels, coords=pairs, **turned, **small)
-        labels = [f"{one} ({size})" for one, size in zip(names, sizes[axis], strict=True)]
+        labels = [f"{cluster} ({size})" for cluster, size in zip(names, sizes[axis], strict=True)]
         turned = {"rotation": 90} if axis == 1 and len(labels) > _MOST_NUMBERS else {}
         small = {"size": 7} if len(labels) > _MOST_NUMBERS else {}
         canvas.ticks(function, f"{kind}_blocks", np.arange(len(labels)), labels, coords=blocks, **turned, **small)

@@ -113,15 +113,15 @@ class BlockDraws:
         """Draw the parameters of all blocks: arrays (K, L, ...) by name, symmetric for undirected ties."""
         rows = draw_blocks(rng, draw.flat_statistics(), draw.family, self.data)
         rows = restore_parameters(draw.family, self.data, rows)
-        found = {}
+        parameters = {}
         for name, values in named_parameters(draw.family, rows).items():
             # A pair has one feature.
             values = values[:, 0].reshape(*draw.statistics.shape[:2], *values.shape[2:])
             if not self.directed and not self.is_table:
                 below = np.tril_indices(len(values), -1)
                 values[below] = values.swapaxes(0, 1)[below]
-            found[name] = values
-        return found
+            parameters[name] = values
+        return parameters
 
 
 def draws_of_blocks(idata, model, var_name=None):
@@ -132,18 +132,18 @@ def draws_of_blocks(idata, model, var_name=None):
 
 def find_block_model(model, var_name=None):
     """Find the block model of a name, by default the only one."""
-    found = {rv.name: rv for rv in block_models(model)}
-    if not found:
+    of_model = {rv.name: rv for rv in block_models(model)}
+    if not of_model:
         raise ValueError(f"model must have a BlockModel; got one with the variables {sorted(model.named_vars)}")
     if var_name is not None:
         check_name("var_name", var_name, "a BlockModel")
-    elif len(found) == 1:
-        [var_name] = found
+    elif len(of_model) == 1:
+        [var_name] = of_model
     else:
-        raise ValueError(f"var_name must be given, one of {sorted(found)}: the model has several block models")
-    if var_name not in found:
-        raise ValueError(f"var_name must name a BlockModel of the model, one of {sorted(found)}; got {var_name!r}")
-    return found[var_name]
+        raise ValueError(f"var_name must be given, one of {sorted(of_model)}: the model has several block models")
+    if var_name not in of_model:
+        raise ValueError(f"var_name must name a BlockModel of the model, one of {sorted(of_model)}; got {var_name!r}")
+    return of_model[var_name]
 
 
 def _clusters(partition, value):

@@ -82,26 +82,28 @@ def block_parameters(
     tails = [(1 - ci_prob) / 2, (1 + ci_prob) / 2]
     dims, variables = ("cluster", "cluster_to"), {}
     for name, array in values.items():
-        own = (*dims, "level")[: array.ndim - 1]
+        axes = (*dims, "level")[: array.ndim - 1]
         low, high = np.quantile(array, tails, axis=0)
         for ending, value in (("", array.mean(axis=0)), ("_low", low), ("_high", high)):
-            variables[name + ending] = (own, value)
-    sizes = [np.bincount(one.labels) for one in estimates]
+            variables[name + ending] = (axes, value)
+    sizes = [np.bincount(clusters.labels) for clusters in estimates]
     variables |= {"size": ("cluster", sizes[0]), "size_to": ("cluster_to", sizes[1])}
     variables["n_pairs"] = (dims, n_pairs_of_clusters(draws.blocks, sizes))
-    coords = {dim: one.names for dim, one in zip(dims, estimates, strict=True)}
+    coords = {dim: clusters.names for dim, clusters in zip(dims, estimates, strict=True)}
     return result_dataset(variables, coords, {"variable": draws.name})
 
 
 def parameters_of_estimate(draws, estimates, rng, progressbar):
     """Means over pairs of the items of two clusters of the estimates, in each draw: arrays (S, R, C, ...) by name."""
     check_needs(draws.family_class, PARAMETERS, "block_parameters")
-    labels, found = [one.labels for one in estimates], {}
+    labels, parameters = [clusters.labels for clusters in estimates], {}
     for draw in tracked(draws, "Drawing parameters of blocks", progressbar):
-        tables = [contingency_table(own, other) for own, other in zip(draw.labels, labels, strict=True)]
+        tables = [
+            contingency_table(of_draw, of_estimate) for of_draw, of_estimate in zip(draw.labels, labels, strict=True)
+        ]
         for name, values in draws.draw_parameters(draw, rng).items():
-            found.setdefault(name, []).append(mean_over_pairs(values, tables, draws.blocks))
-    return {name: np.array(arrays) for name, arrays in found.items()}
+            parameters.setdefault(name, []).append(mean_over_pairs(values, tables, draws.blocks))
+    return {name: np.array(arrays) for name, arrays in parameters.items()}
 
 
 def mean_over_pairs(values, tables, blocks):
@@ -113,14 +115,14 @@ def mean_over_pairs(values, tables, blocks):
     totals = np.einsum("kr,kl...,lc->rc...", tables[0], values, tables[1])
     if not blocks.is_table:
         # Items beside themselves: no pairs, or half of one where all others are counted in both orders.
-        own, sign = np.arange(tables[0].shape[1]), 1.0 if blocks.loops else -1.0
+        diagonal, sign = np.arange(tables[0].shape[1]), 1.0 if blocks.loops else -1.0
         within = np.einsum("kr,k...->r...", tables[0], values[np.arange(len(values)), np.arange(len(values))])
         if not (blocks.loops and blocks.directed):
-            totals[own, own] += sign * within
+            totals[diagonal, diagonal] += sign * within
     sizes = [table.sum(axis=0) for table in tables]
     counts = n_pairs_of_clusters(blocks, sizes).astype("float64")
     if not blocks.is_table and not blocks.directed:
-        totals[own, own] /= 2.0
+        totals[diagonal, diagonal] /= 2.0
     counts[counts == 0] = np.nan
     return totals / counts.reshape(*counts.shape, *(1,) * (totals.ndim - 2))
 
@@ -129,6 +131,6 @@ def n_pairs_of_clusters(blocks, sizes):
     """Numbers of pairs between clusters of the estimates, of which each counts once. Shapes: returns (R, C)."""
     counts = np.outer(*sizes)
     if not blocks.is_table:
-        own, loops = np.arange(len(counts)), sizes[0] * blocks.loops
-        counts[own, own] = sizes[0] * (sizes[0] - 1) // (1 if blocks.directed else 2) + loops
+        diagonal, loops = np.arange(len(counts)), sizes[0] * blocks.loops
+        counts[diagonal, diagonal] = sizes[0] * (sizes[0] - 1) // (1 if blocks.directed else 2) + loops
     return counts

@@ -13,9 +13,9 @@ def draw_pair_rates(draws, draw, first, second, rng):
     """
     thetas = [draw_thetas(draw.labels[0], draw.degree_corrected + degrees, rng) for degrees in draws.degrees]
     rates = draws.draw_parameters(draw, rng)["rate"]
-    found = thetas[0][first] * thetas[-1][second] * rates[draw.labels[0][first], draw.labels[1][second]]
+    means = thetas[0][first] * thetas[-1][second] * rates[draw.labels[0][first], draw.labels[1][second]]
     # An undirected loop has half the rate.
-    return found if draws.directed else np.where(first == second, 0.5, 1.0) * found
+    return means if draws.directed else np.where(first == second, 0.5, 1.0) * means
 
 
 def draw_thetas(labels, concentrations, rng):

@@ -56,12 +56,12 @@ def of_blocks(asked):
     members = _members(asked.model, dim, labels)
     entries = [_entries(ties, columns, members, k) for k in range(len(names))]
     cells = {}
-    for one in ties:
-        prefix = f"{one.name}: " if len(ties) > 1 else ""
-        write = one.strength.writer(one.mean)
-        for s, other in enumerate(one.others):
-            cells[f"{prefix}{'to ' if one.directed or not one.same else ''}{other}"] = [
-                _cell(one, k, s, write) for k in range(len(names))
+    for data in ties:
+        prefix = f"{data.name}: " if len(ties) > 1 else ""
+        write = data.strength.writer(data.mean)
+        for s, other in enumerate(data.others):
+            cells[f"{prefix}{'to ' if data.directed or not data.same else ''}{other}"] = [
+                _cell(data, k, s, write) for k in range(len(names))
             ]
     return Special(
         words=Words("cluster", word, _header(ties)),
@@ -102,7 +102,7 @@ def _ties(asked, rv, labels, names):
 
 def _weights_of_blocks(blocks, estimates):
     """Numbers of pairs of the blocks of estimates (R, C), which add up to the number of all pairs."""
-    weights = n_pairs_of_clusters(blocks, [np.bincount(one.labels) for one in estimates]).astype("float64")
+    weights = n_pairs_of_clusters(blocks, [np.bincount(clusters.labels) for clusters in estimates]).astype("float64")
     if not (blocks.is_table or blocks.directed):
         # Both entries (r, s) and (s, r) stand for the same pairs.
         weights[~np.eye(len(weights), dtype=bool)] /= 2.0
@@ -111,29 +111,31 @@ def _weights_of_blocks(blocks, estimates):
 
 def _header(ties):
     """The header of what a cluster is tied to, with the strength of all pairs."""
-    [one, *others] = ties
+    [data, *others] = ties
     if others:
         return "whom it is tied to"
-    write = one.strength.writer(one.mean)
-    return f"whom it is tied to (all pairs {write(one.overall)})"
+    write = data.strength.writer(data.mean)
+    return f"whom it is tied to (all pairs {write(data.overall)})"
 
 
 def _entries(ties, columns, members, k):
     """Ties of a cluster above the average, the strongest first, what else sets it apart, and its members."""
     texts = []
-    for one in ties:
-        write, prefix = one.strength.writer(one.mean), f"{one.name} " if len(ties) > 1 else ""
-        found = [(f"to {other}", one.mean[k, s], one.low[k, s], one.high[k, s]) for s, other in enumerate(one.others)]
-        if one.same:
-            found[k] = ("within", *found[k][1:])
-        if one.directed:
-            found += [
-                (f"from {other}", one.mean[s, k], one.low[s, k], one.high[s, k])
-                for s, other in enumerate(one.others)
+    for data in ties:
+        write, prefix = data.strength.writer(data.mean), f"{data.name} " if len(ties) > 1 else ""
+        strengths = [
+            (f"to {other}", data.mean[k, s], data.low[k, s], data.high[k, s]) for s, other in enumerate(data.others)
+        ]
+        if data.same:
+            strengths[k] = ("within", *strengths[k][1:])
+        if data.directed:
+            strengths += [
+                (f"from {other}", data.mean[s, k], data.low[s, k], data.high[s, k])
+                for s, other in enumerate(data.others)
                 if s != k
             ]
-        found = sorted((entry for entry in found if not np.isnan(entry[1])), key=lambda entry: -entry[1])
-        strong = [entry for entry in found if entry[1] > one.overall] or found[:1]
+        strengths = sorted((entry for entry in strengths if not np.isnan(entry[1])), key=lambda entry: -entry[1])
+        strong = [entry for entry in strengths if entry[1] > data.overall] or strengths[:1]
         texts += [f"{prefix}{name} {_interval(write, *numbers)}" for name, *numbers in strong[: _MOST_OTHERS + 1]]
     apart = most_apart(columns, k) if columns else ""
     return "; ".join(filter(None, [*texts, apart, members[k]]))
@@ -147,8 +149,8 @@ def _interval(write, mean, low, high):
     return f"{write(mean)} ({low} to {high})"
 
 
-def _cell(one, k, s, write):
-    return "" if np.isnan(one.mean[k, s]) else _interval(write, one.mean[k, s], one.low[k, s], one.high[k, s])
+def _cell(data, k, s, write):
+    return "" if np.isnan(data.mean[k, s]) else _interval(write, data.mean[k, s], data.low[k, s], data.high[k, s])
 
 
 def _members(model, dim, labels):
@@ -165,16 +167,16 @@ def _table(ties, names):
     """A row for each pair of clusters of each block model."""
     rows = [
         {
-            "data": one.name,
+            "data": data.name,
             "cluster": names[k],
             "to": other,
-            "mean": one.mean[k, s],
-            "low": one.low[k, s],
-            "high": one.high[k, s],
+            "mean": data.mean[k, s],
+            "low": data.low[k, s],
+            "high": data.high[k, s],
         }
-        for one in ties
+        for data in ties
         for k in range(len(names))
-        for s, other in enumerate(one.others)
+        for s, other in enumerate(data.others)
     ]
     return pd.DataFrame(rows)
 
@@ -190,15 +192,15 @@ def _notes(word, ties, overlap, ci_prob):
     if overlap:
         notes.append(OVERLAP.format(word=word))
     else:
-        what = " and ".join(dict.fromkeys(one.strength.name for one in ties))
+        what = " and ".join(dict.fromkeys(data.strength.name for data in ties))
         notes.append(f"ties: {what}, with {100 * ci_prob:.4g} % intervals; those above the mean of all pairs")
     return (*notes, 'all ties: .tables["blocks"]; members: .tables["members"]; labels: .estimate')
 
 
 def _long_notes(ties, has_parameters, ci_prob):
     notes = [
-        f"{one.name}: {one.strength.name} of a pair of two clusters, the mean over their pairs; {100 * ci_prob:.4g} % "
-        f"intervals; of all pairs {one.strength.writer(one.mean)(one.overall)}"
-        for one in ties
+        f"{data.name}: {data.strength.name} of a pair of two clusters, the mean over their pairs; {100 * ci_prob:.4g} "
+        f"% intervals; of all pairs {data.strength.writer(data.mean)(data.overall)}"
+        for data in ties
     ]
     return tuple(notes + [f"ranges of parameters: {100 * ci_prob:.4g} % intervals"] * has_parameters)

@@ -31,8 +31,8 @@ def read_estimates(draws, idata, estimate):
     given = [estimate]
     if draws.is_table:
         given = [None, None] if estimate is None else _two([partition.name for partition in partitions], estimate)
-    found = [clusters_of(idata, draws.model, *pair) for pair in zip(partitions, given, strict=True)]
-    return [found[0], found[-1]]
+    clusters = [clusters_of(idata, draws.model, *pair) for pair in zip(partitions, given, strict=True)]
+    return [clusters[0], clusters[-1]]
 
 
 def _two(names, estimate):

@@ -149,20 +149,20 @@ class _Totals:
             ]
 
     def _log_predictive(self, draw, cells, place):
-        found = np.empty(len(cells))
+        log_densities = np.empty(len(cells))
         points = self._points[place]
-        fill_predictive(cells, draw.flat_statistics(), draw.family, self._draws.data, points, found)
-        return found
+        fill_predictive(cells, draw.flat_statistics(), draw.family, self._draws.data, points, log_densities)
+        return log_densities
 
     def results(self):
-        found = {}
+        variables = {}
         if self._is_discrete:
-            found["tie_probability"] = 1.0 - self._zero / self._n
+            variables["tie_probability"] = 1.0 - self._zero / self._n
         if self._has_mean:
-            found["mean"] = self._mean / self._n
+            variables["mean"] = self._mean / self._n
         if self._values is not None:
-            found["log_density"] = self._log_density - np.log(self._n)
-        return found
+            variables["log_density"] = self._log_density - np.log(self._n)
+        return variables
 
 
 def missing_pairs(draws):
@@ -182,7 +182,7 @@ def read_pairs(draws, pairs):
     table = pairs.to_numpy() if isinstance(pairs, pd.DataFrame) else np.asarray(pairs, dtype=object)
     if table.ndim != 2 or table.shape[1] != 2 or len(table) == 0:
         raise ValueError(f"pairs must have a row of two items for each pair, shape (m, 2); got shape {table.shape}")
-    found = []
+    positions = []
     for column, dim, names in zip(table.T, draws.dims, draws.item_names(), strict=True):
         index = pd.Index(names)
         is_repeated = pd.Index(column).isin(index[index.duplicated()])
@@ -195,8 +195,8 @@ def read_pairs(draws, pairs):
             what = "names" if draws.model.coords.get(dim) is not None else "positions"
             ends = " to ".join(repr(name) for name in names[[0, -1]].tolist())
             raise ValueError(f"pairs must be of {what} of {dim!r}, {ends}; got {column[places < 0][0]!r}")
-        found.append(first_of_name[places])
-    first, second = found
+        positions.append(first_of_name[places])
+    first, second = positions
     if not draws.is_table and not draws.blocks.loops and (first == second).any():
         wrong = table[first == second][0, 0]
         raise ValueError(f"pairs must be of two nodes, since {draws.name!r} has no loops; got {wrong!r} twice")

@@ -218,10 +218,10 @@ def two_way_model(X: Any, *, kind: str | None = None, measure: Any = None, colum
     tell_user(_log, f"Entries are {kind!r}, {family_class.__name__}: {why}.")
     with pm.Model(coords={"row": matrix.rows, "column": matrix.columns}, model=None) as model:
         partitions = []
-        for name, dim, size, own in (("rows", "row", n, measure), ("columns", "column", m, column_measure)):
-            own = default_measure(size) if own is None else own
-            fields = {field: f"{field}_{name}" for field in getattr(own, "_fields", ())}
-            partitions.append(Partition(name, with_fields_in_model(own, **fields), dims=dim))
+        for name, dim, size, prior in (("rows", "row", n, measure), ("columns", "column", m, column_measure)):
+            prior = default_measure(size) if prior is None else prior
+            fields = {field: f"{field}_{name}" for field in getattr(prior, "_fields", ())}
+            partitions.append(Partition(name, with_fields_in_model(prior, **fields), dims=dim))
         family = learned_family("X", family_class, "x", matrix, False)
         BlockModel("x", tuple(partitions), family, observed=matrix.values, dims=("row", "column"))
     return model

@@ -26,9 +26,9 @@ class BlockTarget(Target):
 
     def __init__(self, model, partition, point, compile_kwargs=None):
         evaluate = partial(Values.at_points, model, compile_kwargs=compile_kwargs)
-        found = [block_data(model, rv) for rv in block_models(model, partition)]
-        self.networks = [_Network(data, evaluate) for data in found if not data.is_table]
-        self._tables = [_Table(data, partition, evaluate) for data in found if data.is_table]
+        all_data = [block_data(model, rv) for rv in block_models(model, partition)]
+        self.networks = [_Network(data, evaluate) for data in all_data if not data.is_table]
+        self._tables = [_Table(data, partition, evaluate) for data in all_data if data.is_table]
         # Undirected networks first, as in `Pairs`.
         self.networks.sort(key=lambda network: network.data.directed)
         self._pairs = self._kept = None
@@ -39,7 +39,8 @@ class BlockTarget(Target):
         allowed = []
         for rv in block_models(model, partition):
             op, node = rv.owner.op, rv.owner
-            parameters = [*op.family(node), *[one for one in [op.concentration(node)] if one is not None]]
+            concentration = op.concentration(node)
+            parameters = [*op.family(node), *([] if concentration is None else [concentration])]
             if not depends_on(parameters, partition, model):
                 allowed.append(rv)
         return allowed
@@ -66,8 +67,8 @@ class BlockTarget(Target):
                 n = self.networks[0].data.shape[0]
                 self._pairs = neighbours([network.layer for network in self.networks], n, groups)
             of_both = [[], []]
-            for network, (own, prepared, _) in zip(self.networks, at_point, strict=True):
-                of_both[int(network.data.directed)].append((own, prepared))
+            for network, (prior, prepared, _) in zip(self.networks, at_point, strict=True):
+                of_both[int(network.data.directed)].append((prior, prepared))
             split = [tuple(map(tuple, zip(*pairs, strict=True))) or ((), ()) for pairs in of_both]
             family = Networked(family, split[0][0], split[1][0])
             rows = NetworkedData(rows, split[0][1], split[1][1], self._pairs)
