@@ -11,7 +11,7 @@ import xarray as xr
 from pytensor.compile.sharedvalue import SharedVariable
 from pytensor.graph.traversal import graph_inputs
 
-from pymc_nrm.common.checks import check_count, random_generator
+from pymc_nrm.common.checks import check_count, numeric_array, random_generator
 from pymc_nrm.common.named_dims import variable_behind
 from pymc_nrm.common.pymc_internals import initial_point_with
 from pymc_nrm.common.tables import as_pandas
@@ -61,7 +61,8 @@ def update(
         For a model from :func:`~pymc_nrm.mixture_model`, a DataFrame with the same columns, which are read as those of
         the table were, with the same kinds and levels.  For a model of your own whose data are ``pm.Data``, new values
         of each container that has a row for each item, by their names.  For any other model, the model of all rows,
-        made by the function that made the first one: old rows first, in the same order.
+        made by the function that made the first one: old rows first, in the same order.  Masked entries of a dict are
+        missing, as is NaN.
     draws : int, optional
         Number of draws per chain, as in :func:`~pymc_nrm.sample`.
     tune : int
@@ -84,12 +85,14 @@ def update(
     Raises
     ------
     TypeError
-        If ``new_rows`` is none of these, or an option is one that the update sets itself.
+        If ``new_rows`` is none of these, or a dict whose values are not numbers; or an option is one that the update
+        sets itself.
     ValueError
         If draws and model do not belong together, or the draws lack labels; if a partition has slots, known labels,
         hidden states, a tree or rows in chunks, or no data in mixtures; if new rows lack columns, have levels or
-        values that the model does not have, or names of old rows; if a model was made with a value for each row, such
-        as ``together``; or if data are constant, or only some of them are given.
+        values that the model does not have, or names of old rows; if the type of ``pm.Data`` does not hold new values,
+        such as fractions in whole numbers; if a model was made with a value for each row, such as ``together``; or if
+        data are constant, or only some of them are given.
 
     See Also
     --------
@@ -239,11 +242,22 @@ def _check_source(mixture, value, data, values):
 
 
 def _joined(name, old, new):
-    new = np.asarray(new)
+    """Values of a container and the new ones after them, in the type of the container."""
+    title = f"new_rows[{name!r}]"
+    new = numeric_array(title, new)
     if new.ndim != old.ndim or new.shape[1:] != old.shape[1:] or not len(new):
         wanted = ", ".join(map(str, ("m", *old.shape[1:])))
-        raise ValueError(f"new_rows[{name!r}] must have shape ({wanted}), with at least one row; got shape {new.shape}")
-    return np.concatenate([old, new.astype(old.dtype)])
+        raise ValueError(f"{title} must have shape ({wanted}), with at least one row; got shape {new.shape}")
+    with np.errstate(invalid="ignore", over="ignore"):
+        converted = new.astype(old.dtype)
+    # A container of floats rounds what it holds, and NaN is missing.
+    changed = np.isinf(converted) & ~np.isinf(new) if old.dtype.kind == "f" else converted != new
+    if changed.any():
+        raise ValueError(
+            f"{title} must be values that {old.dtype} holds, the type of pm.Data {name!r}; got "
+            f"{new[changed][0].item()!r}. pm.Data of floats takes fractions and NaN"
+        )
+    return np.concatenate([old, converted])
 
 
 def _longer_coords(model, values):

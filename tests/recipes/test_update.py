@@ -132,6 +132,16 @@ def test_data_containers_get_the_new_rows(started):
     assert all(start["z"][:3].tolist() == [0, 0, 1] and len(start["z"]) == 5 for start in started["initvals"])
 
 
+def test_masked_entries_of_new_rows_are_missing(started):
+    with pm.Model() as model:
+        observed = pm.Data("lengths", [1.0, 2.0, 9.0])
+        z = nrm.Partition("z", MEASURE, n=observed.shape[0])
+        nrm.Mixture("x", z, nrm.NormalGamma(0.0, 0.1, 2.0, 1.0), observed=observed)
+    new = np.ma.masked_array([5.0, 999.0], [False, True])
+    _, longer = update(draws([0, 0, 1]), model, {"lengths": new}, random_seed=1)
+    np.testing.assert_array_equal(longer["lengths"].get_value(), [1.0, 2.0, 9.0, 5.0, np.nan])
+
+
 def test_groups_stay_together_in_a_start(started):
     def grouped(X, groups):
         with pm.Model() as model:
@@ -151,6 +161,10 @@ def updated(options):
     return update(**(arguments | options()))
 
 
+def of_counts(new):
+    return {"model": model_of(OLD, data=True), "new_rows": {"counts": new}}
+
+
 def known_labels():
     with pm.Model() as model:
         z = nrm.Partition("z", MEASURE, known=["a", None, "b"])
@@ -168,7 +182,17 @@ test_bad_arguments = refused(
     (lambda: {"new_rows": 3}, TypeError, "must be a DataFrame, a dict .* got int"),
     (lambda: {"new_rows": {"counts": NEW}}, "must be of pm.Data of the model.* pass the model of all rows"),
     (lambda: {"new_rows": TABLE}, "made by mixture_model"),
-    (lambda: {"model": model_of(OLD, data=True), "new_rows": {"counts": [[1], [2]]}}, r"must have shape \(m\)"),
+    (lambda: of_counts([[1], [2]]), r"must have shape \(m\)"),
+    *(
+        (lambda new=new: of_counts(new), rf"must be values that int\d+ holds, the type of pm.Data 'counts'; got {got}")
+        for new, got in (
+            ([2.7, -0.5], r"2\.7"),
+            ([np.nan], "nan"),
+            (np.ma.masked_array([5, 999], [0, 1]), "nan"),
+            ([2**63], str(2**63)),
+        )
+    ),
+    (lambda: of_counts(["2"]), TypeError, r"new_rows\['counts'\] must be real numbers; got text such as '2'"),
     (lambda: {"model": known_labels()}, "no slots, known labels, states"),
     (lambda: {"idata": result_of(alpha=[[1.0]])}, "must have draws of 'z'"),
     (lambda: {"initvals": {}}, TypeError, "initvals must be left out"),
