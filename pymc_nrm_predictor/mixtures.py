@@ -36,13 +36,16 @@ class Mixture:
         """Take the arrays of the file, whose shapes are right."""
         raise NotImplementedError
 
-    def rows(self, title, values):
-        """Checked data (m, d) of new rows, as users give them."""
+    def matrix(self, title, values):
+        """Data of new rows, as users give them, as floats in a new array, (m, d) if they fit; NaN where missing."""
         # Sparse matrices of SciPy have the method.
         values = values.toarray() if hasattr(values, "toarray") else numeric_array(title, values)
         values = np.array(values, dtype="float64")
-        if values.ndim == 1 and self.n_features == 1:
-            values = values[:, None]
+        return values[:, None] if values.ndim == 1 and self.n_features == 1 else values
+
+    def rows(self, title, values):
+        """Checked data (m, d) of new rows, as users give them."""
+        values = self.matrix(title, values)
         if values.ndim != 2 or values.shape[1] != self.n_features:
             allowed = f"(m, {self.n_features})" + (" or (m,)" if self.n_features == 1 else "")
             raise ValueError(f"{title} must have shape {allowed}, one column per feature; got shape {values.shape}")

@@ -164,7 +164,8 @@ class Predictor:
         Parameters
         ----------
         X_new : table, dict of array_like by mixture, or array_like
-            New rows.  Mixtures that a dict omits count as unknown, and so does NaN where the family allows it.
+            New rows.  Mixtures that a dict omits count as unknown, and so do NaN and masked entries where the family
+            allows them.
         given : dict of array_like by mixture, optional
             Data of further mixtures, given which the density is conditional.
 
@@ -198,7 +199,8 @@ class Predictor:
         Parameters
         ----------
         X_new : table, dict of array_like by mixture, or array_like
-            New rows.  Mixtures that a dict omits count as unknown, and so does NaN where the family allows it.
+            New rows.  Mixtures that a dict omits count as unknown, and so do NaN and masked entries where the family
+            allows them.
 
         Returns
         -------
@@ -235,7 +237,7 @@ class Predictor:
         ----------
         given : table, or dict of array_like by mixture
             Data of new rows; with ``feature`` also data of its own mixture, in which its values are not read, and
-            which a table may lack.
+            which a table may lack.  Masked entries are missing, as is NaN.
         probabilities : array_like of float, shape (q,)
             Between 0 and 1.
         var_name : str, optional
@@ -359,13 +361,10 @@ class Predictor:
         place = _names_of(mixture).index(feature)
         if mixture.name not in given:
             raise ValueError(f"given must have the other features in the data of {mixture.name!r}; got {list(given)}")
-        own = given[mixture.name]
-        own = np.array(
-            own if hasattr(own, "dtype") else numeric_array(f"given[{mixture.name!r}]", own), dtype="float64"
-        )
-        if own.ndim == 2 and own.shape[1] == mixture.n_features:
-            own[:, place] = np.nan
-        return mixture, place, self._data("given", given | {mixture.name: own})
+        others = mixture.matrix(f"given[{mixture.name!r}]", given[mixture.name])
+        if others.ndim == 2 and others.shape[1] == mixture.n_features:
+            others[:, place] = np.nan
+        return mixture, place, self._data("given", given | {mixture.name: others})
 
     # Densities
 

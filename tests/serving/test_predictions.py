@@ -125,6 +125,22 @@ def test_quantiles_given_some_of_the_others(tmp_path):
     np.testing.assert_allclose(np.interp(found.quantile[0], grid, cumulative), [0.2, 0.7], atol=2e-3)
 
 
+@pytest.mark.parametrize("d", [1, 3])
+def test_quantiles_of_masked_and_sparse_rows(d, tmp_path):
+    """Masked entries are missing, and values of the feature itself are not read, in data of any shape."""
+    family = nrm.NormalGamma([0.0] * d, 0.1, 2.0, 1.0)
+    X = np.array([0.2, 0.1, 0.4, 5.1, 5.0, 5.3])[:, None] + np.arange(d)
+    predictor = predictor_of(draws_of_labels([[0, 0, 0, 1, 1, 1], [0, 0, 0, 0, 0, 1]]), mixture_of(family, X), tmp_path)
+    missing = np.where(np.arange(d) == 1, 1.2, np.nan)[None]
+    masked = np.ma.masked_array(np.where(np.isnan(missing), 7.0, missing), np.isnan(missing))
+    rows = [masked, np.where(np.arange(d) == 0, 5.0, missing), missing.astype(object), sparse.csr_array(missing)]
+    rows += [[5.0], np.array([5.0])] if d == 1 else []
+    expected = predictor.conditional_quantiles({"x": missing}, [0.2, 0.7], feature=0).quantile
+    for data in rows:
+        quantile = predictor.conditional_quantiles({"x": data}, [0.2, 0.7], feature=0).quantile
+        np.testing.assert_array_equal(quantile, expected)
+
+
 @pytest.mark.slow
 def test_regressions(tmp_path):
     """The target given covariates of all kinds, their density, and clusters given both."""
