@@ -1,6 +1,7 @@
 """A run on a table with further rows, whose chains start where the chains of an earlier run have ended."""
 
 import contextlib
+import re
 from collections.abc import Mapping
 from functools import partial
 from typing import Any
@@ -33,6 +34,8 @@ from pymc_nrm.stats.result import posterior_of
 
 # Draws of tuning by default, and the largest number of clusters that new rows open in a start.
 _TUNE, _MOST_NEW = 200, 50
+# The name of a new row whose dimension has names other than numbers.
+_NAME_OF_NEW_ROW = re.compile(r"new ([0-9]+)")
 
 
 def update(
@@ -80,7 +83,8 @@ def update(
         As from :func:`~pymc_nrm.sample`, of all rows.
     model : pymc.Model
         The model of all rows, for descriptions and predictions: a new one for a DataFrame; for a dict the same model,
-        with all rows in its ``pm.Data``.
+        with all rows in its ``pm.Data``.  Numbers of its rows continue then, and other names are followed by "new 0",
+        "new 1" and so on, in all updates of a model.
 
     Raises
     ------
@@ -261,17 +265,23 @@ def _joined(name, old, new):
 
 
 def _longer_coords(model, values):
-    """Coordinates of the dimensions of longer data: numbers continue, and other names are followed by "new 0" etc."""
+    """Coordinates of the dimensions of longer data."""
     coords = {}
     for name, value in values.items():
         dim = (model.named_vars_to_dims.get(name) or (None,))[0]
         names = None if dim is None else model.coords.get(dim)
         if names is not None:
-            n_new = len(value) - len(names)
-            are_numbered = list(names) == list(range(len(names)))
-            further = range(len(names), len(value)) if are_numbered else [f"new {k}" for k in range(n_new)]
-            coords[dim] = [*names, *further]
+            coords[dim] = [*names, *_names_of_new_rows(names, len(value) - len(names))]
     return coords
+
+
+def _names_of_new_rows(names, n_new):
+    """Numbers continue; other names are followed by "new 0" and so on, after the last of an earlier update."""
+    if list(names) == list(range(len(names))):
+        return range(len(names), len(names) + n_new)
+    matches = [_NAME_OF_NEW_ROW.fullmatch(name) for name in names if isinstance(name, str)]
+    start = max([int(match.group(1)) + 1 for match in matches if match], default=0)
+    return [f"new {k}" for k in range(start, start + n_new)]
 
 
 def _check_longer(longer, name, n_old):

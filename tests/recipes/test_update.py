@@ -132,6 +132,16 @@ def test_data_containers_get_the_new_rows(started):
     assert all(start["z"][:3].tolist() == [0, 0, 1] and len(start["z"]) == 5 for start in started["initvals"])
 
 
+def test_names_of_new_rows_continue_in_the_next_update(started):
+    with pm.Model(coords={"item": ["a", "b", "new 4"]}) as model:
+        observed = pm.Data("counts", OLD, dims="item")
+        z = nrm.Partition("z", MEASURE, dims="item")
+        nrm.Mixture("x", z, FAMILY, observed=observed, dims="item")
+    for labels in ([0, 0, 1], [0, 0, 1, 0, 1]):
+        update(draws(labels), model, {"counts": NEW}, random_seed=1)
+    assert model.coords["item"] == ("a", "b", "new 4", "new 5", "new 6", "new 7", "new 8")
+
+
 def test_masked_entries_of_new_rows_are_missing(started):
     with pm.Model() as model:
         observed = pm.Data("lengths", [1.0, 2.0, 9.0])
