@@ -39,7 +39,7 @@ def longer_model(model, df):
         new = table_data(model, df)
     tables = {name: _joined(model, mixtures[name], values) for name, values in new.items()}
     tables = {name: (*table, _options(mixtures[name], recipe)) for name, table in tables.items()}
-    names = _names_of_rows(list(model.coords["item"]), df.index)
+    names = names_of_rows(list(model.coords["item"]), df.index)
     with GatheredMessages(), pm.Model(coords={"item": names}, model=None) as longer:
         add_read_columns(longer, add_partition(recipe.measure, len(names)), tables)
     missing = {*missing_variables(model), *missing_variables(longer)}
@@ -70,12 +70,13 @@ def _options(mixture, recipe):
     return Options("full" if has_covariances else "diagonal", recipe.jitter_ties, recipe=recipe)
 
 
-def _names_of_rows(old, index):
+def names_of_rows(old, index):
     """Names of old and new rows: numbers are continued where both are numbered from 0."""
     new = index.tolist()
     if old == list(range(len(old))) and new == list(range(len(new))):
         return range(len(old) + len(new))
-    repeated = [name for name in new if name in set(old)]
+    old_names = set(old)
+    repeated = [name for name in new if name in old_names]
     if repeated or len(set(new)) < len(new):
         raise ValueError(
             "new_rows must have an index of names that the rows of the model do not have, or both must be numbered "

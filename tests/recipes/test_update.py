@@ -8,7 +8,7 @@ from scipy.special import logsumexp
 
 import pymc_nrm as nrm
 from pymc_nrm.measures.base import log_eppf
-from pymc_nrm.recipes import new_rows, update
+from pymc_nrm.recipes import longer_tables, new_rows, update
 from pymc_nrm.testing import all_partitions, kernel_inputs
 from tests.helpers import assert_law, label_counts, log_density, refused, result_of, seeded
 
@@ -140,6 +140,22 @@ def test_names_of_new_rows_continue_in_the_next_update(started):
     for labels in ([0, 0, 1], [0, 0, 1, 0, 1]):
         update(draws(labels), model, {"counts": NEW}, random_seed=1)
     assert model.coords["item"] == ("a", "b", "new 4", "new 5", "new 6", "new 7", "new 8")
+
+
+class Name:
+    """A name of a row that counts how often it is looked up."""
+
+    n_hashes = 0
+
+    def __hash__(self):
+        Name.n_hashes += 1
+        return id(self)
+
+
+def test_names_of_rows_are_compared_in_linear_time():
+    old, new = [Name() for _ in range(100)], [Name() for _ in range(50)]
+    assert longer_tables.names_of_rows(old, pd.Index(new, dtype=object)) == [*old, *new]
+    assert Name.n_hashes == len(old) + 2 * len(new)
 
 
 def test_masked_entries_of_new_rows_are_missing(started):
