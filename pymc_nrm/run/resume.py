@@ -11,6 +11,7 @@ from xarray import DataTree
 from pymc_nrm.common.checks import check_count, check_number
 from pymc_nrm.models.rvs import checked_model
 from pymc_nrm.run.arguments import settled, with_generator
+from pymc_nrm.run.chains.client import check_client
 from pymc_nrm.run.checkpoints.run_folder import RunFolder
 from pymc_nrm.run.one_run import Report, log_report, one_run
 
@@ -57,7 +58,8 @@ def resume(
         The folder that was given to :func:`~pymc_nrm.sample`.  Read only folders that you trust: states of steps are
         Python objects, and reading them may run code.
     draws : int, optional
-        Number of draws per chain of the whole run, if it is to be longer than it was.  The run remembers it.
+        Number of draws per chain of the whole run, if it is to be longer than it was.  The run remembers it, unless an
+        error, such as a wrong ``step``, stops the call before its first checkpoint.
     model : pymc.Model, optional
         The model of the run, built again; taken from the context by default.
     client : dask.distributed.Client or concurrent.futures.Executor, optional
@@ -78,7 +80,7 @@ def resume(
     Raises
     ------
     TypeError
-        If ``checkpoint`` is not a path.
+        If ``checkpoint`` is not a path, or ``client`` cannot take tasks.
     FileNotFoundError
         If the folder holds no run, or a file of it is gone.
     ValueError
@@ -116,6 +118,14 @@ def resume(
     _check_seconds(seconds_between_checkpoints)
     report = Report(compute_convergence_checks, partition_diagnostics, quiet).checked()
     check_count("draws", draws, 0, optional=True)
+    for name, value in kwargs.items():
+        if name not in _FREE:
+            raise ValueError(
+                f"{name} must be left out, since a resumed run keeps its value; got {name}={value!r}. Arguments "
+                f"that may change are {', '.join(_FREE)}"
+            )
+    if client is not None:
+        check_client(client)
     folder = RunFolder(checkpoint)
     folder.check(model)
     arguments = folder.arguments()
@@ -124,16 +134,10 @@ def resume(
             least = "at least" if arguments.get("label_path") is None else "None or"
             raise ValueError(f"draws must be {least} {arguments['draws']:,}, the draws of the run; got {draws:,}")
         arguments["draws"] = draws
-        folder.set_arguments(arguments)
-    for name, value in kwargs.items():
-        if name not in _FREE:
-            raise ValueError(
-                f"{name} must be left out, since a resumed run keeps its value; got {name}={value!r}. Arguments "
-                f"that may change are {', '.join(_FREE)}"
-            )
     _report(folder, folder.recover(arguments["chains"]), quiet)
-    arguments = with_generator(arguments) | kwargs
-    result = one_run(model, arguments, report, client=client, folder=folder, seconds=seconds_between_checkpoints)
+    options = with_generator(arguments) | kwargs
+    with folder.with_draws(arguments["draws"]):
+        result = one_run(model, options, report, client=client, folder=folder, seconds=seconds_between_checkpoints)
     return log_report(result, report)
 
 

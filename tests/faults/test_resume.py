@@ -16,6 +16,7 @@ from pymc.sampling.parallel import ParallelSamplingError
 import pymc_nrm as nrm
 from pymc_nrm.run.checkpoints import chain_files, fingerprint
 from pymc_nrm.run.checkpoints.chain_files import ChainFiles
+from pymc_nrm.run.checkpoints.run_folder import RunFolder
 from pymc_nrm.steps.chunked_sampler import keeper_of_clusters
 from tests.helpers import learned_dirichlet_process, mixture_of
 from tests.tools.same_results import assert_same, stop_at
@@ -238,6 +239,29 @@ def test_wrong_arguments(half_done, fixed, tmp_path):
             nrm.sample(N_DRAWS, **OPTIONS, **AGAIN, **fixed, **arguments)
     # A run that never began leaves nothing behind.
     assert [path.name for path in tmp_path.iterdir()] == ["run"]
+
+
+class ClosedClient:
+    status = "closed"
+
+    def submit(self, *arguments):
+        raise AssertionError
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (lambda model: {"tune": 50}, "tune must be left out"),
+        (lambda model: {"client": 3}, "client must have a method submit"),
+        (lambda model: {"client": ClosedClient()}, "client must be open"),
+        (lambda model: {"step": [nrm.steps.SplitMerge([model["z"]])]}, "other steps"),
+    ],
+    ids=["tune", "no client", "closed client", "step"],
+)
+def test_a_call_that_is_refused_changes_no_number_of_draws(half_done, fixed, options, message):
+    with pytest.raises((TypeError, ValueError), match=message), fixed["model"] as model:
+        nrm.resume(half_done, 5000, quiet=True, **options(model))
+    assert RunFolder(half_done).arguments()["draws"] == N_DRAWS
 
 
 class Crash(BaseException):

@@ -21,7 +21,7 @@ _log = logging.getLogger("pymc.nrm_runs")
 _SECONDS_BETWEEN_LOOKS = 0.05
 
 
-def _check_client(client):
+def check_client(client):
     """Check that a client can run chains: it must have ``submit``, and must not be asynchronous or closed."""
     if not callable(getattr(client, "submit", None)):
         raise TypeError(
@@ -40,7 +40,7 @@ def run_on_client(
     """Run each chain as a separate task, with the same draws as on this machine, and return the record of all."""
     # `pm.sample` spawns one random generator per chain from the generator of the seed.  A worker gets this generator
     # after it has spawned the generators of all earlier chains, so that it spawns the generator of its own chain next.
-    _check_client(client)
+    check_client(client)
     chains = CHAINS_OF_CLIENT if chains is None else chains
     if initvals is not None and not isinstance(initvals, dict) and len(initvals) != chains:
         raise ValueError(f"initvals must be one dict or one for each of the {chains} chains; got {len(initvals)}")

@@ -75,9 +75,18 @@ class RunFolder:
         """Load the arguments with which the run began."""
         return cloudpickle.loads(read_file(self.path / _ARGUMENTS, self._lost))
 
-    def set_arguments(self, arguments):
-        """Replace the arguments."""
-        write_file(self.path / _ARGUMENTS, _arguments_bytes(arguments))
+    @contextlib.contextmanager
+    def with_draws(self, draws):
+        """Set the number of draws of the run, unless an error stops it before its next checkpoint."""
+        before, checkpoints = self.arguments(), self._checkpoints()
+        if draws != before["draws"]:
+            self._set_arguments(before | {"draws": draws})
+        try:
+            yield
+        except Exception:
+            if draws != before["draws"] and self._checkpoints() == checkpoints:
+                self._set_arguments(before)
+            raise
 
     @property
     def knows_steps(self):
@@ -107,6 +116,13 @@ class RunFolder:
                 position, n_damaged = files.recover()
             recovered.append((position.n_iterations, n_damaged))
         return recovered
+
+    def _set_arguments(self, arguments):
+        write_file(self.path / _ARGUMENTS, _arguments_bytes(arguments))
+
+    def _checkpoints(self):
+        """Times at which the checkpoints of all chains were written."""
+        return {path: path.stat().st_mtime_ns for path in self.path.glob("chain_*/position_*")}
 
     def _difference(self, what, name, then, now):
         return (
