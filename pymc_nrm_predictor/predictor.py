@@ -121,7 +121,8 @@ class Predictor:
         table : DataFrame, table of another library, or mapping of columns
             New rows with the columns of the model, in any order; further columns are left out.  They are read as the
             table of the model was: dates from the same first one, numbers in text, the same levels; missing values
-            where the family allows them.
+            where the family allows them.  Entries that were missing there are missing; others that are not numbers
+            become missing with a warning.
         without : hashable, optional
             A column that the table may lack, since it is to be predicted; it is then missing.
 
@@ -135,8 +136,8 @@ class Predictor:
         TypeError
             If it is not a table, or a column is not of its kind.
         ValueError
-            If the model was not made of a table, columns are missing, or a value is outside the support of its kind
-            or a new level.
+            If the model was not made of a table, columns are missing, or a value is infinite, outside the support of
+            its kind, a number with a unit that the model does not have, or a new level.
         """
         from pymc_nrm_predictor.reading.tables import check_table, table_as_pandas  # imports pandas
 

@@ -61,11 +61,11 @@ def update(
     model : pymc.Model
         The model of the run, whose partitions have no slots and data in mixtures.
     new_rows : DataFrame, dict of {str : array_like}, or pymc.Model
-        For a model from :func:`~pymc_nrm.mixture_model`, a DataFrame with the same columns, which are read as those of
-        the table were, with the same kinds and levels.  For a model of your own whose data are ``pm.Data``, new values
-        of each container that has a row for each item, by their names.  For any other model, the model of all rows,
-        made by the function that made the first one: old rows first, in the same order.  Masked entries of a dict are
-        missing, as is NaN.
+        For a model from :func:`~pymc_nrm.mixture_model`, a DataFrame with the same columns, which are read as by
+        :func:`~pymc_nrm.table_data`, with the same kinds and levels.  For a model of your own whose data are
+        ``pm.Data``, new values of each container that has a row for each item, by their names; masked entries are
+        missing, as is NaN.  For any other model, the model of all rows, made by the function that made the first one:
+        old rows first, in the same order.
     draws : int, optional
         Number of draws per chain, as in :func:`~pymc_nrm.sample`.
     tune : int
@@ -93,10 +93,10 @@ def update(
         sets itself.
     ValueError
         If draws and model do not belong together, or the draws lack labels; if a partition has slots, known labels,
-        hidden states, a tree or rows in chunks, or no data in mixtures; if new rows lack columns, have levels or
-        values that the model does not have, or names of old rows; if the type of ``pm.Data`` does not hold new values,
-        such as fractions in whole numbers; if a model was made with a value for each row, such as ``together``; or if
-        data are constant, or only some of them are given.
+        hidden states, a tree or rows in chunks, or no data in mixtures; if new rows lack columns, have levels, units
+        or values that the model does not have, or names of old rows; if the type of ``pm.Data`` does not hold new
+        values, such as fractions in whole numbers; if a model was made with a value for each row, such as ``together``;
+        or if data are constant, or only some of them are given.
 
     See Also
     --------

@@ -390,7 +390,8 @@ def table_data(model: pm.Model, df: Any) -> dict[str, xr.DataArray]:
         from :func:`~pymc_nrm.growth.growth_mixture`.
     df : DataFrame
         New rows with the columns of the model, in any order; missing values where the family allows them.  They are
-        read as the table of the model was: dates from the same first one, numbers in text, the same levels.  Further
+        read as the table of the model was: dates from the same first one, numbers in text, the same levels.  Entries
+        that were missing there are missing; others that are not numbers become missing with a warning.  Further
         columns, such as the class of an item, are left out, and a line in the log names them.  Of a growth mixture,
         rows of further subjects in any order, at most as many for each as the model has visits.
 
@@ -407,7 +408,8 @@ def table_data(model: pm.Model, df: Any) -> dict[str, xr.DataArray]:
     TypeError
         If ``df`` is not a DataFrame, or a column is not of its kind.
     ValueError
-        If columns of the model are missing, or a value is outside the support of its kind or a new level.
+        If columns of the model are missing, or a value is infinite, outside the support of its kind, a number with a
+        unit that the model does not have, or a new level.
 
     Examples
     --------

@@ -1,18 +1,27 @@
 """Kinds of columns: which values each allows, and new rows of a column read as its first ones."""
 
+import math
+import os
+import warnings
+
 import numpy as np
+import pandas as pd
 
 from pymc_nrm_predictor.checks import numeric_array
 from pymc_nrm_predictor.reading.column_contents import (
     BOOLEANS,
     LEVELS,
+    NUMBERS,
     OTHER,
+    Content,
     Rule,
     check_alike,
+    described_losses,
     is_text,
     level_codes,
     read_content,
 )
+from pymc_nrm_predictor.reading.numbers_in_text import SIGNS_ALONE, unit_of_number
 
 NUMERIC, BINARY, CATEGORICAL, COUNT, SKIP = "numeric", "binary", "categorical", "count", "skip"
 POSITIVE, ZERO_OR_POSITIVE = "positive", "zero or positive"
@@ -20,24 +29,55 @@ POSITIVE, ZERO_OR_POSITIVE = "positive", "zero or positive"
 # Kinds of columns of a model; `SKIP` leaves a column out.
 KINDS = (NUMERIC, POSITIVE, ZERO_OR_POSITIVE, BINARY, CATEGORICAL, COUNT)
 
+# Warnings are at the line of the user that calls one of the packages.
+_ROOT = os.path.dirname(os.path.dirname(os.path.dirname(__file__)))
+_PACKAGES = tuple(os.path.join(_ROOT, name, "") for name in ("pymc_nrm", "pymc_nrm_predictor"))
+
 
 def values_of(reading, column):
     """Values of rows as floats: numbers in the units of the model, or codes of levels; NaN where missing.
 
     The reading has the attributes ``name``, ``kind``, ``rule``, ``levels`` and ``lost``.
     """
-    content = read_content(column, reading.rule)
-    check_alike(content, reading.rule, f"column {reading.name!r}")
-    if reading.rule.written_unit:
-        others = [entry for entry in content.lost if any(sign.isdigit() for sign in str(entry))]
-        if others and not {*content.lost} <= {*reading.lost}:
-            raise ValueError(
-                f"column {reading.name!r} must be in {reading.rule.written_unit}, as in the table of the model; got "
-                f"{others[0]!r}"
-            )
+    content, rule, title = read_content(column, reading.rule), reading.rule, f"column {reading.name!r}"
+    missing_in_table = {*reading.lost}
+    if content.form == LEVELS and rule.form != LEVELS and missing_in_table.issuperset(content.values[~content.missing]):
+        # Nothing but texts that mean missing values.
+        content = Content(np.full(len(content.values), np.nan), rule)
+    check_alike(content, rule, title)
+    lost = [entry for entry in content.lost if entry not in missing_in_table]
+    if rule.form in (NUMBERS, BOOLEANS) and (content.form == LEVELS or content.rule.decimal):
+        texts = dict.fromkeys(entry.strip() for entry in column if isinstance(entry, str))
+        _check_units(title, rule, lost, [text for text in texts if text not in missing_in_table])
+    _check_finite(title, lost)
+    if lost:
+        warnings.warn(
+            f"Entries of new rows that are not numbers became missing, in {title}: {described_losses(lost)}",
+            skip_file_prefixes=_PACKAGES,
+        )
     if reading.kind == CATEGORICAL:
         return level_codes(content, reading.name, reading.levels)
     return allowed_numbers(content, reading.name, reading.kind)
+
+
+def _check_units(title, rule, lost, texts):
+    """Refuse numbers with another unit than the numbers of the model, and unreadable ones if these have a unit."""
+    unit = rule.written_unit
+    # Signs may stand at some of the numbers in text.
+    allowed = ("", unit) if unit else ("", *SIGNS_ALONE) if rule.decimal else ("",)
+    others = [text for text in texts if unit_of_number(text) not in allowed]
+    if unit:
+        others += [entry for entry in lost if any(sign.isdigit() for sign in str(entry))]
+    if others:
+        wanted = f"in {unit}" if unit else "numbers without a unit"
+        raise ValueError(f"{title} must be {wanted}, as in the table of the model; got {others[0]!r}")
+
+
+def _check_finite(title, lost):
+    """Refuse infinite numbers, as in arrays, and texts of these."""
+    infinite = [entry for entry in lost if math.isinf(pd.to_numeric(entry, errors="coerce"))]
+    if infinite:
+        raise ValueError(f"{title} must be finite or missing; got {infinite[0]!r}")
 
 
 def numbers_of_levels(name, levels, column):

@@ -49,10 +49,8 @@ def numbers_in_text(texts, decimal=None, unit=None, wanted=False):
     if common_unit is None:
         return None
     # A number with another unit is not one of these.
-    cleaned = [
-        text if its_unit in ("", common_unit, *_SIGNS_ALONE) else ""
-        for text, its_unit in zip(cleaned, units, strict=True)
-    ]
+    allowed = ("", common_unit) if common_unit else ("", *SIGNS_ALONE)
+    cleaned = [text if its_unit in allowed else "" for text, its_unit in zip(cleaned, units, strict=True)]
     styles = [decimal] if decimal else list(_STYLES)
     read = {style: _numbers(cleaned, *_STYLES[style]) for style in styles}
     best = max(styles, key=lambda style: np.count_nonzero(~np.isnan(read[style])))
@@ -61,8 +59,13 @@ def numbers_in_text(texts, decimal=None, unit=None, wanted=False):
     return NumbersInText(read[best], best, common_unit)
 
 
-# Signs that may stand at some numbers only.
-_SIGNS_ALONE = ("$", "\u20ac", "\u00a3", "\u00a5", "%")
+# Signs that may stand at some numbers only, where numbers have no unit.
+SIGNS_ALONE = ("$", "\u20ac", "\u00a3", "\u00a5", "%")
+
+
+def unit_of_number(text):
+    """The unit of a number in text; an empty text if there is none, or no digit."""
+    return _without_unit(text)[1] if _DIGIT.search(text) else ""
 
 
 def _without_unit(text):
@@ -83,11 +86,11 @@ def _with_sign(text):
 def _common_unit(units, with_digits):
     """The unit of almost all texts with digits, an empty text if they have none, and None if they have several."""
     counts = collections.Counter(unit for unit, is_number in zip(units, with_digits, strict=True) if is_number)
-    counts = {unit: n for unit, n in counts.items() if unit not in ("", *_SIGNS_ALONE)} or counts
+    counts = {unit: n for unit, n in counts.items() if unit not in ("", *SIGNS_ALONE)} or counts
     if not counts:
         return ""
     unit, n = max(counts.items(), key=lambda pair: pair[1])
-    if unit in ("", *_SIGNS_ALONE):
+    if unit in ("", *SIGNS_ALONE):
         return unit if n == sum(with_digits) else ""
     return unit if n >= _LEAST_SHARE * sum(with_digits) else None
 

@@ -27,9 +27,9 @@ def description_of(reading):
     rule = {name: value for name, value in reading.rule._asdict().items() if value is not None}
     if "start" in rule:
         rule["start"] = {"time": rule["start"].isoformat(), "unit": rule["start"].unit}
-    # Only numbers with a unit are compared with what was lost before.
-    lost = [entry if isinstance(entry, str) else {"float": repr(float(entry))} for entry in reading.lost]
-    return about | {"kind": reading.kind, "rule": rule, "lost": lost if reading.rule.written_unit else []}
+    # Entries that mean missing values; new rows may have them.
+    lost = [entry if isinstance(entry, str) else {"float": repr(float(entry))} for entry in dict.fromkeys(reading.lost)]
+    return about | {"kind": reading.kind, "rule": rule, "lost": lost}
 
 
 def values_of_recorded(about, column):

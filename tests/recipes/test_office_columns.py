@@ -123,8 +123,9 @@ def test_new_rows_are_read_alike():
             "levels that differ by capital letters alone",
         ),
         ([*NUMBERS["kilogram"][0][:-1], "70 lb"], "Entries that are not finite numbers became missing.*'70 lb'"),
+        ([*NUMBERS["kilogram"][0][:-1], "70 %"], "Entries that are not finite numbers became missing.*'70 %'"),
     ],
-    ids=["two units", "capital letters", "another unit"],
+    ids=["two units", "capital letters", "another unit", "per cent"],
 )
 def test_what_looks_wrong_is_a_warning(texts, message):
     with pytest.warns(UserWarning, match=message):

@@ -3,6 +3,7 @@
 import datetime
 import decimal
 import logging
+import re
 import warnings
 
 import numpy as np
@@ -296,6 +297,52 @@ def test_new_rows_are_read_as_those_of_the_model():
     np.testing.assert_array_equal(data["binary"], [[0.0], [1.0]])
     with pytest.raises(ValueError, match=r"column 'rating' must have levels .*\[1, 2, 3\]; got 4"):
         nrm.table_data(model, new.assign(rating=4))
+
+
+# New entries of columns of numbers, of numbers in text with a question mark, and in kg; what is read, or a message.
+NEW_ENTRIES = [
+    ("plain", ["5,5", "6.1"], [np.nan, 6.1], "in column 'plain': '5,5' (1 row)"),
+    ("plain", ["abc", "5.0", "abc"], [np.nan, 5.0, np.nan], "in column 'plain': 'abc' (2 rows)"),
+    ("plain", ["5", " ", None, np.nan, pd.NA], [5.0, *[np.nan] * 4], None),
+    ("text", ["?", "5"], [np.nan, 5.0], None),
+    ("text", ["?", None], [np.nan, np.nan], None),
+    ("text", ["-", "5"], [np.nan, 5.0], "in column 'text': '-' (1 row)"),
+    ("mass", ["-", "5"], [np.nan, 5.0], "in column 'mass': '-' (1 row)"),
+    ("plain", [np.inf, 1.0], None, "column 'plain' must be finite or missing; got inf"),
+    ("text", ["-inf", "1"], None, "column 'text' must be finite or missing; got '-inf'"),
+    ("plain", [10**400, 1], None, "column 'plain' must be finite or missing; got inf"),
+    ("rating", [np.inf, 1.0], None, "column 'rating' must be finite or missing; got inf"),
+    ("plain", ["5 mi", "6 mi"], None, "column 'plain' must be numbers without a unit, as in the table of the"),
+    ("plain", ["6", "5 mi"], None, "without a unit, as in the table of the model; got '5 mi'"),
+    ("plain", ["5%", "6"], None, "without a unit, as in the table of the model; got '5%'"),
+    ("text", ["5 mi", "6 mi"], None, "without a unit, as in the table of the model; got '5 mi'"),
+    ("mass", ["5 lb", "6 lb"], None, "column 'mass' must be in kg, as in the table of the model; got '5 lb'"),
+    ("mass", ["5%", "6"], None, "column 'mass' must be in kg, as in the table of the model; got '5%'"),
+]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def model_of_numbers():
+    question = np.where(np.arange(N) == 7, "?", NUMBERS)
+    df = table(plain=RNG.normal(size=N), text=question, rating=repeated(1, 2, 3), mass=[f"{x} kg" for x in NUMBERS])
+    with pytest.warns(UserWarning, match=r"'text': '\?'"):
+        return nrm.mixture_model(df, covariance="diagonal")
+
+
+@pytest.mark.parametrize(("name", "entries", "values", "message"), NEW_ENTRIES)
+def test_entries_of_new_rows_that_are_not_numbers(name, entries, values, message, model_of_numbers, recwarn):
+    """They are missing with a warning, or silently if they were missing in the table; other units are errors."""
+    columns = {"length": "1.0", "plain": 1.0, "text": "1.0", "rating": 1, "mass": "1 kg"}
+    new = pd.DataFrame(columns, index=range(len(entries))).assign(**{name: pd.Series(entries, dtype=object)})
+    if values is None:
+        with pytest.raises(ValueError, match=re.escape(message)):
+            nrm.table_data(model_of_numbers, new)
+        return
+    data = nrm.table_data(model_of_numbers, new)["numeric"]
+    np.testing.assert_array_equal(data.sel(numeric_feature=name), values)
+    messages = [f"Entries of new rows that are not numbers became missing, {message}"] if message else []
+    assert [str(warning.message) for warning in recwarn] == messages
+    assert all(warning.filename == __file__ for warning in recwarn)
 
 
 def test_the_reading_is_kept_with_a_saved_model(tmp_path):

@@ -111,6 +111,17 @@ def test_a_table_is_read_as_before(started):
         assert np.isfinite(longer.point_logps(new_rows.initial_point_with(longer, start), round_vals=9)["z"])
 
 
+def test_entries_of_new_rows_that_are_not_numbers_warn(started):
+    model = nrm.mixture_model(TABLE.assign(length=[1.2, 1.1, 5.0, 5.3, 0.7, 4.9]), kinds=KINDS | {"length": "numeric"})
+    last = ones_of(model)
+    idata = draws([0] * 6, **{name: value for name, value in last.items() if name != "z"})
+    with pytest.warns(UserWarning, match=r"in column 'length': 'abc' \(1 row\)"):
+        _, longer = update(idata, model, TABLE[:2].assign(length=["abc", "5.0"]), random_seed=1)
+    assert len(longer.coords["item"]) == 8
+    with pytest.raises(ValueError, match="new_rows: column 'length' must be finite or missing; got inf"):
+        update(idata, model, TABLE[:2].assign(length=[np.inf, 5.0]))
+
+
 def test_missing_entries_that_are_drawn_keep_their_values(started):
     rng = np.random.default_rng(1)
     X = pd.DataFrame(rng.normal(size=(12, 2)), columns=["a", "b"])

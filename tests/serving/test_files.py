@@ -252,6 +252,25 @@ def test_readings_of_columns_are_kept():
     np.testing.assert_array_equal(coded("X", [["no"], ["yes"], [None]], columns), [[1.0], [0.0], [np.nan]])
 
 
+def test_entries_that_mean_missing_values_are_kept(recwarn):
+    """They are missing in new rows without a word; other texts warn, and infinite numbers are errors, as in arrays."""
+    df = pd.DataFrame({"length": ["?", *map(str, np.linspace(0.0, 1.0, 22)), "?"]})
+    [reading] = read_columns(df, {"length": "numeric"})
+    about = json.loads(json.dumps(description_of(reading)))
+    assert about["lost"] == ["?"]
+    [kept] = recorded_columns([about])
+    np.testing.assert_array_equal(kept.values(pd.Series(["?", "2"])), [np.nan, 2.0])
+    assert not recwarn.list
+    predictor = Predictor(DATA / "format_1_table.nrm")
+    new = pd.DataFrame(json.loads((DATA / "format_1_table.json").read_text())["new"])
+    with pytest.warns(UserWarning, match=r"missing, in column 'length': '5,5' \(1 row\)") as caught:
+        read = predictor.read(new.assign(length=["5,5", *["6.1"] * (len(new) - 1)]))
+    assert np.isnan(read["numeric"][0, predictor.columns["numeric"].index("length")])
+    assert [warning.filename for warning in caught] == [__file__]
+    with pytest.raises(ValueError, match="column 'length' must be finite or missing; got inf"):
+        predictor.log_density(new.assign(length=np.inf))
+
+
 def test_the_reader_imports_nothing_of_the_package():
     for file in (ROOT / "pymc_nrm_predictor").rglob("*.py"):
         lines = [line.split() for line in file.read_text().splitlines()]
