@@ -46,16 +46,16 @@ def _contents(path, description, arrays):
         if kind not in MIXTURES:
             raise damaged(path, f"the predictive distribution {kind!r} is unknown")
         mixture = MIXTURES[kind](about)
-        own, of_mixture = {}, {"N": sizes["N"], "d": mixture.n_features}
+        arrays_of_mixture, of_mixture = {}, {"N": sizes["N"], "d": mixture.n_features}
         for name, axes in mixture.shapes.items():
-            own[name] = _check(path, f"mixture_{k}_{name}", arrays, axes, of_mixture)
+            arrays_of_mixture[name] = _check(path, f"mixture_{k}_{name}", arrays, axes, of_mixture)
         side = of_mixture.get("k", of_mixture["d"])
         if of_mixture.get("t", side * (side + 1) // 2) != side * (side + 1) // 2:
             raise damaged(path, f"the arrays of mixture {k} have no lower triangles")
         n_terms = len(about.get("covariates", ()))
         if of_mixture.get("c", n_terms) != n_terms or (n_terms and side != n_terms + 1):
             raise damaged(path, f"mixture {k} has {n_terms} covariates, and arrays of another number")
-        mixture.set_arrays(own)
+        mixture.set_arrays(arrays_of_mixture)
         mixtures[mixture.name] = mixture
         if about.get("columns"):
             readings[mixture.name] = recorded_columns(about["columns"])

@@ -277,7 +277,7 @@ class Predictor:
                 continue
             last, of_draws, of_means = None, [], []
             for part in self._draws.slices():
-                components = components_of(table[:, part], *(own[:, part] for own in students))
+                components = components_of(table[:, part], *(field[:, part] for field in students))
                 # Successive draws are similar.
                 last = mixture_quantiles(components, q, last)
                 of_draws.append(last)
@@ -336,17 +336,17 @@ class Predictor:
         if feature is None:
             names = [name for name in self.mixtures if name not in given] if var_name is None else [var_name]
         else:
-            owners = [name for name, one in self._mixtures.items() if feature in _names_of(one)]
+            owners = [name for name, candidate in self._mixtures.items() if feature in _names_of(candidate)]
             names = owners if var_name is None else [var_name]
         if len(names) != 1 or names[0] not in self._mixtures:
-            known = {name: _names_of(one) for name, one in self._mixtures.items()}
+            known = {name: _names_of(candidate) for name, candidate in self._mixtures.items()}
             raise ValueError(
                 f"feature and var_name must name one feature of one mixture, of {known}; got feature={feature!r}, "
                 f"var_name={var_name!r}"
             )
         mixture = self._mixtures[names[0]]
         if not mixture.has_quantiles:
-            with_quantiles = [name for name, one in self._mixtures.items() if one.has_quantiles]
+            with_quantiles = [name for name, candidate in self._mixtures.items() if candidate.has_quantiles]
             raise NotImplementedError(
                 f"conditional_quantiles needs a Student t as predictive distribution, which {mixture.name!r} does not "
                 f"have; mixtures that have one: {with_quantiles}"

@@ -45,7 +45,7 @@ def coded(title, X, columns):
     import pandas as pd
 
     try:
-        values = [column.values(pd.Series(own)) for column, own in zip(columns, given, strict=True)]
+        values = [column.values(pd.Series(entries)) for column, entries in zip(columns, given, strict=True)]
     except (TypeError, ValueError) as error:
         raise type(error)(f"{title}: {error}") from None
     return np.stack(values, axis=1)

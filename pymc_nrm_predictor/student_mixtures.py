@@ -34,10 +34,10 @@ def pooled(draws):
     """Components over all draws, which count by the density of what is given. ``draws`` has its logarithm for each item
     and the components of each draw.
     """
-    of_given = np.array([own for own, _ in draws])
+    of_given = np.array([log_density for log_density, _ in draws])
     shares = np.exp(of_given - of_given.max(axis=0))
     shares /= shares.sum(axis=0)
-    parts = [own._replace(weight=own.weight * shares[s][own.item]) for s, (_, own) in enumerate(draws)]
+    parts = [part._replace(weight=part.weight * shares[s][part.item]) for s, (_, part) in enumerate(draws)]
     whole = Components(*(np.concatenate(field) for field in zip(*parts, strict=True)))
     order = np.argsort(whole.item, kind="stable")
     order = order[whole.weight[order] > 0.0]
@@ -57,9 +57,9 @@ def mixture_quantiles(components, probabilities, start=None):
     first = np.flatnonzero(np.diff(item, prepend=-1))
     w, df, location, scale = (field[:, None] for field in components[1:])
     values, place = np.unique(df[:, 0], return_inverse=True)
-    own = location + scale * scipy.special.stdtrit(values[:, None], q)[place]
-    low, high = np.minimum.reduceat(own, first), np.maximum.reduceat(own, first)
-    x = np.clip(np.add.reduceat(w * own, first) if start is None else start, low, high)
+    quantiles = location + scale * scipy.special.stdtrit(values[:, None], q)[place]
+    low, high = np.minimum.reduceat(quantiles, first), np.maximum.reduceat(quantiles, first)
+    x = np.clip(np.add.reduceat(w * quantiles, first) if start is None else start, low, high)
     log_constant = scipy.special.gammaln(0.5 * df + 0.5) - scipy.special.gammaln(0.5 * df)
     constant = w * np.exp(log_constant) / (np.sqrt(np.pi * df) * scale)
     rows = np.arange(len(first))

@@ -31,7 +31,7 @@ class Students:
     def one_feature(self, values, feature):
         """Degrees of freedom, location and scale of a feature given the others, each (m, n_components)."""
         shape = len(values), len(self.df)
-        return tuple(np.broadcast_to(own[:, feature], shape) for own in (self.df, self.location, self.scale))
+        return tuple(np.broadcast_to(field[:, feature], shape) for field in (self.df, self.location, self.scale))
 
 
 class MultivariateStudents:

@@ -301,7 +301,10 @@ class Mixture(Distribution):
         dtype = dtype or ("float64" if family.continuous else "int64")
         register_numba(MixtureRV, MixtureRV.draw_source)
         op = MixtureRV(type(family), univariate, kind, rows is not None, counts is not None, origin, dtype=dtype)
-        inputs = [kind.cluster_labels(partition), *[pt.constant(one) for one in (rows, counts) if one is not None]]
+        inputs = [
+            kind.cluster_labels(partition),
+            *[pt.constant(array) for array in (rows, counts) if array is not None],
+        ]
         next_rng, values = op(*inputs, *[pt.as_tensor(value) for value in full], rng=rng, return_next_rng=True)
         return (next_rng, values) if return_next_rng else values
 

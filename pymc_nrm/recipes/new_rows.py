@@ -133,9 +133,9 @@ def update(
     model = checked_model(model)
     check_count("tune", tune, 0)
     check_count("chains", chains, 1, optional=True)
-    own = sorted({"model", "initvals", "step"} & sample_options.keys())
-    if own:
-        raise TypeError(f"{own[0]} must be left out, since update sets it; got {sample_options[own[0]]!r}")
+    refused = sorted({"model", "initvals", "step"} & sample_options.keys())
+    if refused:
+        raise TypeError(f"{refused[0]} must be left out, since update sets it; got {sample_options[refused[0]]!r}")
     posterior, old_rows = posterior_of(idata, by_chain=True), _checked_partitions(idata, model)
     last = [_last_draw(posterior, chain, model) for chain in range(posterior.sizes["chain"])]
     rng, places = random_generator(random_seed), missing_places(model)
@@ -153,7 +153,9 @@ def update(
 @contextlib.contextmanager
 def _data_after_errors(model):
     """Give the data of a model their former values if anything is raised."""
-    values = {one.name: one.get_value() for one in model.data_vars if isinstance(one, SharedVariable)}
+    values = {
+        container.name: container.get_value() for container in model.data_vars if isinstance(container, SharedVariable)
+    }
     dims = {dim for name in values for dim in model.named_vars_to_dims.get(name) or ()}
     coords = {dim: model.coords[dim] for dim in dims if model.coords.get(dim) is not None}
     try:
@@ -208,7 +210,7 @@ def _longer(model, new_rows):
 
 def _with_longer_data(model, new_rows):
     """The model itself, after new rows were appended to its data."""
-    data = {one.name: one for one in model.data_vars if isinstance(one, SharedVariable)}
+    data = {container.name: container for container in model.data_vars if isinstance(container, SharedVariable)}
     unknown = [name for name in new_rows if name not in data]
     if unknown:
         raise ValueError(
@@ -286,10 +288,10 @@ def _names_of_new_rows(names, n_new):
 
 def _check_longer(longer, name, n_old):
     """Check that a model has a partition of old and new rows."""
-    found = {rv.name: rv for rv in partitions_of(longer)}
-    if name not in found:
-        raise ValueError(f"new_rows must be a model with the partition {name!r}; it has {sorted(found)}")
-    n = n_items(found[name])
+    partitions = {rv.name: rv for rv in partitions_of(longer)}
+    if name not in partitions:
+        raise ValueError(f"new_rows must be a model with the partition {name!r}; it has {sorted(partitions)}")
+    n = n_items(partitions[name])
     if n <= n_old:
         raise ValueError(
             f"the model of all rows must have more than the {n_old} items of {name!r}, the old ones first; got {n}"
@@ -365,10 +367,10 @@ def labels_of_new_rows(rng, measure, family, data, old, n):
         known, waiting = np.flatnonzero(labels >= 0), np.flatnonzero(labels < 0)
         if not len(waiting):
             return labels
-        own, new = labels[known], int(labels.max()) + 1
+        known_labels, new = labels[known], int(labels.max()) + 1
         points = take_items(data, waiting)
-        table = log_predictive_table(own, family, take_items(data, known), points, len(waiting))
-        table += log_prediction_rule(measure, np.bincount(own))
+        table = log_predictive_table(known_labels, family, take_items(data, known), points, len(waiting))
+        table += log_prediction_rule(measure, np.bincount(known_labels))
         cumulative = np.exp(table - table.max(axis=1, keepdims=True)).cumsum(axis=1)
         places = rng.random(len(waiting)) * cumulative[:, -1]
         chosen = (cumulative <= places[:, None]).sum(axis=1)

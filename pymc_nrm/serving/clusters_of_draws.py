@@ -79,13 +79,13 @@ class ClustersOfDraws:
         self.shared = set()
         self.mixtures = []
         for k, (layout, parts) in enumerate(zip(self._layouts, self._parts, strict=True)):
-            own = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+            arrays = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
             shared, further = PREDICTIVE[layout.family_class].shared(*self._family_and_rows(self._first, k))
             terms = origin_of(draws.model[layout.name]).rows
             if isinstance(terms, RegressionTerms):
                 shared["covariate_center"] = self._covariate_center(k, terms)
                 further = {"covariates": [_description_of_term(term) for term in terms.terms]}
-            self.arrays |= {f"mixture_{k}_{name}": np.asarray(array) for name, array in (own | shared).items()}
+            self.arrays |= {f"mixture_{k}_{name}": np.asarray(array) for name, array in (arrays | shared).items()}
             self.shared |= {f"mixture_{k}_{name}" for name in shared}
             self.mixtures.append(self._description(k, layout) | further)
 
@@ -141,8 +141,8 @@ class ClustersOfDraws:
             about["features"] = [name if isinstance(name, str | int) else str(name) for name in names]
         is_table = layout.name in self._readings
         # Other mixtures may have text.
-        own = origin_of(self._draws.model[layout.name]).readings
-        readings = self._readings[layout.name].values() if is_table else own
+        of_text = origin_of(self._draws.model[layout.name]).readings
+        readings = self._readings[layout.name].values() if is_table else of_text
         if readings:
             about |= {"columns": [description_of(reading) for reading in readings], "table": is_table}
         return about

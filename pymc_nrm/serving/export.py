@@ -135,15 +135,15 @@ def export(
     draws = draws_class(partition)(idata, model, partition)
     check_exportable(draws)
     labels, names, kept = _estimate(draws, estimate)
-    found = ClustersOfDraws(draws, labels, kept, len(names), readings_of(model, partition), progressbar)
-    found.arrays["clusters"] = np.asarray(names, dtype=np.int64)
-    found.shared.add("clusters")
+    clusters = ClustersOfDraws(draws, labels, kept, len(names), readings_of(model, partition), progressbar)
+    clusters.arrays["clusters"] = np.asarray(names, dtype=np.int64)
+    clusters.shared.add("clusters")
     about = {
         "written_by": f"pymc_nrm {importlib.metadata.version('pymc-nrm')}",
         "partition": partition.name,
-        "mixtures": found.mixtures,
+        "mixtures": clusters.mixtures,
     }
-    contents = contents_of(path, about, found.arrays)
+    contents = contents_of(path, about, clusters.arrays)
     n_rows = min(_N_ROWS, draws.n_old_items)
     items = np.linspace(0, draws.n_old_items - 1, n_rows).round().astype(int)
     thinning = thinned(contents, draws.rows_of_items(items), draws.posterior.sizes["chain"], n_draws)
@@ -154,7 +154,7 @@ def export(
         "monte_carlo_error": [error if math.isfinite(error) else None for error in thinning.monte_carlo_error],
         "thinning_error": list(thinning.thinning_error),
     }
-    arrays = of_kept_draws(found.arrays, thinning.kept, found.shared)
+    arrays = of_kept_draws(clusters.arrays, thinning.kept, clusters.shared)
     n_bytes = write_file(path, about, arrays)
     exported = Exported(len(thinning.kept), len(draws), n_bytes, thinning.monte_carlo_error, thinning.thinning_error)
     _tell(path, exported)
