@@ -157,7 +157,7 @@ def convergence(idata, diagnostics, nuts):
     tables = {"": convergence_table(others)}
     tables |= {f" of {name}": tree["convergence"].to_dataset() for name, tree in diagnostics.items()}
     findings = [finding for owner, table in tables.items() for finding in _findings(table, owner, n_chains, n_draws)]
-    n_quantities = sum(int(table.rhat.notnull().sum()) for table in tables.values())
+    n_quantities = sum(int((table.constant == 0).sum()) for table in tables.values())
     for name, tree in diagnostics.items():
         if "pairs" in tree.children:
             findings += pair_findings(tree["pairs"].to_dataset(), name, n_chains)

@@ -308,8 +308,8 @@ def barely_agree(by_part):
 def convergence_table(quantities):
     """R-hat, effective sample sizes and Monte Carlo standard errors of scalar and array quantities. Variables are
     ``rhat``, ``ess_bulk``, ``ess_tail`` and ``mcse_mean``, the worst over all elements of a quantity that are finite in
-    every draw, and ``constant``, whether no element varies.  With fewer than four draws per chain, and for quantities
-    without such elements, the first four are NaN.
+    every draw, and ``constant``, whether none of these varies.  With fewer than four draws per chain, and if none varies,
+    the first four are NaN.
     """
     # Rank-normalised split R-hat, bulk and tail effective sample sizes of Vehtari et al. (2021), "Rank-normalization,
     # folding, and localization: an improved R-hat".  R-hat is infinite if chains are constant at different values. For
@@ -328,7 +328,7 @@ def _worst(array):
     # A quantity that never changes has no R-hat: the ratio of its variances is 0 / 0.
     varying = judged[:, :, (judged != judged[:1, :1]).any(axis=(0, 1))]
     if varying.shape[2] == 0:
-        return np.nan, np.nan, np.nan, np.nan, n_without_diagnostics(array) == 0
+        return np.nan, np.nan, np.nan, np.nan, True
     values = (
         sampling_diagnostic("rhat", varying if len(varying) > 1 else halves(varying)).max(),
         sampling_diagnostic("ess", varying, method="bulk").min(),
