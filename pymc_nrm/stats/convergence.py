@@ -308,8 +308,8 @@ def barely_agree(by_part):
 def convergence_table(quantities):
     """R-hat, effective sample sizes and Monte Carlo standard errors of scalar and array quantities. Variables are
     ``rhat``, ``ess_bulk``, ``ess_tail`` and ``mcse_mean``, the worst over all elements of a quantity that are finite in
-    every draw, and ``constant``, whether none of these varies.  With fewer than four draws per chain, and if none varies,
-    the first four are NaN.
+    every draw, and ``constant``, whether none of these varies.  If none varies, and with fewer than four draws per
+    chain, the first four are NaN.
     """
     # Rank-normalised split R-hat, bulk and tail effective sample sizes of Vehtari et al. (2021), "Rank-normalization,
     # folding, and localization: an improved R-hat".  R-hat is infinite if chains are constant at different values. For
