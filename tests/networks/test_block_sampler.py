@@ -2,12 +2,15 @@
 
 import dataclasses
 import functools
+import gc
+import weakref
 
 import numpy as np
 import pymc as pm
 import pytest
 
 import pymc_nrm as nrm
+from pymc_nrm.families.erased.shared_kernel import erase
 from pymc_nrm.measures.base import log_eppf
 from pymc_nrm.models.values import kernel_family
 from pymc_nrm.moves.guide_trees import guide_tree
@@ -15,6 +18,7 @@ from pymc_nrm.moves.split_merge import empty_tally, split_merge_statistics
 from pymc_nrm.networks import BlockModel, BlockSampler
 from pymc_nrm.networks.models.forward import draw_matrix
 from pymc_nrm.networks.partitions.pair_data import read_pairs
+from pymc_nrm.networks.steps import block_target
 from pymc_nrm.testing import all_partitions, exact_posterior
 from tests.cases import MEASURES
 from tests.exact.models import run
@@ -295,3 +299,26 @@ def test_values_far_apart_are_exact():
     _, statistics = run(step, 12, np.random.default_rng(7), 20)
     logp = model.compile_logp()
     assert np.isfinite([row["log_joint"] for row in statistics]).all() and np.isfinite(logp({"z": np.arange(12)}))
+
+
+def test_addresses_live_as_long_as_their_family(monkeypatch):
+    """Families of tables at many points are read after each other, as in the comparison with the model."""
+    memory = []
+
+    def remembered(family, data, form, kept):
+        result = erase(family, data, form, kept)
+        memory.append(weakref.ref(kept[0][0]))
+        return result
+
+    monkeypatch.setattr(block_target, "erase", remembered)
+    model = nrm.networks.two_way_model(np.random.default_rng(1).integers(2, size=(6, 4)))
+    with model:
+        step = BlockSampler([model["rows"]], rng=1)
+    point = model.initial_point()
+    memory.clear()
+    families = [step.target.at(point)[1] for _ in range(5)]
+    gc.collect()
+    assert len(memory) == 5 and all(array() is not None for array in memory)
+    families.clear()
+    gc.collect()
+    assert all(array() is None for array in memory)

@@ -1,5 +1,6 @@
 """What a model's log-probability has of one partition with block models, in the form that kernels read."""
 
+import weakref
 from functools import partial
 
 import numpy as np
@@ -31,7 +32,7 @@ class BlockTarget(Target):
         self._tables = [_Table(data, partition, evaluate) for data in all_data if data.is_table]
         # Undirected networks first, as in `Pairs`.
         self.networks.sort(key=lambda network: network.data.directed)
-        self._pairs = self._kept = None
+        self._pairs = None
         super().__init__(model, partition, point, compile_kwargs)
 
     @staticmethod
@@ -49,7 +50,7 @@ class BlockTarget(Target):
         if not self._checked:
             self._check(point)
         measure, families, data = self._parts.prepared(point)
-        families, data, kept = [*families], [*data], []
+        families, data = [*families], [*data]
         groups = getattr(self._kind, "groups", None)
         at_point = [network.family_at(point) for network in self.networks]
         for network, (_, _, concentration) in zip(self.networks, at_point, strict=True):
@@ -58,7 +59,7 @@ class BlockTarget(Target):
                 families.append(DegreeShares(concentration, degrees.shape[1]))
                 data.append(Degrees(degrees))
         for table in self._tables:
-            family, rows = table.at(point, kept)
+            family, rows = table.at(point)
             families.append(family)
             data.append(rows)
         family, rows = joint_family(families), joint_data(data)
@@ -72,8 +73,6 @@ class BlockTarget(Target):
             split = [tuple(map(tuple, zip(*pairs, strict=True))) or ((), ()) for pairs in of_both]
             family = Networked(family, split[0][0], split[1][0])
             rows = NetworkedData(rows, split[0][1], split[1][1], self._pairs)
-        # Addresses in families of tables are valid as long as this lives; the last families may still be in use.
-        self._kept = (kept, self._kept[0] if self._kept else [])
         return measure, *self._kind.kernel_parts(family, rows)
 
     def refresh(self):
@@ -152,11 +151,13 @@ class _Table(Part):
         super().refresh()
         self._labels.refresh()
 
-    def at(self, point, kept):
+    def at(self, point):
         """Family and data of items with a row of sums for each cluster of the others."""
         family, prepared, _ = self.family_at(point)
-        sums = _sums_of_items(self.layer, self._labels.at(point), self._is_rows)
+        sums, kept = _sums_of_items(self.layer, self._labels.at(point), self._is_rows), []
         entries, _ = erase(family, prepared, Erased, kept)
+        # What the addresses lead to lives as long as the array of addresses, which every copy of the family holds.
+        weakref.finalize(entries.parts, kept.clear).atexit = False
         n_items, n_blocks, size = sums.shape
         return TableRows(entries, n_blocks), RowSums(sums.reshape(n_items, n_blocks * size))
 
