@@ -55,8 +55,8 @@ class Grouped(NamedTuple):
 
     family: Any
 
-    def erase(self, data, form, kept):
-        family, rows = erase(self.family, data.rows, form, kept)
+    def erase(self, data, form):
+        family, rows = erase(self.family, data.rows, form)
         return Grouped(family), data._replace(rows=rows)
 
     def prepare_alike(self, X, data):

@@ -242,8 +242,8 @@ class KnownGrouped(NamedTuple):
     # Whether every cluster has a known unit.
     only_known: Any
 
-    def erase(self, data, form, kept):
-        family, groups = erase(self.family, data.groups, form, kept)
+    def erase(self, data, form):
+        family, groups = erase(self.family, data.groups, form)
         return self._replace(family=family), data._replace(groups=groups)
 
     def statistics_size(self):

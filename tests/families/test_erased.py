@@ -7,6 +7,7 @@ import pickle
 import signal
 import threading
 import time
+import weakref
 from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
@@ -16,7 +17,8 @@ import pytest
 import pymc_nrm as nrm
 from pymc_nrm.families import conjugate
 from pymc_nrm.families.erased.erased import Erased
-from pymc_nrm.families.erased.shared_kernel import SharedKernel, erased
+from pymc_nrm.families.erased.shared_kernel import SharedKernel, erase, erased
+from pymc_nrm.families.product import unfolded_data
 from pymc_nrm.kernels.generic import Kernel
 from pymc_nrm.measures.base import Weights
 from pymc_nrm.partitions.clusters import build_state, log_target
@@ -76,6 +78,30 @@ def test_memory_that_is_free_again_is_not_read():
         del family, data
         gc.collect(0)
         np.full(4096, np.nan)
+
+
+VIEWS = {
+    "the array": lambda addresses: addresses,
+    "its end": lambda addresses: addresses[1:],
+    "a row of its end": lambda addresses: addresses[1:][0],
+    "all words": lambda addresses: addresses.reshape(-1),
+}
+
+
+@pytest.mark.parametrize("view", VIEWS.values(), ids=VIEWS)
+def test_memory_lives_as_long_as_an_array_of_addresses(view):
+    families, X = [nrm.NormalGamma(0.0, 0.5, 2.0, 1.0), nrm.PoissonGamma(1.0, 1.0)], np.ones((2, N, 1))
+    family, data = kernel_inputs(families, list(X))
+    arrays = [*family.second, *(rows.values for rows in unfolded_data(family, data))]
+    memory = [weakref.ref(array) for array in arrays]
+    left = view(erase(family, data, Erased)[1].parts)
+    memory.append(weakref.ref(left.base if left.base.__class__ is not np.ndarray else left.base.base))
+    del family, data, arrays
+    gc.collect()
+    assert all(array() is not None for array in memory)
+    del left
+    gc.collect()
+    assert all(array() is None for array in memory)
 
 
 def test_entries_of_arrays_are_read_when_a_kernel_runs():

@@ -305,9 +305,9 @@ def test_addresses_live_as_long_as_their_family(monkeypatch):
     """Families of tables at many points are read after each other, as in the comparison with the model."""
     memory = []
 
-    def remembered(family, data, form, kept):
-        result = erase(family, data, form, kept)
-        memory.append(weakref.ref(kept[0][0]))
+    def remembered(family, data, form):
+        result = erase(family, data, form)
+        memory.append(weakref.ref(result[0].parts.base))
         return result
 
     monkeypatch.setattr(block_target, "erase", remembered)
@@ -318,7 +318,7 @@ def test_addresses_live_as_long_as_their_family(monkeypatch):
     memory.clear()
     families = [step.target.at(point)[1] for _ in range(5)]
     gc.collect()
-    assert len(memory) == 5 and all(array() is not None for array in memory)
+    assert len(memory) == 5 and all(of_family() is not None for of_family in memory)
     families.clear()
     gc.collect()
-    assert all(array() is None for array in memory)
+    assert all(of_family() is None for of_family in memory)

@@ -16,16 +16,25 @@ from pymc_nrm.kernels.argument_types import is_own, known_to_numba
 from pymc_nrm.kernels.generic import Kernel, generic
 
 
+class _Memory(bytearray):
+    """Memory of an array of addresses, and all that they lead to: every array over this memory holds both."""
+
+    def __init__(self, n_bytes):
+        super().__init__(n_bytes)
+        self.leads_to = []
+
+
 @generic
-def erase(family, data, form, kept):
-    """Family and data behind addresses, valid as long as the list ``kept``, which gets all that they lead to, lives.
+def erase(family, data, form):
+    """Family and data behind addresses, whose array holds all that they lead to, as does every array over its memory.
 
     The form is the class of the result.  A partition that wraps a family keeps its own form around it.
     """
     families, parts = unfolded(family), unfolded_data(family, data)
-    table = np.zeros((len(families), N_COLUMNS), dtype=np.int64)
+    memory = _Memory(8 * len(families) * N_COLUMNS)
+    table = np.ndarray((len(families), N_COLUMNS), dtype=np.int64, buffer=memory)
     for row, part_family, rows in zip(table, families, parts, strict=True):
-        kept.append((describe(part_family, rows, row), part_family, rows))
+        memory.leads_to.append((describe(part_family, rows, row), part_family, rows))
         for describe_further in form.describers:
             describe_further(part_family, rows, row)
     return form(table, _totals(table)), ErasedData(table)
@@ -54,7 +63,7 @@ class _Record(NamedTuple):
     classes: list
     erased_family: Any
     erased_data: Any
-    # What the addresses lead to.
+    # Weak references, which keep arrays from getting other memory.
     kept: list
     # Arrays, with their shapes and types.
     headers: list
@@ -82,7 +91,7 @@ _last = _Last()
 
 
 def erased(family, data, form):
-    """A record of :func:`erase`, which must live as long as its addresses are used; the same again for the same values.
+    """A record of :func:`erase`, the same again for the same values.
 
     Entries of arrays are read when a kernel runs.  If a notebook edits a class in place, or an array gets another shape
     or type, a new record is made.
@@ -94,7 +103,7 @@ def erased(family, data, form):
     arrays = [value for value in values if isinstance(value, np.ndarray)]
     # NumPy gives no other memory to an array with weak references.
     kept = [weakref.ref(array) for array in arrays]
-    result = erase(family, data, form, kept)
+    result = erase(family, data, form)
     classes = {type(value) for value in values if isinstance(value, tuple)} - {tuple}
     others = [(cls, known_to_numba(cls)) for cls in classes if not is_own(cls)]
     record = _Record(family, data, form, others, *result, kept, [(array, _header(array)) for array in arrays])

@@ -23,10 +23,10 @@ class Networked(NamedTuple):
     undirected: Any
     directed: Any
 
-    def erase(self, data, form, kept):
-        attributes, rows = erase(self.attributes, data.attributes, form, kept)
-        undirected = _erased_layers(self.undirected, data.undirected, form, kept)
-        directed = _erased_layers(self.directed, data.directed, form, kept)
+    def erase(self, data, form):
+        attributes, rows = erase(self.attributes, data.attributes, form)
+        undirected = _erased_layers(self.undirected, data.undirected, form)
+        directed = _erased_layers(self.directed, data.directed, form)
         # Kernels read rows of statistics of pairs in place of their data.
         return Networked(attributes, undirected, directed), NetworkedData(rows, (), (), data.pairs)
 
@@ -62,12 +62,12 @@ class NetworkedData(NamedTuple):
     pairs: Any
 
 
-def _erased_layers(families, data, form, kept):
+def _erased_layers(families, data, form):
     """Several families behind addresses as one; none is a family without statistics."""
     if not families:
         table = np.zeros((0, N_COLUMNS), dtype=np.int64)
         return form(table, np.zeros(N_COLUMNS - N_STATISTICS, dtype=np.int64))
-    return erase(product(families), product_data(data), form, kept)[0]
+    return erase(product(families), product_data(data), form)[0]
 
 
 @generic

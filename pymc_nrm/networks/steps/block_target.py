@@ -1,6 +1,5 @@
 """What a model's log-probability has of one partition with block models, in the form that kernels read."""
 
-import weakref
 from functools import partial
 
 import numpy as np
@@ -154,10 +153,8 @@ class _Table(Part):
     def at(self, point):
         """Family and data of items with a row of sums for each cluster of the others."""
         family, prepared, _ = self.family_at(point)
-        sums, kept = _sums_of_items(self.layer, self._labels.at(point), self._is_rows), []
-        entries, _ = erase(family, prepared, Erased, kept)
-        # What the addresses lead to lives as long as the array of addresses, which every copy of the family holds.
-        weakref.finalize(entries.parts, kept.clear).atexit = False
+        sums = _sums_of_items(self.layer, self._labels.at(point), self._is_rows)
+        entries, _ = erase(family, prepared, Erased)
         n_items, n_blocks, size = sums.shape
         return TableRows(entries, n_blocks), RowSums(sums.reshape(n_items, n_blocks * size))
 
