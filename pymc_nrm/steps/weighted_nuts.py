@@ -149,12 +149,14 @@ class WeightedNUTS(NUTSStep):
         for labels, swaps, partition in zip(self._labels, self._swaps, self._partitions, strict=True):
             yield from labels.moves_to_compare(rng, point, kind_of(partition))
             yield from swaps.moves_to_compare(rng, point, labels.shares(labels.target.at(point)[0]))
-        if any(summed.of_mixtures is not None for summed in self._summed):
-            # The target is given parameters of mixtures, which the model does not have.
-            return
         moved = point | {name: with_noise(point[name], rng, _SMALL) for name in self.var_names}
-        for labels in self._labels:
-            moved[labels.name] = rng.integers(labels.n_components, size=len(point[labels.name]))
+        for labels, summed in zip(self._labels, self._summed, strict=True):
+            shape = len(point[labels.name]), labels.n_components
+            if summed.of_mixtures is None:
+                moved[labels.name] = rng.integers(shape[1], size=shape[0])
+            else:
+                # The model has no parameters of mixtures: the data of these count as nothing, and labels stay.
+                summed.of_mixtures.set_value(np.zeros(shape))
         # The joint density is the target, with labels summed out, times the probability of the labels given the rest.
         log_densities = [
             self.log_target(place) + sum(labels.log_probability_of_labels(place) for labels in self._labels)

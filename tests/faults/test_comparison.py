@@ -189,6 +189,35 @@ def without_term(module, name):
     return put_back
 
 
+def summed_without(name):
+    """A term that depends on labels is overlooked by the target of NUTS."""
+
+    def put_back(patch):
+        split = summed_out.split_terms
+
+        def without(*rest):
+            return [[term for term in terms if term.name != name] for terms in split(*rest)]
+
+        patch.setattr(summed_out, "split_terms", without)
+
+    return put_back
+
+
+def without_what_has_no_label(patch):
+    """Parts of a term that depend on no label are overlooked by the target of NUTS."""
+    split = summed_out.split_terms
+    patch.setattr(summed_out, "split_terms", lambda *rest: [split(*rest)[0], []])
+
+
+def penalised(has_mixture):
+    share = pm.Dirichlet("share", np.ones(3))
+    z = nrm.Partition("z", log_weights=pt.log(share), n=4)
+    mean, sd = pm.Normal("mean", 0.0, 9.0, shape=3), pm.HalfNormal("sd", 5.0)
+    pm.Potential("lik", (-0.5 * ((X - mean[z]) / sd) ** 2).sum() - 4.0 * pt.log(sd))
+    if has_mixture:
+        nrm.Mixture("count", z, nrm.PoissonGamma(1.0, 0.5), observed=X.astype(int))
+
+
 def known_by_class(patch):
     """Machine code is found by the class alone, and sums over all data are not compared."""
     patch.setattr(argument_types, "known_to_numba", lambda cls: cls)
@@ -248,7 +277,9 @@ ROWS = {
     ),
     "slots": Row(without_term(item_table, "odd"), slots_and_potential, "SlotGibbs"),
     "components": Row(without_term(item_table, "odd"), components, "WeightedGibbs"),
-    "summed": Row(without_term(summed_out, "odd"), lambda: components(lambda z, others: None), "WeightedNUTS"),
+    "summed": Row(summed_without("odd"), lambda: components(lambda z, others: None), "WeightedNUTS"),
+    "without labels": Row(without_what_has_no_label, lambda: penalised(False), "WeightedNUTS"),
+    "without labels, beside a mixture": Row(without_what_has_no_label, lambda: penalised(True), "WeightedNUTS"),
     "swaps": Row(swaps_without_prior, lambda: components(lambda z, others: None), "WeightedNUTS"),
     "gaps": Row(
         lambda patch: patch.setattr(missing_gibbs, "_check_uses", lambda *rest: None),
@@ -289,6 +320,8 @@ SOUND = (
     "summed",
     "swaps",
     "components",
+    "without labels",
+    "without labels, beside a mixture",
     *rows_of_wings("SOUND", "comparison"),
 )
 

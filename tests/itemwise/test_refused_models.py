@@ -5,6 +5,7 @@ import pymc as pm
 import pytensor
 import pytensor.tensor as pt
 import pytest
+from pymc.distributions.dist_math import check_parameters
 from pytensor.compile.ops import wrap_py
 
 import pymc_nrm as nrm
@@ -19,6 +20,10 @@ def blind(mean):
 
 def of_y(mean, observed=Y, sigma=1.0, **options):
     return pm.Normal("y", mean, sigma, observed=observed, **options)
+
+
+def below_five_on_average(value, mean):
+    return check_parameters(pm.logp(pm.Normal.dist(mean, 1.0), value), pt.lt(pt.mean(mean), 5.0))
 
 
 def together(z):
@@ -115,6 +120,24 @@ REFUSED = {
     "covariate that is missing": (
         lambda z: of_y(normal("slope")[z] * np.where(np.arange(N) == 2, np.nan, X)),
         "is NaN in every cluster for item 2 of partition 'z' at the initial point",
+    ),
+    "a constraint on two items": (
+        lambda z: pm.Potential("apart", check_parameters(pt.constant(0.0), pt.neq(z[0], z[1]))),
+        "a condition combines labels of several items",
+        "apart",
+    ),
+    "a constraint on one item": (
+        lambda z: pm.Potential("not_first", check_parameters(pt.constant(0.0), pt.neq(z[0], 0))),
+        "a condition depends on labels of other items than the values it is about",
+        "not_first",
+    ),
+    "a condition on the mean of all items": (
+        lambda z: pm.CustomDist("y", normal("mean")[z], logp=below_five_on_average, observed=Y),
+        "a condition combines labels of several items",
+    ),
+    "a condition on items in another order": (
+        lambda z: pm.Potential("y", check_parameters(normal("mean")[z], pt.lt(normal("bound")[z[::-1]], X))),
+        "a condition depends on labels of other items than the values it is about",
     ),
     "total size": (
         lambda z: of_y(normal("mean")[z], total_size=100),

@@ -1,10 +1,13 @@
 """Labels summed out: value and gradient of what NUTS sees, against mixtures written by hand."""
 
+import itertools
+
 import numpy as np
 import pymc as pm
 import pytensor
 import pytensor.tensor as pt
 import pytest
+from pymc.distributions.dist_math import check_parameters
 
 import pymc_nrm as nrm
 from pymc_nrm.models.itemwise.summed_out import SummedOut, summed_out_total
@@ -96,6 +99,52 @@ def test_a_model_without_labels_is_the_mixture_of_pymc():
         point = [rng.normal(size=np.shape(start[value.name])) for value in values[1]]
         for one, other in zip(functions[0](*point), functions[1](*point), strict=True):
             np.testing.assert_allclose(one, other, rtol=1e-8, atol=1e-10)
+
+
+V = np.array([0.3, -1.0, 2.0, 0.1])
+
+
+def half_log_normal(z, mu, sigma):
+    return (-0.5 * ((V - mu[z]) / sigma) ** 2).sum() - 4 * pt.log(sigma)
+
+
+# Terms that are scalars, of which a part depends on no label, or that use labels for their shape alone.
+SCALARS = {
+    "potential": lambda z, mu, sigma: pm.Potential("lik", half_log_normal(z, mu, sigma)),
+    "penalty": lambda z, mu, sigma: pm.Potential("pen", mu[z].sum() - 3 * sigma**2),
+    "factor": lambda z, mu, sigma: pm.Potential("lik", sigma * ((-0.5 * (V - mu[z]) ** 2).sum() - 3.0)),
+    "negative": lambda z, mu, sigma: pm.Potential("lik", -(sigma - mu[z].sum()) / 2.0 - (sigma**2 + mu.sum())),
+    "checked": lambda z, mu, sigma: pm.Potential(
+        "lik", check_parameters(half_log_normal(z, mu, sigma) - sigma, pt.gt(sigma, 0.0), pt.all(pt.lt(mu[z], 9.0)))
+    ),
+    "likelihood of the user": lambda z, mu, sigma: pm.CustomDist(
+        "v",
+        mu[z],
+        sigma,
+        logp=lambda v, m, s: (-0.5 * ((v - m) / s) ** 2).sum() - 4 * pt.log(s),
+        signature="(n),()->(n)",
+        observed=V,
+    ),
+    "shape": lambda z, mu, sigma: pm.Normal("w", 0.0, sigma * pt.ones_like(z), observed=V),
+    "shape alone": lambda z, mu, sigma: pm.Normal("x", pt.zeros(z.shape), sigma, observed=V),
+    "several": lambda z, mu, sigma: [SCALARS[name](z, mu, sigma) for name in ("potential", "penalty", "shape alone")],
+}
+
+
+@pytest.mark.parametrize("add", SCALARS.values(), ids=SCALARS)
+def test_the_sum_over_all_labels_is_enumerated(add):
+    with pm.Model() as model:
+        z = nrm.Partition("z", log_weights=np.log([0.4, 0.6]), n=4)
+        mu, sigma = pm.Normal("mu", shape=2), pm.HalfNormal("sigma")
+        pm.Normal("y", mu[z], 1.0, observed=V[::-1].copy())
+        add(z, mu, sigma)
+    summed = nrm.summed_out(model)
+    assert {variable.name for variable in summed.free_RVs} == {"mu", "sigma"}
+    joint, density = model.compile_logp(mode="FAST_COMPILE"), summed.compile_logp(mode="FAST_COMPILE")
+    for values in ([0.2, -0.9, 0.3], [1.5, 0.1, -1.2]):
+        point = {"mu": np.array(values[:2]), "sigma_log__": np.array(values[2])}
+        every = [joint(point | {"z": np.array(labels)}) for labels in itertools.product(range(2), repeat=4)]
+        assert density(point) == pytest.approx(np.logaddexp.reduce(every), rel=1e-9)
 
 
 def test_items_of_rows_stay_when_data_change():

@@ -191,6 +191,11 @@ def terms_of(model, partition):
 
     Jacobians of transforms are omitted, since they do not depend on labels.
     """
+    return split_terms(model, partition)[0]
+
+
+def split_terms(model, partition):
+    """The terms of :func:`terms_of`, and the other terms of the same variables, which do not depend on labels."""
     uses = other_uses(model, partition)
     for variable in uses:
         _check_all_rows(model, variable, partition)
@@ -207,10 +212,14 @@ def terms_of(model, partition):
             )
     labels = model.rvs_to_values[partition]
     graphs = expanded(log_probabilities(model, uses, jacobian=False))
-    return [
+    terms = [
         Term(variable.name, part)
         for variable, graph in zip(uses, graphs, strict=True)
         for part in _summands(graph, labels)
+    ]
+    dependent = [labels in set(ancestors([term.graph])) for term in terms]
+    return [
+        [term for term, depends in zip(terms, dependent, strict=True) if depends is wanted] for wanted in (True, False)
     ]
 
 
@@ -243,17 +252,22 @@ def _transform_depends(model, variable, partition):
 
 
 def _summands(graph, labels):
-    """Graphs that depend on labels and whose entries sum to the entries of a graph, up to a constant."""
+    """Graphs whose entries sum to the entries of a graph, with labels only in those that need them."""
     node = graph.owner
-    if labels not in set(ancestors([graph])):
-        return []
-    if node is None:
+    if node is None or labels not in set(ancestors([graph])):
         return [graph]
     first = node.inputs[0]
     if isinstance(node.op, Sum | DimShuffle):
         return _summands(first, labels)
     if isinstance(node.op, CheckAndRaise):
-        return [node.op(part, *node.inputs[1:]) for part in _summands(first, labels)]
+        parts = _summands(first, labels)
+        dependent = [labels in set(ancestors([part])) for part in parts]
+        # Conditions on labels stand at the parts that depend on labels.
+        checked = dependent if any(dependent) else [True] * len(parts)
+        return [
+            node.op(part, *node.inputs[1:]) if is_checked else part
+            for part, is_checked in zip(parts, checked, strict=True)
+        ]
     # Adding or multiplying may broadcast an array, so that its entries count several times.
     if not isinstance(node.op, Elemwise) or graph.type.ndim > 0:
         return [graph]
@@ -270,7 +284,7 @@ def _summands(graph, labels):
 
 
 def _multiples(node, labels):
-    """Multiples of the summands of the only factor that depends on labels; empty if there are several such factors."""
+    """Multiples of all summands of the only factor that depends on labels; empty if there are several such factors."""
     dependent = [place for place, operand in enumerate(node.inputs) if labels in set(ancestors([operand]))]
     if len(dependent) > 1 or (dependent == [1] and isinstance(node.op.scalar_op, TrueDiv)):
         return []

@@ -14,7 +14,7 @@ from pytensor.tensor.subtensor import AdvancedSubtensor, Subtensor, unflatten_in
 from pymc_nrm.kernels.generic import kernel
 from pymc_nrm.models.itemwise.flow import LabelFlow, PresentValues, not_itemwise, terms_of
 from pymc_nrm.models.itemwise.graphs import rebuilt
-from pymc_nrm.models.itemwise.local_variables import with_conditions_by_row
+from pymc_nrm.models.itemwise.local_variables import check_conditions, with_conditions_by_row
 from pymc_nrm.models.itemwise.rules import NotItemwise, grouped
 from pymc_nrm.models.model_graphs import at_values
 from pymc_nrm.models.values import computed_by
@@ -206,6 +206,7 @@ def read_parts(model, partition, terms, point, max_clusters):
 def _follow(partition, term, flow):
     try:
         items = flow(term.graph)
+        check_conditions(term.graph, flow)
         return Part(*term, None if items is None else grouped(items))
     except NotItemwise as error:
         raise not_itemwise(term.name, partition.name, str(error)) from None

@@ -12,7 +12,7 @@ from pymc.pytensorf import reseed_rngs
 from pytensor.compile.sharedvalue import SharedVariable
 from pytensor.graph.basic import Constant, equal_computations
 from pytensor.graph.replace import graph_replace
-from pytensor.graph.traversal import ancestors, graph_inputs
+from pytensor.graph.traversal import ancestors, graph_inputs, toposort
 from pytensor.raise_op import CheckAndRaise
 from pytensor.scalar import basic
 from pytensor.scalar import math as scalar_math
@@ -170,6 +170,22 @@ def with_conditions_by_row(graphs, flow):
         return None
 
     return rebuilt(graphs, by_row)
+
+
+def check_conditions(graph, flow):
+    """Refuse conditions that belong to no row: of labels of several items, or where the value depends on no label."""
+    for node in toposort([graph]):
+        if not isinstance(node.op, CheckParameterValue) or not node.op.can_be_replaced_by_ninf:
+            continue
+        rows = _known(node.inputs[0], flow)
+        for leaf in (leaf for condition in node.inputs[1:] for leaf in leaves(condition)):
+            items = _known(leaf, flow)
+            if items is None or always_holds(leaf):
+                continue
+            if items is _MIXED:
+                raise NotItemwise("a condition combines labels of several items")
+            if rows is None or rows is _MIXED or not np.array_equal(np.squeeze(items), np.squeeze(rows)):
+                raise NotItemwise("a condition depends on labels of other items than the values it is about")
 
 
 def _by_row(node, value, flow):

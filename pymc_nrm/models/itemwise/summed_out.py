@@ -3,11 +3,11 @@
 import numpy as np
 import pytensor
 import pytensor.tensor as pt
-from pytensor.graph.replace import vectorize_graph
+from pytensor.graph.replace import graph_replace, vectorize_graph
 from pytensor.graph.traversal import ancestors, toposort
 from pytensor.tensor.subtensor import AdvancedSubtensor
 
-from pymc_nrm.models.itemwise.flow import terms_of
+from pymc_nrm.models.itemwise.flow import split_terms
 from pymc_nrm.models.itemwise.item_table import graphs_of_rows, kept_axes, read_parts
 from pymc_nrm.models.model_graphs import at_values, log_probabilities
 from pymc_nrm.models.rvs import mixtures_of
@@ -24,8 +24,8 @@ class SummedOut:
     def __init__(self, model, partition, point):
         self.model, self.partition, self._value = model, partition, model.rvs_to_values[partition]
         self.n_components = partition.owner.op.kind.max_clusters
-        self._terms = terms_of(model, partition)
-        self.names = {term.name for term in self._terms}
+        self._terms, others = split_terms(model, partition)
+        self.names = {term.name for term in (*self._terms, *others)}
         (parts, flow), n = self._read(point), len(point[self._value.name])
         self._layout = [_layout(part, n) for part in parts]
         self.index_data = sorted(flow.index_data, key=lambda data: data.name or "")
@@ -38,6 +38,7 @@ class SummedOut:
         if mixtures_of(model, partition):
             self.of_mixtures = pytensor.shared(np.zeros((1, 1)), "densities of mixtures", shape=(None, None))
         self.table, self.without_item = self._table(graphs_of_rows(parts, flow))
+        self._without_labels = [term.graph for term in others] + self._of_shapes(parts)
 
     def refresh(self, point):
         """Read the item of each row again, since ``pm.set_data`` may have changed the data."""
@@ -50,7 +51,15 @@ class SummedOut:
 
     def log_density(self):
         """The summed-out log density of the data and labels of the partition, a scalar."""
-        return pt.logsumexp(self.table, axis=1).sum() + self.without_item
+        of_items = pt.logsumexp(self.table, axis=1).sum() + self.without_item
+        return sum((graph.sum() for graph in self._without_labels), of_items)
+
+    def _of_shapes(self, parts):
+        """Terms that depend on the shape of the labels alone, without them."""
+        kept = {part.graph for part in parts}
+        graphs = [term.graph for term in self._terms if term.graph not in kept]
+        no_labels = pt.zeros(self.shares.shape[0], dtype=self._value.dtype)
+        return graph_replace(graphs, {self._value: no_labels}, strict=False) if graphs else []
 
     def _read(self, point):
         parts, flow, _ = read_parts(self.model, self.partition, self._terms, point, self.n_components)
