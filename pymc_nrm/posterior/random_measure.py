@@ -143,7 +143,7 @@ def sample_random_measure(
     scalars = {name: np.empty(len(draws)) for name in ("tail_mass", "log_mass", "log_u")}
     for draw in tracked(draws, "Drawing random measures", progressbar):
         family, data = draws.mixture(draw, layout.name)
-        drawn = draw_jumps(draw.prior, np.bincount(draw.labels), rng_jumps, tail_mass, max_new_atoms)
+        drawn = draw_jumps(draw.prior, draws.kind.counts(draw.labels), rng_jumps, tail_mass, max_new_atoms)
         n_new, log_tail = len(drawn.remaining), drawn.log_tail_mass
         order = np.argsort(-drawn.clusters)
         jumps = np.concatenate([drawn.clusters[order], drawn.remaining])

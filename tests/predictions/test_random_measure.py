@@ -3,6 +3,7 @@
 import math
 
 import numpy as np
+import pymc as pm
 import pytest
 import xarray as xr
 from scipy.special import gammaln
@@ -182,6 +183,22 @@ def test_mixtures_over_one_partition_share_weights_for_one_seed():
     xr.testing.assert_identical(x.weight, y.weight)
     assert not np.array_equal(y.log_u, other.log_u)
     assert list(x.data_vars)[-1] == "rate" and list(y.data_vars)[-2:] == ["mean", "variance"]
+
+
+def test_items_that_stay_together_count_once():
+    """A cluster of a group of four items, one of two groups, and a new one; the measure has three groups."""
+    together, labels, measure = [0, 0, 0, 0, 1, 2], [0, 0, 0, 0, 1, 1], MEASURES["NGG"]
+    with pm.Model() as model:
+        z = nrm.Partition("z", measure, n=6, together=together)
+        nrm.Mixture("x", z, nrm.PoissonGamma(1.0, 0.5), observed=[1, 0, 9, 2, 20, 30])
+    idata = draws_of([labels] * N_DRAWS)
+    draws = nrm.random_measure.sample_random_measure(idata, model, tail_mass=3e-3, random_seed=1)
+    w = np.stack([draws.weight.where(draws.label == c, 0).sum("atom").values[0] for c in (0, 1)], axis=1)
+    expected = np.exp(log_prediction_rule(measure, np.array([1, 2])))
+    assert np.abs(z_scores(w, expected[:2])).max() < 4
+    random = nrm.random_measure.measure_density(draws, model, [1, 4, 25]).density.values[0]
+    density = nrm.predictive_density(idata.isel(draw=slice(1)), model, [1, 4, 25]).density.values[0, 0]
+    assert np.abs(z_scores(random, density)).max() < 4
 
 
 def test_hyperparameters_of_the_measure_follow_the_draws():
