@@ -6,6 +6,7 @@ import numpy as np
 
 from pymc_nrm_predictor.checks import numeric_array, refuse
 from pymc_nrm_predictor.counts import Bernoullis, Categories, Multinomials, NegativeBinomials
+from pymc_nrm_predictor.named_columns import in_order
 from pymc_nrm_predictor.regressions import Regressions, covariates_of
 from pymc_nrm_predictor.students import MultivariateStudents, Students, lower_triangles
 
@@ -45,7 +46,7 @@ class Mixture:
 
     def rows(self, title, values):
         """Checked data (m, d) of new rows, as users give them."""
-        values = self.matrix(title, values)
+        values = self.matrix(title, in_order(title, values, self.features))
         if values.ndim != 2 or values.shape[1] != self.n_features:
             allowed = f"(m, {self.n_features})" + (" or (m,)" if self.n_features == 1 else "")
             raise ValueError(f"{title} must have shape {allowed}, one column per feature; got shape {values.shape}")

@@ -2,6 +2,8 @@
 
 import numpy as np
 
+from pymc_nrm_predictor.named_columns import in_order
+
 
 class RecordedColumn:
     """A column as the table of the model had it."""
@@ -29,10 +31,8 @@ def coded(title, X, columns):
     if not any(column.levels for column in columns):
         return X
     if hasattr(X, "columns") and hasattr(X, "iloc"):
-        places = {str(name): k for k, name in enumerate(X.columns)}
-        names = [str(column.name) for column in columns]
-        order = [places[name] for name in names] if places.keys() == set(names) else range(X.shape[1])
-        given = [X.iloc[:, k].to_numpy(dtype=object, na_value=None) for k in order]
+        X = in_order(title, X, [column.name for column in columns])
+        given = [X.iloc[:, k].to_numpy(dtype=object, na_value=None) for k in range(X.shape[1])]
     else:
         array = X.to_numpy() if hasattr(X, "to_numpy") else np.asarray(X, dtype=getattr(X, "dtype", object))
         if array.ndim not in (1, 2) or array.dtype.kind not in "OUT":

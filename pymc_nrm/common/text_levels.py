@@ -10,6 +10,7 @@ import xarray as xr
 from pytensor.graph.basic import Variable
 
 from pymc_nrm.common.tables import as_pandas
+from pymc_nrm_predictor.named_columns import in_order
 from pymc_nrm_predictor.reading.column_contents import LEVELS, NUMBERS, Rule, is_text, read_content
 from pymc_nrm_predictor.reading.kinds import numbers_of_levels
 
@@ -89,15 +90,12 @@ def coded(argument, X, columns):
     X = as_pandas(argument, X)
     if isinstance(X, xr.Dataset):
         X = pd.DataFrame({name: X[name].to_numpy() for name in X.data_vars}) if _has_text(X) else X
+    X = in_order(argument, X, [column.name for column in columns])
     named_columns = _columns(X, columns[0].name)
     if not any(is_text(column) for _, column in named_columns):
         return X
     if len(named_columns) != len(columns):
         raise ValueError(f"{argument} must have {len(columns)} columns; got {len(named_columns)}")
-    by_name = {str(key): column for key, column in named_columns}
-    names = {str(column.name) for column in columns}
-    if isinstance(X, pd.DataFrame) and len(names) == len(columns) and by_name.keys() == names:
-        named_columns = [(column.name, by_name[str(column.name)]) for column in columns]
     try:
         values = {
             k: levels.values(column) for k, (levels, (_, column)) in enumerate(zip(columns, named_columns, strict=True))

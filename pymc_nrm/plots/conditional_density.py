@@ -107,7 +107,7 @@ def _covariate(array, name):
     """Name and values of the covariate on the axis."""
     curve_dims = {"chain", "draw", added_dim(array, "probability")}
     dims = [dim for dim in array.dims if dim not in curve_dims]
-    if len(dims) != 1 or set(array.dims) < curve_dims:
+    if len(dims) != 1 or not curve_dims <= set(array.dims):
         raise ValueError(f"curves must have the dims chain, draw, new item and probability; got {array.dims}")
     columns = {
         str(key): coordinate.values

@@ -21,6 +21,7 @@ from pymc_nrm.posterior.any_draws import draws_of
 from pymc_nrm.posterior.draws import Draws
 from pymc_nrm.posterior.layout import MixtureLayout, NewItems, as_rows, asked_layout, data_of_mixtures, draws_dataset
 from pymc_nrm.posterior.tables import log_sum_rows
+from pymc_nrm_predictor.named_columns import in_order
 from pymc_nrm_predictor.student_mixtures import components_of, mixture_means, mixture_quantiles, pooled
 
 
@@ -42,8 +43,7 @@ class ConditionalItems:
         given_data = data_of_mixtures(draws, given)
         self._known = NewItems(draws, given_data, "given[{!r}]") if given_data else None
         self.dim, self._name = self._joint.dim, name
-        layouts = [MixtureLayout(draws.model, mixture, nested=True) for mixture in given if mixture in draws.mixtures]
-        self._features = {layout.name: layout.feature_names() for layout in layouts}
+        self._features = _feature_names(draws, given)
 
     def tables(self, description, progressbar):
         """Iterate over the draws, with log weights of the places of all pairs of an item and a point, (n_items,
@@ -80,17 +80,29 @@ class ConditionalItems:
     @property
     def coords(self):
         """Coordinates of the items: their own, and the given columns by the names of features."""
-        coords = dict(self._joint.coords)
-        for name, rows in self._joint.item_rows.items():
-            if not isinstance(rows, np.ndarray) or rows.ndim > 2:
-                continue
-            columns = rows.reshape(len(rows), -1).T
-            names = self._features.get(name)
-            if names is None:
-                names = [name] if len(columns) == 1 else [f"{name}_{j}" for j in range(len(columns))]
-            names = added_names(self._joint.coords, *map(str, names))
-            coords |= {coordinate: (self.dim, column) for coordinate, column in zip(names, columns, strict=True)}
-        return coords
+        return _with_columns(self._joint, self._features)
+
+
+def _feature_names(draws, given):
+    """Names of the features of the mixtures that are given, None where they have none."""
+    layouts = [MixtureLayout(draws.model, mixture, nested=True) for mixture in given if mixture in draws.mixtures]
+    return {layout.name: layout.feature_names() for layout in layouts}
+
+
+def _with_columns(items, features, asked=()):
+    """Coordinates of new items, and columns of their data but the one asked for, a mixture and a place."""
+    coords = dict(items.coords)
+    for name, rows in items.item_rows.items():
+        if not isinstance(rows, np.ndarray) or rows.ndim > 2:
+            continue
+        columns = rows.reshape(len(rows), -1).T
+        names = features.get(name)
+        if names is None:
+            names = [name] if len(columns) == 1 else [f"{name}_{j}" for j in range(len(columns))]
+        names = added_names(items.coords, *map(str, names))
+        kept = [j for j in range(len(columns)) if (name, j) != asked]
+        coords |= {names[j]: (items.dim, columns[j]) for j in kept}
+    return coords
 
 
 class ConditionalDistributions:
@@ -110,12 +122,15 @@ class ConditionalDistributions:
             self._feature, self._reference, given = _with_reference(draws.model, layout, given, feature)
             items = NewItems(draws, given, "given[{!r}]")
             self._prepared = items.prepared.__getitem__
+            self._features = _feature_names(draws, given)
         self.dim, self._items = items.dim, items
 
     @property
     def coords(self):
-        """Coordinates of the items, once the first draw was read."""
-        return self._items.coords
+        """Coordinates of the items and the columns that are given, once the first draw was read."""
+        if self._reference is None:
+            return self._items.coords
+        return _with_columns(self._items, self._features, (self._name, self._feature))
 
     def tables(self, description, progressbar):
         """Iterate over the draws, with log weights of the places of each item, joint with what is given, and degrees of
@@ -159,9 +174,10 @@ def _with_reference(model, layout, given, feature):
         raise ValueError(f"feature must be a feature of {layout.name!r}, {names}; got {feature!r}")
     if not isinstance(given, dict) or layout.name not in given:
         raise ValueError(f"given must be a dict with the other features in the data of {layout.name!r}; got {given!r}")
-    place, values = names.index(feature), given[layout.name]
+    title = f"given[{layout.name!r}]"
+    place, values = names.index(feature), in_order(title, given[layout.name], names)
     reference = float(np.nanmean(observed[:, place]))
-    rows = np.array(as_rows(values, len(names), f"given[{layout.name!r}]", names), dtype="float64")
+    rows = np.array(as_rows(values, len(names), title, names), dtype="float64")
     rows[:, place] = reference
     if isinstance(values, xr.DataArray):
         rows = values.copy(data=rows)

@@ -30,6 +30,7 @@ from pymc_nrm.models.rvs import dims_of, family_of, find_mixture, is_mixture, pa
 from pymc_nrm.models.values import computed_by
 from pymc_nrm.partitions.grouped import Grouped, family_of_rows
 from pymc_nrm.posterior.row_by_row import is_row_by_row, of_type
+from pymc_nrm_predictor.named_columns import in_order
 
 
 def asked_layout(model, name, given, feature=None):
@@ -446,7 +447,8 @@ def _new_dim(X_new, given, item_dim):
 
 
 def as_rows(X, n_features, argument, names=None):
-    """Convert data of new items to a matrix. Shapes: returns (m, n_features)."""
+    """Convert data of new items to a matrix, columns by their names if they have these. Returns (m, n_features)."""
+    X = in_order(argument, X, names)
     if isinstance(X, xr.Dataset):
         columns = list(X.data_vars)
         if names is not None and set(map(str, names)) == set(map(str, columns)):

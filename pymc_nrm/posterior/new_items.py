@@ -35,9 +35,9 @@ def cluster_probabilities(
     X_new : array_like, sparse matrix, DataArray or Dataset, shape (m, d) or (m,), or dict of them by mixture
         Data of the new items, each predicted by itself.  If several mixtures share the partition, give a dict with
         their names, and the names of the ``pm.Data`` on which covariates depend, as keys; data of mixtures that it
-        omits count as unknown.  None for a likelihood with labels as an index, as in
-        ``slope[z]``: the data are then the ones that ``pm.set_data`` has put into the model, see
-        :func:`~pymc_nrm.sample_new_labels`.
+        omits count as unknown.  Columns that have the names of the features are found by them, in any order.  None for
+        a likelihood with labels as an index, as in ``slope[z]``: the data are then the ones that ``pm.set_data`` has
+        put into the model, see :func:`~pymc_nrm.sample_new_labels`.
     estimate : array_like of int, DataArray, or Dataset with the variable ``labels``, shape (n,), optional
         Labels of the old items; by default from :func:`~pymc_nrm.stats.point_estimate` with seed 0, or the partition
         itself if it is observed.  For a nested partition an :class:`~pymc_nrm.nested.ItemTree` with the levels

@@ -143,7 +143,7 @@ def log_predictive_density(
     X_new : array_like, sparse matrix, DataArray or Dataset, shape (m, d) or (m,), or dict of them by mixture
         Data of the new items, each predicted by itself.  If several mixtures share the partition, give a dict with
         their names, and the names of the ``pm.Data`` on which covariates depend, as keys; data of mixtures that it
-        omits count as unknown.
+        omits count as unknown.  Columns that have the names of the features are found by them, in any order.
     %(given)s
     %(new_paths)s
     %(sequence)s

@@ -31,6 +31,7 @@ from pymc_nrm.posterior.tables import log_predictive_table
 from pymc_nrm.recipes.longer_tables import longer_model
 from pymc_nrm.run.sampling import sample
 from pymc_nrm.stats.result import posterior_of
+from pymc_nrm_predictor.named_columns import in_order
 
 # Draws of tuning by default, and the largest number of clusters that new rows open in a start.
 _TUNE, _MOST_NEW = 200, 50
@@ -217,7 +218,7 @@ def _with_longer_data(model, new_rows):
             f"new_rows must be of pm.Data of the model, {sorted(data)}; got {unknown[0]!r}. Where data are constants, "
             "pass the model of all rows"
         )
-    values = {name: _joined(name, data[name].get_value(), new) for name, new in new_rows.items()}
+    values = {name: _joined(name, data[name].get_value(), new, _columns(model, name)) for name, new in new_rows.items()}
     for rv in partitions_of(model):
         n = rv.owner.op.n_items(rv.owner)
         if not any(isinstance(origin, SharedVariable) for origin in graph_inputs([n])):
@@ -247,10 +248,16 @@ def _check_source(mixture, value, data, values):
         )
 
 
-def _joined(name, old, new):
+def _columns(model, name):
+    """Names of the columns of a container, None if they have none."""
+    dims = model.named_vars_to_dims.get(name) or ()
+    return model.coords.get(dims[1]) if len(dims) == 2 else None
+
+
+def _joined(name, old, new, columns):
     """Values of a container and the new ones after them, in the type of the container."""
     title = f"new_rows[{name!r}]"
-    new = numeric_array(title, new)
+    new = numeric_array(title, in_order(title, new, columns))
     if new.ndim != old.ndim or new.shape[1:] != old.shape[1:] or not len(new):
         wanted = ", ".join(map(str, ("m", *old.shape[1:])))
         raise ValueError(f"{title} must have shape ({wanted}), with at least one row; got shape {new.shape}")

@@ -179,6 +179,15 @@ def test_masked_entries_of_new_rows_are_missing(started):
     np.testing.assert_array_equal(longer["lengths"].get_value(), [1.0, 2.0, 9.0, 5.0, np.nan])
 
 
+def test_columns_of_new_rows_are_found_by_their_names(started):
+    with pm.Model(coords={"feature": ["a", "b"]}) as model:
+        observed = pm.Data("lengths", [[1.0, 10.0], [2.0, 20.0], [9.0, 90.0]], dims=("item", "feature"))
+        z = nrm.Partition("z", MEASURE, n=observed.shape[0])
+        nrm.Mixture("x", z, nrm.NormalGamma(0.0, 0.1, 2.0, 1.0), observed=observed)
+    _, longer = update(draws([0, 0, 1]), model, {"lengths": pd.DataFrame({"b": [50], "a": [5]})}, random_seed=1)
+    assert longer["lengths"].get_value()[3].tolist() == [5.0, 50.0]
+
+
 def test_groups_stay_together_in_a_start(started):
     def grouped(X, groups):
         with pm.Model() as model:
