@@ -7,6 +7,7 @@ from pymc_nrm.partitions.weighted_components import WeightedComponents
 from pymc_nrm.posterior.new_weights import NewWeights
 from pymc_nrm.stats.contingency import contingency_table
 from pymc_nrm.stats.point_estimate import evenly_spaced
+from pymc_nrm.stats.result import with_chains
 
 # Weights are computed in so many draws.
 _MOST_DRAWS = 200
@@ -21,12 +22,12 @@ def component_shares(model, rv, posterior, labels, kept=slice(None)):
     """
     if not isinstance(kind_of(rv), WeightedComponents):
         return None
-    used = evenly_spaced(posterior, _MOST_DRAWS)
+    used = evenly_spaced(with_chains(posterior), _MOST_DRAWS)
     if not all(variable.name in used for variable in model.free_RVs):
         return None
     weights = NewWeights(model, rv, used)
     rows, shares = weights.present_rows(), []
-    components_of_items = used[rv.name].values
+    components_of_items = used[rv.name].transpose("chain", "draw", ...).values
     for s, components in enumerate(components_of_items.reshape(-1, components_of_items.shape[-1])[:, kept]):
         log_weights = weights.at(s, rows)
         item_weights = np.exp(log_weights - np.logaddexp.reduce(log_weights, axis=-1, keepdims=True))

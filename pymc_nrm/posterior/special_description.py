@@ -14,7 +14,7 @@ from pymc_nrm.posterior.described_columns import (
 )
 from pymc_nrm.posterior.described_parameters import described_parameters
 from pymc_nrm.posterior.description import Words
-from pymc_nrm.stats.result import posterior_of
+from pymc_nrm.stats.result import posterior_of, with_chains
 
 
 class Asked(NamedTuple):
@@ -79,6 +79,6 @@ def described_data(asked, labels, draws, kept, noun="cluster"):
         columns = columns_of_table(asked.data, columns, draws, rules, noun, counts)
     columns = [of_items(column, kept) for column in columns]
     described = {column.name: describe_column(column, labels) for column in columns}
-    posterior = posterior_of(asked.idata)
+    posterior = with_chains(posterior_of(asked.idata))
     parameters = described_parameters(asked.idata, asked.model, asked.partition, posterior, labels, asked.tails, kept)
     return columns, described | parameters, bool(parameters)

@@ -147,6 +147,36 @@ def test_times_of_further_subjects_are_of_the_same_kind():
                     nrm.table_data(model, other)
 
 
+def test_the_target_of_further_subjects_is_read_as_the_first_one():
+    """Decimal commas, units and durations of the first table hold for new rows, however few they are."""
+    rows = DF[DF["id"].isin(["s3", "s9"])].round({"y": 1})
+    for unit, sign in (("", "."), (" kg", "."), ("", ",")):
+        text, new = ([f"{y:.3f}{unit}".replace(".", sign) for y in df["y"]] for df in (DF, rows))
+        model = nrm.growth.growth_mixture(DF.assign(y=text), **COLUMNS, degree=1, jitter_ties=False)
+        values = nrm.table_data(model, rows.assign(y=new))["trajectory"].values
+        np.testing.assert_allclose(np.sort(values[~np.isnan(values)]), np.sort(rows["y"]))
+        if unit:
+            with pytest.raises(ValueError, match="'y' must be in kg, as in the table of the model; got '1250 g'"):
+                nrm.table_data(model, rows.assign(y="1250 g"))
+    spans = DF.assign(y=pd.to_timedelta(DF["y"], unit="D"))
+    model = nrm.growth.growth_mixture(spans, **COLUMNS, degree=1, jitter_ties=False)
+    new = nrm.table_data(model, spans[:1].assign(y=pd.Timedelta(days=2)))["trajectory"].values
+    assert np.nanmax(new) == 2.0
+    lost = DF.assign(y=DF["y"].round(3).map(str).where(DF["id"] != "s4", "?"))
+    model = nrm.growth.growth_mixture(lost, **COLUMNS, degree=1, jitter_ties=False)
+    with pytest.raises(ValueError, match="df must have rows with a subject, a time and a target"):
+        nrm.table_data(model, lost[lost["id"] == "s4"])
+
+
+@pytest.mark.slow
+def test_one_group_and_one_chain():
+    model = nrm.growth.growth_mixture(DF, **COLUMNS, degree=1, n_groups=1)
+    idata = nrm.sample(20, tune=20, chains=2, cores=1, model=model, random_seed=1, quiet=True)
+    assert (idata["posterior"]["share"] == 1.0).all()
+    description = nrm.describe(idata["posterior"].to_dataset().isel(chain=0), model)
+    assert description.table.shape[0] == 1
+
+
 ONE_ROW_EACH = DF.drop_duplicates("id")
 MESSAGES = [
     ({"subject": "who"}, "subject must be a column of df, 'id', 't', .*; got 'who'"),

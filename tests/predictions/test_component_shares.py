@@ -31,6 +31,14 @@ def test_shares_follow_components_that_change_their_names():
     np.testing.assert_allclose(found, np.take_along_axis(shares, names, axis=1))
 
 
+def test_one_chain_and_dimensions_in_another_order():
+    model, posterior, _, _ = model_and_draws(False)
+    expected = component_shares(model, model["z"], posterior, LABELS)
+    for draws in (posterior.isel(chain=0), posterior.transpose("item", "draw", "component", "chain")):
+        np.testing.assert_allclose(component_shares(model, model["z"], draws, LABELS), expected)
+    assert len(nrm.describe(posterior.isel(chain=0), model, LABELS).table) == 3
+
+
 def test_weights_of_items_are_averaged():
     model, posterior, shares, names = model_and_draws(True)
     found = component_shares(model, model["z"], posterior, LABELS)

@@ -35,6 +35,8 @@ class Growth(NamedTuple):
     divisor: float
     start: Any
     curve: Any
+    # How the target was read, a `Recorded`.
+    reading: Any
     membership: tuple = ()
 
     @property

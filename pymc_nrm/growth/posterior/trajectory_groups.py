@@ -78,7 +78,7 @@ def trajectory_groups(idata, model, estimate=None, var_name=None, partition=None
     time = constant_value(model[source])
     present = ~np.isnan(values)
     times = np.linspace(time[present].min(), time[present].max(), N_TIMES)
-    posterior, partition = posterior_of(idata), partition_of(mixture)
+    posterior, partition = posterior_of(idata, by_chain=True), partition_of(mixture)
     labels_of_draws = partition_draws(posterior, partition.name)
     estimate = point_estimate(labels_of_draws, keep_empty_items=True, random_seed=0) if estimate is None else estimate
     labels, names = read_estimate(estimate, labels_of_draws)
@@ -131,7 +131,7 @@ def membership_effects(idata, model, groups):
     """
     if groups.growth is None or not groups.growth.membership:
         return []
-    posterior = evenly_spaced(posterior_of(idata), MOST_DRAWS)
+    posterior = evenly_spaced(posterior_of(idata, by_chain=True), MOST_DRAWS)
     sample = ("chain", "draw")
     level, gate = (posterior[name].stack(sample=sample).transpose("sample", ...).values for name in ("level", "gate"))
     z = posterior[partition_of(groups.mixture).name].stack(sample=sample).transpose("sample", ...).values

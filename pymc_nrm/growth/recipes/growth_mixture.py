@@ -28,7 +28,7 @@ from pymc_nrm.models.partition import Partition
 from pymc_nrm.recipes.columns import check_columns, check_table
 from pymc_nrm.recipes.gaussian_mixture import default_measure, with_fields_in_model
 from pymc_nrm.recipes.ties import jitter_ties as with_jitter
-from pymc_nrm_predictor.reading.column_contents import read_content
+from pymc_nrm_predictor.reading.kinds import values_of
 
 # Standard deviations of logits of groups, and of their levels if there may be fewer groups.
 _WIDTH, _WIDTH_OF_MANY = 1.5, 4.0
@@ -152,7 +152,7 @@ def growth_mixture(
         if name in (subject, time, target):
             raise ValueError(f"membership must be other columns than subject, time and target; got {name!r}")
     times, rule, unit, divisor, start = read_times(df[time])
-    values = read_target(df[target])
+    values, reading = read_target(df[target])
     values = np.asarray(with_jitter(values)) if jitter_ties else values
     rows = read_trajectories(df, subject, times, values)
     if len(rows.ids) < 2 or not (~np.isnan(rows.values)).sum(axis=1).max() > 1:
@@ -169,7 +169,7 @@ def growth_mixture(
         covariates = pt.stack(curve.columns(when, pt.maximum), axis=-1)
         ratio = None if random_intercept else 0.0
         family = NormalTrajectory.learned("trajectory", rows.values, covariates, ratio)
-        origin = Origin(rows=Growth(subject, time, target, rule, unit, divisor, start, curve, terms))
+        origin = Origin(rows=Growth(subject, time, target, rule, unit, divisor, start, curve, reading, terms))
         Mixture("trajectory", z, family, observed=rows.values, dims=("subject", "visit"), origin=origin)
     return model
 
@@ -203,7 +203,11 @@ def _add_groups(model, n_groups, max_groups, measure, terms, design):
     n = n_groups or max_groups
     model.add_coord("group", np.arange(n))
     if not terms:
-        share = pm.Dirichlet("share", np.ones(n), dims="group")
+        # A simplex of one number has no coordinate, so that NUTS would have nothing to sample.
+        if n == 1:
+            share = pm.Deterministic("share", pt.ones(1), dims="group")
+        else:
+            share = pm.Dirichlet("share", np.ones(n), dims="group")
         return Partition("z", log_weights=pt.log(share), dims="subject")
     model.add_coord("membership_term", [term.label for term in terms])
     # Groups that are not needed have a weight below 1 / n, far below the others on the scale of logarithms.
@@ -226,7 +230,7 @@ def data_of_trajectories(model, mixture, df):
         raise ValueError(f"df must have the columns of the model, {names}; it lacks {absent}")
     times = read_times(df[growth.time], growth)[0]
     n_visits = len(model.coords["visit"])
-    rows = read_trajectories(df, growth.subject, times, _target_of_new(df[growth.target]), n_visits)
+    rows = read_trajectories(df, growth.subject, times, values_of(growth.reading, df[growth.target]), n_visits)
     coords = {"new_subject": rows.ids, "visit": list(model.coords["visit"])}
     data = {
         name: xr.DataArray(values, dims=list(coords), coords=coords)
@@ -236,8 +240,3 @@ def data_of_trajectories(model, mixture, df):
         coords = {"new_subject": rows.ids, "membership_term": list(model.coords["membership_term"])}
         data["membership"] = xr.DataArray(design_of(df, growth, rows), dims=list(coords), coords=coords)
     return data
-
-
-def _target_of_new(column):
-    """Values of the target of new rows, which may be few and alike."""
-    return read_content(column).values.astype("float64")

@@ -17,6 +17,8 @@ from pymc_nrm_predictor.reading.column_contents import (
     described_losses,
     read_content,
 )
+from pymc_nrm_predictor.reading.kinds import NUMERIC, values_of
+from pymc_nrm_predictor.reading.recorded import Recorded
 
 _log = logging.getLogger("pymc.nrm_recipes")
 
@@ -55,10 +57,11 @@ def read_times(column, growth=None):
     if content.form in (LEVELS, OTHER):
         example = next(iter(content.values[~content.missing]), None)
         raise TypeError(f"time must be a column of numbers or dates; {column.name!r} has values such as {example!r}")
-    _tell_of_lost(column, content)
     if growth is not None:
         check_alike(content, growth.rule, f"time {column.name!r}")
-        return content.values / growth.divisor, growth.rule, growth.unit, growth.divisor, growth.start
+        values = values_of(Recorded(column.name, NUMERIC, growth.rule, (), ()), column)
+        return values / growth.divisor, growth.rule, growth.unit, growth.divisor, growth.start
+    _tell_of_lost(column, content)
     unit, divisor = content.rule.unit or "", 1.0
     span = np.ptp(content.values[~content.missing]) if not content.missing.all() else 0.0
     if unit == "days" and span >= _YEARS * _DAYS_OF_YEAR:
@@ -70,7 +73,7 @@ def read_times(column, growth=None):
 
 
 def read_target(column):
-    """Values of the target as floats, NaN where missing; other kinds of columns are refused."""
+    """Values of the target as floats, NaN where missing, and how they were read; other kinds of columns are refused."""
     content = read_content(column)
     different = np.unique(content.values[~content.missing]) if content.form not in (LEVELS, OTHER) else []
     if content.form in (LEVELS, OTHER, BOOLEANS) or len(different) in (1, 2):
@@ -82,7 +85,7 @@ def read_target(column):
             "targets and categories, write the likelihood with labels as an index, as the page on growth mixtures shows"
         )
     _tell_of_lost(column, content)
-    return content.values
+    return content.values, Recorded(column.name, NUMERIC, content.rule, (), content.lost)
 
 
 def _tell_of_lost(column, content):
@@ -224,6 +227,9 @@ def design_of(df, growth, trajectories):
     for term in growth.membership:
         content = read_content(df[term.column], term.rule)
         check_alike(content, term.rule, f"membership {term.column!r}")
+        if term.level is None:
+            read = values_of(Recorded(term.column, NUMERIC, term.rule, (), ()), df[term.column])
+            content = content._replace(values=read)
         values = _of_subjects(term.column, content, codes, trajectories)
         if term.level is not None:
             new = sorted(set(values.astype(str).tolist()) - set(term.levels))

@@ -9,12 +9,12 @@ from pymc_nrm.posterior.default_clusters import ShownClusters
 from pymc_nrm.stats.levels import component_draws, levels
 from pymc_nrm.stats.losses import read_estimate
 from pymc_nrm.stats.point_estimate import point_estimate
-from pymc_nrm.stats.result import posterior_of, shows_bars
+from pymc_nrm.stats.result import posterior_of, shows_bars, with_chains
 
 
 def clusters_of_tree(kind, idata, model, rv, estimate, components, level):
     """The nodes of a level, or else the components, or the nodes of the deepest level."""
-    posterior, has_components = posterior_of(idata), isinstance(kind, WeightedNested)
+    posterior, has_components = with_chains(posterior_of(idata)), isinstance(kind, WeightedNested)
     options = {"random_seed": 0, "progressbar": shows_bars(idata)}
     check_count("level", level, 1, kind.depth, optional=True)
     if components and (level is not None or not has_components):
