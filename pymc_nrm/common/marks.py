@@ -6,6 +6,8 @@ import zlib
 NAME = "partition"
 # Attribute of partitions of rows in chunks, whose labels belong to followed rows: the number of all rows.
 ROWS = "n_rows"
+# Attribute of the group of clusters of rows in chunks: what tells the rows from others.
+KEY_OF_ROWS = "key_of_rows"
 # Attribute of partitions with log_weights: their number of components.
 COMPONENTS = "n_components"
 # Attribute of the coordinate that tells items with values from those without any: the name of their partition.

@@ -98,6 +98,12 @@ def sampled(X):
     return getattr(X, "sampled_values", X)
 
 
+def with_extremes(X, values):
+    """Values of data, from which numbers of levels are read: of rows in chunks, also the least and the largest."""
+    extremes = getattr(X, "least_and_largest", None)
+    return values if extremes is None else np.vstack([values, extremes])
+
+
 def numeric_data(name, observed):
     """Return the values of observed data: a CSR matrix if they are sparse, else an array in which NaN means missing."""
     if isinstance(observed, Variable):

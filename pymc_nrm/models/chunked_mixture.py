@@ -7,7 +7,8 @@ from pytensor.tensor.random.op import RandomVariable
 
 from pymc_nrm.common.checks import naming, plain_values
 from pymc_nrm.common.pymc_internals import logprob, support_point
-from pymc_nrm.families.arguments import broadcast_hyperparameters
+from pymc_nrm.common.text_levels import LevelColumn
+from pymc_nrm.families.arguments import broadcast_hyperparameters, with_extremes
 from pymc_nrm.families.base import complete, localise, prepare_data
 from pymc_nrm.families.definitions.categorical_dirichlet import CategoricalDirichlet
 from pymc_nrm.families.fast import log_marginals_with_gradient
@@ -15,9 +16,10 @@ from pymc_nrm.families.needs import check_needs
 from pymc_nrm.families.shared.scale import to_scale
 from pymc_nrm.kernels.generic import lacking
 from pymc_nrm.models.marginal_likelihood import likelihood_of_sums, shapes_of_fields
-from pymc_nrm.models.origin import UNKNOWN
+from pymc_nrm.models.origin import UNKNOWN, Origin
 from pymc_nrm.models.partition import PartitionRV
 from pymc_nrm.models.random_variables import printed_names, with_conditions
+from pymc_nrm.models.text_data import name_levels
 from pymc_nrm.models.values import kernel_family
 from pymc_nrm.partitions.chunked import NO_DRAWS, Chunked, Rows
 
@@ -99,6 +101,9 @@ def add_chunked_mixture(name, partition, family, rows, origin=UNKNOWN, **kwargs)
                 "mixture_model takes Chunks and reads all columns, and CategoricalDirichlet takes text"
             )
     check_needs(type(family), (prepare_data, log_marginals_with_gradient), "a Mixture of rows in chunks")
+    if origin is UNKNOWN and any(column in rows.chunks.levels for column in rows.columns):
+        origin = Origin(tuple(LevelColumn(column, rows.chunks.levels.get(column, ())) for column in rows.columns))
+        name_levels(name, origin.readings)
     family = plain_values(family)
     per_item = {name: spec for name, spec in family.hyperparameters.items() if "n" in spec.core}
     for field, spec in per_item.items():
@@ -114,7 +119,7 @@ def add_chunked_mixture(name, partition, family, rows, origin=UNKNOWN, **kwargs)
     with naming(f"observed data of Mixture {name!r}"):
         # Only draws of data read hyperparameters of items, and rows in chunks have no draws: one value keeps the shape.
         row_family = complete(family, rows.sampled_values[:1])
-        family = complete(family, rows.sampled_values)
+        family = complete(family, with_extremes(rows, rows.sampled_values))
         family = family._replace(**{field: getattr(row_family, field) for field in per_item})
         full = broadcast_hyperparameters(family, 1, len(rows.columns))
         measured = rows.measured(numbers_like(full, len(rows.columns)))

@@ -39,11 +39,11 @@ def read_text(name: str, family: Any, observed: Any) -> tuple[Any, Origin | None
         _log.info(wrapped(f"Text of Mixture {name!r}: {first_few(remarks)}."))
     if len(np.shape(observed)) == 1:
         columns = tuple(dataclasses.replace(column, name=name) for column in columns)
-    _name_levels(name, columns)
+    name_levels(name, columns)
     return observed, Origin(columns)
 
 
-def _name_levels(name, columns):
+def name_levels(name, columns):
     """Add coordinates with the names of levels to the model at hand, unless it uses their names otherwise."""
     model = pm.modelcontext(None)
     for column in columns:

@@ -38,8 +38,9 @@ class Rows:
     """Base of rows in chunks: the attributes that models read.
 
     ``n`` is the number of rows, ``columns`` the names of the columns, ``key`` a string that other rows do not have,
-    ``sampled_values`` an array of random rows, ``max_clusters`` the largest number of clusters of a draw, and
-    ``levels`` the levels of columns that were no numbers, of the rows with all their columns.
+    ``sampled_values`` an array of random rows, ``least_and_largest`` the ends of each column in all rows,
+    ``max_clusters`` the largest number of clusters of a draw, and ``levels`` the levels of columns that were no
+    numbers, of the rows with all their columns.
     """
 
     n: int
@@ -48,6 +49,7 @@ class Rows:
     levels: dict[str, tuple[Any, ...]]
     key: str
     sampled_values: Any
+    least_and_largest: Any
 
     @property
     def chunks(self):

@@ -8,6 +8,7 @@ import pandas as pd
 import scipy
 import xarray as xr
 
+from pymc_nrm.common.marks import KEY_OF_ROWS
 from pymc_nrm.common.pymc_internals import find_observations
 from pymc_nrm.common.result_names import added_names, result_dataset
 from pymc_nrm.families.base import cache_size, check_resolution, log_predictive, refresh_cache
@@ -382,7 +383,7 @@ class ChunkedDraws(Draws):
         self.dims = [dim for dim in self.posterior[rv.name].dims if dim not in ("chain", "draw")]
         [self.item_dim] = self.dims
         self.n_items = self.n_old_items = self.posterior.sizes[self.item_dim]
-        self._check_rows()
+        self._check_rows(idata)
         self._parts = ChunkedParts(rv, mixtures, partial(Values.at_draws, model))
         self._dtypes = {variable.name: variable.dtype for variable in self._parts.values.inputs}
         self._draws = {name: stacked(self.posterior, name) for name in self._dtypes}
@@ -391,11 +392,12 @@ class ChunkedDraws(Draws):
         self._statistics = [stacked(clusters, name) for name in self.mixtures]
         self._labels = stacked(self.posterior, rv.name)
 
-    def _check_rows(self):
+    def _check_rows(self, idata):
         here, there = self.kind.rows.followed, self.posterior[self.item_dim].values
-        if not np.array_equal(here, there):
+        key = idata["clusters"].attrs.get(KEY_OF_ROWS, self.kind.rows.key)
+        if not np.array_equal(here, there) or key != self.kind.rows.key:
             raise ValueError(
-                f"idata must hold draws of this model: the followed rows of {self.partition!r} are others. Give the "
+                f"idata must hold draws of this model: the rows of {self.partition!r} are others. Give the "
                 "model with which the draws were made, Chunks of the same rows and of the same seed"
             )
 

@@ -11,7 +11,7 @@ from pytensor.graph.utils import MissingInputError
 
 from pymc_nrm.common.checks import check_values, naming
 from pymc_nrm.common.text_levels import read_levels
-from pymc_nrm.families.arguments import check_matrix
+from pymc_nrm.families.arguments import check_matrix, with_extremes
 from pymc_nrm.families.base import Hyperparameter, conjugate_family
 from pymc_nrm.families.conjugate import categorical_log_affinities, draw_dirichlet, log_dirichlet_density
 from pymc_nrm.families.learned.fields import as_operations, learned_arguments
@@ -103,7 +103,7 @@ class CategoricalDirichlet(NamedTuple):
         read = read_levels("X", X, name)
         prior = Hyperpriors(name, X if read is None else read.values)
         with naming("X"):
-            family = cls().complete(prior.values)
+            family = cls().complete(with_extremes(X, prior.values))
         levels = prior.prepared(family).values
         present = np.arange(family.n_levels.max()) < family.n_levels[:, None]
         # Half an observation of each level keeps frequencies above 0.

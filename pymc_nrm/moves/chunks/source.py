@@ -108,7 +108,7 @@ def _read(slices, first, n):
 
 def _values(rows, title):
     values = numeric_array(title, rows)
-    return np.ascontiguousarray(values.reshape(len(values), -1), dtype="float64")
+    return np.ascontiguousarray(values[:, None] if values.ndim == 1 else values, dtype="float64")
 
 
 def _of_partitions(X, client):
@@ -227,6 +227,11 @@ class Columns(Rows):
     def sampled_values(self):
         return self.chunks.sample_values[:, self._places]
 
+    @property
+    def least_and_largest(self):
+        """The least and the largest value of each column in all rows, shape (2, d)."""
+        return self.chunks.extremes[:, self._places]
+
     def measured(self, family):
         return self.chunks.measured_columns(family, self._places)
 
@@ -326,9 +331,10 @@ class Chunks(Columns):
         if copy is not None and client is not None:
             raise ValueError(f"copy must be None with a client, whose workers keep the data they read; got {copy!r}")
         folder = None if copy is None else new_folder("copy", copy)
-        self._table, self.levels = X if isinstance(X, pd.DataFrame) else None, {}
+        # A copy has the columns of today, and shares their values.
+        self._table, self.levels = X.copy(deep=False) if isinstance(X, pd.DataFrame) else None, {}
         if self._table is not None:
-            X, self.levels = coded_columns(X)
+            X, self.levels = coded_columns(self._table)
         self.options = {"block_rows": block_rows, "n_followed": n_followed, "n_sampled": n_sampled}
         self.options |= {"max_clusters": max_clusters, "n_threads": n_threads, "seed": seed}
         source = read_source(X, client, block_rows)

@@ -11,7 +11,7 @@ import xarray as xr
 from pymc.util import drop_warning_stat, get_default_varnames
 from xarray import DataTree
 
-from pymc_nrm.common.marks import NAME
+from pymc_nrm.common.marks import KEY_OF_ROWS, NAME
 from pymc_nrm.common.pymc_internals import MultiTrace, NDArray, coords_and_dims_for_inferencedata
 from pymc_nrm.common.result_names import added_names
 from pymc_nrm.common.wrapping import wrapped
@@ -168,7 +168,8 @@ def add_clusters(groups, clusters, model, record, kept):
             [dim] = added_names({*posterior.dims, *posterior.coords}, f"{partition.name}_row")
             posterior = posterior.assign({partition.name: (("chain", "draw", dim), labels)})
             groups[f"{prefix}posterior"] = posterior.assign_coords({dim: kind.rows.followed})
-        groups[f"{prefix}clusters"] = _clusters(draws, mixtures_of(model, partition), shown).assign_coords(coords)
+        of_draws = _clusters(draws, mixtures_of(model, partition), shown).assign_coords(coords)
+        groups[f"{prefix}clusters"] = of_draws.assign_attrs({KEY_OF_ROWS: kind.rows.key})
 
 
 def _clusters(draws, mixtures, kept):
