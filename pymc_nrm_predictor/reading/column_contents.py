@@ -30,6 +30,8 @@ class Rule(NamedTuple):
     # Dates are numbers of units since the first date; durations are numbers of units.
     start: Any = None
     unit: str | None = None
+    # Whether dates have a time zone; None for files that do not say so, and for what are no dates.
+    has_zone: bool | None = None
 
     @property
     def shown_unit(self):
@@ -99,6 +101,10 @@ def check_alike(content, rule, title):
     got, wanted = (_unit_of(each) for each in (content.rule, rule))
     if not content.missing.all() and None not in (got, wanted) and got != wanted:
         raise TypeError(f"{title} must hold {wanted}, as in the table of the model; got {got}")
+    got, wanted = content.rule.has_zone, rule.has_zone
+    if None not in (got, wanted) and got != wanted:
+        words = {True: "dates with a time zone", False: "dates without a time zone"}
+        raise TypeError(f"{title} must hold {words[wanted]}, as in the table of the model; got {words[got]}")
 
 
 def _unit_of(rule):
@@ -163,11 +169,14 @@ def _objects(values, missing, rule):
     def all_are(*types):
         return bool(kinds) and all(issubclass(kind, types) and kind is not bool for kind in kinds)
 
+    are_dates = all_are(datetime.date, np.datetime64)
+    if are_dates and rule.form == LEVELS:
+        return read_content(pd.Series(pd.to_datetime(pd.Series(values).where(~missing, None))), rule)
     if not kinds or kinds == {bool} or all_are(numbers.Real, decimal.Decimal):
         floats = np.full(len(values), np.nan)
         floats[~missing] = np.array([_as_float(value) for value in present])
         return _numbers(floats, BOOLEANS if kinds == {bool} else NUMBERS)
-    if all_are(datetime.date, np.datetime64) or all_are(datetime.timedelta, np.timedelta64):
+    if are_dates or all_are(datetime.timedelta, np.timedelta64):
         return _dates(pd.Series(np.where(missing, None, values)), rule)
     if all_are(datetime.time):
         seconds = np.full(len(values), np.nan)
@@ -222,7 +231,9 @@ def _dates_in_text(dates, missing, rule):
     column = pd.Series(pd.NaT, index=range(len(missing)), dtype=dates.values.dtype)
     column[~missing] = dates.values.to_numpy() if dates.values.dt.tz is None else dates.values.array
     content = _dates(column, rule, "dates in text, ")
-    return content._replace(rule=content.rule._replace(format=dates.format), remark=dates.remark)
+    return content._replace(
+        rule=content.rule._replace(format=dates.format, has_zone=dates.has_zone), remark=dates.remark
+    )
 
 
 def _differ_by_case(texts):
@@ -250,11 +261,16 @@ def _dates(column, rule, prefix=""):
     """Dates as numbers of days or seconds since the first date, and durations as numbers of days or seconds."""
     if column.isna().all():
         return Content(np.full(len(column), np.nan), Rule(NUMBERS))
+    has_zone = False
     if column.dtype == object or isinstance(column.dtype, pd.ArrowDtype):
         column = column.astype(object)
-        is_span = isinstance(column[column.notna()].iloc[0], datetime.timedelta | np.timedelta64)
+        first = column[column.notna()].iloc[0]
+        has_zone = getattr(first, "tzinfo", None) is not None
+        is_span = isinstance(first, datetime.timedelta | np.timedelta64)
         column = pd.to_timedelta(column) if is_span else pd.to_datetime(column, utc=True)
+        column = column if is_span else column.dt.tz_localize(None)
     if isinstance(column.dtype, pd.DatetimeTZDtype):
+        has_zone = True
         column = column.dt.tz_convert("UTC").dt.tz_localize(None)
     start, spans = None, column
     if column.dtype.kind == "M":
@@ -265,4 +281,5 @@ def _dates(column, rule, prefix=""):
     note = f"{prefix}{unit}"
     if start is not None:
         note += f" since {start.strftime('%Y-%m-%d' if start == start.normalize() else '%Y-%m-%d %H:%M:%S')}"
-    return Content(days if unit == "days" else days * 86_400, Rule(DATES, start=start, unit=unit), note)
+    rule = Rule(DATES, start=start, unit=unit, has_zone=None if start is None else has_zone)
+    return Content(days if unit == "days" else days * 86_400, rule, note)

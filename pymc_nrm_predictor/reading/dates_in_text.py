@@ -27,6 +27,8 @@ class DatesInText(NamedTuple):
     format: str
     # What a user should know, or an empty text.
     remark: str = ""
+    # Whether some have a time zone.
+    has_zone: bool = False
 
 
 def are_iso_dates(texts):
@@ -40,7 +42,8 @@ def dates_in_text(texts, format=None):
         return None
     if format in (None, "ISO8601") and are_iso_dates(texts):
         dashed = pd.Series([text.strip().replace("/", "-") for text in texts], dtype=object)
-        return DatesInText(pd.to_datetime(dashed, format="ISO8601", utc=True), "ISO8601")
+        dates = pd.to_datetime(dashed, format="ISO8601", utc=True)
+        return DatesInText(dates, "ISO8601", has_zone=any(_ISO.match(text.strip()).group(5) for text in texts))
     for name, read in (("clock", _clock), ("duration", _duration)):
         if format in (None, name) and (spans := read(texts)) is not None:
             return DatesInText(pd.Series(pd.to_timedelta(spans, unit="s")), name)

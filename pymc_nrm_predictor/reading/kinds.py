@@ -10,6 +10,7 @@ import pandas as pd
 from pymc_nrm_predictor.checks import numeric_array
 from pymc_nrm_predictor.reading.column_contents import (
     BOOLEANS,
+    DATES,
     LEVELS,
     NUMBERS,
     OTHER,
@@ -45,6 +46,8 @@ def values_of(reading, column):
         # Nothing but texts that mean missing values.
         content = Content(np.full(len(content.values), np.nan), rule)
     check_alike(content, rule, title)
+    if content.form == DATES and content.remark:
+        warnings.warn(f"{title} of new rows: {content.remark}", skip_file_prefixes=_PACKAGES)
     lost = [entry for entry in content.lost if entry not in missing_in_table]
     if rule.form in (NUMBERS, BOOLEANS) and (content.form == LEVELS or content.rule.decimal):
         texts = dict.fromkeys(entry.strip() for entry in column if isinstance(entry, str))
