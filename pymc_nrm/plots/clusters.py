@@ -134,7 +134,11 @@ def plot_clusters(
     labels, groups = grouped_estimate(draws, estimate, n, min_size)
     opacity = item_opacity(draws, labels, uncertainty, kept)
     n_own = groups.n_groups - bool(groups.n_others)
-    fitted = None if components is None else component_moments(components, groups.labels, groups.n_groups, d, kept)
+    fitted = None
+    if components is not None:
+        all_names = feature_matrix(X, len(kept))[1]
+        fitted = component_moments(components, groups.labels, groups.n_groups, len(all_names), kept)
+        fitted = _of_features(fitted, places_in_components(components, all_names, names))
     shown = features_to_show(values, labels)
     least = (min(d, 2) if fitted is None else fitted[2]) + 2
 
@@ -298,6 +302,23 @@ def component_moments(components, labels, n_clusters, n_features, kept=slice(Non
     members = np.eye(n_clusters)[:, labels]
     members /= members.sum(axis=1, keepdims=True)
     return members @ mean, np.einsum("kn,nij->kij", members, spread), d if full else 1
+
+
+def places_in_components(components, all_names, names):
+    """Places of the features that are shown, by name if the parameters have the names of the columns of X."""
+    dim = components["item_mean"].dims[-1]
+    given = list(map(str, components[dim].values)) if dim in components.coords else all_names
+    # Names of columns end with their unit.
+    plain = {name: name if name in given else name.rsplit(" (", 1)[0] for name in all_names}
+    if set(plain.values()) != set(given):
+        given, plain = all_names, {name: name for name in all_names}
+    return [given.index(plain[name]) for name in names]
+
+
+def _of_features(fitted, places):
+    """Moments of some features."""
+    means, covariances, width = fitted
+    return means[:, places], covariances[:, places][:, :, places], width
 
 
 def ellipse(mean, covariance, probability):

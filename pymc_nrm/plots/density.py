@@ -126,8 +126,8 @@ def _draw_curve(canvas, values, points, matrix, discrete, ci_prob, bins):
     bottom, top = 0.0, high.max()
     if matrix is not None:
         observed = matrix[np.isfinite(matrix[:, 0]), 0]
-        edges = np.arange(observed.min(), observed.max() + 2) - 0.5
-        edges = edges if discrete else np.histogram_bin_edges(observed, bins)
+        units = (observed.min(), observed.max() + 2)
+        edges = np.arange(*units) - 0.5 if discrete else np.histogram_bin_edges(observed, bins)
         height = np.histogram(observed, edges, density=True)[0]
         bars = bins_dataset("density", height, edges)
         style = {"facecolor": "#d0d0d0", "edgecolor": "white", **canvas.level(0.5)}  # behind the band

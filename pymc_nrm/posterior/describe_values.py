@@ -56,7 +56,10 @@ def describe_numbers(values, labels, n_clusters, levels):
 
 
 def describe_levels(values, labels, n_clusters, levels):
-    """Shares of levels, which the values number."""
+    """Shares of levels, which the values number; a column without values has none."""
+    if not levels:
+        nothing = [""] * n_clusters
+        return Described({}, nothing, np.full(n_clusters, np.nan), nothing)
     shares, others, differences = _compared(values == np.arange(len(levels))[:, None], labels, n_clusters)
     # Rare levels may be far apart in standard deviations and yet say nothing of most items.
     differences = np.where(np.abs(shares - others) < _LEAST_SHARE, 0.0, differences)
@@ -139,7 +142,9 @@ def describe_column(column, labels):
         cells, apart = [f"{text} {column.unit}" for text in cells], [_with_unit(text, column.unit) for text in apart]
     cells = ["" if count == 0 else text for text, count in zip(cells, counts, strict=True)]
     cells = [f"{text} ({gaps} missing)".strip() if gaps else text for text, gaps in zip(cells, missing, strict=True)]
-    statistics = described.statistics | ({"missing": missing} if missing.any() else {})
+    # A level may have the name.
+    name = "n_missing" if "missing" in described.statistics else "missing"
+    statistics = described.statistics | ({name: missing} if missing.any() else {})
     return described._replace(statistics=statistics, cells=cells, apart=apart)
 
 

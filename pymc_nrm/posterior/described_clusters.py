@@ -54,7 +54,7 @@ def of_clusters(asked):
     word = "rows" if columns and all(column.items is None for column in columns) else "items"
     of_values = word if all(column.counts is None for column in columns) else "observations"
     kinds = {column.kind for column in columns}
-    missing = any("missing" in column.statistics for column in described.values())
+    missing = any(np.isnan(column.values).any() for column in columns)
     number, overlap = number_of_clusters(labels, draws, asked.ci_prob), clusters_overlap_in(draws)
 
     def notes(certainty):

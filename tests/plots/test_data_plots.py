@@ -171,6 +171,21 @@ class TestClusters:
             expected = f"{text},\nfrom {least} items on" if says else text
             assert pc.viz["legend"]["entries"].item()["labels"][-1] == expected
 
+    @pytest.mark.parametrize("named", [True, False])
+    def test_ellipses_follow_the_features(self, rng, named):
+        df = pd.DataFrame(rng.normal([0.0, 50.0, 100.0], size=(30, 3)), columns=["a", "b", "c"])
+        dims = ("chain", "draw", "item", "feature")
+        order = ["c", "a", "b"] if named else ["a", "b", "c"]
+        coords = {"feature": order} if named else {}
+        means = np.broadcast_to(df[order].mean(), (1, 1, 30, 3))
+        components = xr.Dataset(
+            {"item_mean": (dims, means), "item_variance": (dims, np.ones((1, 1, 30, 3)))}, coords=coords
+        )
+        options = {"estimate": np.zeros(30, dtype=int), "components": components, "uncertainty": False}
+        pc = plot_clusters(None, df, features=["c", "a"], backend="none", **options)
+        [line] = pc.viz["components"]["X"].values.ravel()
+        assert abs(np.mean(line["x"]) - 100.0) < 1.0 and abs(np.mean(line["y"])) < 1.0
+
     def test_pairs(self):
         X = make_data(4)
         pc = plot_clusters(None, X, estimate=TRUE, uncertainty=False, backend="none")

@@ -55,6 +55,15 @@ def test_bars_are_shown_if_the_run_showed_them(shown, monkeypatch):
     assert asked == [shown]
 
 
+def test_a_level_that_is_called_missing_and_columns_without_values():
+    df = pd.DataFrame({"a": ["missing", "yes", None, "yes", "yes", None, None], "b": [None] * 7, "c": [1.0] * 7})
+    model = nrm.gaussian_mixture(np.arange(7.0))
+    labels = [0, 0, 0, 1, 1, 1, 1]
+    table = nrm.describe(draws_of(labels), model, labels, data=df).table.loc[[0, 1]]
+    assert table["a", "missing"].tolist() == [0.5, 0.0]
+    assert table["a", "n_missing"].tolist() == [1, 2] and table["b", "missing"].tolist() == [3, 4]
+
+
 def test_statistics_are_those_of_pandas(described):
     df, description = described
     table = description.table
