@@ -22,7 +22,7 @@ def as_times(index):
             return index
         local = index.tz_localize(None)
         # Local hours repeat when summer time ends.
-        return local if local.is_unique or not index.is_unique else index.tz_convert(None)
+        return local if local.nunique() == index.nunique() else index.tz_convert(None)
     if index.dtype.kind in "biufcm" or not len(index):
         return index
     values = index.astype(object)

@@ -209,13 +209,20 @@ def read_known_labels(title, labels):
     if array.ndim != 1 or array.size == 0:
         raise ValueError(f"{title} must have shape (n,), with at least one item; got shape {array.shape}")
     unknown = np.ma.getmaskarray(labels) if np.ma.isMaskedArray(labels) else pd.isna(array)
-    unknown = np.where(unknown, -1, array) == -1
+    unknown = (np.where(unknown, -1, array) == -1) | _unknown_in_text(labels, array)
     known = np.full(len(array), -1, dtype=np.int64)
     if unknown.all():
         return known, ()
     paths, [names] = canonical_paths(title, array[~unknown])
     known[~unknown] = paths[:, 0]
     return known, tuple(name for _, name in names)
+
+
+def _unknown_in_text(labels, array):
+    """Which labels say in text that they are unknown, as all entries of an array of text and numbers are text."""
+    is_array_of_text = getattr(getattr(labels, "dtype", None), "kind", None) in ("U", "T")
+    words = {"", "-1", "nan", "None"} if is_array_of_text else {"", "-1"}
+    return np.array([isinstance(label, str) and label.strip() in words for label in array])
 
 
 class KnownRows(NamedTuple):

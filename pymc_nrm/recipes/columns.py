@@ -26,6 +26,21 @@ def item_names(df, argument):
     return df.index.tolist()
 
 
+def in_order_of_rows(argument, values, table):
+    """A Series in the order of the rows of a table that have its names; what has no names is taken in its order."""
+    if not isinstance(values, pd.Series) or not isinstance(table, pd.DataFrame) or values.index.equals(table.index):
+        return values
+    if values.index.is_unique and table.index.isin(values.index).all():
+        return values.reindex(table.index)
+    if values.index.equals(pd.RangeIndex(len(values))):
+        return values
+    name = table.index[~table.index.isin(values.index)][:1].tolist() or values.index[values.index.duplicated()].tolist()
+    raise ValueError(
+        f"{argument} must have the index of the table if it is a Series; it has not one value for {name[0]!r}. "
+        f"{argument}.to_numpy() takes values in the order of the rows"
+    )
+
+
 def name_of_column(X, k):
     """The name of a column of a DataFrame, or the place of one of an array."""
     return X.columns.tolist()[k] if hasattr(X, "columns") else int(k)

@@ -22,7 +22,7 @@ from pymc_nrm.models.values import computed_by
 from pymc_nrm.partitions.chunked import Rows
 from pymc_nrm.partitions.known_labels import KnownLabels
 from pymc_nrm.posterior.predictive_density import log_predictive_density
-from pymc_nrm.recipes.columns import item_names, warn_of_doubtful_numbers
+from pymc_nrm.recipes.columns import in_order_of_rows, item_names, warn_of_doubtful_numbers
 from pymc_nrm.recipes.numeric_block import add_numeric_block, add_rows, check_options
 from pymc_nrm.recipes.reading.table import numeric_columns
 from pymc_nrm.recipes.ties import jitter_ties as with_jitter
@@ -202,6 +202,7 @@ def gaussian_mixture(
     if isinstance(X, pd.DataFrame):
         values, readings = numeric_columns("X", X)
         items = item_names(X, "X")
+        options |= {name: in_order_of_rows(name, options[name], X) for name in ("together", "known")}
     else:
         values = numeric_array("X", X)
         if values.ndim not in (1, 2) or 0 in values.shape[1:] or len(values) < 2:

@@ -18,7 +18,7 @@ from pymc_nrm.models.mixture import Mixture
 from pymc_nrm.models.origin import Origin, origin_of
 from pymc_nrm.models.row_arguments import check_numbers_of_observations
 from pymc_nrm.models.rvs import checked_model, find_partition, is_mixture, mixtures_of
-from pymc_nrm.recipes.columns import check_table, item_names
+from pymc_nrm.recipes.columns import check_table, in_order_of_rows, item_names
 from pymc_nrm.recipes.gaussian_mixture import add_partition
 from pymc_nrm.recipes.messages import GatheredMessages
 from pymc_nrm.recipes.numeric_block import check_options, of_all_observations
@@ -109,7 +109,8 @@ def mixture_model(
     counts : str or array_like of int, shape (n,), optional
         Number of equal observations that each row stands for, at least 1, as in :class:`~pymc_nrm.Mixture`; or the name
         of the column that has them, which is then not among the data.  Columns are read, and hyperpriors centred, as
-        for the table with rows repeated, of at most 5,000,000; the prior of the partition counts each row once.
+        for the table with rows repeated, of at most 5,000,000; the prior of the partition counts each row once.  A
+        Series of ``together``, ``known`` or ``counts`` is matched by its index.
     jitter_ties : bool
         Whether items with the same value of a numeric column are spread over the width of its rounding, as in
         :func:`~pymc_nrm.recipes.gaussian_mixture`.
@@ -207,7 +208,8 @@ def mixture_model(
         df, known = _without_column(df, known, "known")
     if isinstance(counts, str):
         df, counts = _without_column(df, counts, "counts")
-    counts = _checked_counts(counts, df)
+    known, together = in_order_of_rows("known", known, df), in_order_of_rows("together", together, df)
+    counts = _checked_counts(in_order_of_rows("counts", counts, df), df)
     observations = of_all_observations(df, counts)
     readings = read_table(observations, kinds, strict)
     if n_directions is not None and NUMERIC not in {reading.kind for reading in readings}:

@@ -32,6 +32,8 @@ class Rule(NamedTuple):
     unit: str | None = None
     # Whether dates have a time zone; None for files that do not say so, and for what are no dates.
     has_zone: bool | None = None
+    # A sign that stands at some of the numbers only, such as that of a currency.
+    sign: str | None = None
 
     @property
     def shown_unit(self):
@@ -213,7 +215,10 @@ def _text(values, missing, kinds, rule):
             floats[~missing] = read.values
             note = "numbers in text" + (" with decimal commas" if read.decimal == "," else "")
             note += f", in {read.unit}" if read.unit else ""
-            return _numbers(floats, NUMBERS, note, tuple(present[np.isnan(read.values)]), read.decimal, read.unit)
+            lost = tuple(present[np.isnan(read.values)])
+            content = _numbers(floats, NUMBERS, note, lost, read.decimal, read.unit)
+            remark = "% stands at some numbers only, which are read like the others" if read.sign == "%" else ""
+            return content._replace(rule=content.rule._replace(sign=read.sign or None), remark=remark)
     note = "values of several types, as text" if len(kinds) > 1 else ""
     note += f"{'; ' if note else ''}{blank.sum()} blank" if blank.any() else ""
     return Content(texts, Rule(LEVELS), note, remark=_differ_by_case(present))

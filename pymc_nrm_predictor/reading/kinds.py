@@ -22,7 +22,7 @@ from pymc_nrm_predictor.reading.column_contents import (
     level_codes,
     read_content,
 )
-from pymc_nrm_predictor.reading.numbers_in_text import SIGNS_ALONE, unit_of_number
+from pymc_nrm_predictor.reading.numbers_in_text import unit_of_number
 
 NUMERIC, BINARY, CATEGORICAL, COUNT, SKIP = "numeric", "binary", "categorical", "count", "skip"
 POSITIVE, ZERO_OR_POSITIVE = "positive", "zero or positive"
@@ -66,8 +66,8 @@ def values_of(reading, column):
 def _check_units(title, rule, lost, texts):
     """Refuse numbers with another unit than the numbers of the model, and unreadable ones if these have a unit."""
     unit = rule.written_unit
-    # Signs may stand at some of the numbers in text.
-    allowed = ("", unit) if unit else ("", *SIGNS_ALONE) if rule.decimal else ("",)
+    # A sign may stand at some of the numbers in text.
+    allowed = ("", unit or rule.sign or "")
     others = [text for text in texts if unit_of_number(text) not in allowed]
     if unit:
         others += [entry for entry in lost if any(sign.isdigit() for sign in str(entry))]

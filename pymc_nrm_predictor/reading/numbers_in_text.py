@@ -31,6 +31,8 @@ class NumbersInText(NamedTuple):
     decimal: str
     # The unit that all numbers have, or an empty text.
     unit: str
+    # A sign that stands at some of the numbers only, or an empty text.
+    sign: str = ""
 
 
 def numbers_in_text(texts, decimal=None, unit=None, wanted=False):
@@ -48,15 +50,20 @@ def numbers_in_text(texts, decimal=None, unit=None, wanted=False):
     common_unit = _common_unit(units, with_digits) if unit is None else unit
     if common_unit is None:
         return None
+    signs = set() if common_unit else {its_unit for its_unit in units if its_unit in SIGNS_ALONE}
+    if len(signs) > 1:
+        # Several currencies, or shares beside amounts.
+        return None
+    sign = next(iter(signs), "")
     # A number with another unit is not one of these.
-    allowed = ("", common_unit) if common_unit else ("", *SIGNS_ALONE)
+    allowed = ("", common_unit or sign)
     cleaned = [text if its_unit in allowed else "" for text, its_unit in zip(cleaned, units, strict=True)]
     styles = [decimal] if decimal else list(_STYLES)
     read = {style: _numbers(cleaned, *_STYLES[style]) for style in styles}
     best = max(styles, key=lambda style: np.count_nonzero(~np.isnan(read[style])))
     if np.count_nonzero(~np.isnan(read[best])) <= (0.0 if wanted else 0.5) * len(texts):
         return None
-    return NumbersInText(read[best], best, common_unit)
+    return NumbersInText(read[best], best, common_unit, sign)
 
 
 # Signs that may stand at some numbers only, where numbers have no unit.

@@ -82,6 +82,8 @@ def test_times_and_durations():
 TEXTS = {
     "codes": [f"0{10115 + i}" for i in range(N)],
     "ages": [f"{10 * (i % 6)}-{10 * (i % 6) + 9} years" for i in range(N)],
+    "two currencies": [f"${x:.1f}" if i % 2 else f"\u20ac{x:.1f}" for i, x in enumerate(V)],
+    "amounts and shares": [f"${x:.1f}" if i % 2 else f"{x:.1f} %" for i, x in enumerate(V)],
     "two units": [f"{x:.1f} kg" if i % 2 else f"{1000 * x:.0f} g" for i, x in enumerate(V)],
     "telephones": [f"{555 + i % 3} {1234 + i}" for i in range(N)],
     "ordinals": [["1st", "2nd", "3rd", "4th"][i % 4] for i in range(N)],

@@ -327,6 +327,22 @@ def test_days_and_months_of_new_rows_that_may_be_in_either_order():
         nrm.table_data(model, pd.DataFrame({"x": [0.0, 1.0], "at": ["03/02/2026", "04/02/2026"]}))
 
 
+def test_signs_at_some_numbers():
+    """Amounts of which some have the sign of their currency take no other sign; shares beside per cent are doubtful."""
+    x = np.random.default_rng(1).normal(10.0, size=N)
+    amounts = [f"${v:.2f}" if i % 3 else f"{v:.2f}" for i, v in enumerate(x)]
+    model = nrm.mixture_model(table(cost=amounts), jitter_ties=False)
+    new = table(cost=amounts).iloc[:2]
+    values = nrm.table_data(model, new.assign(cost=["$5", "6"]))["numeric"].sel(numeric_feature="cost")
+    assert values.values.tolist() == [5.0, 6.0]
+    for wrong in ("5%", "\u20ac5", "5 kg"):
+        with pytest.raises(ValueError, match=re.escape(f"table of the model; got {wrong!r}")):
+            nrm.table_data(model, new.assign(cost=[wrong, "6"]))
+    shares = [f"{v / 100:.4f}" if i % 5 else f"{v:.2f}%" for i, v in enumerate(x)]
+    with pytest.warns(UserWarning, match="column 'share': % stands at some numbers only"):
+        nrm.mixture_model(table(share=shares), jitter_ties=False)
+
+
 def test_new_rows_are_read_as_those_of_the_model():
     df = table(
         day=DAYS, price=[x.replace(".", ",") for x in NUMBERS], rating=repeated("1", "2", "3"),

@@ -1,5 +1,7 @@
 """Time series in all forms that users have: what is guessed is said, and what is ambiguous is refused by name."""
 
+import logging
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -418,3 +420,37 @@ def test_dates_as_offices_write_them(form):
     model = nrm.states.regime_model(frame)
     [times] = model.coords.values() if len(model.coords) == 1 else [model.coords["time"]]
     assert list(times) == list(months)
+
+
+@pytest.mark.parametrize("kept", [slice(None), slice(10, None)])
+def test_a_column_of_years_counts_whatever_is_left_of_row_numbers(kept, caplog):
+    values = np.random.default_rng(1).normal(size=30).cumsum()
+    newest_first = pd.DataFrame({"year": np.arange(2019, 1989, -1), "gdp": values})
+    df = newest_first.sort_values("year")[kept]
+    with caplog.at_level(logging.INFO):
+        model = nrm.states.regime_model(df)
+    assert list(model.coords["time"]) == df["year"].tolist() and "Column 'year' says when" in caplog.text
+    data = model.rvs_to_values[model.observed_RVs[0]].data
+    np.testing.assert_allclose(np.ravel(data), df["gdp"])
+    panel = pd.concat([newest_first.assign(c="a"), newest_first.assign(c="b")], ignore_index=True)
+    model = nrm.states.regime_model(panel.sort_values(["c", "year"]), sequences="c")
+    np.testing.assert_allclose(np.ravel(model.rvs_to_values[model.observed_RVs[0]].data), [*values[::-1]] * 2, atol=0.01)
+
+
+def test_hours_of_a_panel_at_the_end_of_summer_time():
+    hours = pd.date_range("2024-10-26", periods=60, freq="h", tz="Europe/Berlin")
+    df = pd.DataFrame(
+        {"x": np.random.default_rng(1).normal(size=120), "s": np.repeat(["a", "b"], 60)}, index=[*hours] * 2
+    )
+    assert len(nrm.states.regime_model(df, sequences="s").coords["time"]) == 120
+
+
+def test_months_that_may_be_days(caplog):
+    days = pd.date_range("2020-01-01", periods=24, freq="MS").strftime("%d/%m/%Y")
+    df = pd.DataFrame({"date": days, "x": np.random.default_rng(1).normal(size=24)})
+    message = "column 'date' has dates such as '01/01/2020', whose order of day and month is not clear. Parse them by"
+    with pytest.raises(ValueError, match=message):
+        nrm.states.regime_model(df)
+    with caplog.at_level(logging.INFO):
+        nrm.states.regime_model(df.set_index("date"))
+    assert "pd.to_datetime(series.index, dayfirst=...) makes dates" in " ".join(caplog.text.split())

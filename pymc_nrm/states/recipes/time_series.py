@@ -129,9 +129,10 @@ def _with_times(series, sequences):
     has_default_index = series.index.equals(pd.RangeIndex(len(series)))
     counting = _counting(series.drop(columns=list(dates)), sequences)
     chosen = next(iter(dates), None)
-    if chosen is None and counting and has_default_index:
-        # Row numbers serve as times if the data have no other times.
-        chosen = next((name for name, start in counting.items() if start not in (0.0, 1.0)), [*counting][-1])
+    if chosen is None and series.index.name is None and series.index.dtype.kind in "iu":
+        # What is left of row numbers, as after a sort, is no time; they serve as times if the data have no others.
+        chosen = next((name for name, start in counting.items() if start not in (0.0, 1.0)), None)
+        chosen = [*counting][-1] if chosen is None and counting and has_default_index else chosen
     row_numbers = [name for name in counting if name != chosen]
     if chosen is not None:
         why = "" if dates else ", since it grows by equal steps; series.to_numpy() takes all columns as data"
@@ -178,7 +179,7 @@ def _in_order(series, sequences):
         raise ValueError(f"series must have a time for each row; row {int(times.isna().argmax())} has none")
     if times.dtype.kind not in "iufmM":
         text = "The index of series is neither dates nor numbers: its rows count as in order of time."
-        _log.info(wrapped(f"{text} pd.to_datetime(series.index) makes dates of text."))
+        _log.info(wrapped(f"{text} pd.to_datetime(series.index, dayfirst=...) makes dates of text."))
         return series, sequences
     codes = np.zeros(len(times), dtype=np.int64) if sequences is None else pd.factorize(sequences)[0]
     _check_one_row_for_each_time(times, codes)
@@ -218,8 +219,14 @@ def _numbers(series):
             labelled.append(name)
             continue
         if content.form != NUMBERS:
+            example = next(iter(column.dropna()))
+            if content.is_number and content.rule.start is not None:
+                raise ValueError(
+                    f"series must have times of one reading; column {name!r} has dates such as {example!r}, whose "
+                    "order of day and month is not clear. Parse them by pd.to_datetime(column, dayfirst=True), or False"
+                )
             kind = "durations" if content.is_number else f"text with more than {MOST_LEVELS} different values"
-            wrong[name] = kind, next(iter(column.dropna()))
+            wrong[name] = kind, example
         elif content.lost:
             raise ValueError(
                 f"series must have finite numbers, and NaN where they are missing; column {name!r} has "
