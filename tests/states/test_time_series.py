@@ -434,7 +434,8 @@ def test_a_column_of_years_counts_whatever_is_left_of_row_numbers(kept, caplog):
     np.testing.assert_allclose(np.ravel(data), df["gdp"])
     panel = pd.concat([newest_first.assign(c="a"), newest_first.assign(c="b")], ignore_index=True)
     model = nrm.states.regime_model(panel.sort_values(["c", "year"]), sequences="c")
-    np.testing.assert_allclose(np.ravel(model.rvs_to_values[model.observed_RVs[0]].data), [*values[::-1]] * 2, atol=0.01)
+    data = model.rvs_to_values[model.observed_RVs[0]].data
+    np.testing.assert_allclose(np.ravel(data), [*values[::-1]] * 2, atol=0.01)
 
 
 def test_hours_of_a_panel_at_the_end_of_summer_time():
