@@ -27,7 +27,13 @@ from pymc.logprob.abstract import ValuedRV
 from pymc.logprob.abstract import _logprob as logprob
 from pymc.logprob.utils import CheckParameterValue, ParameterValueError
 from pymc.model.core import ValueGradFunction
-from pymc.model.fgraph import clone_model, fgraph_from_model, model_from_fgraph
+from pymc.model.fgraph import (
+    ModelDeterministic,
+    ModelObservedRV,
+    clone_model,
+    fgraph_from_model,
+    model_from_fgraph,
+)
 from pymc.pytensorf import resolve_backend_compile_kwargs
 from pymc.sampling.mcmc import assign_step_methods, instantiate_steppers
 from pymc.sampling.parallel import ParallelSamplingError, ProcessAdapter, _cpu_count

@@ -6,7 +6,13 @@ from pytensor.graph.replace import graph_replace
 from pytensor.graph.traversal import ancestors
 from pytensor.raise_op import CheckAndRaise
 
-from pymc_nrm.common.pymc_internals import clone_model, fgraph_from_model, model_from_fgraph
+from pymc_nrm.common.pymc_internals import (
+    ModelDeterministic,
+    ModelObservedRV,
+    clone_model,
+    fgraph_from_model,
+    model_from_fgraph,
+)
 from pymc_nrm.models.imputed_entries import integrate_out_imputed
 from pymc_nrm.models.itemwise.summed_out import SummedOut
 from pymc_nrm.models.rvs import checked_model, kind_of, mixtures_of, partitions_of
@@ -104,7 +110,21 @@ def summed_out(model: pm.Model | None = None) -> pm.Model:
     for place in reversed(range(len(graph.outputs))):
         if graph.outputs[place].name in left_out:
             graph.remove_output(place)
+    _replace_left_out(graph)
     return model_from_fgraph(graph, mutate_fgraph=True)
+
+
+def _replace_left_out(graph):
+    """Let what reads a variable that is left out read its data, or its definition, so that it is gone."""
+    kept = set(graph.outputs)
+    for node in graph.toposort():
+        [variable] = node.outputs[:1]
+        if variable in kept:
+            continue
+        if isinstance(node.op, ModelDeterministic):
+            graph.replace(variable, node.inputs[0])
+        elif isinstance(node.op, ModelObservedRV):
+            graph.replace(variable, variable.type.filter_variable(node.inputs[1], allow_convert=True))
 
 
 def _with_present_indices(density, index_data, name):

@@ -1,5 +1,6 @@
 """Labels added to draws from a model in which they are summed out."""
 
+import itertools
 from typing import Any
 
 import numpy as np
@@ -81,12 +82,19 @@ def draw_labels(
     lengths = {rv: n_items(rv) for rv in partitions}
     # Classes of draws read labels, on which nothing here depends.
     blank = posterior.assign({rv.name: (dims[rv], np.zeros((*shape, lengths[rv]), dtype=int)) for rv in partitions})
+    # Data, potentials, and latent variables that depend on labels, as for the steps that draw labels.
+    terms_by_partition = {rv: {term.name for term in terms_of(model, rv)} for rv in partitions}
+    for first, second in itertools.combinations(partitions, 2):
+        if shared := terms_by_partition[first] & terms_by_partition[second]:
+            raise ValueError(
+                f"{min(shared)!r} must depend on the labels of one partition with log_weights; it depends on several, "
+                "whose labels are dependent given the data"
+            )
     added = {}
     for rv in partitions:
         draws = ComponentDraws(blank, model, rv)
         labels = np.empty((len(draws), lengths[rv]), dtype=np.int64)
-        # Data, potentials, and latent variables that depend on labels, as for the steps that draw labels.
-        terms = {term.name for term in terms_of(model, rv)}
+        terms = terms_by_partition[rv]
         for draw in tracked(draws, "Drawing labels", progressbar):
             table = draws.shares(draw)
             if terms:

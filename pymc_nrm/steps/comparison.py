@@ -121,7 +121,8 @@ class ModelComparison:
         self.n_compared += 1
         size = np.abs(before).sum() + np.abs(after[np.isfinite(after)]).sum()
         share_of_terms = _SHARE_OF_SINGLE if self._density.is_single else _SHARE_OF_TERMS
-        if abs(by_step - by_model) <= share_of_ratio * (1.0 + abs(by_model)) + share_of_terms * size:
+        same_side = np.isneginf(by_step) == np.isneginf(by_model)
+        if same_side and abs(by_step - by_model) <= share_of_ratio * (1.0 + abs(by_model)) + share_of_terms * size:
             return
         raise SamplingError(
             f"{self.title} would not sample {self._variables} from the posterior. If {move.what}, the log-probability "

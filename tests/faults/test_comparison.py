@@ -19,7 +19,7 @@ from pymc_nrm.models import learned_priors
 from pymc_nrm.models.itemwise import item_table, local_variables, summed_out
 from pymc_nrm.steps import base as step_base
 from pymc_nrm.steps import component_swaps, missing_gibbs, slot_nuts, target
-from pymc_nrm.steps.comparison import ModelComparison
+from pymc_nrm.steps.comparison import ModelComparison, OwnMove
 from pymc_nrm.steps.label_moves import PartitionRatios
 from tests.tools.wings import rows_of_wings
 
@@ -371,6 +371,21 @@ def test_a_random_log_probability_is_not_compared(caplog):
 
     draw(Row(None, model, None))
     assert "MarginalGibbs is not compared with the model, whose log-probability is random" in caplog.text
+
+
+@pytest.mark.parametrize(("by_model", "by_step"), [(-np.inf, -0.1), (-0.1, -np.inf)])
+def test_a_move_that_one_side_forbids(by_model, by_step, monkeypatch):
+    """A constraint that a step does not see is an infinite difference, not a rounding error of any size."""
+    with pm.Model() as model:
+        z = nrm.Partition("z", nrm.DirichletProcess(1.0), n=3)
+        nrm.Mixture("x", z, nrm.PoissonGamma(1.0, 1.0), observed=[0, 1, 8])
+        comparison = nrm.steps.MarginalGibbs([z]).comparison
+    point = model.initial_point()
+    move = OwnMove("an item moves", point, point | {"z": np.array([0, 1, 2])}, by_step)
+    densities = {True: np.array([-3.0, 0.0]), False: np.array([-3.1, by_model])}
+    monkeypatch.setattr(comparison, "_density_at", lambda place: densities[place is point])
+    with pytest.raises(SamplingError, match="MarginalGibbs would not sample"):
+        comparison._compare(move, 1e-6)
 
 
 def test_the_comparison_is_left_out_on_request(monkeypatch):

@@ -127,6 +127,9 @@ SCALARS = {
     ),
     "shape": lambda z, mu, sigma: pm.Normal("w", 0.0, sigma * pt.ones_like(z), observed=V),
     "shape alone": lambda z, mu, sigma: pm.Normal("x", pt.zeros(z.shape), sigma, observed=V),
+    "short integers": lambda z, mu, sigma: pm.Potential("p", sigma - pt.as_tensor(np.array([0, 1], "uint8"))[z].sum()),
+    "multiples": lambda z, mu, sigma: pm.Potential("p", 2 * pt.as_tensor(np.array([0, 100], "int8"))[z].sum()),
+    "truth values": lambda z, mu, sigma: pm.Potential("p", -pt.neq(z, [0, 1, 1, 0]).sum()),
     "several": lambda z, mu, sigma: [SCALARS[name](z, mu, sigma) for name in ("potential", "penalty", "shape alone")],
 }
 
@@ -138,13 +141,39 @@ def test_the_sum_over_all_labels_is_enumerated(add):
         mu, sigma = pm.Normal("mu", shape=2), pm.HalfNormal("sigma")
         pm.Normal("y", mu[z], 1.0, observed=V[::-1].copy())
         add(z, mu, sigma)
+    assert_enumerated(model)
+
+
+# What reads a variable whose labels are summed out, or a deterministic of it.
+READERS = {
+    "data": lambda y: pm.Normal("read", y, 2.0, observed=V),
+    "potential": lambda y: pm.Potential("read", -((y - V) ** 2).sum()),
+    "deterministic": lambda y: pm.Normal("read", pm.Deterministic("double", 2 * y), 2.0, observed=V),
+    "latent": lambda y: pm.Normal("read", y[0], 2.0),
+}
+
+
+@pytest.mark.parametrize("read", READERS.values(), ids=READERS)
+def test_what_reads_the_data_reads_them_still(read):
+    with pm.Model() as model:
+        z = nrm.Partition("z", log_weights=np.log([0.4, 0.6]), n=4)
+        mu, sigma = pm.Normal("mu", shape=2), pm.HalfNormal("sigma")
+        y = pm.Normal("y", mu[z], sigma, observed=V[::-1].copy())
+        read(y)
+    summed = assert_enumerated(model)
+    assert {"y", "z"}.isdisjoint(summed.named_vars)
+
+
+def assert_enumerated(model):
     summed = nrm.summed_out(model)
-    assert {variable.name for variable in summed.free_RVs} == {"mu", "sigma"}
+    assert {variable.name for variable in summed.free_RVs} - {"read"} == {"mu", "sigma"}
     joint, density = model.compile_logp(mode="FAST_COMPILE"), summed.compile_logp(mode="FAST_COMPILE")
     for values in ([0.2, -0.9, 0.3], [1.5, 0.1, -1.2]):
         point = {"mu": np.array(values[:2]), "sigma_log__": np.array(values[2])}
+        point |= {"read": np.array(0.7)} if "read" in {variable.name for variable in summed.free_RVs} else {}
         every = [joint(point | {"z": np.array(labels)}) for labels in itertools.product(range(2), repeat=4)]
         assert density(point) == pytest.approx(np.logaddexp.reduce(every), rel=1e-9)
+    return summed
 
 
 def test_items_of_rows_stay_when_data_change():

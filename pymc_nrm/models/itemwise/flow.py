@@ -258,7 +258,8 @@ def _summands(graph, labels):
         return [graph]
     first = node.inputs[0]
     if isinstance(node.op, Sum | DimShuffle):
-        return _summands(first, labels)
+        # Sums of short integers and of truth values are longer integers.
+        return [part.astype(graph.type.dtype) for part in _summands(first, labels)]
     if isinstance(node.op, CheckAndRaise):
         parts = _summands(first, labels)
         dependent = [labels in set(ancestors([part])) for part in parts]
@@ -275,9 +276,10 @@ def _summands(graph, labels):
     if isinstance(operation, Add):
         return [part for operand in node.inputs for part in _summands(operand, labels)]
     if isinstance(operation, Sub):
-        return _summands(first, labels) + [-part for part in _summands(node.inputs[1], labels)]
+        negative = _summands(node.inputs[1], labels)
+        return _summands(first, labels) + [-part.astype(graph.type.dtype) for part in negative]
     if isinstance(operation, Neg):
-        return [-part for part in _summands(first, labels)]
+        return [-part.astype(graph.type.dtype) for part in _summands(first, labels)]
     if isinstance(operation, Mul | TrueDiv):
         return _multiples(node, labels) or [graph]
     return [graph]
@@ -290,4 +292,5 @@ def _multiples(node, labels):
         return []
     [place] = dependent
     parts = _summands(node.inputs[place], labels)
+    parts = [part.astype(node.outputs[0].type.dtype) for part in parts]
     return [node.op(*node.inputs[:place], part, *node.inputs[place + 1 :]) for part in parts]
