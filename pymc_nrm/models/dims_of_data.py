@@ -13,10 +13,11 @@ def without_names(name, partition, family, observed, rows, dims):
     Axes of items and of features are known by their names, and come where the family and the data have them.
     """
     names, title = named_dims(observed), f"observed data of Mixture {name!r}"
+    dims = (dims,) if isinstance(dims, str) else dims
     of_partition = pm.modelcontext(None).named_vars_to_dims.get(partition.name) or (None,)
     axes = (of_partition[0] if rows is None else None, None)
     if dims is not None:
-        axes = tuple(dims) if isinstance(dims, list | tuple) else (dims,)
+        axes = tuple(dims)
     elif names:
         axes = axes[: len(names)]
         dims = (*[dim for dim in axes if dim in names], *[dim for dim in names if dim not in axes])

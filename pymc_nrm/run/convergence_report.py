@@ -132,7 +132,15 @@ def convergence_report(idata: xr.DataTree, diagnostics: Any = None, nuts: Any = 
 
 def nuts_messages(idata):
     """PyMC's messages about divergences and tree depth."""
-    return [warning.message for warning in (*warn_divergences(idata), *warn_treedepth(idata))]
+    return [warning.message for warning in (*warn_divergences(_all_divergences(idata)), *warn_treedepth(idata))]
+
+
+def _all_divergences(idata):
+    """A result whose divergences are those of all draws, if it keeps some draws only: NUTS counts them."""
+    if idata["posterior"].attrs.get("thin", 1) == 1 or "divergences" not in idata.get("sample_stats", ()):
+        return idata
+    count = idata["sample_stats"]["divergences"].isel(draw=[-1])
+    return xr.DataTree.from_dict({"sample_stats": xr.Dataset({"diverging": count})})
 
 
 def convergence(idata, diagnostics, nuts):
@@ -172,8 +180,9 @@ def convergence(idata, diagnostics, nuts):
         failed = len({finding.quantity for finding in findings})
         how_many = f"{failed} of {max(n_quantities, failed)}"
         safe = safe_to_use(idata, diagnostics, others) if needed is None else ""
-        lines += _lines(findings, how_many, start, n_chains, n_draws, needed, safe)
-        verdict += _verdict(how_many, n_chains, n_draws, needed, safe)
+        enough = None if needed is None else _enough(needed, posterior.attrs.get("thin", 1))
+        lines += _lines(findings, how_many, start, n_chains, n_draws, enough, safe)
+        verdict += _verdict(how_many, n_chains, n_draws, enough, safe)
         rows += map(str.strip, _rows(findings, len(findings)))
     elif lines:
         lines.append(f"{start}fine but for this.")
@@ -253,11 +262,18 @@ def _overlaps(diagnostics):
                 yield text
 
 
-def _lines(findings, how_many, start, n_chains, n_draws, needed, safe):
-    disagree = needed is None
+def _enough(needed, thin):
+    """How many draws would do, in words, if every ``thin``-th is kept and so many kept ones are needed."""
+    # The estimate has no more than two digits.
+    draws = f"{rounded_up(needed * thin)} draws for each chain would do"
+    return draws if thin == 1 else f"{draws}, of which 1 in {thin} is kept"
+
+
+def _lines(findings, how_many, start, n_chains, n_draws, enough, safe):
+    disagree = enough is None
     if safe:
         yield safe
-    what = f"{_grade(n_chains, n_draws, needed)}; {how_many} quantities {'failed' if disagree else 'fall short'}"
+    what = f"{_grade(n_chains, n_draws, enough)}; {how_many} quantities {'failed' if disagree else 'fall short'}"
     yield f"{start}{what}."
     yield from _rows(findings, _MAX_ROWS)
     if len(findings) > _MAX_ROWS:
@@ -268,8 +284,7 @@ def _lines(findings, how_many, start, n_chains, n_draws, needed, safe):
         yield "Look at nrm.plots.plot_partition_trace(idata), then take more tune or another step."
         yield f"See {_PAGE}."
     else:
-        # The estimate has no more than two digits.
-        yield f"About {rounded_up(needed)} draws for each chain would do."
+        yield f"About {enough}."
 
 
 def _rows(findings, most):
@@ -279,18 +294,18 @@ def _rows(findings, most):
     return [f"  {finding.quantity:{width}}  {finding.diagnosis}" for finding in findings]
 
 
-def _grade(n_chains, n_draws, needed):
+def _grade(n_chains, n_draws, enough):
     """How good a run is of which something failed."""
-    if needed is None:
+    if enough is None:
         return "the chains disagree" if n_chains > 1 else "the halves of the chain disagree"
     return "nearly fine" if n_draws >= _SHORT else "too few draws"
 
 
-def _verdict(how_many, n_chains, n_draws, needed, safe):
+def _verdict(how_many, n_chains, n_draws, enough, safe):
     """The end of the sentence that is logged: how good the run is, and what may be used or would do."""
-    grade = _grade(n_chains, n_draws, needed)
-    if needed is not None:
-        return f"{grade}; about {rounded_up(needed)} draws for each chain would do."
+    grade = _grade(n_chains, n_draws, enough)
+    if enough is not None:
+        return f"{grade}; about {enough}."
     # The first line says what may be used, with indices in parentheses.
     first = re.sub(r" \(adjusted[^)]*\)", "", safe.split("\n")[0])
     what = f"{first[:1].lower()}{first[1:]}" if safe else "these draws are not from the posterior yet."

@@ -145,11 +145,11 @@ def _report_interrupt(folder, record, kept, n_chains, quiet):
 
 def _diagnostics(result, names, kept, quiet):
     """Diagnostics of the partitions of these names whose draws or statistics were kept."""
-    if kept.label_storage != "none":
-        return {name: diagnose(result, name) for name in names if name in result.posterior}
-    if not quiet:
+    of_draws = [name for name in names if name in result.posterior]
+    reported = [name for name in names if name not in of_draws and reported_quantities(result, name) is not None]
+    if reported and not quiet:
         _information.info("Labels were not kept: whether chains agree about pairs of items is not checked.")
-    return {name: diagnose(result, name) for name in names if reported_quantities(result, name) is not None}
+    return {name: diagnose(result, name) for name in (*of_draws, *reported)}
 
 
 def log_report(result, report):

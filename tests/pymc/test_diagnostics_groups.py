@@ -1,6 +1,7 @@
 """What ``nrm.sample`` adds to a result and says about it; what changes when clusters are renamed is left out."""
 
 import logging
+import re
 import sys
 import warnings
 
@@ -446,3 +447,36 @@ def test_left_out_and_said(caplog, label_storage):
         assert rows == {"z", "u", "of_items"}
         assert {"zz", "first"}.isdisjoint(nrm.stats.without_labels(idata)["posterior"].data_vars)
         assert "first" in nrm.summary(idata, ["first"]).index
+
+
+def thinned(values, divergences=0):
+    """A result that keeps 1 draw in 10 of a variable; NUTS counted divergences, none of them at a draw that is kept."""
+    n_chains, n_draws = values.shape
+    counts = np.linspace(0.0, 1.0, n_draws) * np.broadcast_to(divergences, n_chains)[:, None]
+    stats = {
+        name: (("chain", "draw"), counts.astype(int) * factor)
+        for name, factor in (("divergences", 1), ("diverging", 0))
+    }
+    posterior = xr.Dataset({"mu": (("chain", "draw"), values)}).assign_attrs(thin=10)
+    return xr.DataTree.from_dict({"posterior": posterior, "sample_stats": xr.Dataset(stats)})
+
+
+def test_divergences_between_draws_that_are_kept():
+    values = np.random.default_rng(1).normal(size=(2, 500))
+    assert "There were 17 divergences after tuning" in convergence_report(thinned(values, (8, 9)))
+    assert "divergence" not in convergence_report(thinned(values))
+
+
+def test_draws_that_would_do_are_those_of_the_argument():
+    values = np.repeat(np.random.default_rng(1).normal(size=(4, 80)), 5, axis=1)
+    report = " ".join(convergence_report(thinned(values)).split())
+    [enough] = re.findall(r"About ([0-9]+) draws for each chain would do, of which 1 in 10 is kept", report)
+    assert int(enough) > 4000
+
+
+def test_partitions_that_are_not_kept_are_judged_by_their_step(caplog):
+    with caplog.at_level(logging.INFO):
+        idata = sample(50, var_names=["x"])
+    assert list(idata["posterior"].data_vars) == ["x"] and set(idata["partition_stats"].children) == {"w", "z"}
+    assert idata["partition_stats"]["z"]["n_clusters"].shape == (2, 50)
+    assert "whether chains agree about pairs of items is not checked" in caplog.text

@@ -109,6 +109,16 @@ def named_regression():
     nrm.Mixture("y", z, nrm.NormalRegression(covariates, mu, np.eye(2), 2.0, 1.0), observed=data)
 
 
+@pytest.mark.parametrize("dims", ["day", ("day",), ["day"]])
+def test_one_name_of_dims_is_one_name(dims):
+    """Not its letters, of which d is an axis of families."""
+    with pm.Model(coords={"day": range(6), "covariate": ["a", "b"], "d": range(2)}) as model:
+        z = nrm.Partition("z", nrm.DirichletProcess(1.0), dims="day")
+        covariates = pmd.Data("w", W.T, dims=("covariate", "day"))
+        nrm.Mixture("y", z, nrm.NormalRegression(covariates, 0.0, np.eye(2), 2.0, 1.0), observed=Y, dims=dims)
+    assert model.named_vars_to_dims["y"] == ("day",)
+
+
 OF_ERUPTIONS = {"eruption": range(40), "feature": ["duration", "wait"], "cluster": range(20)}
 OF_DAYS = {"day": range(6), "state": range(4), "cluster": range(3), "covariate": ["a", "b"]}
 MODELS = {
