@@ -141,8 +141,11 @@ def _likelihood(op_class, family, data, *further):
 def _input(value):
     """An input of an operation that is no constant, nor a graph of constants, which PyTensor would fold."""
     value = pt.as_tensor(value)
+    if value.type.dtype == "float32":
+        # PyTensor's type of a number that single precision holds.
+        value = value.astype("float64")
     if value.owner is not None and all(isinstance(origin, Constant) for origin in graph_inputs([value])):
-        value = pt.constant(constant_value(value))
+        value = pt.constant(constant_value(value), dtype=value.type.dtype)
     return as_input(value)
 
 

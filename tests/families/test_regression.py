@@ -171,3 +171,17 @@ def test_learned_priors_read_mixtures_and_refuse_constants():
         ):
             with pytest.raises(ValueError, match=message):
                 nrm.NormalRegression.learned("v", RESPONSE, bad)
+
+
+@pytest.mark.parametrize("hyperparameters", [(2.5, 0.9), (2.0, 1.0), (0.7, 0.9)])
+def test_hyperparameters_that_are_numbers(hyperparameters):
+    """PyTensor holds 2.5 in single precision: items of one row have the density of rows."""
+    rng = np.random.default_rng(1)
+    W, Y, densities = rng.normal(size=(6, 2)), rng.normal(size=6), []
+    for options in ({}, {"rows": np.arange(6)}):
+        with pm.Model() as model:
+            z = nrm.Partition("z", nrm.DirichletProcess(1.0), n=6)
+            family = nrm.NormalRegression(W, [0.3, 0.4], np.diag([0.3, 0.5]) + 0.1, *hyperparameters)
+            nrm.Mixture("x", z, family, observed=Y, **options)
+        densities.append(model.compile_logp()({"z": np.array([0, 0, 1, 1, 0, 2])}))
+    assert densities[0] == pytest.approx(densities[1], rel=1e-12)
