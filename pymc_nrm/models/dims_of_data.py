@@ -13,16 +13,16 @@ def without_names(name, partition, family, observed, rows, dims):
     Axes of items and of features are known by their names, and come where the family and the data have them.
     """
     names, title = named_dims(observed), f"observed data of Mixture {name!r}"
-    dims = (dims,) if isinstance(dims, str) else dims
+    given = tuple(dims) if isinstance(dims, list | tuple) else None if dims is None else (dims,)
     of_partition = pm.modelcontext(None).named_vars_to_dims.get(partition.name) or (None,)
     axes = (of_partition[0] if rows is None else None, None)
-    if dims is not None:
-        axes = tuple(dims)
+    if given is not None:
+        axes = given
     elif names:
         axes = axes[: len(names)]
-        dims = (*[dim for dim in axes if dim in names], *[dim for dim in names if dim not in axes])
+        dims = given = (*[dim for dim in axes if dim in names], *[dim for dim in names if dim not in axes])
     observed = in_order(title, observed, axes) if names and len(axes) == len(names) else without_dims(observed)
-    of_axis = dict(zip(("n", "d"), axes if dims is None else dims, strict=False))
+    of_axis = dict(zip(("n", "d"), axes if given is None else given, strict=False))
     fields = {}
     for field, value in family._asdict().items():
         core = family.hyperparameters[field].core
