@@ -4,7 +4,8 @@
 def in_order(title, X, names):
     """Data with its columns in the order of the names of the features, if it has just these names; otherwise ``X``.
 
-    A DataFrame has the names of its columns, a matrix of xarray the coordinates of its second dimension.
+    A DataFrame has the names of its columns, a Dataset of its variables, a matrix of xarray the coordinates of its
+    second dimension.
     """
     if names is None:
         return X
@@ -12,6 +13,9 @@ def in_order(title, X, names):
     if hasattr(X, "columns") and hasattr(X, "iloc"):
         order = _order(X.columns, names)
         return X if order is None else X.iloc[:, order]
+    if hasattr(X, "data_vars"):
+        order, given = _order(X.data_vars, names), list(X.data_vars)
+        return X if order is None else X[[given[place] for place in order]]
     if hasattr(X, "isel") and hasattr(X, "coords") and getattr(X, "ndim", 0) == 2:
         orders = [_order(X.coords[dim].values, names) if dim in X.coords else None for dim in X.dims]
         if orders[1] is not None:

@@ -144,9 +144,10 @@ class Partition(pm.Discrete):
         labels for other items.  The measure is then the prior of the partition of the groups, each of which counts
         once.
     known : array_like of int or str, shape (n,), optional
-        Labels of the items whose cluster is known; -1, NaN or None for all others.  Items with equal known labels share
-        a cluster, items with different known labels never do.  Clusters without a known item may appear.  If all labels
-        are known, the partition is observed, as with ``observed``, and a line in the log says so.
+        Labels of the items whose cluster is known; -1, NaN or None for all others, or "-1" and empty text.  Items with
+        equal known labels share a cluster, items with different known labels never do.  Clusters without a known item
+        may appear.  If all labels are known, the partition is observed, as with ``observed``, and a line in the log
+        says so.
     only_known : bool
         Whether all items are in the clusters of known labels: the posterior given that there are no other clusters.
     chunks : Chunks, optional

@@ -1,6 +1,5 @@
 """Labels added to draws from a model in which they are summed out."""
 
-import itertools
 from typing import Any
 
 import numpy as np
@@ -11,7 +10,7 @@ from pymc_nrm.common.checks import random_generator
 from pymc_nrm.common.marks import NAME, NUMBER, partition_number
 from pymc_nrm.common.progress import tracked
 from pymc_nrm.models.imputed_entries import integrate_out_imputed
-from pymc_nrm.models.itemwise.flow import terms_of
+from pymc_nrm.models.itemwise.flow import check_one_partition, terms_of
 from pymc_nrm.models.rvs import checked_model, dims_of, kind_of, mixtures_of, n_items, partitions_of
 from pymc_nrm.partitions.weighted_components import WeightedComponents, draw_of_rows
 from pymc_nrm.posterior.component_draws import ComponentDraws
@@ -84,12 +83,7 @@ def draw_labels(
     blank = posterior.assign({rv.name: (dims[rv], np.zeros((*shape, lengths[rv]), dtype=int)) for rv in partitions})
     # Data, potentials, and latent variables that depend on labels, as for the steps that draw labels.
     terms_by_partition = {rv: {term.name for term in terms_of(model, rv)} for rv in partitions}
-    for first, second in itertools.combinations(partitions, 2):
-        if shared := terms_by_partition[first] & terms_by_partition[second]:
-            raise ValueError(
-                f"{min(shared)!r} must depend on the labels of one partition with log_weights; it depends on several, "
-                "whose labels are dependent given the data"
-            )
+    check_one_partition(terms_by_partition.values())
     added = {}
     for rv in partitions:
         draws = ComponentDraws(blank, model, rv)

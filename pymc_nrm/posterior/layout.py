@@ -451,8 +451,6 @@ def as_rows(X, n_features, argument, names=None):
     X = in_order(argument, X, names)
     if isinstance(X, xr.Dataset):
         columns = list(X.data_vars)
-        if names is not None and set(map(str, names)) == set(map(str, columns)):
-            columns = [next(c for c in columns if str(c) == str(name)) for name in names]
         X = np.stack(np.broadcast_arrays(*[X[c].to_numpy() for c in columns]), axis=-1) if columns else np.empty((0, 0))
     if not scipy.sparse.issparse(X):
         X = numeric_array(argument, X)

@@ -30,7 +30,7 @@ class Rule(NamedTuple):
     # Dates are numbers of units since the first date; durations are numbers of units.
     start: Any = None
     unit: str | None = None
-    # Whether dates have a time zone; None for files that do not say so, and for what are no dates.
+    # Whether dates have a time zone; None in files that do not say so, and for values that are not dates.
     has_zone: bool | None = None
     # A sign that stands at some of the numbers only, such as that of a currency.
     sign: str | None = None

@@ -7,6 +7,7 @@ import pymc as pm
 import pytensor
 import pytensor.tensor as pt
 import pytest
+import xarray as xr
 from pymc.distributions.dist_math import check_parameters
 
 import pymc_nrm as nrm
@@ -174,6 +175,17 @@ def assert_enumerated(model):
         every = [joint(point | {"z": np.array(labels)}) for labels in itertools.product(range(2), repeat=4)]
         assert density(point) == pytest.approx(np.logaddexp.reduce(every), rel=1e-9)
     return summed
+
+
+def test_labels_of_two_partitions_in_one_term_are_not_drawn_apart():
+    with pm.Model() as model:
+        z, w = (nrm.Partition(name, log_weights=np.log([0.4, 0.6]), n=4) for name in "zw")
+        mu, nu = pm.Normal("mu", shape=2), pm.Normal("nu", shape=2)
+        pm.Normal("y", mu[z] + nu[w], 1.0, observed=V)
+    posterior = xr.Dataset({name: (("chain", "draw", f"{name}_dim_0"), np.zeros((1, 3, 2))) for name in ("mu", "nu")})
+    for function in (nrm.summed_out, lambda model: nrm.draw_labels(posterior, model, random_seed=1)):
+        with pytest.raises(ValueError, match="'y' must depend on the labels of one partition"):
+            function(model)
 
 
 def test_items_of_rows_stay_when_data_change():

@@ -212,15 +212,24 @@ def split_terms(model, partition):
             )
     labels = model.rvs_to_values[partition]
     graphs = expanded(log_probabilities(model, uses, jacobian=False))
-    terms = [
-        Term(variable.name, part)
-        for variable, graph in zip(uses, graphs, strict=True)
-        for part in _summands(graph, labels)
-    ]
-    dependent = [labels in set(ancestors([term.graph])) for term in terms]
-    return [
-        [term for term, depends in zip(terms, dependent, strict=True) if depends is wanted] for wanted in (True, False)
-    ]
+    with_labels, without = [], []
+    for variable, graph in zip(uses, graphs, strict=True):
+        for part in _summands(graph, labels):
+            terms = with_labels if labels in set(ancestors([part])) else without
+            terms.append(Term(variable.name, part))
+    return with_labels, without
+
+
+def check_one_partition(names_of_parts):
+    """Refuse variables, by the names that depend on the labels of each partition, that depend on those of several."""
+    used = set()
+    for names in names_of_parts:
+        if shared := used & names:
+            raise ValueError(
+                f"{min(shared)!r} must depend on the labels of one partition with log_weights; it depends on several, "
+                "whose labels are dependent given the data"
+            )
+        used |= names
 
 
 def _check_all_rows(model, variable, partition):

@@ -165,20 +165,23 @@ def with_conditions_by_row(graphs, flow):
     """
 
     def by_row(node, inputs):
-        if isinstance(node.op, CheckParameterValue) and node.op.can_be_replaced_by_ninf:
-            return _by_row(node, inputs[0], flow)
-        return None
+        return _by_row(node, inputs[0], flow) if _makes_impossible(node) else None
 
     return rebuilt(graphs, by_row)
+
+
+def _makes_impossible(node):
+    """Whether a node is a check of parameters, whose density is zero where a condition fails."""
+    return isinstance(node.op, CheckParameterValue) and node.op.can_be_replaced_by_ninf
 
 
 def check_conditions(graph, flow):
     """Refuse conditions that belong to no row: of labels of several items, or where the value depends on no label."""
     for node in toposort([graph]):
-        if not isinstance(node.op, CheckParameterValue) or not node.op.can_be_replaced_by_ninf:
+        if not _makes_impossible(node):
             continue
         rows = _known(node.inputs[0], flow)
-        for leaf in (leaf for condition in node.inputs[1:] for leaf in leaves(condition)):
+        for leaf in conditions_of(node):
             items = _known(leaf, flow)
             if items is None or always_holds(leaf):
                 continue
@@ -193,7 +196,7 @@ def _by_row(node, value, flow):
     if rows is None:
         return None
     result = value
-    for leaf in (leaf for condition in node.inputs[1:] for leaf in leaves(condition)):
+    for leaf in conditions_of(node):
         result = pt.switch(_aligned(pt.as_tensor(leaf), _known(leaf, flow), rows), result, -np.inf)
     return [result.astype(node.outputs[0].type.dtype)]
 
@@ -205,6 +208,11 @@ def _known(variable, flow):
     except NotItemwise:
         return _MIXED
     return None if items is None else grouped(items)
+
+
+def conditions_of(node):
+    """Conditions of a check that must all hold, before any reduction over all of their entries."""
+    return [leaf for condition in node.inputs[1:] for leaf in leaves(condition)]
 
 
 def leaves(condition):
@@ -349,7 +357,7 @@ class SlotFlow(LabelFlow):
 
     def _check_conditions(self, node):
         # A condition that can fail in an empty slot makes other slots impossible, and draws do not respect it.
-        for leaf in (leaf for condition in node.inputs[1:] for leaf in leaves(condition)):
+        for leaf in conditions_of(node):
             if not always_holds(leaf) and self(leaf) is not None:
                 raise NotItemwise("a condition on a parameter may fail in an empty slot")
 

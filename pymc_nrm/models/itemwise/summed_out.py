@@ -7,7 +7,7 @@ from pytensor.graph.replace import graph_replace, vectorize_graph
 from pytensor.graph.traversal import ancestors, toposort
 from pytensor.tensor.subtensor import AdvancedSubtensor
 
-from pymc_nrm.models.itemwise.flow import split_terms
+from pymc_nrm.models.itemwise.flow import check_one_partition, split_terms
 from pymc_nrm.models.itemwise.item_table import graphs_of_rows, kept_axes, read_parts
 from pymc_nrm.models.model_graphs import at_values, log_probabilities
 from pymc_nrm.models.rvs import mixtures_of
@@ -112,15 +112,8 @@ def summed_out_total(model, parts):
     ``parts`` are the :class:`SummedOut` of these partitions.  Data of mixtures over them count given the parameters of
     components, see ``SummedOut.of_mixtures``.
     """
-    used = set()
-    for part in parts:
-        shared = used & part.names
-        if shared:
-            raise ValueError(
-                f"{sorted(shared)[0]!r} must depend on the labels of one partition with log_weights; it depends on "
-                "several, whose labels are dependent given the data"
-            )
-        used |= part.names
+    check_one_partition(part.names for part in parts)
+    used = set().union(*(part.names for part in parts))
     left_out = {rv for part in parts for rv in (part.partition, *mixtures_of(model, part.partition))}
     terms = (*model.free_RVs, *model.observed_RVs, *model.potentials)
     others = [term for term in terms if term not in left_out and term.name not in used]
