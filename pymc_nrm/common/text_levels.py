@@ -11,7 +11,8 @@ from pytensor.graph.basic import Variable
 
 from pymc_nrm.common.tables import as_pandas
 from pymc_nrm_predictor.named_columns import in_order
-from pymc_nrm_predictor.reading.column_contents import LEVELS, NUMBERS, Rule, is_text, read_content
+from pymc_nrm_predictor.reading.column_contents import is_text, read_content
+from pymc_nrm_predictor.reading.content import LEVELS, NUMBERS, Rule
 from pymc_nrm_predictor.reading.kinds import numbers_of_levels
 
 

@@ -13,7 +13,8 @@ from pymc_nrm.models.origin import origin_of
 from pymc_nrm.models.rvs import counts_of, dims_of, family_of, mixtures_of, rows_of
 from pymc_nrm.models.values import constant_value
 from pymc_nrm.stats.draws import item_dimension
-from pymc_nrm_predictor.reading.column_contents import BOOLEANS, read_content
+from pymc_nrm_predictor.reading.column_contents import read_content
+from pymc_nrm_predictor.reading.content import BOOLEANS
 
 # Names in tables, in addition to the names of columns of the data.
 _OWN_NAMES = ("items", "observations", "together", "others", "certainty")

@@ -8,7 +8,8 @@ import numpy as np
 import pandas as pd
 
 from pymc_nrm_predictor.checks import numeric_array
-from pymc_nrm_predictor.reading.column_contents import (
+from pymc_nrm_predictor.reading.column_contents import is_text, read_content
+from pymc_nrm_predictor.reading.content import (
     BOOLEANS,
     DATES,
     LEVELS,
@@ -18,9 +19,7 @@ from pymc_nrm_predictor.reading.column_contents import (
     Rule,
     check_alike,
     described_losses,
-    is_text,
     level_codes,
-    read_content,
 )
 from pymc_nrm_predictor.reading.numbers_in_text import unit_of_number
 

@@ -4,7 +4,7 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
-from pymc_nrm_predictor.reading.column_contents import Rule
+from pymc_nrm_predictor.reading.content import Rule
 from pymc_nrm_predictor.reading.kinds import numbers_of_levels, values_of
 
 

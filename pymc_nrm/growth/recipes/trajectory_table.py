@@ -9,14 +9,8 @@ import scipy
 
 from pymc_nrm.common.wrapping import first_few, wrapped
 from pymc_nrm.growth.models.growth import NaturalSpline, Polynomial, Term
-from pymc_nrm_predictor.reading.column_contents import (
-    BOOLEANS,
-    LEVELS,
-    OTHER,
-    check_alike,
-    described_losses,
-    read_content,
-)
+from pymc_nrm_predictor.reading.column_contents import read_content
+from pymc_nrm_predictor.reading.content import BOOLEANS, LEVELS, OTHER, check_alike, described_losses
 from pymc_nrm_predictor.reading.kinds import NUMERIC, values_of
 from pymc_nrm_predictor.reading.recorded import Recorded
 

@@ -3,7 +3,8 @@
 import numpy as np
 import pandas as pd
 
-from pymc_nrm_predictor.reading.column_contents import DATES, LEVELS, OTHER, Rule, is_text, read_content
+from pymc_nrm_predictor.reading.column_contents import is_text, read_content
+from pymc_nrm_predictor.reading.content import DATES, LEVELS, OTHER, Rule
 
 
 def coded_columns(X):

@@ -3,7 +3,7 @@
 import dataclasses
 from typing import Any
 
-from pymc_nrm_predictor.reading.column_contents import LEVELS, NUMBERS, Rule
+from pymc_nrm_predictor.reading.content import LEVELS, NUMBERS, Rule
 from pymc_nrm_predictor.reading.kinds import BINARY as BINARY
 from pymc_nrm_predictor.reading.kinds import CATEGORICAL, KINDS, NUMERIC, values_of
 from pymc_nrm_predictor.reading.kinds import COUNT as COUNT

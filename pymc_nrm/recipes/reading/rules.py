@@ -8,7 +8,7 @@ import numpy as np
 from pymc_nrm.recipes.reading.evidence import evidence_of_counts, evidence_of_logarithm
 from pymc_nrm.recipes.reading.kinds import BINARY, CATEGORICAL, COUNT, NUMERIC, POSITIVE, SKIP, ZERO_OR_POSITIVE
 from pymc_nrm.recipes.zeros import has_excess_zeros
-from pymc_nrm_predictor.reading.column_contents import BOOLEANS, DATES, LEVELS, NUMBERS, OTHER, Content
+from pymc_nrm_predictor.reading.content import BOOLEANS, DATES, LEVELS, NUMBERS, OTHER, Content
 
 # Numbers are categories if they have at most so many different values, each with so many items on average.
 FEW_VALUES = {10: 4, 20: 20}

@@ -11,15 +11,8 @@ from pymc_nrm.recipes.columns import check_columns
 from pymc_nrm.recipes.messages import warn_user
 from pymc_nrm.recipes.reading.kinds import CATEGORICAL, KINDS, NUMERIC, SKIP, ColumnReading, allowed_numbers
 from pymc_nrm.recipes.reading.rules import Proposal, default_kind, facts_of, looks_measured
-from pymc_nrm_predictor.reading.column_contents import (
-    DATES,
-    LEVELS,
-    NUMBERS,
-    OTHER,
-    Rule,
-    described_losses,
-    read_content,
-)
+from pymc_nrm_predictor.reading.column_contents import read_content
+from pymc_nrm_predictor.reading.content import DATES, LEVELS, NUMBERS, OTHER, Rule, described_losses
 
 # Names of columns in the log have at most so many characters; a block has at most so many columns.
 _NAME_WIDTH, _MOST_LINES = 24, 40

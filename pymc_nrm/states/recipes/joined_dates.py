@@ -3,7 +3,8 @@
 import numpy as np
 import pandas as pd
 
-from pymc_nrm_predictor.reading.column_contents import NUMBERS, read_content
+from pymc_nrm_predictor.reading.column_contents import read_content
+from pymc_nrm_predictor.reading.content import NUMBERS
 
 # Names of columns, and their values.
 _PARTS = {"year": "year", "quarter": "quarter", "qtr": "quarter", "month": "month"}

@@ -16,7 +16,8 @@ from pymc_nrm.recipes.reading.rules import MOST_LEVELS
 from pymc_nrm.states.partitions.chain import States
 from pymc_nrm.states.posterior.next_times import spacing_of
 from pymc_nrm.states.recipes.joined_dates import joined_dates
-from pymc_nrm_predictor.reading.column_contents import BOOLEANS, LEVELS, NUMBERS, described_losses, read_content
+from pymc_nrm_predictor.reading.column_contents import read_content
+from pymc_nrm_predictor.reading.content import BOOLEANS, LEVELS, NUMBERS, described_losses
 
 _log = logging.getLogger("pymc.nrm_recipes")
 
