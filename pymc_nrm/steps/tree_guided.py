@@ -328,7 +328,9 @@ def numbers_of_moves(n, chosen, *, tuning):
         "marginal_gibbs": min(n, max(_MANY_ITEMS, round(_SHARE * n))),
     }
     counts = {
-        name: round(count * n) if isinstance(count, float) else count for name, count in (defaults | chosen).items()
+        # A positive share of few items is one move, or none would be left of a sampler that is irreducible.
+        name: max(round(count * n), int(count > 0.0)) if isinstance(count, float) else count
+        for name, count in (defaults | chosen).items()
     }
     if n == 1:
         counts |= dict.fromkeys([name for name in counts if name != "marginal_gibbs"], 0)

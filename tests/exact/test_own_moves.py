@@ -16,6 +16,7 @@ from pymc_nrm.kernels.generic import kernel
 from pymc_nrm.measures.base import weights
 from pymc_nrm.partitions.clusters import build_state, log_target, log_target_by_items
 from pymc_nrm.steps import Move
+from pymc_nrm.steps.tree_guided import numbers_of_moves
 from pymc_nrm.testing import exact_posterior, kernel_inputs
 from tests.cases import QUIET, SMALL
 from tests.exact.models import check_step, make_model, run
@@ -180,3 +181,14 @@ test_what_a_family_lacks_is_named_with_who_needs_it = refused(
     match="^(Predictive|Silent) has no {}",
     error=(NotImplementedError, TypeError),
 )
+
+
+def test_a_positive_share_is_at_least_one_move():
+    """Shares that round to none would leave a chain that stands still."""
+    moves = {"tree_split_merge": 0, "subtree_gibbs": 0, "marginal_gibbs": 0.05, "exchange": 1e-6}
+    assert numbers_of_moves(8, moves, tuning=False) == moves | {
+        "informed_split_merge": 0,
+        "marginal_gibbs": 1,
+        "exchange": 1,
+    }
+    assert numbers_of_moves(8, {"marginal_gibbs": 0.0}, tuning=False)["marginal_gibbs"] == 0
