@@ -32,7 +32,29 @@ def canonical_paths(title, labels, known=()):
         for level, label in enumerate(row):
             nodes = numbered[level]
             parent = path[level] = nodes.setdefault((parent, _plain(title, label)), len(nodes))
+    for nodes in numbered:
+        check_different(title, nodes)
     return paths, tuple(map(tuple, numbered))
+
+
+def stripped(labels):
+    """Labels (n,) as objects, text without spaces around it."""
+    labels = np.asarray(labels, dtype=object)
+    return np.array([*(label.strip() if isinstance(label, str) else label for label in labels), None], object)[:-1]
+
+
+def check_different(title, labels):
+    """Check that no two labels are a number and the text of this number; ``labels`` may be pairs with a parent."""
+    written = {}
+    for label in labels:
+        text = tuple(map(str, label)) if isinstance(label, tuple) else str(label)
+        other = written.setdefault(text, label)
+        if other != label:
+            number, name = (pair[-1] if isinstance(pair, tuple) else pair for pair in (other, label))
+            raise ValueError(
+                f"{title} must not have a number and its text as different labels; got {number!r} and {name!r}. Make "
+                "all of them text, or all numbers"
+            )
 
 
 def numbered_if_text(title, labels):
@@ -54,7 +76,7 @@ def numbered_if_text(title, labels):
 def _plain(title, label):
     """A label as a string or an int of Python."""
     if isinstance(label, str):
-        return str(label)
+        return str(label).strip()
     is_whole = isinstance(label, float | np.floating) and float(label).is_integer()
     if isinstance(label, numbers.Integral | np.bool_) or is_whole:
         return int(label)

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pymc_nrm.common.wrapping import percent
+from pymc_nrm_predictor.reading.times import date_writer
 
 # A cell names at most so many levels, the most frequent ones, of at least this share, and one more if it is the last.
 # Levels whose shares differ by less set no cluster apart.
@@ -137,6 +138,8 @@ def describe_column(column, labels):
     missing = np.bincount(of_values[~present], minlength=n_clusters)
     with np.errstate(divide="ignore", invalid="ignore"):
         described = KINDS[column.kind](values[present], of_values[present], n_clusters, column.levels)
+        if column.kind == "number" and column.dates is not None:
+            described = _as_dates(described, values[present], of_values[present], n_clusters, column.dates)
     cells, apart = described.cells, described.apart
     if column.unit and column.kind not in ("levels", "truth"):
         cells, apart = [f"{text} {column.unit}" for text in cells], [_with_unit(text, column.unit) for text in apart]
@@ -146,6 +149,22 @@ def describe_column(column, labels):
     name = "n_missing" if "missing" in described.statistics else "missing"
     statistics = described.statistics | ({name: missing} if missing.any() else {})
     return described._replace(statistics=statistics, cells=cells, apart=apart)
+
+
+def _as_dates(described, values, labels, n_clusters, rule):
+    """Texts with means as dates; statistics stay numbers of days or seconds."""
+    write, unit = date_writer(rule), rule.shown_unit.split()[0]
+    means, sd = described.statistics["mean"], described.statistics["sd"]
+    counts = np.bincount(labels, minlength=n_clusters)
+    others = (values.sum() - counts * means) / (len(values) - counts)
+    means, others = ([write(x) if np.isfinite(x) else "nan" for x in each] for each in (means, others))
+    spread = number_writer(values.std() if len(values) else math.nan, whole=True)
+    cells = [date if math.isnan(x) else f"{date} ± {spread(x)} {unit}" for date, x in zip(means, sd, strict=True)]
+    words = {"low": "early", "high": "late"}
+    first = [text.split()[0] for text in described.apart]
+    lines = zip(first, means, others, strict=True)
+    apart = [f"{words.get(word, word)} {mean} ({other})" for word, mean, other in lines]
+    return described._replace(cells=cells, apart=apart)
 
 
 def _with_unit(text, unit):

@@ -14,7 +14,7 @@ from pymc_nrm.models.rvs import counts_of, dims_of, family_of, mixtures_of, rows
 from pymc_nrm.models.values import constant_value
 from pymc_nrm.stats.draws import item_dimension
 from pymc_nrm_predictor.reading.column_contents import read_content
-from pymc_nrm_predictor.reading.content import BOOLEANS
+from pymc_nrm_predictor.reading.content import BOOLEANS, Rule
 
 # Names in tables, in addition to the names of columns of the data.
 _OWN_NAMES = ("items", "observations", "together", "others", "certainty")
@@ -42,6 +42,8 @@ class Column(NamedTuple):
     items: Any = None
     # The unit that numbers had as text, or an empty text.
     unit: str = ""
+    # How dates were read, a :class:`~pymc_nrm_predictor.reading.content.Rule`, or None for numbers.
+    dates: Any = None
     # Number of observations of each value, int64 of shape (n_rows,), or None if each is one.
     counts: Any = None
 
@@ -73,10 +75,16 @@ def columns_of_model(model, partition, n, noun="cluster"):
         kinds = _kinds(mixture, matrix.shape[1])
         for name, kind, column, known in zip(map(str, features), kinds, matrix.T, named, strict=True):
             levels = _levels(model, name, column, known) if kind == "levels" else None
-            unit = readings[name].rule.shown_unit if name in readings else ""
-            columns.append((mixture.name, Column(name, kind, levels, column, items, unit, counts_of(mixture))))
+            unit, dates = _unit_and_dates(readings[name].rule if name in readings else Rule())
+            described = Column(name, kind, levels, column, items, unit, dates, counts_of(mixture))
+            columns.append((mixture.name, described))
     names = [noun, *_OWN_NAMES, *(column.name for _, column in columns)]
     return [c._replace(name=f"{mixture} {c.name}") if names.count(c.name) > 1 else c for mixture, c in columns]
+
+
+def _unit_and_dates(rule):
+    """The unit of numbers, or the rule of dates, which have none."""
+    return (rule.shown_unit, None) if rule.start is None else ("", rule)
 
 
 def of_items(column, kept):
@@ -144,7 +152,8 @@ def columns_of_table(data, of_model, draws, rules, noun="cluster", counts=None):
         content = read_content(data.iloc[:, place], *rules.get(name, ()))
         kind = "truth" if content.form == BOOLEANS else kinds.get(name, "number")
         if content.is_number and kind != "levels":
-            columns.append(Column(name, kind, None, content.values, unit=content.rule.shown_unit))
+            unit, dates = _unit_and_dates(content.rule)
+            columns.append(Column(name, kind, None, content.values, unit=unit, dates=dates))
         else:
             columns.append(Column(name, "levels", tuple(map(str, content.levels)), content.codes(content.levels)))
     taken = (noun, *_OWN_NAMES)

@@ -29,7 +29,10 @@ class Rule(NamedTuple):
     @property
     def shown_unit(self):
         """The unit of numbers in descriptions and pictures, or an empty text."""
-        return self.written_unit or {"clock": "min", "duration": "s"}.get(self.format, "")
+        if self.form != DATES:
+            return self.written_unit or ""
+        unit = {"days": "days", "minutes": "min", "seconds": "s"}.get(self.unit, "")
+        return unit if self.start is None else f"{unit} since {self.start:%Y-%m-%d}"
 
 
 class Content(NamedTuple):
@@ -45,6 +48,8 @@ class Content(NamedTuple):
     lost: tuple = ()
     # What a user should have a look at, or an empty text.
     remark: str = ""
+    # Decimal signs that numbers in text may have; two if nothing in the column decides between them.
+    decimals: tuple = ()
 
     @property
     def form(self):
@@ -69,7 +74,10 @@ class Content(NamedTuple):
         different = np.unique(known)
         if self.form == BOOLEANS:
             return tuple(different.astype(bool).tolist())
-        return tuple((different.astype("int64") if (different == np.floor(different)).all() else different).tolist())
+        if (different == np.floor(different)).all():
+            # Beyond the integers of 64 bits, names of levels are shorter as floats.
+            return tuple(int(level) if abs(level) < 2.0**63 else level for level in different.tolist())
+        return tuple(different.tolist())
 
     def codes(self, levels):
         """Codes 0, 1, ... of levels; NaN where a value is missing, and -1 where it is not among the levels."""

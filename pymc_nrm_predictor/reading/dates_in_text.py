@@ -17,6 +17,8 @@ _FORMATS = (
 )
 _TIMES = ("", " %H:%M", " %H:%M:%S")
 _ANY_DIGIT = re.compile(r"\d")
+# Years of dates that mean no date, such as the end of a contract that has none.
+_PLACEHOLDERS = (1, 2999, 3000, 9999)
 
 
 class DatesInText(NamedTuple):
@@ -72,7 +74,10 @@ def _parsed(texts, form):
     except ValueError:
         return None
     dates = pd.to_datetime(texts, format=form, errors="coerce")
-    return dates if dates.notna().all() and dates.dt.year.between(1800, 2200).all() else None
+    if dates.isna().any():
+        return None
+    years = dates.dt.year[~dates.dt.year.isin(_PLACEHOLDERS)]
+    return dates if len(years) and years.between(1800, 2200).all() else None
 
 
 def _is_other_order(first, second):

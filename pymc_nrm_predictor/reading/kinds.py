@@ -45,7 +45,7 @@ def values_of(reading, column):
         # Nothing but texts that mean missing values.
         content = Content(np.full(len(content.values), np.nan), rule)
     check_alike(content, rule, title)
-    if content.form == DATES and content.remark:
+    if content.remark and (content.form == DATES or content.decimals):
         warnings.warn(f"{title} of new rows: {content.remark}", skip_file_prefixes=_PACKAGES)
     lost = [entry for entry in content.lost if entry not in missing_in_table]
     if rule.form in (NUMBERS, BOOLEANS) and (content.form == LEVELS or content.rule.decimal):
@@ -54,7 +54,7 @@ def values_of(reading, column):
     _check_finite(title, lost)
     if lost:
         warnings.warn(
-            f"Entries of new rows that are not numbers became missing, in {title}: {described_losses(lost)}",
+            f"Entries of new rows that are not numbers or dates became missing, in {title}: {described_losses(lost)}",
             skip_file_prefixes=_PACKAGES,
         )
     if reading.kind == CATEGORICAL:

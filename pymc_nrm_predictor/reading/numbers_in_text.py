@@ -24,6 +24,12 @@ _LEAST_SHARE = 0.9
 _STYLES = {".": (",", "."), ",": (".", ",")}
 
 
+# What spreadsheets write where a formula has no value, in English and German.
+ERRORS_OF_SHEETS = frozenset(
+    ("#N/A", "#NV", "#DIV/0!", "#VALUE!", "#WERT!", "#REF!", "#BEZUG!", "#NAME?", "#NUM!", "#ZAHL!", "#NULL!")
+)
+
+
 class NumbersInText(NamedTuple):
     """Numbers that texts hold, NaN for other texts, and how they were written."""
 
@@ -33,13 +39,20 @@ class NumbersInText(NamedTuple):
     unit: str
     # A sign that stands at some of the numbers only, or an empty text.
     sign: str = ""
+    # Decimal signs that fit, if it matters: two if nothing in the texts decides between them.
+    decimals: tuple = ()
+    # What was decided between these two, or an empty text, and whether nothing speaks for it.
+    decision: str = ""
+    is_guess: bool = False
 
 
-def numbers_in_text(texts, decimal=None, unit=None, wanted=False):
+def numbers_in_text(texts, decimal=None, unit=None, wanted=False, stored=None):
     """Return :class:`NumbersInText`; None if most texts are not numbers, or some are codes, unless numbers are wanted.
 
-    The decimal sign and the unit of new rows are those of the rows that were read first.
+    The decimal sign and the unit of new rows are those of the rows that were read first. ``stored`` has the numbers
+    that are texts here only, NaN for true texts.
     """
+    stored = np.full(len(texts), np.nan) if stored is None else stored
     if not wanted and any(_CODE.match(text.strip()) for text in texts):
         return None
     with_digits = [_DIGIT.search(text) is not None for text in texts]
@@ -59,11 +72,45 @@ def numbers_in_text(texts, decimal=None, unit=None, wanted=False):
     allowed = ("", common_unit or sign)
     cleaned = [text if its_unit in allowed else "" for text, its_unit in zip(cleaned, units, strict=True)]
     styles = [decimal] if decimal else list(_STYLES)
-    read = {style: _numbers(cleaned, *_STYLES[style]) for style in styles}
-    best = max(styles, key=lambda style: np.count_nonzero(~np.isnan(read[style])))
-    if np.count_nonzero(~np.isnan(read[best])) <= (0.0 if wanted else 0.5) * len(texts):
+    read = {style: np.where(np.isnan(stored), _numbers(cleaned, *_STYLES[style]), stored) for style in styles}
+    n_read = {style: np.count_nonzero(~np.isnan(values)) for style, values in read.items()}
+    best = max(styles, key=n_read.get)
+    if n_read[best] <= (0.0 if wanted else 0.5) * len(texts):
         return None
-    return NumbersInText(read[best], best, common_unit, sign)
+    decimals, decision, is_guess = (), "", False
+    if decimal is None and not np.array_equal(*read.values(), equal_nan=True):
+        same = np.array_equal(*map(np.isnan, read.values()))
+        decimals = tuple(styles) if same else (best,) if n_read["."] != n_read[","] else ()
+        if same:
+            best, decision, is_guess = _decimal_of_groups(cleaned, read, stored)
+    return NumbersInText(read[best], best, common_unit, sign, decimals, decision, is_guess)
+
+
+def _decimal_of_groups(texts, read, stored):
+    """The decimal sign of texts that two fit, such as 1.234, what was decided, and whether it is a mere guess.
+
+    Three digits after each sign are decimals that someone rounded, or groups. Numbers without a sign decide: those
+    with four digits and more are not written in groups, and few that are rounded to three digits have none. Numbers
+    that are stored as such are of the same size.
+    """
+    fits = ~np.isnan(read["."]) & ~np.isnan(read[","]) & np.isnan(stored)
+    signs = [next((sign for sign in _STYLES if sign in text), "") for text in texts]
+    place = next(k for k in np.flatnonzero(fits) if signs[k])
+    sign = signs[place]
+    whole = np.abs([value for value, fit, its_sign in zip(read["."], fits, signs, strict=True) if fit and not its_sign])
+    as_decimal, as_groups = sign, _STYLES[sign][0]
+    chosen, is_guess = ".", True
+    if (stored != 0.0).any() and not np.isnan(stored).all():
+        size = np.log(np.median(np.abs(stored[np.abs(stored) > 0.0])))
+        chosen = min(_STYLES, key=lambda style: abs(np.log(abs(read[style][place]) or 1.0) - size))
+    elif (whole >= 1000).any():
+        chosen, is_guess = as_decimal, False
+    elif (whole > 0).any():
+        chosen, is_guess = as_groups, False
+    decision = f"{texts[place]!r} is read as {read[chosen][place]:g}"
+    if is_guess:
+        decision += f", although {read[_STYLES[chosen][0]][place]:g} fits too: give numbers to be sure"
+    return chosen, decision, is_guess
 
 
 # Signs that may stand at some numbers only, where numbers have no unit.

@@ -195,3 +195,11 @@ test_nothing_but_mixtures_may_use_the_labels = refused(
     ({"together": [1, 1, 2]}, "some of whose items stay together: use a Mixture"),
     within=pm.Model,
 )
+
+
+def test_labels_lose_spaces_and_numbers_are_not_their_text():
+    df = pd.DataFrame({"x": np.arange(8.0) ** 2, "k": ["a", "a ", " b", None, "", "b", "-1", "a"]})
+    kind = nrm.mixture_model(df, known="k", kinds={"x": "numeric"})["z"].owner.op.kind
+    assert kind.names == ("a", "b") and kind.known.tolist() == [0, 0, 1, -1, -1, 1, -1, 0]
+    with pytest.raises(ValueError, match="a number and its text as different labels; got '1' and 1"):
+        nrm.mixture_model(df.assign(k=["1", 1, "2", None] * 2), known="k", kinds={"x": "numeric"})

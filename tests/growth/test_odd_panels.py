@@ -33,6 +33,7 @@ PANELS = {
     "one time": ({"t": 1.0}, "time must have at least two different values; got only 1"),
     "times in words": ({"t": "late"}, "time must be a column of numbers or dates; 't' has values such as 'late'"),
     "one subject": ({"id": 1}, "subject must be a column with at least two subjects"),
+    "numbers and their text": ({"id": [1, "1", 2, 3] * (N // 4)}, "subject 'id' must not have a number and its text"),
     "lists as names": ({"id": LISTS}, "subject must be a column of numbers or text; 'id' has"),
 }
 
@@ -47,3 +48,9 @@ def test_a_panel_becomes_a_growth_mixture_or_an_error_says_why_not(name):
     with pytest.raises((ValueError, TypeError)) as refused:
         nrm.growth.growth_mixture(PANEL.assign(**changes), **options)
     assert phrase in str(refused.value)
+
+
+def test_names_of_subjects_lose_spaces():
+    names = PANEL["id"].astype(str) + np.where(np.arange(N) % 2, " ", "")
+    model = nrm.growth.growth_mixture(PANEL.assign(id=names), subject="id", time="t", target="y")
+    assert model.coords["subject"] == tuple(map(str, range(10)))

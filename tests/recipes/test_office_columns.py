@@ -5,6 +5,9 @@ import pandas as pd
 import pytest
 
 import pymc_nrm as nrm
+from pymc_nrm.posterior.describe_values import describe_column
+from pymc_nrm.posterior.described_columns import Column
+from pymc_nrm.recipes.reading.table import read_columns
 from pymc_nrm_predictor.reading.column_contents import read_content
 
 N = 40
@@ -124,8 +127,11 @@ def test_new_rows_are_read_alike():
             [["S\u00fcd", "S\u00fcd ", "s\u00fcd"][i % 3] for i in range(N)],
             "levels that differ by capital letters alone",
         ),
-        ([*NUMBERS["kilogram"][0][:-1], "70 lb"], "Entries that are not finite numbers became missing.*'70 lb'"),
-        ([*NUMBERS["kilogram"][0][:-1], "70 %"], "Entries that are not finite numbers became missing.*'70 %'"),
+        (
+            [*NUMBERS["kilogram"][0][:-1], "70 lb"],
+            "Entries that are not finite numbers or dates became missing.*'70 lb'",
+        ),
+        ([*NUMBERS["kilogram"][0][:-1], "70 %"], "Entries that are not finite numbers or dates became missing.*'70 %'"),
     ],
     ids=["two units", "capital letters", "another unit", "per cent"],
 )
@@ -182,3 +188,113 @@ def test_exports_of_three_countries_are_one_table(country):
     for rv in model.observed_RVs:
         found, wanted = (m.rvs_to_values[m[rv.name]].eval() for m in (model, expected))
         np.testing.assert_allclose(found, wanted, atol=1e-9)
+
+
+THOUSANDS = np.array([806, 229, 2750, 812, 569, 2391, 1204, 988, 3015, 640] * 4)
+POINTS, COMMAS = ([f"{x:,}".replace(",", sign) for x in THOUSANDS] for sign in ".,")
+CLOCK = [f"{h:02d}:{m:02d}" for h, m in np.random.default_rng(2).integers(0, [24, 60], size=(N, 2))]
+
+
+def remarks_of(readings):
+    return [reading.remark for reading in readings]
+
+
+def test_groups_of_three_digits_beside_numbers_without_them():
+    """Numbers that are rounded to three decimals hardly ever lack them; those of four digits have no groups."""
+    for texts in (POINTS, COMMAS):
+        content = read_content(pd.Series(texts, dtype=object))
+        np.testing.assert_array_equal(content.values, THOUSANDS)
+        assert f"{texts[2]!r} is read as 2750" in content.note and content.remark == ""
+    plain = read_content(pd.Series([*POINTS[2:3] * 3, "2750", "1204"], dtype=object))
+    np.testing.assert_array_equal(plain.values, [2.75] * 3 + [2750.0, 1204.0])
+
+
+@pytest.mark.parametrize(
+    ("text", "value", "remark"), [("3,148", 3148.0, "although 3.148 fits"), ("3.148", 3.148, "although 3148 fits")]
+)
+def test_three_digits_after_each_sign_are_a_guess_that_is_told(text, value, remark):
+    [reading] = read_columns(pd.DataFrame({"x": [text, text[:-1] + "9"] * 20}), {"x": "numeric"})
+    assert f"{text!r} is read as {value:g}, {remark}" in reading.remark
+    np.testing.assert_allclose(reading.values(pd.Series([text])), value)
+
+
+def test_other_columns_tell_decimals_from_groups():
+    price = [f"{x:.2f}".replace(".", ",") for x in V]
+    [count, _] = readings = read_columns(
+        pd.DataFrame({"count": ["3.148", "2.750"] * 20, "price": price}), {"count": "numeric"}
+    )
+    assert remarks_of(readings) == ["", ""]
+    np.testing.assert_array_equal(count.values(pd.Series(["3.148"])), [3148.0])
+    # The other way round, and where columns disagree.
+    [count, _] = read_columns(
+        pd.DataFrame({"count": ["3.148", "2.750"] * 20, "price": [f"{x:.2f}" for x in V]}), {"count": "numeric"}
+    )
+    np.testing.assert_array_equal(count.values(pd.Series(["3.148"])), [3.148])
+
+
+def test_text_among_stored_numbers_has_their_size():
+    for factor, value in ((1.0, 10.126), (1000.0, 10126.0)):
+        stored = pd.Series([*(factor * V / 7).round(3), "10,126"], dtype=object)
+        content = read_content(stored)
+        assert content.values[-1] == value and "fits too" in content.remark
+
+
+def test_times_of_the_day_keep_their_unit_whatever_their_type():
+    times = [pd.Timestamp(text).time() for text in CLOCK]
+    spans = pd.Series(pd.to_timedelta([f"{text}:00" for text in CLOCK]))
+    columns = pd.Series(CLOCK, dtype=object), pd.Series(times, dtype=object), spans
+    for first, unit in zip(columns, (60.0, 1.0, 1.0), strict=True):
+        rule = read_content(first).rule
+        for other in columns:
+            np.testing.assert_allclose(read_content(other, rule).values, spans.dt.total_seconds() / unit)
+
+
+def test_a_column_of_several_types_is_of_the_most_frequent_one():
+    moment, days = pd.Timestamp("2024-05-03"), list(DAYS)
+    of_numbers = read_content(pd.Series([*V, moment], dtype=object))
+    assert of_numbers.form == "numbers" and of_numbers.lost == ("2024-05-03 00:00:00",)
+    of_dates = read_content(pd.Series([*days, "unknown", 7.0], dtype=object))
+    assert of_dates.form == "dates" and of_dates.lost == ("unknown", "7.0")
+    # Dates that are text among others are dates.
+    also = read_content(pd.Series([*days, "2015-03-04"], dtype=object))
+    assert also.lost == () and also.values[-1] == (pd.Timestamp("2015-03-04") - DAYS.min()).days
+    [reading] = read_columns(pd.DataFrame({"x": [[1], {2}] * 20}))
+    assert reading.kind == "skip" and reading.remark == "left out, as it has values of type list, set"
+
+
+@pytest.mark.parametrize("error", ["#DIV/0!", "#N/A", "#WERT!"])
+def test_errors_of_spreadsheets_are_missing_among_numbers_dates_and_levels(error):
+    for texts in ([f"{x:.1f}" for x in V], [f"{x:.1f} kg" for x in V], DAYS.strftime("%d.%m.%Y"), list("abcd") * 10):
+        with_error, without = (read_content(pd.Series([first, *texts], dtype=object)) for first in (error, None))
+        assert with_error.lost == (error,) and with_error.rule == without.rule
+        assert pd.Series(with_error.values).equals(pd.Series(without.values))
+
+
+def test_long_whole_numbers_are_names_if_doubles_would_make_them_equal():
+    names = np.array([2**53, 2**53 + 1, 2**53 + 11])
+    for column in (pd.Series(names), pd.Series(names, dtype="Int64"), pd.Series(names.tolist(), dtype=object)):
+        assert read_content(column).levels == tuple(map(str, names))
+    moments = read_content(pd.Series(10**18 + 10**9 * np.arange(30) + 7))
+    assert moments.form == "numbers" and (np.diff(moments.values) > 0).all()
+    assert read_content(pd.Series([1e18, 1e19, 1e20] * 5)).levels == (10**18, 1e19, 1e20)
+
+
+def test_words_and_placeholders_among_dates_are_missing():
+    for form in ("%Y-%m-%d", "%d.%m.%Y"):
+        texts = [*DAYS.strftime(form), "n/a", pd.Timestamp("9999-12-31").strftime(form)]
+        content = read_content(pd.Series(texts, dtype=object))
+        np.testing.assert_array_equal(content.values, [*(DAYS - DAYS.min()).days, np.nan, np.nan])
+        assert set(content.lost) == {"n/a", "9999-12-31"}
+    stored = read_content(pd.Series([*DAYS, pd.Timestamp("9999-12-31")]))
+    assert stored.lost == ("9999-12-31",) and np.nanmax(stored.values) < 2001
+
+
+def test_means_of_dates_are_dates():
+    labels = np.arange(N) % 2
+    rule = read_content(pd.Series(DAYS)).rule
+    values = np.where(labels, 100.0, 20.0)
+    described = describe_column(Column("x", "number", None, values, dates=rule), labels)
+    early, late = (f"{DAYS.min() + pd.Timedelta(days=k):%Y-%m-%d}" for k in (20, 100))
+    assert described.apart == [f"early {early} ({late})", f"late {late} ({early})"]
+    assert described.cells == [f"{early} ± 0 days", f"{late} ± 0 days"]
+    assert described.statistics["mean"].tolist() == [20.0, 100.0]

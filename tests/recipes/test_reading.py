@@ -164,7 +164,9 @@ def test_one_block_and_at_most_one_warning(caplog):
         nrm.mixture_model(df)
     (warning,) = caught
     assert warning.filename == __file__
-    assert str(warning.message).startswith("2 remarks on the columns:\n1. Entries that are not finite numbers became")
+    assert str(warning.message).startswith(
+        "2 remarks on the columns:\n1. Entries that are not finite numbers or dates became"
+    )
     assert "\n2. Columns that follow from others" in str(warning.message)
     (record,) = caplog.records
     block = record.getMessage().splitlines()
@@ -356,7 +358,7 @@ def test_entries_of_new_rows_that_are_not_numbers(name, entries, values, message
         return
     data = nrm.table_data(model_of_numbers, new)["numeric"]
     np.testing.assert_array_equal(data.sel(numeric_feature=name), values)
-    messages = [f"Entries of new rows that are not numbers became missing, {message}"] if message else []
+    messages = [f"Entries of new rows that are not numbers or dates became missing, {message}"] if message else []
     assert [str(warning.message) for warning in recwarn] == messages
     assert all(warning.filename == __file__ for warning in recwarn)
 

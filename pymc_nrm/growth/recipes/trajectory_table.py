@@ -9,6 +9,7 @@ import scipy
 
 from pymc_nrm.common.wrapping import first_few, wrapped
 from pymc_nrm.growth.models.growth import NaturalSpline, Polynomial, Term
+from pymc_nrm.partitions.user_labels import check_different, stripped
 from pymc_nrm_predictor.reading.column_contents import read_content
 from pymc_nrm_predictor.reading.content import BOOLEANS, LEVELS, OTHER, check_alike, described_losses
 from pymc_nrm_predictor.reading.kinds import NUMERIC, values_of
@@ -83,9 +84,22 @@ def read_target(column):
 
 
 def _tell_of_lost(column, content):
-    """Say which entries of a column are not numbers."""
+    """Say which entries of a column are not numbers, and what is doubtful about those that are."""
+    if content.decimals and content.remark:
+        tell(f"Column {str(column.name)!r}: {content.remark}.")
     if content.lost:
         tell(f"Column {str(column.name)!r}: entries became missing: {described_losses(content.lost)}.")
+
+
+def _numbered_subjects(df, subject):
+    """Numbers of subjects in order of appearance, -1 where missing, and their names."""
+    column = df[subject]
+    if column.dtype.kind not in "biufmM" and not isinstance(column.dtype, pd.CategoricalDtype):
+        labels = stripped(column.where(column.notna(), None))
+        column = pd.Series(np.where(labels == "", None, labels), column.index, dtype=object)
+    codes, names = pd.factorize(column)
+    check_different(f"subject {subject!r}", names)
+    return codes, names
 
 
 def read_trajectories(df, subject, time, values, n_visits=None):
@@ -94,7 +108,7 @@ def read_trajectories(df, subject, time, values, n_visits=None):
     Shapes: ``time`` and ``values`` (n_rows,), NaN where missing.
     """
     try:
-        codes, ids = pd.factorize(df[subject])
+        codes, ids = _numbered_subjects(df, subject)
     except TypeError as error:
         example = df[subject].dropna().iloc[0]
         raise TypeError(
@@ -189,7 +203,7 @@ def _residual_squares(t, v, degree):
 
 def read_membership(df, columns, trajectories, subject):
     """Terms of the columns, and their design, centred and scaled. Returns a list and an array (n, n_terms)."""
-    codes = pd.factorize(df[subject])[0]
+    codes, _ = _numbered_subjects(df, subject)
     terms, design = [], []
     for name in columns:
         content = read_content(df[name])
@@ -217,7 +231,7 @@ def read_membership(df, columns, trajectories, subject):
 
 def design_of(df, growth, trajectories):
     """The design of membership of further subjects, (m, n_terms)."""
-    codes, columns = pd.factorize(df[growth.subject])[0], []
+    [codes, _], columns = _numbered_subjects(df, growth.subject), []
     for term in growth.membership:
         content = read_content(df[term.column], term.rule)
         check_alike(content, term.rule, f"membership {term.column!r}")

@@ -11,7 +11,7 @@ from pymc_nrm.recipes.columns import check_columns
 from pymc_nrm.recipes.messages import warn_user
 from pymc_nrm.recipes.reading.kinds import CATEGORICAL, KINDS, NUMERIC, SKIP, ColumnReading, allowed_numbers
 from pymc_nrm.recipes.reading.rules import Proposal, default_kind, facts_of, looks_measured
-from pymc_nrm_predictor.reading.column_contents import read_content
+from pymc_nrm_predictor.reading.column_contents import read_content, read_contents
 from pymc_nrm_predictor.reading.content import DATES, LEVELS, NUMBERS, OTHER, Rule, described_losses
 
 # Names of columns in the log have at most so many characters; a block has at most so many columns.
@@ -112,7 +112,8 @@ def read_columns(df, kinds=None, argument="df"):
     """Read all columns of a table, those left out as well."""
     check_columns(df, argument)
     given = _given_kinds(df, kinds)
-    return [_read_column(name, df.iloc[:, k], given.get(name)) for k, name in enumerate(df.columns)]
+    contents = read_contents(df)
+    return [_read_column(name, df.iloc[:, k], given.get(name), contents[k]) for k, name in enumerate(df.columns)]
 
 
 def as_mapping(kinds):
@@ -143,8 +144,7 @@ def _given_kinds(df, kinds):
     return kinds
 
 
-def _read_column(name, column, kind):
-    content = read_content(column)
+def _read_column(name, column, kind, content):
     proposal = default_kind(facts_of(name, content))
     if kind is not None and kind != proposal.kind:
         content = _read_as(name, column, content, kind)
@@ -172,14 +172,17 @@ def _read_column(name, column, kind):
         content.lost,
         proposal.doubtful or (bool(content.lost or content.remark) and kind is None),
         content.levels if proposal.kind == CATEGORICAL else (),
-        _remark(facts, proposal.kind) if kind is None else "",
+        _remark(facts, proposal.kind) if kind is None else content.remark if content.decimals else "",
     )
 
 
 def _remark(facts, kind):
     """What is doubtful about a column that was read by itself: its texts, or that it is left out."""
     if kind == SKIP and facts.is_text and looks_measured(facts):
-        return f"left out as text, although most entries have digits, such as {facts.known[0]!r}"
+        example = next(text for text in facts.known if any(sign.isdigit() for sign in str(text)))
+        return f"left out as text, although most entries have digits, such as {example!r}"
+    if kind == SKIP and facts.content.form == OTHER:
+        return f"left out, as it has {facts.content.note}"
     return facts.content.remark if kind != SKIP else ""
 
 
@@ -211,7 +214,8 @@ def warn_of_columns(readings):
     ]
     if lost:
         warn_user(
-            f"Entries that are not finite numbers became missing, in column{'s' * (len(lost) > 1)} {'; '.join(lost)}"
+            "Entries that are not finite numbers or dates became missing, in "
+            f"column{'s' * (len(lost) > 1)} {'; '.join(lost)}"
         )
     for reading in readings:
         if reading.remark:

@@ -11,12 +11,13 @@ from pymc_nrm.common.checks import numeric_array
 from pymc_nrm.common.dates import as_times, written_times, zone_of
 from pymc_nrm.common.tables import as_pandas
 from pymc_nrm.common.wrapping import first_few, wrapped
+from pymc_nrm.partitions.user_labels import stripped
 from pymc_nrm.recipes.columns import check_columns
 from pymc_nrm.recipes.reading.rules import MOST_LEVELS
 from pymc_nrm.states.partitions.chain import States
 from pymc_nrm.states.posterior.next_times import spacing_of
 from pymc_nrm.states.recipes.joined_dates import joined_dates
-from pymc_nrm_predictor.reading.column_contents import read_content
+from pymc_nrm_predictor.reading.column_contents import read_content, read_contents
 from pymc_nrm_predictor.reading.content import BOOLEANS, LEVELS, NUMBERS, described_losses
 
 _log = logging.getLogger("pymc.nrm_recipes")
@@ -68,7 +69,7 @@ def _starts(sequences, n):
 def _one_for_each(labels, n):
     if np.ndim(labels) != 1 or len(labels) != n:
         raise ValueError(f"sequences must have a label for each of the {n} times; got {np.size(labels)}")
-    return np.asarray(labels, dtype=object)
+    return stripped(labels)
 
 
 def _with_labels(series, sequences):
@@ -87,7 +88,7 @@ def _with_labels(series, sequences):
             raise ValueError(
                 f"sequences must be labels or the name of a column of series, {list(series.columns)}; got {sequences!r}"
             )
-        return series.drop(columns=sequences), series[sequences].to_numpy(dtype=object)
+        return series.drop(columns=sequences), stripped(series[sequences])
     if isinstance(sequences, pd.Series) and not sequences.index.equals(series.index):
         is_unique = sequences.index.is_unique
         wrong = ~series.index.isin(sequences.index) if is_unique else sequences.index.duplicated()
@@ -214,8 +215,7 @@ def _check_one_row_for_each_time(times, codes):
 def _numbers(series):
     """Columns as floats, with NaN where missing, and the columns of levels and truth values."""
     table, labelled, wrong = {}, [], {}
-    for name, column in series.items():
-        content = read_content(column)
+    for [name, column], content in zip(series.items(), read_contents(series), strict=True):
         if content.form == BOOLEANS or (content.form == LEVELS and len(content.levels) <= MOST_LEVELS):
             labelled.append(name)
             continue
@@ -233,6 +233,8 @@ def _numbers(series):
                 f"series must have finite numbers, and NaN where they are missing; column {name!r} has "
                 f"{described_losses(content.lost)}"
             )
+        elif content.decimals and content.remark:
+            _log.warning(wrapped(f"Column {name!r}: {content.remark}."))
         elif content.note:
             _log.info(wrapped(f"Column {name!r}: {content.note}."))
         table[name] = content.values
