@@ -161,7 +161,7 @@ def _text(values, missing, kinds, rule):
     blank = texts == ""
     texts[blank] = None
     missing = missing | blank
-    errors = np.array([text in ERRORS_OF_SHEETS for text in texts]) & ~missing
+    errors = np.array([text in ERRORS_OF_SHEETS for text in texts], dtype=bool) & ~missing
     lost = tuple(texts[errors])
     texts[errors] = None
     missing = missing | errors
