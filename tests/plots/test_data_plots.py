@@ -50,7 +50,7 @@ class TestGroups:
             cluster_points.feature_matrix(mixed[["sex", "size"]], 2)
         dated = mixed.assign(day=pd.to_datetime(["2026-01-01", "2026-01-11"]), text=["1.5", "2"])
         values, names = cluster_points.feature_matrix(dated, 2)
-        assert names == ["a", "b", "day", "text"]
+        assert names == ["a", "b", "day (days since 2026-01-01)", "text"]
         np.testing.assert_array_equal(values[:, 2:], [[0.0, 1.5], [10.0, 2.0]])
         assert cluster_points.columns_of_text(dated) == ["sex", "size"]
         with pytest.raises(TypeError, match=r"got text or categories in \['sex'\]"):
