@@ -27,6 +27,9 @@ def components_of(log_weights, df, location, scale):
     weights = np.exp(log_weights - log_weights.max(axis=1, keepdims=True))
     weights /= weights.sum(axis=1, keepdims=True)
     item, k = np.nonzero(weights > _LEAST_WEIGHT)
+    without = np.setdiff1d(np.arange(len(weights)), item)
+    if len(without):
+        raise FloatingPointError(f"row {without[0]} has no component of finite density")
     return Components(item, *(x[item, k] for x in (weights, df, location, scale)))
 
 

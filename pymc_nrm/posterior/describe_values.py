@@ -1,7 +1,7 @@
 """What values of a kind are like in each cluster, and how a cluster differs in them: a function for each kind.
 
-``KINDS`` has a function ``(values, labels, n_clusters, levels)`` for each kind of column, of the values that are
-present and the clusters of their items, which returns :class:`Described`.
+``KINDS`` has a function ``(values, labels, n_clusters, levels, unit)`` for each kind of column, of the values that are
+present, the clusters of their items, and the text of a unit that follows numbers, which returns :class:`Described`.
 """
 
 import math
@@ -37,7 +37,7 @@ class Described(NamedTuple):
     apart: list
 
 
-def describe_numbers(values, labels, n_clusters, levels):
+def describe_numbers(values, labels, n_clusters, levels, unit=""):
     """Means and standard deviations."""
     # Sums of centred numbers lose no digits.
     centre = values.mean() if len(values) else 0.0
@@ -50,13 +50,13 @@ def describe_numbers(values, labels, n_clusters, levels):
     # What is left of zeros that were centred, or of equal values, is not a number.
     error = 16.0 * np.finfo("float64").eps * np.abs(values).max(initial=0.0)
     means, others, sd = (np.where(np.abs(x) < error, 0.0, x) for x in (means + centre, others + centre, sd))
-    cells = [_mean_and_sd(*pair, write) for pair in zip(means, sd, strict=True)]
+    cells = [_mean_and_sd(*pair, write) + unit for pair in zip(means, sd, strict=True)]
     lines = zip(_words(differences), means, others, strict=True)
-    apart = [f"{word} {write(mean)} ({write(other)})" for word, mean, other in lines]
+    apart = [f"{word} {write(mean)}{unit} ({write(other)})" for word, mean, other in lines]
     return Described({"mean": means, "sd": sd}, cells, np.abs(differences), apart)
 
 
-def describe_levels(values, labels, n_clusters, levels):
+def describe_levels(values, labels, n_clusters, levels, unit=""):
     """Shares of levels, which the values number; a column without values has none."""
     if not levels:
         nothing = [""] * n_clusters
@@ -75,7 +75,7 @@ def describe_levels(values, labels, n_clusters, levels):
     return Described(statistics, [_main_levels(levels, x) for x in shares.T], np.abs(differences[chosen]), apart)
 
 
-def describe_truth(values, labels, n_clusters, levels):
+def describe_truth(values, labels, n_clusters, levels, unit=""):
     """Shares of ones, which are "yes"."""
     [shares], [others], [differences] = _compared((values == 1.0)[None], labels, n_clusters)
     apart = []
@@ -85,24 +85,30 @@ def describe_truth(values, labels, n_clusters, levels):
     return Described({"yes": shares}, [f"yes {percent(x)}" for x in shares], np.abs(differences), apart)
 
 
-def describe_positive(values, labels, n_clusters, levels):
+def describe_positive(values, labels, n_clusters, levels, unit=""):
     """Medians and the middle 80 %, compared on the scale of logarithms."""
-    _, _, [differences] = _compared(np.log(values)[None], labels, n_clusters)
+    logs = np.log(values)
+    # Centred logarithms of equal values are zero, and not rounding errors that differ.
+    logs = logs - logs.mean() if np.unique(values).size > 1 else np.zeros(len(values))
+    _, _, [differences] = _compared(logs[None], labels, n_clusters)
     by_cluster = [values[labels == k] for k in range(n_clusters)]
     low, median, high = np.stack([_quantiles(x) for x in by_cluster], axis=1)
     others = [_quantiles(values[labels != k])[1] for k in range(n_clusters)]
     write = _positive_writer(values)
-    cells = [f"{write(m)}, {write(a)} to {write(b)}" for a, m, b in zip(low, median, high, strict=True)]
-    lines = zip(_words(differences), median, others, strict=True)
-    apart = [f"{word} {write(x)} ({write(other)})" for word, x, other in lines]
+    cells = [f"{write(m)}, {write(a)} to {write(b)}{unit}" for a, m, b in zip(low, median, high, strict=True)]
+    # Where the medians that are shown do not differ like the means of logarithms, no word fits.
+    agrees = np.sign(median - others) == np.sign(differences)
+    words = [word if fits else "average" for word, fits in zip(_words(differences), agrees, strict=True)]
+    lines = zip(words, median, others, strict=True)
+    apart = [f"{word} {write(x)}{unit} ({write(other)})" for word, x, other in lines]
     return Described({"median": median, "low": low, "high": high}, cells, np.abs(differences), apart)
 
 
-def describe_zero_or_positive(values, labels, n_clusters, levels):
+def describe_zero_or_positive(values, labels, n_clusters, levels, unit=""):
     """Shares of zeros, and what the positive values are like; a cluster differs in the one or in the other."""
     [zeros], [others], [differences] = _compared((values == 0.0)[None], labels, n_clusters)
     is_positive = values > 0.0
-    positive = describe_positive(values[is_positive], labels[is_positive], n_clusters, levels)
+    positive = describe_positive(values[is_positive], labels[is_positive], n_clusters, levels, unit)
     cells, apart = [], []
     for share, median, text in zip(zeros, positive.statistics["median"], positive.cells, strict=True):
         cells.append(f"0 {percent(share)}" + ("" if np.isnan(median) else f", else {text}"))
@@ -133,22 +139,19 @@ def describe_column(column, labels):
     of_values, values = labels if column.items is None else labels[column.items], column.values
     if column.counts is not None:
         values, of_values = np.repeat(values, column.counts), np.repeat(of_values, column.counts)
-    present = np.isfinite(values)
+    present, unit = np.isfinite(values), f" {column.unit}" if column.unit else ""
     counts = np.bincount(of_values[present], minlength=n_clusters)
     missing = np.bincount(of_values[~present], minlength=n_clusters)
     with np.errstate(divide="ignore", invalid="ignore"):
-        described = KINDS[column.kind](values[present], of_values[present], n_clusters, column.levels)
+        described = KINDS[column.kind](values[present], of_values[present], n_clusters, column.levels, unit)
         if column.kind == "number" and column.dates is not None:
             described = _as_dates(described, values[present], of_values[present], n_clusters, column.dates)
-    cells, apart = described.cells, described.apart
-    if column.unit and column.kind not in ("levels", "truth"):
-        cells, apart = [f"{text} {column.unit}" for text in cells], [_with_unit(text, column.unit) for text in apart]
-    cells = ["" if count == 0 else text for text, count in zip(cells, counts, strict=True)]
+    cells = ["" if count == 0 else text for text, count in zip(described.cells, counts, strict=True)]
     cells = [f"{text} ({gaps} missing)".strip() if gaps else text for text, gaps in zip(cells, missing, strict=True)]
     # A level may have the name.
     name = "n_missing" if "missing" in described.statistics else "missing"
     statistics = described.statistics | ({name: missing} if missing.any() else {})
-    return described._replace(statistics=statistics, cells=cells, apart=apart)
+    return described._replace(statistics=statistics, cells=cells)
 
 
 def _as_dates(described, values, labels, n_clusters, rule):
@@ -165,12 +168,6 @@ def _as_dates(described, values, labels, n_clusters, rule):
     lines = zip(first, means, others, strict=True)
     apart = [f"{words.get(word, word)} {mean} ({other})" for word, mean, other in lines]
     return described._replace(cells=cells, apart=apart)
-
-
-def _with_unit(text, unit):
-    """A comparison with others, such as "high 5.2 (3.0)", with the unit of the first number."""
-    first, bracket, others = text.partition(" (")
-    return f"{first} {unit}{bracket}{others}"
 
 
 def number_writer(spread, whole):
@@ -204,9 +201,15 @@ def _quantiles(values):
 
 
 def _positive_writer(values):
-    """A function that writes numbers of three digits, and whole numbers if all are."""
+    """A function that writes numbers of three digits, and whole numbers, or halves of these, if all are whole."""
     whole = (values == np.floor(values)).all()
-    return lambda x: f"{x:,.0f}" if abs(x) >= 10_000 else f"{x:.0f}" if whole or abs(x) >= 100 else f"{x:.3g}"
+
+    def write(x):
+        if whole and abs(x) < 100:
+            return f"{x:.1f}" if x % 1.0 == 0.5 else f"{x:.0f}"
+        return f"{x:,.0f}" if abs(x) >= 10_000 else f"{x:.0f}" if abs(x) >= 100 else f"{x:.3g}"
+
+    return write
 
 
 def _mean_and_sd(mean, sd, write):

@@ -32,7 +32,7 @@ from pymc_nrm.posterior.tables import (
     log_sum_rows,
 )
 from pymc_nrm.stats.contingency import contingency_table
-from pymc_nrm.stats.draws import estimated_items, stacked
+from pymc_nrm.stats.draws import estimated_items, item_dimension, stacked
 from pymc_nrm.stats.losses import read_estimate
 from pymc_nrm.stats.point_estimate import point_estimate
 from pymc_nrm.stats.result import posterior_of
@@ -274,18 +274,22 @@ class Draws:
         marked = mark_items(self.posterior, self.model, self.rv)[self.partition]
         return point_estimate(marked.isel(dict.fromkeys(self.dims[1:], -1)), random_seed=0)
 
-    def kept_items(self, estimate):
-        """Whether an estimate has each item, bool (n,): some estimates leave out items without values."""
-        if self.is_observed:
-            return np.ones(self.n_old_items, dtype=bool)
-        return estimated_items(mark_items(self.posterior, self.model, self.rv)[self.partition], estimate)
+    def labels_of(self, estimate):
+        """:func:`estimate_labels`, and whether the estimate has each item, bool (n,): some leave out items without
+        values.
+        """
+        kept, items = np.ones(self.n_old_items, dtype=bool), None
+        if not self.is_observed:
+            labels = mark_items(self.posterior, self.model, self.rv)[self.partition]
+            kept, items = estimated_items(labels, estimate), labels.indexes.get(item_dimension(labels))
+        items = None if items is None else items[kept]
+        return *estimate_labels(estimate, np.count_nonzero(kept), items), kept
 
     def predict(self, X_new, estimate, progressbar):
         """Probabilities of the clusters of an estimate for new items, see :func:`~pymc_nrm.cluster_probabilities`."""
         items = self.new_items(X_new)
         estimate = self.default_estimate() if estimate is None else estimate
-        kept = self.kept_items(estimate)
-        labels, names = estimate_labels(estimate, np.count_nonzero(kept))
+        labels, names, kept = self.labels_of(estimate)
         total = 0.0
         for draw, table in items.tables("Predicting clusters", progressbar):
             joined = np.exp(table - log_sum_rows(table)[:, None])
@@ -484,9 +488,12 @@ def shares(places, n_places, labels, n_labels):
     return cells / cells.sum(axis=1, keepdims=True)
 
 
-def estimate_labels(estimate, n_items):
-    """Labels 0, 1, ... of the items in the estimate, and the names of its clusters in this order."""
-    labels, names = read_estimate(estimate, n=n_items)
+def estimate_labels(estimate, n_items, items=None):
+    """Labels 0, 1, ... of the items in the estimate, and the names of its clusters in this order.
+
+    ``items`` are the names of items, an Index.
+    """
+    labels, names = read_estimate(estimate, n=n_items, items=items)
     if (names < 0).any():
         raise ValueError(f"estimate must have labels of at least 0, since -1 means a new cluster; got {names.min()}")
     return labels, names

@@ -23,7 +23,7 @@ from pymc_nrm.posterior.marked_items import mark_items
 from pymc_nrm.stats.contingency import contingency_table
 from pymc_nrm.stats.draws import draws_of_items, estimated_items, item_coords, item_dimension, partition_draws
 from pymc_nrm.stats.losses import check_loss, chosen_loss, draw_losses, read_estimate, summarise_losses
-from pymc_nrm.stats.point_estimate import evenly_spaced, point_estimate
+from pymc_nrm.stats.point_estimate import evenly_spaced, fingerprint, point_estimate
 
 # Parameters of components are means of so many draws: the noise of one draw makes components look further apart.
 _PARAMETER_DRAWS = 20
@@ -93,7 +93,8 @@ def fused_estimate(
         ``draw_fusion``, dims (chain, draw, draw_cluster): the clusters of every draw in use, fused in the same way, at
         the same threshold; -1 beyond the number of clusters.
 
-        Attributes ``loss``, the costs, ``omega`` and ``n_draws_used``.
+        Attributes ``loss``, the costs, ``omega``, ``n_draws_used``, and ``draws_used``, a number that tells other draws
+        from these.
 
     Raises
     ------
@@ -209,7 +210,8 @@ def fused_estimate(
             fused_draws.reshape(used.posterior.sizes["chain"], used.posterior.sizes["draw"], -1),
         ),
     }
-    return result_dataset(variables, coords, {**losses.attrs, "omega": omega, "n_draws_used": len(used)})
+    attrs = {**losses.attrs, "omega": omega, "n_draws_used": len(used)}
+    return result_dataset(variables, coords, attrs | {"draws_used": fingerprint(evenly_spaced(labels, max_draws))})
 
 
 def why_not_fused(model, rv):

@@ -11,6 +11,7 @@ from pymc.model import Model
 from pymc_nrm.common.checks import check_count, check_number, naming, numeric_array, random_generator
 from pymc_nrm.common.progress import tracked
 from pymc_nrm.common.result_names import added_dim
+from pymc_nrm.common.text_levels import coded
 from pymc_nrm.families.base import Centred, prepare_data
 from pymc_nrm.families.components import (
     add_component_densities,
@@ -20,14 +21,15 @@ from pymc_nrm.families.components import (
     write_component,
 )
 from pymc_nrm.families.conjugate import parameter_shapes, restore_parameters
+from pymc_nrm.families.derived.log_columns import on_log_scale
 from pymc_nrm.families.gaps import check_filled
 from pymc_nrm.families.needs import COMPONENT_PANEL, PARAMETERS, check_needs
 from pymc_nrm.kernels.generic import check_signals, kernel
 from pymc_nrm.kernels.lanes import whole_lanes
 from pymc_nrm.kernels.special import log_sum_exp
 from pymc_nrm.measures.jumps import draw_jumps
-from pymc_nrm.models.rvs import checked_model
-from pymc_nrm.models.values import kernel_family
+from pymc_nrm.models.rvs import checked_model, family_of
+from pymc_nrm.models.values import constant_value, kernel_family
 from pymc_nrm.posterior.any_draws import draws_of
 from pymc_nrm.posterior.layout import MixtureLayout, as_rows, draws_dataset, padded, point_coords, sizes_of
 from pymc_nrm.posterior.tables import covariances_held, draw_cluster_rows
@@ -243,12 +245,20 @@ def measure_density(measure_draws: xr.Dataset, model: Model, grid: Any) -> xr.Da
     """
     draws = _MeasureDraws(measure_draws, model, COMPONENT_PANEL, "measure_density")
     layout, d = draws.layout, draws.n_features
-    rows = as_rows(grid, d, "grid", layout.feature_names())
+    if draws.n_further_axes:
+        raise NotImplementedError(
+            f"measure_density does not take {layout.family_class.__name__}; predictive_density has its density with "
+            "the measure integrated out"
+        )
+    rows = as_rows(coded("grid", grid, layout.readings), d, "grid", layout.feature_names())
     with naming("grid"):
         check_filled(type(draws.family), rows, "it")
         points = prepare_data(draws.family, rows)
     if isinstance(points, Centred):
-        points = points._replace(values=np.array(rows, dtype="float64", order="C"), center=np.zeros(d))
+        # Atoms have parameters in the units of kernels, and are not centred.
+        is_log = getattr(draws.family, "log_columns", None)
+        raw = rows if is_log is None else on_log_scale(type(draws.family), rows, is_log)
+        points = points._replace(values=np.array(raw, dtype="float64", order="C"), center=np.zeros(d))
     values = []
     with covariances_held(f"the density of {layout.name!r} cannot be computed"):
         for weights, atoms in draws:
@@ -376,7 +386,7 @@ class _MeasureDraws:
                     "them to predictive_density or conditional_quantiles"
                 )
         self.n_features = 1 if self.layout.univariate else self.dataset.sizes[self.layout.feature_dim]
-        self.family = self._family()
+        self.family = self._family(checked_model(model))
         self._weights = stacked(self.dataset, "weight")
         shape = self._weights.shape
         self._parameters = {
@@ -389,9 +399,23 @@ class _MeasureDraws:
             kept = weights > 0.0
             yield weights[kept], {name: values[s, kept] for name, values in self._parameters.items()}
 
-    def _family(self):
-        """A family of full shape; given parameters, items do not depend on the values of its hyperparameters."""
+    def _family(self, model):
+        """A family of full shape; given parameters, items do not depend on the values of its hyperparameters, but on
+        which columns are logarithms.
+        """
+        family, specs = family_of(model[self.layout.name]), self.layout.family_class.hyperparameters
         sizes = {"n": 1, "d": self.n_features, "l": self.dataset.sizes.get(self.layout.added("level")[0], 1)}
-        cores = [spec.core for spec in self.layout.family_class.hyperparameters.values()]
-        fields = [np.full([sizes[axis] for axis in core], float(sizes["l"])) for core in cores]
+        further = {
+            axis: size
+            for field, spec in specs.items()
+            for axis, size in zip(spec.core, getattr(family, field).type.shape, strict=True)
+            if axis not in sizes
+        }
+        self.n_further_axes, sizes = len(further), further | sizes
+        fields = [
+            constant_value(family.log_columns)
+            if field == "log_columns"
+            else np.full([sizes[axis] for axis in spec.core], float(sizes["l"]))
+            for field, spec in specs.items()
+        ]
         return kernel_family(self.layout.family_class, fields)

@@ -15,7 +15,6 @@ from pymc_nrm.common.checks import check_count
 from pymc_nrm.common.wrapping import wrapped
 from pymc_nrm.models.rvs import checked_model, find_partition
 from pymc_nrm.posterior.any_draws import draws_class
-from pymc_nrm.posterior.draws import estimate_labels
 from pymc_nrm.recipes.table_models import readings_of
 from pymc_nrm.serving.clusters_of_draws import ClustersOfDraws, check_exportable
 from pymc_nrm.serving.thinning import LARGEST_SHARE, of_kept_draws, thinned
@@ -164,9 +163,7 @@ def export(
 def _estimate(draws, estimate):
     """Labels 0, 1, ... of the items in the estimate, names of its clusters, and which items it has."""
     estimate = draws.default_estimate() if estimate is None else estimate
-    kept = draws.kept_items(estimate)
-    labels, names = estimate_labels(estimate, np.count_nonzero(kept))
-    return labels, names, kept
+    return draws.labels_of(estimate)
 
 
 def _tell(path, exported):

@@ -5,6 +5,7 @@ import numbers
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import xarray as xr
 
 from pymc_nrm.common.checks import numeric_array
@@ -313,8 +314,11 @@ def chosen_loss(loss, costs, draws):
     return check_loss(default_loss(draws) if loss is None else loss, costs)
 
 
-def read_estimate(estimate, draws=None, n=None):
-    """Labels of an estimate in order of appearance, shape (n,), and what the estimate itself calls these clusters."""
+def read_estimate(estimate, draws=None, n=None, items=None):
+    """Labels of an estimate in order of appearance, shape (n,), and what the estimate itself calls these clusters.
+
+    A Series with the names of all items, an Index, is put in their order; those of the draws by default.
+    """
     if isinstance(estimate, xr.Dataset):
         if "labels" not in estimate:
             raise ValueError(f"estimate must have the variable labels; got variables {', '.join(map(str, estimate))}")
@@ -322,14 +326,33 @@ def read_estimate(estimate, draws=None, n=None):
     if draws is not None:
         dim = item_dimension(draws)
         n = draws.sizes[dim]
+        items = draws.indexes.get(dim) if items is None else items
         indexes = [array.indexes[dim] for array in (estimate, draws) if dim in getattr(array, "indexes", ())]
         if len(indexes) == 2 and not indexes[0].equals(indexes[1]):
             raise ValueError(f"estimate must be of the same items as the draws; coordinates {dim!r} differ")
+    if isinstance(estimate, pd.Series) and items is not None:
+        estimate = _in_order_of_items(estimate, items)
     user_labels = numeric_array("estimate", estimate)
     if user_labels.shape != (n,):
         raise ValueError(f"estimate must have shape ({n},); got shape {user_labels.shape}")
     labels = as_labels("estimate", user_labels)[0].astype(np.int64)
     return labels, user_labels[np.unique(labels, return_index=True)[1]].astype(np.int64)
+
+
+def _in_order_of_items(estimate, items):
+    """A Series in the order of the names of all items; what has no names is taken in its order."""
+    if len(estimate) != len(items) or estimate.index.equals(items):
+        return estimate
+    # Draws that were saved have names as text.
+    for names, wanted in ((estimate.index, items), (estimate.index.map(str), items.map(str))):
+        if names.is_unique and wanted.isin(names).all():
+            return estimate.set_axis(names).reindex(wanted)
+    if estimate.index.equals(pd.RangeIndex(len(estimate))):
+        return estimate
+    raise ValueError(
+        f"estimate must have the names of the items as its index if it is a Series; got {estimate.index[0]!r} and the "
+        f"item {items[0]!r}. estimate.to_numpy() takes labels in the order of the items"
+    )
 
 
 def draw_losses(labels, draws, loss, costs):

@@ -2,6 +2,7 @@
 
 import logging
 import math
+import zlib
 from typing import Any
 
 import numpy as np
@@ -251,9 +252,19 @@ def draws_of_estimate(draws, estimate):
         return draws
     fusion = estimate["draw_fusion"].values
     used = evenly_spaced(draws, fusion.shape[0] * fusion.shape[1])
-    if fusion.shape[:2] != (used.sizes["chain"], used.sizes["draw"]):
-        return draws
+    is_fused = fusion.shape[:2] == (used.sizes["chain"], used.sizes["draw"])
+    if not is_fused or estimate.attrs.get("draws_used") != fingerprint(used):
+        raise ValueError(
+            "estimate has fused the clusters of other draws, such as those before a run was resumed or thinned: "
+            "nrm.fused_estimate(idata, model) fuses the clusters of these draws, and estimate['labels'] compares these "
+            "draws as they are"
+        )
     return used.copy(data=np.take_along_axis(fusion, used.values, axis=2))
+
+
+def fingerprint(draws):
+    """A number that tells draws of a partition from others."""
+    return zlib.crc32(np.ascontiguousarray(draws.values, dtype=np.int32).tobytes())
 
 
 def evenly_spaced(draws, max_draws):

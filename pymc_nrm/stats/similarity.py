@@ -178,7 +178,12 @@ def select_items(draws, items):
     unknown = [item for item in items.tolist() if item not in index]
     if unknown:
         raise ValueError(f"items must be values of {dim!r}; got {', '.join(map(repr, unknown[:5]))}")
-    return draws.sel({dim: items})
+    if isinstance(index, range) or index.is_unique:
+        return draws.sel({dim: items})
+    several = [item for item in items.tolist() if np.count_nonzero(index == item) > 1]
+    if several:
+        raise ValueError(f"items must be names of single items; {several[0]!r} is the name of several in {dim!r}")
+    return draws.isel({dim: index.get_indexer_for(items)})
 
 
 def with_items(matrix, columns, rows=None, name="similarity"):

@@ -10,6 +10,8 @@ import pytest
 import xarray as xr
 
 import pymc_nrm as nrm
+from pymc_nrm.posterior.describe_values import describe_column
+from pymc_nrm.posterior.described_columns import Column
 from pymc_nrm.posterior.fused_estimate import cut_fusions, fuse
 from tests.helpers import mixture_of, refused
 from tests.predictions.prediction_cases import line_model, skewed_group
@@ -53,6 +55,31 @@ def test_bars_are_shown_if_the_run_showed_them(shown, monkeypatch):
         idata = nrm.sample(4, tune=4, chains=1, random_seed=1, progressbar=shown, partition_diagnostics=False)
     nrm.describe(idata, model)
     assert asked == [shown]
+
+
+def describe(kind, values, labels, unit=""):
+    return describe_column(Column("x", kind, None, np.asarray(values, dtype="float64"), unit=unit), np.asarray(labels))
+
+
+def test_units_follow_amounts_and_not_shares():
+    rain = describe("zero or positive", [0, 0, 0, 0, 3, 4, 0, 5], [0, 0, 0, 0, 1, 1, 1, 1], "mm")
+    assert rain.cells == ["0 100 %", "0 25 %, else 4, 3 to 5 mm"]
+    assert rain.apart == ["0: 100 % (25 %)", "above 0: 75 % (0 %)"]
+    mass = describe("positive", [1, 2, 8, 9], [0, 0, 1, 1], "kg")
+    assert mass.apart == ["low 1.5 kg (8.5)", "high 8.5 kg (1.5)"]
+
+
+def test_a_constant_column_of_logarithms_sets_nothing_apart():
+    """Differences of logarithms that are rounding errors came first."""
+    constant = describe("positive", np.full(50, 0.7), np.arange(50) % 3 != 0)
+    assert np.isnan(constant.differences).all() and constant.apart == ["average 0.7 (0.7)"] * 2
+
+
+def test_words_agree_with_the_medians_that_are_shown():
+    """A few values near zero move the mean of logarithms, and not the median."""
+    labels = np.arange(40) % 2
+    values = np.where(labels == 0, 6.0, np.where(np.arange(40) < 18, 0.01, 7.0))
+    assert describe("positive", values, labels).apart == ["average 6 (7)", "average 7 (6)"]
 
 
 def test_a_level_that_is_called_missing_and_columns_without_values():

@@ -129,3 +129,20 @@ def test_parameters_of_clusters_are_means_of_single_draws():
     mean, rng = draws.cluster_parameters(draw, "x", np.random.default_rng(1), 3), np.random.default_rng(1)
     single = [draws.cluster_parameters(draw, "x", rng) for _ in range(3)]
     np.testing.assert_allclose(mean, np.mean(single, axis=0), rtol=1e-14)
+
+
+def test_a_fused_estimate_is_of_its_draws():
+    """Fusions of draws are found by place: those of other draws gave wrong certainties."""
+    x = np.r_[np.linspace(-1, 1, 4), np.linspace(-0.9, 1.1, 4), np.linspace(29, 31, 4)]
+    with pm.Model() as model:
+        z = nrm.Partition("z", nrm.DirichletProcess(1.0), n=12)
+        nrm.Mixture("x", z, nrm.NormalGamma(10.0, 0.01, 2.0, 2.0), observed=x)
+    labels = [[0] * 4 + [1] * 4 + [2] * 4] * 200 + [[0] * 8 + [1, 2, 1, 2]] * 200
+    posterior = xr.Dataset({"z": (("chain", "draw", "item"), [labels])})
+    fused = nrm.fused_estimate(posterior, model, random_seed=1, progressbar=False)
+    certainty = nrm.describe(posterior, model, fused).table["cluster", "certainty"]
+    assert certainty.tolist() == [1.0, 1.0]
+    for other in (posterior.isel(draw=slice(200, None)), posterior.isel(draw=slice(None, None, -1))):
+        with pytest.raises(ValueError, match=r"clusters of other draws.*fused_estimate\(idata, model\) fuses"):
+            nrm.describe(other, model, fused)
+        nrm.describe(other, model, fused["labels"])

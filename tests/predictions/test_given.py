@@ -248,3 +248,34 @@ test_wrong_rows = refused(
     (pt.lvector("i"), TypeError, "rows of Mixture 'x' must be an array"),
     within=pm.Model,
 )
+
+
+@pytest.mark.parametrize("logarithms", [False, True])
+def test_quantiles_given_some_of_the_others(logarithms):
+    """Missing features of new items are marginalised out, whatever other items lack."""
+    X = np.random.default_rng(2).normal(size=(8, 3)) @ [[1.0, 0.7, 0.3], [0.0, 1.0, 0.5], [0.0, 0.0, 1.0]]
+    prior, labels = (np.zeros(3), 0.5, 3.0 * np.eye(3), 6.0), [0, 0, 0, 1, 1, 1, 1, 0]
+    with pm.Model() as model:
+        z = nrm.Partition("z", nrm.DirichletProcess(1.0), n=8)
+        if logarithms:
+            nrm.Mixture("x", z, nrm.families.LogNormalWishart(np.ones(3), *prior), observed=np.exp(X))
+        else:
+            nrm.Mixture("x", z, nrm.NormalWishart(*prior), observed=X)
+    idata = xr.Dataset({"z": (("chain", "draw", "item"), [[labels]])})
+    new = np.array(
+        [[9.0, 0.4, np.nan], [9.0, np.nan, -1.0], [9.0, np.nan, np.nan], [9.0, 0.4, -1.0], [np.nan, 0.4, np.nan]]
+    )
+    q = [0.1, 0.5, 0.9]
+    given = np.exp(new) if logarithms else new
+    quantiles = nrm.conditional_quantiles(idata, model, {"x": given}, q, feature=0)["quantile"].values[0, 0]
+    # By integrating the joint density of the features that are known.
+    grid = np.linspace(-40.0, 40.0, 8001)
+    for row, result in zip(new, quantiles, strict=True):
+        points = np.tile(row, (len(grid), 1))
+        points[:, 0] = grid
+        scale = grid if logarithms else np.zeros(len(grid))
+        points = np.exp(points) if logarithms else points
+        density = nrm.predictive_density(idata, model, points).density.values[0, 0] * np.exp(scale)
+        cumulative = np.cumsum(density) / density.sum()
+        result = np.log(result) if logarithms else result
+        np.testing.assert_allclose(np.interp(result, grid, cumulative), q, atol=5e-3)

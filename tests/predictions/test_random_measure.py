@@ -3,12 +3,15 @@
 import math
 
 import numpy as np
+import pandas as pd
 import pymc as pm
+import pytensor.tensor as pt
 import pytest
 import xarray as xr
 from scipy.special import gammaln
 
 import pymc_nrm as nrm
+from pymc_nrm.families.definitions.principal_normal_wishart import PrincipalNormalWishart
 from pymc_nrm.measures.base import log_eppf
 from pymc_nrm.measures.jumps import draw_jumps
 from pymc_nrm.partitions.next_item import log_prediction_rule
@@ -266,3 +269,57 @@ def test_bad_arguments():
     ]:
         with pytest.raises(error, match=message):
             function()
+
+
+RNG = np.random.default_rng(3)
+POSITIVE = np.column_stack([np.exp(RNG.normal(size=8)), 5 + RNG.normal(size=8)])
+IN_TWO = np.tile([0, 0, 0, 0, 1, 1, 1, 1], (400, 1))
+# Families whose density of an item reads a hyperparameter, or other units than its own.
+WITH_UNITS = {
+    "some logarithms": (nrm.families.LogNormalWishart([1.0, 0.0], [0.0, 5.0], 1.0, np.eye(2) * 3, 5.0), POSITIVE),
+    "logarithms": (nrm.families.LogNormalGamma([1.0, 1.0], 0.0, 1.0, 3.0, 2.0), POSITIVE),
+    "far from zero": (nrm.NormalWishart(np.full(2, 1000.0), 0.1, np.eye(2) * 3, 5.0), POSITIVE + 1000.0),
+}
+
+
+def measured(family, data, n_draws=400):
+    with pm.Model() as model:
+        z = nrm.Partition("z", nrm.DirichletProcess(1.0), n=len(data))
+        nrm.Mixture("x", z, family, observed=data)
+    idata = xr.Dataset({"z": (("chain", "draw", "item"), IN_TWO[None, :n_draws])})
+    return model, idata, nrm.random_measure.sample_random_measure(idata, model, random_seed=1)
+
+
+@pytest.mark.parametrize("name", WITH_UNITS)
+def test_densities_and_distribution_functions_in_the_units_of_columns(name):
+    family, data = WITH_UNITS[name]
+    model, idata, draws = measured(family, data)
+    grid = data[:3]
+    density = nrm.random_measure.measure_density(draws, model, grid).density.values[0]
+    expected = nrm.predictive_density(idata, model, grid).density.values[0, 0]
+    assert np.abs(z_scores(density, expected)).max() < 4
+    # Half of a distribution function is below its median, and the mean of data is near the mean of the measure.
+    middle = np.median(data[:, 1])
+    cdf = nrm.random_measure.measure_cdf(draws, model, [middle], feature=1).cdf.mean().item()
+    assert abs(cdf - 0.5) < 0.15
+    mean = nrm.random_measure.measure_mean(draws, model)["mean"].median(("chain", "draw"))
+    assert abs(mean.values[1] - data[:, 1].mean()) < 1.5
+
+
+def test_measures_of_principal_families_have_means():
+    data = np.random.default_rng(5).normal(size=(8, 3))
+    with pm.Model():
+        family = PrincipalNormalWishart.learned("x", data, 2)
+    fixed = PrincipalNormalWishart(*(pm.draw(pt.as_tensor(field)) for field in family))
+    model, _, draws = measured(fixed, data, 20)
+    assert nrm.random_measure.measure_mean(draws, model)["mean"].shape == (1, 20, 3)
+    with pytest.raises(NotImplementedError, match="predictive_density has its density"):
+        nrm.random_measure.measure_density(draws, model, data[:2])
+
+
+def test_grids_of_categories_are_text():
+    table = pd.DataFrame({"a": list("xyxyxyzz"), "b": list("uvuvuvuv")})
+    model, _, draws = measured(nrm.CategoricalDirichlet(1.0), table, 5)
+    by_name = nrm.random_measure.measure_density(draws, model, pd.DataFrame({"a": ["x", "z"], "b": ["u", "v"]}))
+    by_code = nrm.random_measure.measure_density(draws, model, [[0, 0], [2, 1]])
+    np.testing.assert_array_equal(by_name.density, by_code.density)

@@ -4,6 +4,7 @@ import itertools
 import math
 
 import numpy as np
+import pandas as pd
 import pytest
 import xarray as xr
 from arviz_stats import mcse
@@ -276,3 +277,21 @@ def test_assignment_uncertainty(rng):
     )
     certain = draws.isel(chain=[0], draw=[0] * 3)
     assert (nrm.stats.assignment_uncertainty(certain, certain.values[0, 0]) == 0).all()
+
+
+def test_a_series_is_matched_by_the_names_of_items():
+    names = [f"r{k}" for k in range(12)]
+    labels = np.repeat([0, 1, 2], 4)
+    draws = xr.DataArray(np.tile(labels, (1, 3, 1)), dims=("chain", "draw", "item"), coords={"item": names})
+    series = pd.Series(labels, index=names)
+    for estimate in (series, series.sample(frac=1.0, random_state=1), series.reset_index(drop=True)):
+        assert nrm.stats.expected_loss(draws, estimate)["expected_loss"] == 0.0
+    with pytest.raises(ValueError, match="estimate must have the names of the items as its index"):
+        nrm.stats.expected_loss(draws, series.set_axis([f"s{k}" for k in range(12)]))
+
+
+def test_items_whose_names_repeat():
+    draws = xr.DataArray([[[0, 0, 1, 2]]], dims=("chain", "draw", "item"), coords={"item": list("aabc")})
+    assert nrm.stats.similarity(draws, items=["c", "b"]).values.tolist() == [[1.0, 0.0], [0.0, 1.0]]
+    with pytest.raises(ValueError, match="'a' is the name of several in 'item'"):
+        nrm.stats.similarity(draws, items=["a", "b"])

@@ -9,7 +9,7 @@ from pymc_nrm.families.base import add_item, refresh_cache
 from pymc_nrm.families.definitions.normal_wishart import NormalWishart
 from pymc_nrm.families.fast import fast_paths
 from pymc_nrm.families.shared import wishart_rows
-from pymc_nrm.families.shared.wishart_gaps import draw_missing_entries, factor_one_gap, log_predictive_of_observed
+from pymc_nrm.families.shared.wishart_gaps import draw_missing_entries, log_predictive_of_observed, student_of_one
 from pymc_nrm.kernels.lanes import LANES, log_above_one, squared_lengths, squared_lengths_of_items
 from pymc_nrm.kernels.special import log_rising_factorial
 
@@ -114,11 +114,7 @@ class FastNormalWishart:
         return total + math.log(product) + 0.5 * (nu_n - 1.0) * math.log(left)
 
     def student_predictive(self, cache, data, item, feature, law):
-        # The squared length of W (x - m_n) is (norm t + component)^2 + distance for x = m_n + t in the feature.
-        distance, norm, component = factor_one_gap(cache, data.values[item], feature)
-        law[0] = 2.0 * cache[1] - 1.0
-        law[1] = cache[3 + feature] - component / norm + data.center[feature]
-        law[2] = math.sqrt((1.0 + cache[2] * distance) / (law[0] * cache[2])) / norm
+        student_of_one(cache, data.values[item], feature, data.center[feature], law)
 
     # A column of a panel: in rows, the first three entries of the cache, and memory; in lanes, -(W m_n)_i and
     # W_i0 ... W_ii for each i.

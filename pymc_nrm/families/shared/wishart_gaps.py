@@ -18,10 +18,11 @@ from pymc_nrm.kernels.special import draw_gamma, log_rising_factorial
 
 
 @kernel
-def factor_gaps(cache, x, work):
+def factor_gaps(cache, x, work, last):
     """Write R, Q'y and Q' into the workspace; return the distance of the observed entries and the number of the others.
 
-    Rows 0 .. d - 1 of the workspace get R, row d gets Q'y, and the rows behind it Q' and memory.
+    Rows 0 .. d - 1 of the workspace get R, row d gets Q'y, and the rows behind it Q' and memory.  The missing entry
+    ``last`` comes behind the others, if it is at least 0.
     """
     d = x.shape[0]
     y = work[2 * d + 1]
@@ -33,8 +34,9 @@ def factor_gaps(cache, x, work):
                 y[i] += cache[start + j] * (x[j] - cache[3 + j])
         start += i + 1
     n_missing = 0
-    for j in range(d):
-        if not math.isnan(x[j]):
+    for place in range(d + 1):
+        j = last if place == d else place
+        if j < 0 or (place < d and j == last) or not math.isnan(x[j]):
             continue
         # Modified Gram-Schmidt, with y as the last column.
         column = work[d + 1 + n_missing]
@@ -131,12 +133,34 @@ def log_predictive_of_observed(cache, x):
         distance, determinant, _ = factor_one_gap(cache, x, gap)
     else:
         work = np.empty((2 * d + 2, d))
-        distance, _ = factor_gaps(cache, x, work)
+        distance, _ = factor_gaps(cache, x, work, -1)
         for k in range(n_missing):
             determinant *= work[k, k]
     half, ratio = cache[1] - 0.5 * n_missing, cache[2]
     total = cache[0] - log_rising_factorial(half, 0.5 * n_missing) - math.log(determinant)
     return total - 0.5 * n_missing * math.log(ratio / math.pi) - half * math.log(1.0 + ratio * distance)
+
+
+@kernel
+def student_of_one(cache, values, feature, center, law):
+    """Write degrees of freedom, location and scale of an entry given those of the others that are not NaN.
+
+    The last row of R is that of the entry, ``norm``, so that ``norm t + component`` is distributed like the last of the
+    normals in :func:`draw_missing_entries`, for ``x = m_n + t`` in the entry.
+    """
+    n_missing, _ = count_gaps(values)
+    if n_missing == 0 or (n_missing == 1 and math.isnan(values[feature])):
+        n_missing = 1
+        distance, norm, component = factor_one_gap(cache, values, feature)
+    else:
+        d = values.shape[0]
+        x, work = values.copy(), np.empty((2 * d + 2, d))
+        x[feature] = math.nan
+        distance, n_missing = factor_gaps(cache, x, work, feature)
+        norm, component = work[n_missing - 1, n_missing - 1], work[d, n_missing - 1]
+    law[0] = 2.0 * cache[1] - n_missing
+    law[1] = cache[3 + feature] - component / norm + center
+    law[2] = math.sqrt((1.0 + cache[2] * distance) / (law[0] * cache[2])) / norm
 
 
 @kernel
@@ -155,7 +179,7 @@ def draw_missing_entries(cache, x, rng):
         x[gap] = cache[3 + gap] + (width * rng.standard_normal() - component) / norm
     elif n_missing > 1:
         work = np.empty((2 * d + 2, d))
-        distance, _ = factor_gaps(cache, x, work)
+        distance, _ = factor_gaps(cache, x, work, -1)
         width = math.sqrt((1.0 / ratio + distance) / (2.0 * draw_gamma(rng, half)))
         delta = work[d]
         for k in range(n_missing):
