@@ -7,6 +7,7 @@ import pymc as pm
 import pytensor.tensor as pt
 from pymc import Distribution
 from pytensor.graph.basic import Constant, Variable
+from pytensor.graph.traversal import ancestors
 from pytensor.link.utils import compile_function_src
 from pytensor.raise_op import CheckAndRaise
 from pytensor.tensor.random.op import RandomVariable
@@ -144,13 +145,18 @@ class MixtureRV(RandomVariable):
         call = f"draw_data({family}, labels, rng, {n_features})"
         call = f"draw_data({family}, labels, rng)" if self.kind.takes_trees else call
         rows = "rows, " if self.has_rows else ""
+        test, *options = self.kind.test_of_labels
+        holds = f"{test.__name__}({', '.join(['labels', *map(str, options)])})"
+        holds += " and rows.max() < labels.shape[0]" if self.has_rows else ""
+        # Labels that are data, as after pm.do, may be any numbers.
         source = (
             f"def draw(rng, labels, {rows}{', '.join(names)}):\n"
+            f"    if not ({holds}):\n        raise ValueError({labels_message(self.kind)!r})\n"
             f"    labels = labels{'[rows]' if self.has_rows else ''}\n"
             f"    return {call}{'[:, 0]' if self.univariate else ''}.astype(dtype)\n"
         )
         draw = self.kind.tree_law.draw_data if self.kind.takes_trees else draw_data
-        environment = {"draw_data": draw, "dtype": np.dtype(self.dtype)}
+        environment = {"draw_data": draw, "dtype": np.dtype(self.dtype), test.__name__: test}
         return source, environment | {"family": self.family_class}, self.family_class
 
 
@@ -428,10 +434,28 @@ def observed_labels(labels):
     return labels
 
 
+def labels_message(kind, labels=None):
+    """Message for labels that are no value of a kind of partition."""
+    origins = [] if labels is None else [origin for origin in ancestors([labels]) if isinstance(origin, TensorVariable)]
+    names = [origin.name for origin in origins if origin.name]
+    return f"labels{f' {names[0]!r}' if names else ''} of a {kind.title} must be {kind.words_of_labels}"
+
+
+def valid_labels(kind, labels):
+    """:func:`observed_labels`, which must be valid if they are data, as after ``pm.do``.
+
+    Labels that a partition computes are not checked: its log-probability is minus infinity where they are not valid.
+    """
+    origin = labels.owner.inputs[0] if computed_by(labels, Subtensor) else labels
+    if computed_by(origin, ValuedRV | PartitionRV):
+        return observed_labels(labels)
+    return CheckAndRaise(ValueError, labels_message(kind, origin))(labels, kind.symbolic_test(labels))
+
+
 @logprob.register(MixtureRV)
 def _mixture_logp(op, values, rng, size, labels, *hyperparameters, **kwargs):
     [value] = values
-    labels = observed_labels(labels)
+    labels = valid_labels(op.kind, labels)
     rows, hyperparameters = (hyperparameters[0], hyperparameters[1:]) if op.has_rows else (None, hyperparameters)
     counts, hyperparameters = (hyperparameters[0], hyperparameters[1:]) if op.has_counts else (None, hyperparameters)
     family = with_constants_per_item(op.family_class(*hyperparameters))

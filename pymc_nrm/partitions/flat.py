@@ -11,11 +11,34 @@ from pymc_nrm.measures.base import draw_partition, symbolic_log_eppf
 from pymc_nrm.partitions.kind import Kind
 from pymc_nrm.partitions.labels import canonical_labels
 
+# What labels of clusters without slots must be, in messages.
+IN_ORDER = "numbered from 0 in order of appearance, as pandas.factorize(labels)[0] numbers them"
+
 
 def safe_indices(labels, n):
     """Labels in a graph, all 0 if any is outside 0 to n - 1, and whether all were in this range."""
     in_range = pt.and_(pt.all(labels >= 0), pt.all(labels < n))
     return pt.switch(in_range, labels, 0), in_range
+
+
+@kernel
+def in_order(labels):
+    """Whether labels are numbered from 0 in order of appearance."""
+    n_clusters = 0
+    for i in range(labels.shape[0]):
+        if not 0 <= labels[i] <= n_clusters:
+            return False
+        n_clusters = max(n_clusters, labels[i] + 1)
+    return True
+
+
+@kernel
+def below(labels, n_labels):
+    """Whether labels are from 0 to ``n_labels - 1``."""
+    for i in range(labels.shape[0]):
+        if not 0 <= labels[i] < n_labels:
+            return False
+    return True
 
 
 @kernel
@@ -132,6 +155,11 @@ class InOrder(Flat):
 
     def symbolic_indices(self, labels, n):
         return Indices()(labels, n)
+
+    words_of_labels, test_of_labels = IN_ORDER, (in_order,)
+
+    def symbolic_test(self, labels):
+        return Sizes()(labels, labels.shape[0])[1]
 
 
 class Ordered(InOrder):

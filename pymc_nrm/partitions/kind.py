@@ -182,6 +182,14 @@ class Kind:
         """
         raise NotImplementedError
 
+    # What :meth:`cluster_labels` must be, in messages, and the kernel that tests it, with its further arguments.
+    words_of_labels: str
+    test_of_labels: tuple[Any, ...]
+
+    def symbolic_test(self, labels):
+        """Whether :meth:`cluster_labels` in a graph, which no variable of this kind computes, are valid."""
+        raise NotImplementedError
+
 
 class MarkedStart(Op):
     """Copy an initial value to the dtype ``marked``, whose metadata copies and processes keep."""

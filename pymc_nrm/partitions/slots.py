@@ -9,7 +9,7 @@ from pytensor.graph.basic import Variable
 from pymc_nrm.common.checks import check_count, numeric_array
 from pymc_nrm.kernels.generic import kernel
 from pymc_nrm.measures.base import draw_partition
-from pymc_nrm.partitions.flat import Flat, safe_indices
+from pymc_nrm.partitions.flat import Flat, below, safe_indices
 
 # Steps store a row of numbers for each slot.
 _MOST_SLOTS = 10**6
@@ -51,6 +51,8 @@ class IndexLabels(Flat):
         check_count(title, max_clusters, 1, _MOST_SLOTS)
         super().__init__(int(max_clusters))
         self.max_clusters = int(max_clusters)
+        self.words_of_labels = f"whole numbers from 0 to {self.max_clusters - 1}"
+        self.test_of_labels = below, self.max_clusters
 
     def read(self, point):
         return np.array(point[self.name], dtype=np.int64)
@@ -79,6 +81,9 @@ class IndexLabels(Flat):
         slots, in_range = safe_indices(labels, self.max_clusters)
         ranks = pt.cumsum(self.symbolic_counts(slots) > 0) - 1
         return ranks[slots], in_range
+
+    def symbolic_test(self, labels):
+        return safe_indices(labels, self.max_clusters)[1]
 
     def symbolic_counts(self, slots):
         """Numbers of items of all slots, a vector of int64, given the slots of the items, each in range."""

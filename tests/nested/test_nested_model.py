@@ -65,6 +65,15 @@ def test_forward_draws():
     assert pm.draw(make_model("tree family")["x"], random_seed=1).shape == (5, 2)
 
 
+@pytest.mark.parametrize("columns", [[-1, 0], [1, 0], [0, 1], [0, 5]])
+def test_paths_that_are_set_must_be_those_of_a_tree(columns):
+    done = pm.do(make_model("tree family"), {"h": np.column_stack([np.zeros((5, 1), dtype=int) + c for c in columns])})
+    with pytest.raises(ValueError, match=r"^labels 'h' of a NestedPartition must be nested, and each column numbered"):
+        done.compile_logp(mode="FAST_COMPILE")(done.initial_point())
+    with pytest.raises(ValueError, match=r"^labels of a NestedPartition must be nested"):
+        pm.draw(done["x"], mode="FAST_COMPILE")
+
+
 KINDS = ["random paths", "known paths", "tree family"]
 
 

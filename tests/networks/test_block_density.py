@@ -151,6 +151,9 @@ def test_forward_draws_have_the_moments_of_the_prior(case):
     labels = np.zeros(3, dtype=np.int64)
     given = clone_replace([ties], {z: pt.constant(labels), w: pt.constant(labels)}, rebuild_strict=False)[0]
     draws = pm.draw(given, draws=4000, random_seed=5)
+    beyond = {z: pt.constant(labels), w: pt.constant(labels + 3)} if case == "table" else {z: pt.constant(labels - 1)}
+    with pytest.raises(ValueError, match=r"^labels of a Partition must be numbered from 0"):
+        pm.draw(clone_replace([ties], beyond, rebuild_strict=False), mode="FAST_COMPILE")
     assert (np.diagonal(draws, axis1=1, axis2=2) == 0).all() or case == "table"
     if case == "undirected":
         np.testing.assert_array_equal(draws, draws.transpose(0, 2, 1))

@@ -36,6 +36,12 @@ def observed_of(**kwargs):
     return lambda: block_model(**kwargs)
 
 
+def test_labels_that_are_set_must_be_valid():
+    done = pm.do(block_model(A), {"z": np.array([2, 0, 1])})
+    with pytest.raises(ValueError, match=r"^labels 'z' of a Partition must be numbered from 0"):
+        done.compile_logp(mode="FAST_COMPILE")({})
+
+
 test_data_are_refused = refused(
     lambda make: make(),
     (observed_of(observed=A[:2]), r"observed of BlockModel 'ties' must have the shape \(3, 3\).*got shape \(2, 3\)"),

@@ -12,7 +12,7 @@ from rich.console import Console
 import pymc_nrm as nrm
 from pymc_nrm.models.itemwise.item_table import ItemTable
 from pymc_nrm.models.log_density import LogDensity
-from pymc_nrm.models.rvs import partitions_of
+from pymc_nrm.models.rvs import kind_of, partitions_of
 from tests.tools.transformed_cases import N, Transformed, X, indexed, mixture
 from tests.tools.wings import rows_of_wings
 
@@ -111,6 +111,30 @@ def test_labels_may_be_observed_or_set(name):
     assert log_densities(observed, point) == pytest.approx(expected, rel=1e-12)
     del expected[labels.name]
     assert log_densities(done, point) == pytest.approx(expected, rel=1e-12)
+
+
+INVALID = {"a partition": [-1, 1, 5], "slots of a mixture": [-1, 3], "a tree": [-1, 1, 8]}
+
+
+@pytest.mark.quick("a partition")
+@pytest.mark.parametrize("name", INVALID)
+def test_labels_that_are_set_must_be_valid(name):
+    """Neither the density nor a draw of data reads labels that name no cluster, which was memory beyond arrays."""
+    if name == "slots of a mixture":
+        model = mixture(lambda: partition(max_clusters=3))
+    else:
+        model = MODELS[name].make()
+    [labels] = partitions_of(model)
+    start = model.initial_point()
+    for label in INVALID[name]:
+        values = np.zeros_like(start[labels.name])
+        values[:2] = label
+        done = pm.do(model, {labels: values})
+        point = {value.name: start[value.name] for value in done.value_vars}
+        with pytest.raises(ValueError, match=f"^labels '{labels.name}' of a {kind_of(labels).title} must be"):
+            done.compile_logp(mode="FAST_COMPILE")(point)
+        with pytest.raises(ValueError, match=f"^labels of a {kind_of(labels).title} must be"):
+            pm.draw(done["x"], mode="FAST_COMPILE")
 
 
 @pytest.mark.quick("a table", *QUICK)

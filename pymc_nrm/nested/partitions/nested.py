@@ -2,15 +2,17 @@
 
 import numpy as np
 import pytensor.tensor as pt
+from pytensor.graph.basic import Apply
 
 from pymc_nrm.common.checks import check_count, numeric_array
 from pymc_nrm.common.marks import NESTED
 from pymc_nrm.kernels.generic import kernel
+from pymc_nrm.kernels.kernel_op import KernelOp
 from pymc_nrm.measures.prediction_rules import levels_of, symbolic_levels_of
 from pymc_nrm.nested.families import base
 from pymc_nrm.nested.partitions.nested_draws import draw_nested, draw_paths
 from pymc_nrm.nested.partitions.nested_levels import HierarchicalDirichletProcess, symbolic_log_nested_prior
-from pymc_nrm.partitions.flat import safe_indices
+from pymc_nrm.partitions.flat import IN_ORDER, Sizes, in_order, safe_indices
 from pymc_nrm.partitions.kind import Kind
 from pymc_nrm.partitions.labels import canonical_columns, canonical_labels
 from pymc_nrm.partitions.user_labels import canonical_paths
@@ -28,6 +30,37 @@ def _draw_paths(rng, n, measure):
 def _draw_tables(rng, n, measure, weights):
     gammas = np.concatenate((np.array([weights.gamma_0]), weights.gamma))
     return draw_nested(rng, levels_of(measure), gammas, n)
+
+
+@kernel
+def nested_in_order(paths):
+    """Whether each column is numbered from 0 in order of appearance, and each node is part of one node of the column
+    before it.
+    """
+    for column in range(paths.shape[1]):
+        if not in_order(paths[:, column]):
+            return False
+        parents = np.full(paths.shape[0], -1)
+        for i in range(paths.shape[0] if column else 0):
+            node, parent = paths[i, column], paths[i, column - 1]
+            if parents[node] not in (-1, parent):
+                return False
+            parents[node] = parent
+    return True
+
+
+@kernel
+def _test_of_paths(paths):
+    return np.asarray(nested_in_order(paths))
+
+
+class TestOfPaths(KernelOp):
+    """Whether labels are those of a tree; see :func:`nested_in_order`."""
+
+    kernel, constant = _test_of_paths, (0,)
+
+    def make_node(self, paths):
+        return Apply(self, [pt.as_tensor(paths).astype("int64")], [pt.TensorType("bool", shape=())()])
 
 
 class Nested(Kind):
@@ -82,6 +115,12 @@ class Nested(Kind):
     def symbolic_indices(self, labels, n):
         indices, in_range = safe_indices(labels, n)
         return pt.specify_shape(indices, (None, self.depth)), in_range
+
+    words_of_labels = "nested, and each column numbered from 0 in order of appearance"
+    test_of_labels = (nested_in_order,)
+
+    def symbolic_test(self, labels):
+        return TestOfPaths()(labels)
 
     def random_columns(self):
         return {column: (..., place) for place, column in enumerate(self.columns)}
@@ -147,6 +186,11 @@ class WeightedNested(Nested):
 
     def symbolic_indices(self, labels, n):
         return safe_indices(labels, n)
+
+    words_of_labels, test_of_labels = IN_ORDER, (in_order,)
+
+    def symbolic_test(self, labels):
+        return Sizes()(labels, labels.shape[0])[1]
 
     def _default_tables(self, columns, n):
         # Every node has one table, and there is one component.

@@ -23,14 +23,14 @@ from pymc_nrm.families.conjugate import log_marginal
 from pymc_nrm.families.definitions.poisson_gamma import PoissonGamma
 from pymc_nrm.families.needs import ITEMS, check_needs, is_family
 from pymc_nrm.models.item_counts import count_value
-from pymc_nrm.models.mixture import observed_labels
+from pymc_nrm.models.mixture import labels_message, valid_labels
 from pymc_nrm.models.partition import PartitionRV
 from pymc_nrm.models.random_variables import printed_names, register_numba, with_conditions
 from pymc_nrm.models.values import computed_by, kernel_family, kernel_values, without_casts
 from pymc_nrm.networks.models.block_sums import log_block_likelihood
 from pymc_nrm.networks.models.forward import draw_matrix
 from pymc_nrm.networks.partitions.pair_data import place_of_value, read_pairs, with_places
-from pymc_nrm.partitions.flat import Ordered
+from pymc_nrm.partitions.flat import Ordered, in_order
 
 _log = logging.getLogger("pymc.nrm_models")
 # Name of the step of a partition that block models depend on.
@@ -125,11 +125,14 @@ class BlockModelRV(RandomVariable):
         concentration = "float(concentration)" if self.is_corrected else "0.0"
         source = (
             f"def draw(rng, {', '.join([*labels, *names, *further])}):\n"
+            f"    if not ({' and '.join(f'in_order({name})' for name in labels)}):\n"
+            f"        raise ValueError({labels_message(self.kinds[0])!r})\n"
             f"    family = family_class({', '.join(arguments)})\n"
             f"    matrix = draw_matrix(rng, {labels[0]}, {labels[-1]}, family, {mode}, {self.loops}, {concentration})\n"
             "    return matrix.astype(dtype)\n"
         )
         environment = {"draw_matrix": draw_matrix, "dtype": np.dtype(self.dtype), "family_class": self.family_class}
+        environment |= {"in_order": in_order}
         return source, environment, self.family_class
 
 
@@ -384,7 +387,7 @@ def _block_model_logp(op, values, rng, size, *parameters, **kwargs):
     [value] = values
     pairs, labels = op.pairs_of(value), []
     for kind, parameter, n in zip(op.kinds, parameters, pairs.shape, strict=False):
-        parameter = observed_labels(parameter)
+        parameter = valid_labels(kind, parameter)
         words = f"a BlockModel of a matrix of shape {pairs.shape} must have one label for each row and column"
         parameter = CheckAndRaise(ValueError, words)(parameter, pt.eq(parameter.shape[0], n))
         labels.append(kind.symbolic_indices(parameter, parameter.shape[0])[0])
