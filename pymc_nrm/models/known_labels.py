@@ -2,6 +2,8 @@
 
 import logging
 
+import numpy as np
+
 from pymc_nrm.common.wrapping import wrapped
 
 # A child of PyMC's logger, which shows messages of level INFO.
@@ -16,3 +18,13 @@ def tell_all_known(title, labels, what="cluster"):
         "observed, and not sampled."
     )
     _log.info(wrapped(text))
+
+
+def check_observed_labels(kind, name, labels):
+    """Refuse labels of ``pm.observe`` in another form than the canonical one, whose probability is 0 without a reason.
+
+    The deterministics of a partition read the labels as they are.
+    """
+    title = f"observed labels of {kind.title} {name!r}"
+    if not np.array_equal(kind.renamed(labels, len(labels), title), labels):
+        raise ValueError(f"{title} must be {kind.words_of_labels}; got {np.asarray(labels)[:8].tolist()}")

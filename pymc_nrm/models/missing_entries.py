@@ -6,9 +6,10 @@ import numpy as np
 import pymc as pm
 import pytensor.tensor as pt
 from pytensor.graph.basic import Constant
+from pytensor.graph.traversal import graph_inputs
 from pytensor.tensor.subtensor import AdvancedIncSubtensor
 
-from pymc_nrm.common.pymc_internals import logprob, support_point
+from pymc_nrm.common.pymc_internals import ValuedRV, logprob, support_point
 from pymc_nrm.families.shared.scale import from_scale, to_scale
 from pymc_nrm.models.values import computed_by, constant_value
 
@@ -104,6 +105,20 @@ def check_gaps(mixture, value):
         )
 
 
+def check_free_entries(model, mixture, value):
+    """Check that the missing entries in the value of a mixture are free: the value keeps the original variable."""
+    gaps = gaps_of(value)
+    if gaps is not None and set(model.value_vars).isdisjoint(graph_inputs([gaps.entries])):
+        raise _not_free_error(mixture)
+
+
+def _not_free_error(mixture):
+    return ValueError(
+        f"missing entries of Mixture {mixture!r} must stay free: pm.observe and pm.do cannot fix them. Create the "
+        "model with these values in the array observed"
+    )
+
+
 def continuous_values(model):
     """Continuous value variables of a model that a gradient moves: all but missing entries."""
     return [
@@ -114,7 +129,11 @@ def continuous_values(model):
 
 
 @logprob.register(MissingEntriesRV)
-def _missing_entries_logp(op, values, *inputs, **kwargs):
+def _missing_entries_logp(op, values, mixture, *inputs, **kwargs):
+    # The value of the mixture keeps the variable of free entries.
+    gaps = gaps_of(mixture.owner.inputs[1]) if computed_by(mixture, ValuedRV) else None
+    if gaps is not None and values[0] not in graph_inputs([gaps.entries]):
+        raise _not_free_error(mixture.name)
     return pt.zeros(())
 
 

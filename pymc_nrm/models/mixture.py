@@ -6,8 +6,9 @@ import numpy as np
 import pymc as pm
 import pytensor.tensor as pt
 from pymc import Distribution
+from pytensor.compile.sharedvalue import SharedVariable
 from pytensor.graph.basic import Constant, Variable
-from pytensor.graph.traversal import ancestors
+from pytensor.graph.traversal import graph_inputs
 from pytensor.link.utils import compile_function_src
 from pytensor.raise_op import CheckAndRaise
 from pytensor.tensor.random.op import RandomVariable
@@ -16,12 +17,13 @@ from pytensor.tensor.variable import TensorVariable
 
 from pymc_nrm.common.checks import check_count, check_values, naming, plain_values
 from pymc_nrm.common.named_dims import tensor_behind
-from pymc_nrm.common.pymc_internals import ValuedRV, logprob, support_point
+from pymc_nrm.common.pymc_internals import logprob, support_point
 from pymc_nrm.families.arguments import broadcast_hyperparameters, numeric_data
 from pymc_nrm.families.base import canonical, complete, log_likelihood, prepare_data
-from pymc_nrm.families.gaps import draws_gaps
+from pymc_nrm.families.gaps import check_filled, draws_gaps
 from pymc_nrm.families.needs import ITEMS, check_needs, is_family
 from pymc_nrm.models.chunked_mixture import add_chunked_mixture
+from pymc_nrm.models.data_labels import labels_message, valid_labels
 from pymc_nrm.models.dims_of_data import checked_dims, without_names
 from pymc_nrm.models.item_counts import count_value, rows_message
 from pymc_nrm.models.marginal_likelihood import (
@@ -48,6 +50,7 @@ from pymc_nrm.models.text_data import read_text
 from pymc_nrm.models.values import (
     as_observed,
     computed_by,
+    constant_value,
     kernel_family,
     kernel_values,
     sparse_origin,
@@ -424,34 +427,6 @@ def _without_gaps(labels, n):
     return (pt.cumsum(is_used) - 1)[labels]
 
 
-def observed_labels(labels):
-    """Labels in a graph of log-probabilities, as a constant if they are observed.
-
-    PyTensor evaluates shapes that follow from constants, and PyMC warns if its ``ValuedRV`` is among them.
-    """
-    if computed_by(labels, ValuedRV) and isinstance(labels.owner.inputs[1], Constant):
-        return labels.owner.inputs[1]
-    return labels
-
-
-def labels_message(kind, labels=None):
-    """Message for labels that are no value of a kind of partition."""
-    origins = [] if labels is None else [origin for origin in ancestors([labels]) if isinstance(origin, TensorVariable)]
-    names = [origin.name for origin in origins if origin.name]
-    return f"labels{f' {names[0]!r}' if names else ''} of a {kind.title} must be {kind.words_of_labels}"
-
-
-def valid_labels(kind, labels):
-    """:func:`observed_labels`, which must be valid if they are data, as after ``pm.do``.
-
-    Labels that a partition computes are not checked: its log-probability is minus infinity where they are not valid.
-    """
-    origin = labels.owner.inputs[0] if computed_by(labels, Subtensor) else labels
-    if computed_by(origin, ValuedRV | PartitionRV):
-        return observed_labels(labels)
-    return CheckAndRaise(ValueError, labels_message(kind, origin))(labels, kind.symbolic_test(labels))
-
-
 @logprob.register(MixtureRV)
 def _mixture_logp(op, values, rng, size, labels, *hyperparameters, **kwargs):
     [value] = values
@@ -460,6 +435,10 @@ def _mixture_logp(op, values, rng, size, labels, *hyperparameters, **kwargs):
     counts, hyperparameters = (hyperparameters[0], hyperparameters[1:]) if op.has_counts else (None, hyperparameters)
     family = with_constants_per_item(op.family_class(*hyperparameters))
     X = value[:, None] if op.univariate else sparse_origin(value)
+    known = without_casts(value)
+    if draws_gaps(op.family_class) and all(isinstance(x, Constant | SharedVariable) for x in graph_inputs([known])):
+        # Mixture has not read data of pm.observe.
+        check_filled(op.family_class, constant_value(X), "data of a Mixture")
     # Without these checks, kernels of the graph may read beyond the end of an array.
     if rows is not None:
         holds = pt.eq(rows.shape[0], X.shape[0]) & pt.gt(labels.shape[0], rows.max())
@@ -473,7 +452,7 @@ def _mixture_logp(op, values, rng, size, labels, *hyperparameters, **kwargs):
         indices = _without_gaps(indices[rows], labels.shape[0])
     if op.kind.takes_trees:
         log_probability = op.kind.tree_law.symbolic_log_likelihood(family, indices, X)
-    elif isinstance(known := without_casts(value), Constant) and has_marginal_likelihood(family):
+    elif isinstance(known, Constant) and has_marginal_likelihood(family):
         log_probability = marginal_likelihood(family, known, indices, counts)
     elif (gaps := gaps_of(value)) and gaps.are_fixed and has_marginal_likelihood(family):
         log_probability = likelihood_with_gaps(family, gaps, indices)

@@ -1,14 +1,18 @@
 """Find the partitions and mixtures of a PyMC model, their families, and the variables that depend on labels."""
 
 from pymc.model import BaseModel, modelcontext
-from pytensor.graph.traversal import ancestors
+from pytensor.compile.sharedvalue import SharedVariable
+from pytensor.graph.basic import Constant
+from pytensor.graph.traversal import ancestors, graph_inputs
 
 from pymc_nrm.common.checks import check_name
 from pymc_nrm.models.chunked_mixture import ChunkedMixtureRV
 from pymc_nrm.models.item_counts import count_value
+from pymc_nrm.models.known_labels import check_observed_labels
+from pymc_nrm.models.missing_entries import check_free_entries
 from pymc_nrm.models.mixture import MixtureRV
 from pymc_nrm.models.partition import PartitionRV
-from pymc_nrm.models.values import computed_by
+from pymc_nrm.models.values import computed_by, constant_value
 from pymc_nrm.partitions.chunked import Chunked
 from pymc_nrm.partitions.flat import Flat
 from pymc_nrm.partitions.kind import Kind
@@ -22,7 +26,18 @@ def checked_model(model):
             "model must be a pymc.Model: pass model=, or call inside `with model:`; got "
             f"{'none and no context' if model is None else repr(model)}"
         )
+    _check_observed(context)
     return context
+
+
+def _check_observed(model):
+    """Check the labels and missing entries that ``pm.observe`` or ``pm.do`` may have fixed."""
+    for rv in model.observed_RVs:
+        kind, value = kind_of(rv), model.rvs_to_values[rv]
+        if kind is not None and all(isinstance(source, Constant | SharedVariable) for source in graph_inputs([value])):
+            check_observed_labels(kind, rv.name, constant_value(value))
+        if is_mixture(rv):
+            check_free_entries(model, rv.name, value)
 
 
 def kind_of(variable):

@@ -35,10 +35,10 @@ def in_order(labels):
 @kernel
 def below(labels, n_labels):
     """Whether labels are from 0 to ``n_labels - 1``."""
+    is_below = True
     for i in range(labels.shape[0]):
-        if not 0 <= labels[i] < n_labels:
-            return False
-    return True
+        is_below &= 0 <= labels[i] < n_labels
+    return is_below
 
 
 @kernel

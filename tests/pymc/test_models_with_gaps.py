@@ -103,6 +103,26 @@ def test_errors():
             nrm.steps.MissingGibbs()
 
 
+def test_entries_are_not_fixed_by_pymc():
+    model = make_model()
+    observed, done = (change(model, {"x_missing": ENTRIES}) for change in (pm.observe, pm.do))
+    message = r"missing entries of Mixture 'x' must stay free: .* in the array observed"
+    with pytest.raises(ValueError, match=message):
+        observed.logp()
+    for changed in (observed, done):
+        with pytest.raises(ValueError, match=message):
+            nrm.sample(model=changed)
+
+
+@pytest.mark.parametrize("wrap", [np.asarray, pytensor.shared])
+def test_observed_data_with_gaps_are_refused(wrap):
+    with pm.Model() as model:
+        z = nrm.Partition("z", nrm.DirichletProcess(1.0), n=len(X))
+        nrm.Mixture("x", z, nrm.NormalWishart(MU, 1.0, PSI, NU), shape=X.shape)
+    with pytest.raises(ValueError, match=r"^data of a Mixture must have no NaN; got one in row 1, column 1"):
+        pm.observe(model, {"x": wrap(X)}).logp()
+
+
 def test_moments_of_data_with_gaps():
     rng = np.random.default_rng(1)
     covariance = np.array([[1.0, 1.2, 0.0], [1.2, 2.0, -0.5], [0.0, -0.5, 1.5]])

@@ -5,6 +5,7 @@ import io
 import numpy as np
 import pandas as pd
 import pymc as pm
+import pytensor
 import pytest
 from pymc.model.transform.optimization import freeze_dims_and_data, freeze_model
 from rich.console import Console
@@ -113,6 +114,22 @@ def test_labels_may_be_observed_or_set(name):
     assert log_densities(done, point) == pytest.approx(expected, rel=1e-12)
 
 
+@pytest.mark.quick("a partition")
+@pytest.mark.parametrize("name", ["a partition", "known", "a tree"])
+def test_observed_labels_in_another_numbering_are_refused(name):
+    model, point, labels = made(name)
+    values = np.array([1, 0, 1, 0, 2, 0, 0, 0]) if name == "known" else point[labels.name] + 1
+    for data in (values, pytensor.shared(values)):
+        observed = pm.observe(model, {labels: data})
+        start = {value.name: point[value.name] for value in observed.value_vars}
+        with pytest.raises(
+            ValueError, match="^(observed )?labels .* must be numbered from 0 in order of appearance, as"
+        ):
+            observed.compile_logp(mode="FAST_COMPILE")(start)
+        with pytest.raises(ValueError, match=f"^observed labels of .* '{labels.name}' must be numbered"):
+            nrm.sample(model=observed)
+
+
 INVALID = {"a partition": [-1, 1, 5], "slots of a mixture": [-1, 3], "a tree": [-1, 1, 8]}
 
 
@@ -120,10 +137,7 @@ INVALID = {"a partition": [-1, 1, 5], "slots of a mixture": [-1, 3], "a tree": [
 @pytest.mark.parametrize("name", INVALID)
 def test_labels_that_are_set_must_be_valid(name):
     """Neither the density nor a draw of data reads labels that name no cluster, which was memory beyond arrays."""
-    if name == "slots of a mixture":
-        model = mixture(lambda: partition(max_clusters=3))
-    else:
-        model = MODELS[name].make()
+    model = mixture(lambda: partition(max_clusters=3)) if name.startswith("slots") else MODELS[name].make()
     [labels] = partitions_of(model)
     start = model.initial_point()
     for label in INVALID[name]:

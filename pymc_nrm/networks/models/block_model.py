@@ -22,8 +22,8 @@ from pymc_nrm.families.base import complete, log_likelihood, prepare_data
 from pymc_nrm.families.conjugate import log_marginal
 from pymc_nrm.families.definitions.poisson_gamma import PoissonGamma
 from pymc_nrm.families.needs import ITEMS, check_needs, is_family
+from pymc_nrm.models.data_labels import labels_message, valid_labels
 from pymc_nrm.models.item_counts import count_value
-from pymc_nrm.models.mixture import labels_message, valid_labels
 from pymc_nrm.models.partition import PartitionRV
 from pymc_nrm.models.random_variables import printed_names, register_numba, with_conditions
 from pymc_nrm.models.values import computed_by, kernel_family, kernel_values, without_casts
