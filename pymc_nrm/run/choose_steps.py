@@ -2,11 +2,11 @@
 
 from pymc_nrm.common.pymc_internals import accept_in_nuts, flatten_steps, resolve_backend_compile_kwargs
 from pymc_nrm.models.learned_priors import learned_priors
-from pymc_nrm.models.missing_entries import continuous_values
+from pymc_nrm.models.missing_entries import continuous_values, missing_variables
 from pymc_nrm.models.rvs import kind_of, partition_of, partitions_of
 from pymc_nrm.partitions.slots import SlotLabels
 from pymc_nrm.partitions.weighted_components import WeightedComponents
-from pymc_nrm.steps import LearnedGibbs, SlotNUTS, WeightedNUTS
+from pymc_nrm.steps import LearnedGibbs, MissingGibbs, SlotNUTS, WeightedNUTS
 from pymc_nrm.steps.weighted_gibbs import has_densities
 from pymc_nrm.steps.weighted_nuts import values_for_weighted_nuts
 
@@ -50,6 +50,23 @@ def with_learned_gibbs(model, kwargs, variables):
     compile_kwargs = resolve_backend_compile_kwargs(kwargs.get("backend"), kwargs.get("compile_kwargs"))
     step = LearnedGibbs(variables, model=model, compile_kwargs=compile_kwargs, **options)
     return kwargs | {"step": [*given_steps(kwargs), step]}
+
+
+def with_missing_gibbs(model, kwargs):
+    """Put a :class:`~pymc_nrm.steps.MissingGibbs` before all other steps, for missing entries without a step.
+
+    It moves labels: the steps of partitions, which report statistics of the labels they leave, come after it.
+    """
+    steps = given_steps(kwargs)
+    taken = {variable for step in steps for method in flatten_steps(step) for variable in method.vars}
+    entries = [model[name] for name in missing_variables(model)]
+    entries = [rv for rv in entries if model.rvs_to_values[rv] not in taken]
+    if not entries:
+        return kwargs
+    kwargs = dict(kwargs)
+    options = kwargs.pop(MissingGibbs.name, None) or {}
+    compile_kwargs = resolve_backend_compile_kwargs(kwargs.get("backend"), kwargs.get("compile_kwargs"))
+    return kwargs | {"step": [MissingGibbs(entries, model=model, compile_kwargs=compile_kwargs, **options), *steps]}
 
 
 def with_own_nuts(model, kwargs):

@@ -21,7 +21,7 @@ from pymc_nrm.run.chains.progress_log import tell_of_run, watched
 from pymc_nrm.run.chains.trace import Storage
 from pymc_nrm.run.checkpoints.step import checkpoints_of
 from pymc_nrm.run.choose_model import model_to_sample
-from pymc_nrm.run.choose_steps import learned_variables, with_learned_gibbs, with_own_nuts
+from pymc_nrm.run.choose_steps import learned_variables, with_learned_gibbs, with_missing_gibbs, with_own_nuts
 from pymc_nrm.run.compile_gradient import with_gradient_beside
 from pymc_nrm.run.compile_moves import with_moves_beside
 from pymc_nrm.run.convergence_report import convergence, nuts_messages
@@ -104,7 +104,7 @@ def one_run(model, arguments, report, *, client=None, folder=None, seconds=None)
         # The first step of a partition that is made ends the line.
         seconds_shown = elapsed("Preparing")
     with without_announcements(quiet, has_bar), interrupts_before_draws(folder), compiles_beside, seconds_shown:
-        kwargs = with_learned_gibbs(sampled, kwargs, learned)
+        kwargs = with_learned_gibbs(sampled, with_missing_gibbs(sampled, kwargs), learned)
         if is_kept_by_pymc:
             idata = local.run_as_pymc(sampled, kept.draws, quiet=quiet, **kwargs)
         elif client is None:

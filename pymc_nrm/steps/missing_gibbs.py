@@ -43,6 +43,10 @@ class MissingGibbs(Step):
     comes from the prior of its cluster.  Labels are left to the step of the partition where they are known or shared,
     index parameters, or belong to a nested partition; labels of items with many gaps then mix more slowly.
 
+    :func:`pymc_nrm.sample` makes this step before all others, so that the statistics of a partition, such as
+    ``n_clusters``, are those of the labels in the result.  Put it first in ``step=`` as well.  ``pm.sample`` makes it
+    after the step of the partition, whose statistics are then those of the labels before it moves them.
+
     Parameters
     ----------
     vars : list of variables

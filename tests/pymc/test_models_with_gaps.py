@@ -207,6 +207,7 @@ def test_a_whole_run():
         model = nrm.gaussian_mixture(observed)
     idata = nrm.sample(150, tune=150, chains=2, cores=1, model=model, random_seed=1, quiet=True, progressbar=False)
     assert {"n_moved_with_gaps"} <= set(idata["sample_stats"].data_vars)
+    assert "log_joint" in idata["partition_stats"]["z"].data_vars
     missing = idata["posterior"]["x_missing"].mean(("chain", "draw"))
     gaps = np.isnan(observed)
     half_known = gaps & ~gaps.all(axis=1, keepdims=True)
@@ -224,6 +225,16 @@ def test_a_whole_run():
     parameters = nrm.sample_cluster_parameters(idata, model, random_seed=1, progressbar=False)
     assert np.isfinite(parameters["item_mean"]).all()
     nrm.plots.plot_clusters(idata, observed, estimate=estimate, backend="none")
+
+
+@slow
+def test_statistics_are_of_the_labels_in_the_result():
+    """With entries that say little, MissingGibbs moves labels in most draws."""
+    options = {"tune": 2, "chains": 1, "cores": 1, "random_seed": 1, "quiet": True, "progressbar": False}
+    idata = nrm.sample(100, model=make_model(), **options)
+    assert (idata["sample_stats"]["n_moved_with_gaps"] > 0).mean() > 0.5
+    np.testing.assert_array_equal(idata["sample_stats"]["n_clusters"], idata["posterior"]["z_n_clusters"])
+    assert "log_joint" in idata["partition_stats"]["z"].data_vars
 
 
 @slow
