@@ -58,7 +58,7 @@ def kept_draws(model, arguments, client, folder):
         likelihoods,
         keep_warmup=save_warmup and not discard,
         keep_warning_stat=kwargs.pop("keep_warning_stat", False),
-        var_names=kwargs.pop("var_names", None),
+        var_names=[names] if isinstance(names := kwargs.pop("var_names", None), str) else names,
         log_prior=options.pop("log_prior", False),
         idata_kwargs=options,
     )

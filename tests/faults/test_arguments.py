@@ -182,6 +182,8 @@ test_argument = refused(
 
 INFINITE = np.full((1, 2), np.inf)
 OF_SAMPLE = [
+    ({"var_names": "q"}, "var_names must be variables of the model: .*; got 'q'$"),
+    ({"var_names": "absent"}, "var_names must be variables of the model: .*; got 'absent'$"),
     ({"draws": 1.5}, "draws must be a whole number of at least 0; got 1.5"),
     ({"tune": -1}, "tune must be a whole number of at least 0; got -1"),
     ({"chains": 0}, "chains must be a whole number of at least 1; got 0"),
