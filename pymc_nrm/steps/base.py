@@ -124,8 +124,25 @@ class LabelStep(Step):
 
     def compile(self, model, point, compile_kwargs):
         partition = self.variable_in(model)
+        self._check_first_labels(model, partition, point)
         self.target = self.target_class(model, partition, point, compile_kwargs)
         self.compile_kernels(model, partition, point, compile_kwargs)
+
+    def _check_first_labels(self, model, partition, point):
+        """Refuse labels of ``initvals`` of ``pm.sample`` that are not canonical, if NUTS evaluates them first.
+
+        Their log-probability is minus infinity; :func:`pymc_nrm.sample` renames labels before a chain starts.
+        """
+        labels = point[partition.name]
+        before = model.value_vars[: model.value_vars.index(self.vars[0])]
+        if is_default_start(labels) or not any(variable in before for variable in continuous_values(model)):
+            return
+        title = f"initvals[{partition.name!r}]"
+        if not np.array_equal(self.partition.renamed(labels, len(labels), title), labels):
+            raise ValueError(
+                f"{title} must be {self.partition.words_of_labels}, or be passed to nrm.sample, which renames labels; "
+                f"got {np.asarray(labels)[:8].tolist()}"
+            )
 
     def setup_chain(self, rng, tune, draws):
         super().setup_chain(rng, tune, draws)

@@ -71,6 +71,18 @@ def test_labels_in_initvals_of_sample_are_renamed():
     assert first["labels"].tolist() == [0, 1, 0, 1, 0, 1]
 
 
+def test_labels_in_initvals_of_pymc_must_be_in_order():
+    with pm.Model() as model:
+        z = nrm.Partition("z", nrm.DirichletProcess(pm.Exponential("alpha", 1.0)), n=4)
+        nrm.Mixture("x", z, nrm.PoissonGamma(1.0, 0.1), observed=[0, 50, 0, 50])
+    # As pm.sample makes it, for a chain in which NUTS moves alpha first.
+    start = model.initial_point() | {"z": np.array([5, 5, 2, 2])}
+    with pytest.raises(
+        ValueError, match=r"^initvals\['z'\] must be numbered from 0 .*nrm.sample.*; got \[5, 5, 2, 2\]"
+    ):
+        nrm.steps.TreeGuided([z], model=model, initial_point=start)
+
+
 def test_shorthand_for_one_feature_and_for_missing_values():
     model = mixture_of(nrm.NormalGamma(0.0, 1.0, 1.0, 1.0), np.array([0.1, np.nan, 2.0]))
     assert [rv.name for rv in model.free_RVs] == ["z"] and model["x"].ndim == 1
