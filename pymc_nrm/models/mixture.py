@@ -53,6 +53,7 @@ from pymc_nrm.models.values import (
     constant_value,
     kernel_family,
     kernel_values,
+    may_become_fractions,
     sparse_origin,
     with_present_shape,
     without_casts,
@@ -260,7 +261,8 @@ class Mixture(Distribution):
             check_use_of_counts(f"counts of Mixture {name!r}", family, rows, read)
         if read is not None:
             family, observed, shape = read.family, read.observed, read.values.shape
-            kwargs["dtype"] = "float64" if read.has_gaps or family.continuous else "int64"
+            is_real = family.continuous or read.has_gaps or may_become_fractions(read.observed)
+            kwargs["dtype"] = "float64" if is_real else "int64"
         model = pm.modelcontext(None)
         dims = checked_dims(name, dims, shape, model)
         start = kwargs.pop("initval", None) if read is None else None

@@ -34,6 +34,12 @@ def as_observed(observed, values):
     return pt.constant(np.asarray(values).astype("float64"))
 
 
+def may_become_fractions(observed):
+    """Return whether ``pm.set_data`` may give observed whole numbers fractions or gaps, which PyMC would cast away."""
+    is_float = observed.type.dtype.startswith("float")
+    return is_float and any(isinstance(origin, SharedVariable) for origin in graph_inputs([observed]))
+
+
 def computed_by(variable, op_class):
     """Return whether an operation of a class computes a variable."""
     return variable.owner is not None and isinstance(variable.owner.op, op_class)

@@ -156,6 +156,29 @@ def test_the_log_probability_names_data_and_partition(counts):
         model.compile_logp()({"z": np.zeros(4, dtype=np.int64)})
 
 
+@pytest.mark.parametrize(
+    ("family", "counts"),
+    [(FAMILY, COUNTS), (nrm.BernoulliBeta(), COUNTS % 2), (nrm.CategoricalDirichlet(1.0, 10), COUNTS)],
+    ids=["counts", "0 or 1", "levels"],
+)
+def test_fractions_are_refused_and_gaps_are_gaps(family, counts):
+    with pm.Model() as model:
+        X = pm.Data("X", counts.astype("float64"))
+        z = nrm.Partition("z", MEASURE, n=4)
+        nrm.Mixture("x", z, family, observed=X)
+    set_counts(model, [0.7, *counts[1:]])
+    with model, pytest.raises(ValueError, match=r"whole numbers; got 0\.7 in row 0, column 0"):
+        nrm.steps.MarginalGibbs([model["z"]])
+    with_gap = np.array([np.nan, *counts[1:]])
+    set_counts(model, with_gap)
+    with pm.Model() as reference:
+        nrm.Mixture("x", nrm.Partition("z", MEASURE, n=4), family, observed=with_gap)
+    point = {"z": np.array([0, 0, 1, 0])}
+    assert_allclose(model.compile_logp()(point), reference.compile_logp()(point))
+    with model:
+        nrm.steps.MarginalGibbs([model["z"]])
+
+
 def test_a_start_of_another_length_is_an_error_unless_initvals_replace_it():
     model = by_shape(COUNTS, initval=[0, 0, 1, 1])
     set_counts(model, SHORTER)
