@@ -188,6 +188,16 @@ def segment_sum(x, labels, n_clusters):
     return zeros[labels].inc(x)
 
 
+def whole_numbers(X, least=0, largest=np.inf):
+    """Symbolic data (n, d) with ``least`` in place of what is no whole number from ``least`` to ``largest`` and no gap,
+    so that gradients are finite, and whether there is nothing else.
+    """
+    is_inside = pt.ge(X, least) & (pt.lt(X, np.inf) if largest == np.inf else pt.le(X, largest))
+    if X.dtype.startswith("float"):
+        is_inside = (is_inside & pt.eq(X, pt.floor(X))) | pt.isnan(X)
+    return pt.switch(is_inside, X, least), is_inside.all()
+
+
 @generic
 def take_items(data: Any, items: Any) -> Any:
     """The data of some items (m,), in the form of the prepared data of all."""

@@ -302,7 +302,11 @@ class SymbolicLikelihood:
             def along(step, name=name, at=at, direction=direction):
                 return self._function(labels, *(self._values | {name: at + step * direction}).values())[0]
 
-            expected = slope(along, 1e-4)
+            with np.errstate(invalid="ignore"):
+                expected = slope(along, 1e-4)
+            # Between whole numbers counts have no density; what check_draws says of them is clearer.
+            if name == "X" and not np.isfinite(expected) and not np.nan_to_num(at % 1.0).any():
+                continue
             along_gradient = float(np.sum(gradient * direction))
             if not np.isclose(along_gradient, expected, rtol=1e-5, atol=1e-6 * (1.0 + abs(float(value)))):
                 raise CheckError(f"{title} along {direction.tolist()} is {along_gradient}, the slope {expected}")

@@ -75,6 +75,39 @@ def test_levels_of_weight_zero_are_impossible():
     assert base.log_likelihood(full, pt.as_tensor(X), pt.as_tensor([0, 0])).eval(mode=interpreted) == -np.inf
 
 
+HURDLES = {"ones": 1.0, "zeros": 2.0, "alpha": 1.5, "beta": 0.5}
+# A family, two columns of data, and values outside its support.
+OUTSIDE = {
+    "BernoulliBeta": (nrm.BernoulliBeta(0.7, 1.2), [0, 1, 1, 0], [-1.0, 0.5, 2.0, np.inf]),
+    "CategoricalDirichlet": (nrm.CategoricalDirichlet(0.8, [3, 5]), [0, 2, 1, 0], [-1.0, 0.5, 3.0, 7.0, 1e6, np.inf]),
+    "PoissonGamma": (nrm.PoissonGamma(1.2, 0.4), [0, 2, 1, 7], [-1.0, 0.5, np.inf]),
+    "MultinomialDirichlet": (nrm.MultinomialDirichlet(0.8), [1, 2, 1, 7], [-1.0, 0.5, np.inf, np.nan]),
+    "HurdlePoisson": (nrm.HurdlePoisson(**HURDLES), [0, 2, 1, 7], [-1.0, 0.5, 1.5, np.inf, -np.inf]),
+    "HurdleLogNormal": (nrm.HurdleLogNormal(mu=0.0, kappa=0.1, **HURDLES), [0, 2, 1.5, 7], [-1e-9, -1.0, np.inf]),
+    "LogNormalGamma": (nrm.LogNormalGamma([1, 0], 0.0, 0.1, 1.5, 0.5), [0.3, 2, 1.5, 7], [0.0, -1.0, np.inf]),
+    "LogNormalWishart": (nrm.LogNormalWishart([1, 0], 0.0, 0.1, np.eye(2), 4.0), [0.3, 2, 1.5, 7], [0.0, -1.0, np.inf]),
+}
+
+
+@pytest.mark.parametrize("name", OUTSIDE)
+def test_densities_outside_the_support_are_zero(name):
+    family, column, outside = OUTSIDE[name]
+    X, labels = np.column_stack([column, column]).astype("float64"), [0, 1, 0, 1]
+    full = broadcast_hyperparameters(base.canonical(base.complete(family, X)), 4, 2)
+    x, fields = pt.dmatrix("x"), [pt.as_tensor(field).type(name) for name, field in full._asdict().items()]
+    value = base.log_likelihood(type(full)(*fields), x, pt.as_tensor(labels))
+    gradient = pytensor.grad(value, fields, disconnected_inputs="ignore")
+    mode = pytensor.compile.mode.Mode(linker="py", optimizer="minimum_compile")
+    function = pytensor.function([x, *fields], [value, *gradient], mode=mode, on_unused_input="ignore")
+    assert np.isfinite(function(X, *full)[0])
+    for number in outside:
+        changed = X.copy()
+        changed[2, 0] = number
+        total, *derivatives = function(changed, *full)
+        assert total == -np.inf
+        assert all(np.isfinite(derivative).all() for derivative in derivatives)
+
+
 def test_sparse_formats_equal_dense_counts():
     dense = np.random.default_rng(3).poisson(0.5, size=(6, 5))
     entries = sparse.coo_array(dense)

@@ -7,7 +7,7 @@ import numpy as np
 import pytensor.tensor as pt
 
 from pymc_nrm.families.arguments import check_matrix
-from pymc_nrm.families.base import Dense, Hyperparameter, conjugate_family, segment_sum
+from pymc_nrm.families.base import Dense, Hyperparameter, conjugate_family, segment_sum, whole_numbers
 from pymc_nrm.families.conjugate import categorical_log_affinities
 from pymc_nrm.families.learned.fields import as_operations
 from pymc_nrm.families.learned.hyperpriors import Hyperpriors, shared_text
@@ -115,12 +115,14 @@ class BernoulliBeta(NamedTuple):
             zeros[j] += sign if x == 0.0 else 0.0
 
     def log_likelihood(self, X, labels):
+        X, is_possible = whole_numbers(X, largest=1)
         n_clusters = labels.max() + 1
         observed = pt.invert(pt.isnan(X)) if X.dtype.startswith("float") else pt.ones_like(X, dtype="bool")
         ones = segment_sum(pt.switch(observed, X, 0).astype("float64"), labels, n_clusters)
         zeros = segment_sum(observed.astype("float64"), labels, n_clusters) - ones
         each = symbolic_log_rising_factorial(self.alpha, ones) + symbolic_log_rising_factorial(self.beta, zeros)
-        return (each - symbolic_log_rising_factorial(self.alpha + self.beta, ones + zeros)).sum()
+        total = (each - symbolic_log_rising_factorial(self.alpha + self.beta, ones + zeros)).sum()
+        return pt.switch(is_possible, total, -np.inf)
 
     def log_marginal(self, statistics):
         d = self.alpha.shape[0]

@@ -12,7 +12,7 @@ from pytensor.graph.utils import MissingInputError
 from pymc_nrm.common.checks import check_values, naming
 from pymc_nrm.common.text_levels import read_levels
 from pymc_nrm.families.arguments import check_matrix, with_extremes
-from pymc_nrm.families.base import Hyperparameter, conjugate_family
+from pymc_nrm.families.base import Hyperparameter, conjugate_family, whole_numbers
 from pymc_nrm.families.conjugate import categorical_log_affinities, draw_dirichlet, log_dirichlet_density
 from pymc_nrm.families.learned.fields import as_operations, learned_arguments
 from pymc_nrm.families.learned.hyperpriors import Hyperpriors, shared_text
@@ -169,6 +169,8 @@ class CategoricalDirichlet(NamedTuple):
     def log_likelihood(self, X, labels):
         alpha = self.alpha
         d, width = X.shape[1], alpha.shape[1]
+        # Levels beyond the last one would be cells of another feature.
+        X, is_possible = whole_numbers(X, largest=width - 1)
         n_clusters = labels.max() + 1
         observed = pt.invert(pt.isnan(X)) if X.dtype.startswith("float") else pt.ones_like(X, dtype="bool")
         levels = pt.switch(observed, X, 0).astype("int64")
@@ -179,7 +181,8 @@ class CategoricalDirichlet(NamedTuple):
         present = alpha > 0
         safe = pt.switch(present, alpha, 1)
         terms = pt.switch(present | pt.eq(counts, 0), symbolic_log_rising_factorial(safe, counts), -np.inf)
-        return terms.sum() - symbolic_log_rising_factorial(alpha.sum(axis=1), counts.sum(axis=2)).sum()
+        total = terms.sum() - symbolic_log_rising_factorial(alpha.sum(axis=1), counts.sum(axis=2)).sum()
+        return pt.switch(is_possible, total, -np.inf)
 
     def log_marginal(self, statistics):
         d, width = self.alpha.shape

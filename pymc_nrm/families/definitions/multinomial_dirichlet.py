@@ -9,7 +9,7 @@ import scipy
 from pytensor.graph.basic import Constant
 
 from pymc_nrm.families.arguments import LARGEST_COUNT, check_matrix
-from pymc_nrm.families.base import Hyperparameter, conjugate_family
+from pymc_nrm.families.base import Hyperparameter, conjugate_family, whole_numbers
 from pymc_nrm.families.conjugate import draw_dirichlet, log_dirichlet_density
 from pymc_nrm.families.learned.hyperpriors import Hyperpriors, shared_text
 from pymc_nrm.families.shared.two_components import join_probabilities, split_probabilities
@@ -129,11 +129,12 @@ class MultinomialDirichlet(NamedTuple):
         n_clusters = labels.max() + 1
         if _is_sparse(X):
             rows, columns, values = _coordinates(X)
+            values, is_possible = _possible(values)
             n_items = X.shape[0]
             totals = pt.zeros(n_items)[rows].inc(values)
             sums = pt.zeros(n_clusters * v)[labels[rows] * v + columns].inc(values)
         else:
-            values = X.astype("float64")
+            values, is_possible = _possible(X.astype("float64"))
             totals = values.sum(axis=1)
             sums = pt.zeros((n_clusters, v))[labels].inc(values).ravel()
         coefficients = pt.gammaln(totals + 1).sum() - pt.gammaln(values + 1).sum()
@@ -142,7 +143,8 @@ class MultinomialDirichlet(NamedTuple):
         alpha_cells = alpha[cells % v]
         words = symbolic_log_rising_factorial(alpha_cells, sums[cells]).sum()
         cluster_totals = pt.zeros(n_clusters)[labels].inc(totals)
-        return coefficients + words - symbolic_log_rising_factorial(alpha.sum(), cluster_totals).sum()
+        total = coefficients + words - symbolic_log_rising_factorial(alpha.sum(), cluster_totals).sum()
+        return pt.switch(is_possible, total, -np.inf)
 
     def log_marginal(self, statistics):
         v = self.alpha.shape[0]
@@ -224,6 +226,11 @@ def _is_sparse(X):
     from pytensor.sparse import SparseTensorType  # imports scipy.sparse
 
     return isinstance(X.type, SparseTensorType)
+
+
+def _possible(values):
+    """Values without those that are no counts, and whether all are; there are no gaps."""
+    return whole_numbers(pt.switch(pt.isnan(values), -1.0, values))
 
 
 def _coordinates(X):

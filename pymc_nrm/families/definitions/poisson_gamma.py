@@ -8,7 +8,7 @@ import pytensor.tensor as pt
 import scipy
 
 from pymc_nrm.families.arguments import LARGEST_COUNT, check_matrix
-from pymc_nrm.families.base import Hyperparameter, conjugate_family, segment_sum
+from pymc_nrm.families.base import Hyperparameter, conjugate_family, segment_sum, whole_numbers
 from pymc_nrm.families.learned.fields import as_operations
 from pymc_nrm.families.learned.hyperpriors import Hyperpriors, shared_text
 from pymc_nrm.families.shared.moments import symbolic_log_growth
@@ -115,6 +115,7 @@ class PoissonGamma(NamedTuple):
 
     def log_likelihood(self, X, labels):
         alpha, beta = self
+        X, is_possible = whole_numbers(X)
         n_clusters = labels.max() + 1
         if X.dtype.startswith("float"):
             is_known = pt.invert(pt.isnan(X))
@@ -125,7 +126,7 @@ class PoissonGamma(NamedTuple):
         sums = segment_sum(X, labels, n_clusters)
         terms = symbolic_log_rising_factorial(alpha, sums) - sums * pt.log(beta + counts)
         terms -= alpha * symbolic_log_growth(beta, counts)
-        return terms.sum() - pt.gammaln(X + 1).sum()
+        return pt.switch(is_possible, terms.sum() - pt.gammaln(X + 1).sum(), -np.inf)
 
     def log_marginal(self, statistics):
         d = self.alpha.shape[0]

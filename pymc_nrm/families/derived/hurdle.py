@@ -30,10 +30,13 @@ def is_positive(values):
 
 
 def symbolic_parts(X, function):
-    """Symbolic :func:`is_positive`, and a function of positive values with NaN for the others."""
-    positive = pt.gt(X, 0.0)
+    """Symbolic :func:`is_positive`, a function of positive values with NaN for the others, and whether no value is
+    negative or infinite.
+    """
+    is_gap, positive = pt.isnan(X), pt.gt(X, 0.0) & pt.lt(X, np.inf)
     values = pt.switch(positive, function(pt.switch(positive, X, 1.0)), np.nan)
-    return pt.switch(pt.isnan(X), np.nan, positive.astype("float64")), values
+    is_possible = (is_gap | positive | pt.eq(X, 0.0)).all()
+    return pt.switch(is_gap, np.nan, positive.astype("float64")), values, is_possible
 
 
 def shares_of_positive(values):

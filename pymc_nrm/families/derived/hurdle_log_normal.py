@@ -190,9 +190,9 @@ class HurdleLogNormal(NamedTuple):
 
     def log_likelihood(self, X, labels):
         parts = underlying(self)
-        positive, logs = symbolic_parts(X, pt.log)
+        positive, logs, is_possible = symbolic_parts(X, pt.log)
         value = base.log_likelihood(parts.first, positive, labels) + base.log_likelihood(parts.second, logs, labels)
-        return value - pt.switch(pt.isnan(logs), 0.0, logs).sum()
+        return pt.switch(is_possible, value - pt.switch(pt.isnan(logs), 0.0, logs).sum(), -np.inf)
 
     def draw_item(self, parameters, rng, item, values):
         d = values.shape[0]

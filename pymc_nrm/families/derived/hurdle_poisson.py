@@ -3,6 +3,7 @@
 from typing import Any, NamedTuple
 
 import numpy as np
+import pytensor.tensor as pt
 import scipy
 
 from pymc_nrm.families import base, conjugate
@@ -149,8 +150,9 @@ class HurdlePoisson(NamedTuple):
 
     def log_likelihood(self, X, labels):
         parts = underlying(self)
-        positive, less_one = symbolic_parts(X.astype("float64"), lambda x: x - 1.0)
-        return base.log_likelihood(parts.first, positive, labels) + base.log_likelihood(parts.second, less_one, labels)
+        positive, less_one, is_possible = symbolic_parts(X.astype("float64"), lambda x: x - 1.0)
+        value = base.log_likelihood(parts.first, positive, labels) + base.log_likelihood(parts.second, less_one, labels)
+        return pt.switch(is_possible, value, -np.inf)
 
     def draw_item(self, parameters, rng, item, values):
         d = values.shape[0]

@@ -65,8 +65,10 @@ class LogColumns(MappedFamily):
 
     def log_likelihood(self, X, labels):
         is_log = pt.eq(self.log_columns, 1.0) & pt.invert(pt.isnan(X))
-        logs = pt.log(pt.switch(is_log, X, 1.0))
-        return base.log_likelihood(underlying(self), pt.switch(is_log, logs, X), labels) - logs.sum()
+        is_inside = pt.gt(X, 0.0) & pt.lt(X, np.inf)
+        logs = pt.log(pt.switch(is_log & is_inside, X, 1.0))
+        total = base.log_likelihood(underlying(self), pt.switch(is_log, logs, X), labels) - logs.sum()
+        return pt.switch((is_inside | pt.invert(is_log)).all(), total, -np.inf)
 
     def log_likelihood_on_scale(self, X, labels):
         logs = pt.switch(pt.eq(self.log_columns, 1.0) & pt.invert(pt.isnan(X)), X, 0.0)
