@@ -46,15 +46,21 @@ def conjugate_family[T](
     parameters: dict[str, tuple[str, ...]] | None = None,
     continuous: bool,
     missing_allowed: bool,
+    has_atoms: bool = False,
 ) -> Callable[[type[T]], type[T]]:
     """Decorator that gives the ``NamedTuple`` of a family the class attributes of :class:`Family`.
 
     ``hyperparameters`` describes every field, ``parameters`` has the axes of the parameters of a cluster by name, in
     the order in which ``draw_parameters`` writes them: "d" for features, and axes of hyperparameters.  Data are real
-    numbers if ``continuous``, otherwise whole numbers; NaN means missing if ``missing_allowed``.
+    numbers if ``continuous``, otherwise whole numbers; NaN means missing if ``missing_allowed``.  ``has_atoms`` says that
+    some real numbers have positive probability.
     """
     return describe_fields(
-        hyperparameters, parameters=parameters or {}, continuous=continuous, missing_allowed=missing_allowed
+        hyperparameters,
+        parameters=parameters or {},
+        continuous=continuous,
+        missing_allowed=missing_allowed,
+        has_atoms=has_atoms,
     )
 
 

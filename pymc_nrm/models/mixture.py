@@ -200,7 +200,8 @@ class Mixture(Distribution):
     ValueError
         If the data are outside the support of the family or do not have one row for each item, or for each entry of
         ``rows``, ``dims`` do not fit the data, a hyperparameter or item is out of range, or ``counts`` are not whole
-        numbers of at least 1, or given with ``rows``, without data, or with missing values that are drawn.
+        numbers of at least 1, or given with ``rows``, without data, or with missing values that are drawn; or if there
+        are no data and the family is ``HurdleLogNormal``.
 
     Notes
     -----
@@ -256,6 +257,11 @@ class Mixture(Distribution):
         if observed is not None:
             observed, origin = read_text(name, family, observed)
             kwargs |= {} if origin is None else {"origin": origin}
+        elif getattr(type(family), "has_atoms", False):
+            raise ValueError(
+                f"Mixture {name!r} of {type(family).__name__} must have observed data, since no step samples values that "
+                "are 0 with positive probability; draw from the prior with pm.draw(Mixture.dist(...))"
+            )
         read = None if observed is None else _read_observed(name, partition, family, observed, rows)
         if counts is not None:
             check_use_of_counts(f"counts of Mixture {name!r}", family, rows, read)

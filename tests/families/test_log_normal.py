@@ -118,6 +118,15 @@ test_refused = refused(
 )
 
 
+def test_latent_amounts_that_may_be_zero_are_refused():
+    with pm.Model():
+        z = nrm.Partition("z", nrm.DirichletProcess(1.0), n=3)
+        family = nrm.HurdleLogNormal(*np.ones((6, 2)))
+        with pytest.raises(ValueError, match="'x' of HurdleLogNormal must have observed data, since no step .* 0 with"):
+            nrm.Mixture("x", z, family, shape=(3, 2))
+        assert nrm.Mixture.dist(z, family, shape=(3, 2)).dtype == "float64"
+
+
 def test_rows_in_chunks_are_refused():
     with pytest.raises(NotImplementedError, match="LogNormalGamma does not support .*Chunks of logarithms"):
         mixture_of(nrm.LogNormalGamma([1.0], 0.0, 1.0, 1.0, 1.0), nrm.Chunks(np.ones((30, 1))))

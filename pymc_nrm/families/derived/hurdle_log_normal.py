@@ -66,6 +66,7 @@ class Amounts(NamedTuple):
     parameters={"probability": ("d",), "location": ("d",), "variance": ("d",)},
     continuous=True,
     missing_allowed=True,
+    has_atoms=True,
 )
 class HurdleLogNormal(NamedTuple):
     """Amounts that are zero or positive, such as rain or spending, independent across features within a cluster.
