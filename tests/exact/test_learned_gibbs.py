@@ -259,12 +259,12 @@ def log_hurdle_log_normal(values, column, zero_concentration, share, kappa, exce
 
 # Family, the data of one feature, its log marginal, and the variables with means of their logarithms.
 ZEROS = {
-    "counts": (nrm.HurdlePoisson, [0, 2, 0, 7], log_hurdle_poisson, {"zero_concentration": 0.0, "concentration": 0.0}),
+    "counts": (nrm.HurdlePoisson, [0, 2, 0, 7], log_hurdle_poisson, {"zero_concentration": 2.0, "concentration": 0.0}),
     "amounts": (
         nrm.HurdleLogNormal,
         [0.0, 1.2, 8.0, 1.5],
         log_hurdle_log_normal,
-        {"zero_concentration": 0.0, "share": -1.0, "kappa": -2.0, "excess": 1.0},
+        {"zero_concentration": 2.0, "share": -1.0, "kappa": -2.0, "excess": 1.0},
     ),
 }
 
@@ -275,7 +275,7 @@ ZEROS = {
 def test_partitions_and_what_families_of_zeros_learn_have_their_joint_law(draws, name):
     family, column, log_density, means = ZEROS[name]
     column, rng = np.array(column, dtype=float), np.random.default_rng(3)
-    widths = [1.5 if key == "kappa" else 1.0 for key in means]
+    widths = [{"kappa": 1.5, "zero_concentration": 2.0}.get(key, 1.0) for key in means]
     logs = rng.normal([*means.values()], widths, (50_000, len(means)))
 
     def log_marginal(block):

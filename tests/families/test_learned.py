@@ -86,6 +86,16 @@ def test_other_units_and_names_change_nothing(family_class, change, log_volume):
     np.testing.assert_allclose(after + len(X) * log_volume, before, rtol=1e-7)
 
 
+@pytest.mark.parametrize("family_class", [nrm.HurdlePoisson, nrm.HurdleLogNormal])
+def test_zeros_have_the_hyperprior_of_binary_columns(family_class):
+    with pm.Model() as model:
+        family_class.learned("x", FAMILIES[family_class])
+        nrm.BernoulliBeta.learned("y", BITS)
+    priors = [model[name].owner.op.dist_params(model[name].owner) for name in ("x_zero_concentration", "y_concentration")]
+    values = [[parameter.eval() for parameter in prior] for prior in priors]
+    np.testing.assert_array_equal(*values)
+
+
 def test_shape_of_normal_wishart_is_wishart():
     """The law of W is invariant under rotations, and so is the prior under linear maps of the data."""
     d = REAL.shape[1]

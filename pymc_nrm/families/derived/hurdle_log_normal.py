@@ -140,7 +140,7 @@ class HurdleLogNormal(NamedTuple):
         values = check_matrix(cls, prior.values, lower=0)
         mean, variances = feature_moments(NormalGamma, logarithms(values))
         dims = prior.features()
-        concentration = prior.log_normal("zero_concentration", 0.0, 1.0, dims=dims)
+        concentration = prior.concentrations_of_levels("zero_concentration", dims)
         share = prior.log_normal("share", -1.0, 1.0, dims=dims)
         kappa, excess = prior.kappa(), prior.log_normal("excess", 1.0, 1.0)
         positive, zero = shares_of_positive(values)

@@ -124,7 +124,7 @@ class HurdlePoisson(NamedTuple):
             raise ValueError(f"X must have a positive value in every column; got none in columns {empty}")
         means = (np.where(values > 0.0, values - 1.0, 0.0).sum(axis=0) + 0.5) / n_positive
         dims = prior.features()
-        of_zeros = prior.log_normal("zero_concentration", 0.0, 1.0, dims=dims)
+        of_zeros = prior.concentrations_of_levels("zero_concentration", dims)
         of_counts = prior.log_normal("concentration", 0.0, 1.0, dims=dims)
         positive, zero = shares_of_positive(values)
         return cls(**cls.learned_fields(of_zeros, of_counts, positive=positive, zero=zero, means=means))

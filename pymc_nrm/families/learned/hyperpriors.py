@@ -146,10 +146,10 @@ class Hyperpriors:
         # Below 1 most clusters have one value nearly always, far above 1 all clusters are alike.
         return self.log_normal("concentration", 0.0, 1.0, dims=self.features())
 
-    def concentrations_of_levels(self):
+    def concentrations_of_levels(self, label="concentration", dims=None):
         # A feature that says nothing about clusters needs a concentration above the number of items.  Where it is
         # improbable, items of their own explain noise better: they have the frequencies at any concentration.
-        return self.log_normal("concentration", 2.0, 2.0, dims=self.features())
+        return self.log_normal(label, 2.0, 2.0, dims=dims or self.features())
 
     def kappa(self):
         # One cluster of n items pays d / 2 log(1 + n / kappa) nats for its mean, clusters of one item nearly nothing:
