@@ -176,3 +176,12 @@ test_what_cannot_be_learned_from = refused(
     error=(TypeError, ValueError),
     within=pm.Model,
 )
+
+
+test_numbers_of_directions_that_leave_no_noise = refused(
+    lambda family_class, X, k: family_class.learned("x", X, k),
+    *((cls, REAL, k, f"n_directions .* between 1 and 2; got {k}") for cls in PRINCIPAL for k in (0, 3)),
+    (SphericalPrincipalNormalWishart, REAL[:4].T, 2, "of 3 items with 4 features .* between 1 and 1; got 2"),
+    (SphericalPrincipalNormalWishart, REAL[:2], 1, "at least three items and two features; got n = 2, d = 3"),
+    within=pm.Model,
+)

@@ -15,7 +15,13 @@ from pymc_nrm.families.learned.fields import as_operations
 from pymc_nrm.families.learned.hyperpriors import Hyperpriors, shared_text, wishart_fields
 from pymc_nrm.families.shared import two_components
 from pymc_nrm.families.shared.moments import check_ratio, summation_grid
-from pymc_nrm.families.shared.principal_scores import AboveComponents, Scores, check_orthogonal, principal_directions
+from pymc_nrm.families.shared.principal_scores import (
+    AboveComponents,
+    Scores,
+    check_n_directions,
+    check_orthogonal,
+    principal_directions,
+)
 from pymc_nrm.families.shared.sample_covariance import check_full_rank
 from pymc_nrm.kernels.generic import generic, kernel
 
@@ -115,6 +121,7 @@ class PrincipalNormalWishart(NamedTuple):
         values = check_matrix(cls, prior.values)
         check_full_rank(values)
         center, scale, directions, variances = principal_directions(values)
+        check_n_directions(n_directions, values)
         k, d = n_directions, len(center)
         prior.features()
         leading = prior.dimension("component", range(1, k + 1))

@@ -16,6 +16,7 @@ from pymc_nrm.families.definitions.principal_normal_wishart import (
     AboveComponents,
     PrincipalNormalWishart,
     Scores,
+    check_n_directions,
     check_orthogonal,
     principal_directions,
 )
@@ -105,7 +106,9 @@ class SphericalPrincipalNormalWishart(NamedTuple):
         ['x_share', 'x_kappa', 'x_excess', 'x_squared_pivot', 'x_below_pivot', 'x_noise']
         """
         prior = Hyperpriors(name, X)
-        center, scale, directions, variances = principal_directions(check_matrix(cls, prior.values))
+        values = check_matrix(cls, prior.values)
+        center, scale, directions, variances = principal_directions(values)
+        check_n_directions(n_directions, values)
         k, d = n_directions, len(center)
         prior.features()
         fields = prior.normal_wishart(cls, prior.dimension("component", range(1, k + 1)), np.diag(variances[:k]))

@@ -34,7 +34,7 @@ _ARGUMENTS = {
     "log_columns": """log_columns : array_like of 0 and 1, shape (d,)
     1 for the columns that are positive and modelled on the logarithmic scale.""",
     "n_directions": """n_directions : int
-    Number of leading directions, from 1 to d - 1.""",
+    Number of leading directions, from 1 to the smaller of d - 1 and n - 2.""",
 }
 _SECTIONS = """Parameters
 ----------

@@ -4,6 +4,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from pymc_nrm.common.checks import check_count
 from pymc_nrm.common.supports import AboveFeatures
 from pymc_nrm.families.shared.sample_covariance import check_columns_vary, check_variances
 
@@ -48,6 +49,14 @@ def check_orthogonal(family, center, scale, directions):
         raise ValueError(f"center, scale and directions of {title} must be constants")
     if np.abs(directions.T @ directions - np.eye(directions.shape[1])).max() > _LARGEST_ERROR:
         raise ValueError(f"directions of {title} must be an orthogonal matrix, or columns of one")
+
+
+def check_n_directions(n_directions, X):
+    """Check the number of leading directions: the data (n, d) must vary along another one, which has the noise."""
+    n, d = X.shape
+    if n < 3 or d < 2:
+        raise ValueError(f"X must have at least three items and two features; got n = {n}, d = {d}")
+    check_count(f"n_directions of {n} items with {d} features", n_directions, 1, min(d - 1, n - 2))
 
 
 def principal_directions(X):
