@@ -27,6 +27,10 @@ N_NODES = 320
 # The window contains all nodes where the integrand is above exp(-_DEPTH) times its maximum.
 _DEPTH = 40.0
 
+# Largest t at which x is a double, and x there.
+_LARGEST_T = 709.0
+_LARGEST_X = math.exp(_LARGEST_T)
+
 
 @kernel
 def expm1_ratio(sigma, x):
@@ -78,9 +82,14 @@ def find_window(n, k, alpha, sigma):
     At the mode, log x is at most a few units below ``-log(1 + alpha)``, and x is below ``1000 n / alpha``, where
     ``alpha x`` exceeds ``n log(1 + sigma x)`` for any alpha.  The first grid therefore contains the mode.  Since the
     integrand is unimodal, each further grid needs to reach only one node beyond the nodes that are not negligible.
+
+    The factor ``x^(k-1) e^(-alpha x)`` bounds the integrand for large x.  Where it is negligible beyond all doubles, the
+    window ends with these; otherwise, with alpha below about 1e-308 k, the integral is NaN.
     """
     low = -math.log(math.log1p(alpha) + 10.0 + _DEPTH)
     high = max(math.log(1000.0 * n + 1000.0) - math.log(alpha), 0.0) + 1.0
+    if alpha * _LARGEST_X > k + 10.0 * math.sqrt(k) + 2.0 * _DEPTH:
+        high = min(high, _LARGEST_T)
     n_grid = 65
     values = np.empty(n_grid)
     for _ in range(20):

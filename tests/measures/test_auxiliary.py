@@ -281,6 +281,16 @@ def test_integral_and_slopes_on_a_wide_grid(integrate, symbolic):
         assert slope_sigma == pytest.approx(exact_slope, rel=1e-7, abs=1e-8 * k * mean_L), case
 
 
+@pytest.mark.parametrize("alpha", [1e-298, 1e-300, 1e-302])
+def test_integral_at_the_end_of_doubles(alpha):
+    """As alpha tends to 0, only large x matter: I(n, k) tends to sigma^(k-1) Gamma(k) / alpha^k."""
+    for n, k, sigma in [(10, 1, 0.5), (10**6, 1, 0.5), (10**6, 3, 0.3), (10**6, 1000, 0.9)]:
+        exact = (k - 1) * np.log(sigma) + special.gammaln(k) - k * np.log(alpha)
+        assert log_integral(n, k, alpha, sigma) == pytest.approx(exact, rel=1e-12)
+    # A mode beyond all doubles.
+    assert np.isnan(log_integral(10**6, 10**5, 1e-305, 0.5))
+
+
 @pytest.mark.parametrize("counts", [[1], [5, 1], [1] * 20, [40, 9, 1], [50_000, 49_998, 1, 1]])
 def test_operation_has_the_derivatives_of_the_graph(counts, eppf_by_nodes):
     counts = np.array(counts)
