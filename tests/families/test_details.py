@@ -14,6 +14,7 @@ import pymc_nrm as nrm
 from pymc_nrm.families import base
 from pymc_nrm.families.arguments import broadcast_hyperparameters
 from pymc_nrm.families.conjugate import draw_dirichlet, log_affinities, log_marginal
+from pymc_nrm.families.fast import log_predictive_without
 from pymc_nrm.families.shared.scatter import ProductsWithRows, log_determinants, random_covariance, symbolic_covariance
 
 interpreted = pytensor.compile.mode.Mode(linker="py", optimizer="fast_run")
@@ -49,6 +50,21 @@ def test_normal_gamma_from_data_follows_the_units():
     for wrong in ([[1.0], [1.0]], [[1.0], [np.nan]]):
         with pytest.raises(ValueError, match="^X must have (columns that vary|at least two values)"):
             nrm.NormalGamma.from_data(wrong)
+
+
+def test_a_tiny_kappa_is_not_lost_beside_the_last_item():
+    """Without its only item, a cluster is empty: the predictive density is the one of the prior."""
+    family = nrm.NormalGamma(*([value] for value in (0.2, 1e-13, 2.0, 1.0)))
+    family, X = broadcast_hyperparameters(family, 1, 1), np.array([[0.7]])
+    data = base.prepare_data(family, X)
+    family = base.localise(family, data)
+    statistics, empty = (np.zeros(base.statistics_size(family)) for _ in range(2))
+    base.add_item(family, statistics, data, 0, 1.0)
+    caches = np.zeros((2, base.cache_size(family)))
+    for row, cache in zip((statistics, empty), caches, strict=True):
+        base.refresh_cache(family, row, cache)
+    value = log_predictive_without(family, statistics, caches[0], data, 0)
+    assert value == pytest.approx(base.log_predictive(family, caches[1], data, 0), abs=1e-9)
 
 
 def test_n_levels_come_from_the_data():

@@ -69,7 +69,8 @@ class FastNormalGamma:
                 total += power * math.log(product)
                 n, kappa, alpha = statistics[j], self.kappa[j], self.alpha[j]
                 power, product = alpha + 0.5 * n - 0.5, 1.0
-                shrinkage = (kappa + n - 1.0) / (kappa + n)
+                # A tiny kappa beside the other items is lost, but not beside none.
+                shrinkage = (kappa + (n - 1.0)) / (kappa + n)
                 ratio = 0.5 * (kappa + n) / (kappa + n + 1.0)
                 constant = log_rising_factorial(power, 0.5) + 0.5 * math.log(0.5 * shrinkage / math.pi)
             inverse_beta = cache[4 * j + 1] / ratio
