@@ -99,10 +99,11 @@ class NormalWishart(NamedTuple):
     @classmethod
     @shared_text(", n is at most d, or columns are constant or linear combinations of others")
     def from_data(cls, X: Any) -> "NormalWishart":
-        """Weakly informative hyperparameters on the scale of the data: the defaults of Lee & Choi (2015), section 5.
+        """Fixed defaults in the units of the data, centred at their mean: those of Lee & Choi (2015), section 5.
 
         ``mu`` is the sample mean, ``kappa = 0.1``, ``nu = d + 6`` and ``Psi = Sigma / (10 |Sigma|)^(1/d)``, where Sigma
-        is the sample covariance.  The determinant of Psi is therefore 0.1 whatever the units of the data.
+        is the sample covariance.  Psi has the shape of Sigma and the determinant 0.1 whatever the units of the data, so
+        that partitions depend on the units: divide columns by their standard deviations, or use :meth:`learned`.
 
         Examples
         --------
