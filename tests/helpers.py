@@ -9,6 +9,8 @@ import numpy as np
 import pymc as pm
 import pytest
 import xarray as xr
+from pymc.step_methods import BlockedStep
+from pymc.util import get_value_vars_from_user_vars
 
 import pymc_nrm as nrm
 from pymc_nrm.families.base import add_item, statistics_size
@@ -107,6 +109,22 @@ def assert_means(values, expected):
     for name, draws in values.items():
         mean, error, _ = mean_and_error(draws)
         assert abs(mean - expected[name]) / error < largest_z(shape, len(values)), (name, mean, expected[name], error)
+
+
+class IgnoresData(BlockedStep):
+    """A step that draws labels from their prior whatever the data are; ``draws`` are values for its draws."""
+
+    name, default_blocked = "ignores_data", False
+
+    def __init__(self, vars, draws, model=None):
+        [self._value] = self.vars = get_value_vars_from_user_vars(vars, pm.modelcontext(model))
+        self._draws = iter(draws)
+
+    def set_rng(self, rng):
+        pass
+
+    def step(self, point):
+        return {**point, self._value.name: next(self._draws)}, [{}]
 
 
 def random_merges(rng, n):

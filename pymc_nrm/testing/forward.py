@@ -14,10 +14,24 @@ from pytensor.graph.traversal import ancestors
 
 from pymc_nrm.common.checks import random_generator
 from pymc_nrm.common.pymc_internals import StepMethodState, dataclass_state
+from pymc_nrm.families.definitions.categorical_dirichlet import CategoricalDirichlet
 from pymc_nrm.models.model_graphs import at_values
-from pymc_nrm.models.rvs import is_mixture, kind_of, other_uses, partitions_of
+from pymc_nrm.models.rvs import (
+    family_of,
+    is_mixture,
+    kind_of,
+    n_items,
+    other_uses,
+    partition_of,
+    partitions_of,
+    rows_of,
+)
+from pymc_nrm.partitions.chunked import Chunked
 from pymc_nrm.partitions.flat import Flat
 from pymc_nrm.testing.scores import mean_and_error
+
+# Data and their differences are clipped here, so that means over draws exist.
+_LARGEST = 10.0
 
 
 @dataclass_state
@@ -106,9 +120,12 @@ def geweke(
         With latent data on which nothing else depends.
     functionals : dict, optional
         Name to function of an ``xarray.Dataset`` with dimensions ``chain`` and ``draw``, which returns an array with
-        these two dimensions.  By default: every scalar variable and its square; the number of clusters and the entropy
-        of every partition, for a nested partition in each column; and the mean absolute value of all data, with values
-        clipped at 10.
+        these two dimensions, of finite numbers.  By default: every scalar variable and its square, and for arrays the
+        means of both over all entries; the number of clusters and the entropy of every partition, for a nested
+        partition in each column; the mean absolute value of all data, with values clipped at 10; and the mean over all
+        pairs of rows of their absolute difference, clipped at 10, where they share a cluster, and 0 elsewhere.  For
+        levels, equality takes the place of the difference.  Only the means over pairs notice a step that ignores the
+        data: it leaves the marginal distributions of labels and data as they are.
     draws, tune, chains : int
         As for ``pm.sample``; the number of forward draws equals the number of draws of all chains.
     step : step or list of steps, optional
@@ -120,12 +137,13 @@ def geweke(
     Returns
     -------
     dict
-        Name to z-score; compare with :func:`largest_z`.
+        Name to z-score; compare with :func:`largest_z`.  Where a functional is constant in both samples, the score is 0
+        if the two constants agree, and infinite otherwise.
 
     Raises
     ------
     ValueError
-        If the model has observed variables, or no latent data.
+        If the model has observed variables, or no latent data, or a functional is not finite.
 
     References
     ----------
@@ -139,7 +157,7 @@ def geweke(
     ...     x = nrm.Mixture("x", z, nrm.PoissonGamma(1.0, 1.0), shape=(3,))
     >>> z_scores = geweke(model, draws=200, tune=0, chains=2, random_seed=1)  # doctest: +SKIP
     >>> sorted(z_scores)  # doctest: +SKIP
-    ['x: size', 'z: entropy', 'z: n_clusters']
+    ['x within z', 'x: size', 'z: entropy', 'z: n_clusters']
     """
     if not isinstance(model, BaseModel):
         raise TypeError(f"model must be a pymc.Model; got {model!r}")
@@ -159,12 +177,22 @@ def geweke(
         sampled = pm.sample(
             draws, tune=tune, chains=chains, step=steps, initvals=starts, random_seed=int(seeds[1]), **kwargs
         ).posterior.dataset
-    scores = {}
-    for name, functional in functionals.items():
-        mean, error, _ = mean_and_error(functional(sampled))
-        expected = np.asarray(functional(forward)).ravel()
-        scores[name] = float((mean - expected.mean()) / np.hypot(error, expected.std(ddof=1) / np.sqrt(expected.size)))
-    return scores
+    return {name: _score(name, functional(sampled), functional(forward)) for name, functional in functionals.items()}
+
+
+def _score(name, sampled, forward):
+    """Standardised difference between the mean of a functional over chains and over independent draws."""
+    sampled, forward = np.asarray(sampled, dtype="float64"), np.asarray(forward, dtype="float64").ravel()
+    largest = np.max([np.abs(sampled).max(), np.abs(forward).max()])
+    if not np.isfinite(largest):
+        raise ValueError(f"functionals must be finite in every draw; {name!r} is not")
+    mean, error, _ = mean_and_error(sampled)
+    difference = mean - forward.mean()
+    total = np.hypot(error, forward.std(ddof=1) / np.sqrt(forward.size))
+    # Constants have no standard error; rounding errors do not count.
+    if total <= 1e-14 * largest:
+        return 0.0 if abs(difference) <= 1e-12 * largest else float(np.copysign(np.inf, difference))
+    return float(difference / total)
 
 
 def _latent_data(model):
@@ -190,9 +218,39 @@ def _default_functionals(model):
                 functionals[f"{name}: {', '.join(filter(None, [column, 'entropy']))}"] = partial(of_column, _entropies)
         elif rv in data:
             functionals[f"{name}: size"] = lambda draws, name=name: _mean_size(draws[name].values)
+            functionals |= _pair_functionals(model, rv)
         elif rv.ndim == 0:
             functionals[name] = lambda draws, name=name: draws[name].values
             functionals[f"{name} squared"] = lambda draws, name=name: draws[name].values ** 2
+        else:
+            functionals[f"{name}: mean"] = lambda draws, name=name: _mean_entry(draws[name].values)
+            functionals[f"{name}: mean square"] = lambda draws, name=name: _mean_entry(draws[name].values ** 2)
+    return functionals
+
+
+def _pair_functionals(model, data):
+    """Functionals of data and labels together, for each partition of the rows of the data, and each of its columns."""
+    functionals = {}
+    has_levels = is_mixture(data) and isinstance(family_of(data), CategoricalDirichlet)
+    contrast = np.equal if has_levels else _clipped_distance
+    for partition, kind in partitions_of(model).items():
+        shares_rows = is_mixture(data) and partition_of(data) is partition
+        rows = rows_of(data) if shares_rows else slice(None)
+        # Other data may read labels through any index; only data whose rows are the items are paired with them.
+        is_item_wise = data in other_uses(model, partition) and data.type.shape[:1] == (n_items(partition),)
+        if isinstance(kind, Chunked) or not (shares_rows or is_item_wise):
+            continue
+        for column, place in kind.random_columns().items():
+            title = f"{data.name} within {', '.join(filter(None, [partition.name, column]))}"
+            functionals[title] = partial(
+                lambda draws, names, place, rows, contrast: _mean_within(
+                    draws[names[0]].values, draws[names[1]].values[place][..., rows], contrast
+                ),
+                names=(data.name, partition.name),
+                place=place,
+                rows=rows,
+                contrast=contrast,
+            )
     return functionals
 
 
@@ -210,4 +268,41 @@ def _entropies(labels):
 
 
 def _mean_size(values):
-    return np.minimum(np.abs(values), 10.0).mean(axis=tuple(range(2, values.ndim)))
+    sizes = np.minimum(np.abs(values), _LARGEST)
+    return _mean_of(np.nansum(sizes, axis=_entries(values)), np.isfinite(sizes).sum(axis=_entries(values)))
+
+
+def _mean_entry(values):
+    # A mean that is 0 by a constraint is not its rounding error.
+    values = values.astype("float64")
+    mean, size = values.mean(axis=_entries(values)), np.abs(values).max(axis=_entries(values), initial=0.0)
+    return np.where(np.abs(mean) > 1e-14 * size, mean, 0.0)
+
+
+def _mean_within(values, labels, contrast):
+    """Mean over pairs of rows, and features, of the contrast of two values in a cluster; other pairs have 0.
+
+    Pairs with a missing value are left out. Shapes: ``values`` (chains, draws, n, ...), ``labels`` (chains, draws, n).
+    """
+    values = values.reshape(*labels.shape, -1).astype("float64")
+    total, n_pairs = np.zeros(labels.shape[:2]), np.zeros(labels.shape[:2])
+    for step in range(1, labels.shape[2]):
+        first, second = values[:, :, step:], values[:, :, :-step]
+        together = (labels[:, :, step:] == labels[:, :, :-step])[..., None]
+        is_known = ~(np.isnan(first) | np.isnan(second))
+        total += np.where(together & is_known, contrast(first, second), 0.0).sum(axis=(2, 3))
+        n_pairs += is_known.sum(axis=(2, 3))
+    return _mean_of(total, n_pairs)
+
+
+def _clipped_distance(first, second):
+    return np.minimum(np.abs(first - second), _LARGEST)
+
+
+def _entries(values):
+    """Axes behind chains and draws."""
+    return tuple(range(2, values.ndim))
+
+
+def _mean_of(total, number):
+    return total / np.maximum(number, 1)

@@ -6,6 +6,8 @@ import pytest
 
 import pymc_nrm as nrm
 from pymc_nrm.testing import geweke, largest_z
+from pymc_nrm.testing.forward import _default_functionals
+from tests.helpers import IgnoresData
 
 
 def diffusion_model():
@@ -45,3 +47,32 @@ def test_nested_partition(make_model):
     scores = geweke(make_model(), draws=4000, tune=500, chains=4, random_seed=4)
     assert len(scores) > 8
     assert max(map(abs, scores.values())) < largest_z((4, 4000), len(scores)), scores
+
+
+MODELS = {
+    "diffusion": (diffusion_model, "t", ["y within t, level_1", "y within t, level_2"]),
+    "weights": (model_with_weights, "h", ["x within h, table_0"]),
+    "known groups": (model_with_known_groups, "h", ["x within h, table_0"]),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", MODELS)
+def test_a_step_that_ignores_the_data_is_found(name):
+    make_model, partition, expected = MODELS[name]
+    model = make_model()
+    with pm.do(model, {rv.name: 1.0 for rv in model.free_RVs if rv.ndim == 0}) as model:
+        step = IgnoresData([model[partition]], pm.draw(model[partition], 4000, random_seed=2))
+        scores = geweke(model, draws=1000, tune=0, chains=4, step=step, random_seed=1)
+    limit = largest_z((4, 1000), len(scores))
+    assert all(abs(scores.pop(title)) > limit for title in expected)
+    assert max(abs(score) for title, score in scores.items() if " within " not in title) < limit
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_every_random_column_has_a_functional_of_pairs(name):
+    make_model, partition, expected = MODELS[name]
+    functionals = _default_functionals(make_model())
+    columns = {title.split(": ")[1] for title in functionals if title.startswith(f"{partition}: ") and "," not in title}
+    assert {title.split(", ")[1] for title in functionals if " within " in title} == columns
+    assert set(expected) <= set(functionals)

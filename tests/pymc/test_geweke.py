@@ -2,11 +2,14 @@
 
 import numpy as np
 import pymc as pm
+import pytensor.tensor as pt
 import pytest
+import xarray as xr
 
 import pymc_nrm as nrm
 from pymc_nrm.testing import ForwardDraw, geweke, largest_z
-from tests.helpers import mixture_of
+from pymc_nrm.testing.forward import _default_functionals, _score
+from tests.helpers import IgnoresData, mixture_of
 
 
 def assert_scores(scores, chains, draws):
@@ -28,6 +31,74 @@ def test_a_wrong_step_is_found():
     assert abs(scores["z: n_clusters"]) > largest_z((4, 2000), 3)
 
 
+def joint_model(kind):
+    """Labels with data of some kind, without variables besides."""
+    with pm.Model() as model:
+        options = {"max_clusters": 6} if kind == "StudentT" else {}
+        z = nrm.Partition("z", nrm.DirichletProcess(1.0), n=6, **options)
+        if kind == "StudentT":
+            mean = pm.Normal("mean", 0.0, 5.0, shape=6)
+            pm.StudentT("x", nu=5, mu=mean[z], sigma=1.0, shape=6)
+        elif kind == "rows":
+            nrm.Mixture("x", z, nrm.PoissonGamma(1.0, 0.2), rows=[0, 5, 1, 2, 1, 4, 0, 3], shape=(8, 2))
+        elif kind == "levels":
+            nrm.Mixture("x", z, nrm.CategoricalDirichlet(0.3, [3, 4]), shape=(6, 2))
+        else:
+            nrm.Mixture("x", z, nrm.PoissonGamma(1.0, 0.2), shape=(6,))
+    return model
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["counts", "levels", "rows", "StudentT"])
+def test_a_step_that_ignores_the_data_is_found(kind):
+    model = joint_model(kind)
+    with model:
+        step = IgnoresData([model["z"]], pm.draw(model["z"], 4000, random_seed=2))
+        scores = geweke(model, draws=1000, tune=0, chains=4, step=step, random_seed=1)
+    limit = largest_z((4, 1000), len(scores))
+    assert abs(scores.pop("x within z")) > limit
+    assert max(map(abs, scores.values())) < limit
+
+
+def test_missing_values_are_left_out_of_functionals():
+    functionals = _default_functionals(joint_model("counts"))
+    labels, values = np.array([[[0, 0, 1, 0, 1, 1]]]), np.array([[[0.0, 3.0, 5.0, np.nan, 50.0, 5.0]]])
+    draws = {"z": xr.DataArray(labels), "x": xr.DataArray(values)}
+    # Ten pairs are known; 3 is the difference of the first one, 10 is the largest that counts.
+    assert functionals["x within z"](draws) == pytest.approx((3.0 + 10.0 + 10.0 + 0.0) / 10)
+    assert functionals["x: size"](draws) == pytest.approx((0.0 + 3.0 + 5.0 + 10.0 + 5.0) / 5)
+
+
+def test_arrays_have_functionals_and_constants_have_scores():
+    with pm.Model() as model:
+        z = nrm.Partition("z", nrm.DirichletProcess(1.0), n=1)
+        rate, share = pm.Gamma("rate", 2, 1, shape=2), pm.Dirichlet("share", np.ones(3))
+        effect = pm.ZeroSumNormal("effect", shape=3)
+        nrm.Mixture("x", z, nrm.PoissonGamma(rate * share[:2] * pt.exp(effect[:2]), 0.2), shape=(1, 2))
+    functionals = _default_functionals(model)
+    assert set(functionals) >= {f"{name}: mean{square}" for name in ("rate", "share") for square in ("", " square")}
+    rng = np.random.default_rng(1)
+    sampled, forward = (
+        {
+            "z": xr.DataArray(np.zeros((2, 50, 1), dtype=int)),
+            "x": xr.DataArray(rng.poisson(3.0, size=(2, 50, 1, 2))),
+            "rate": xr.DataArray(rng.gamma(2.0, size=(2, 50, 2))),
+            "share": xr.DataArray(rng.dirichlet(np.ones(3), size=(2, 50))),
+            "effect": xr.DataArray(rng.normal(size=(2, 50, 3)) @ (np.eye(3) - 1.0 / 3.0)),
+        }
+        for _ in range(2)
+    )
+    scores = {name: _score(name, of(sampled), of(forward)) for name, of in functionals.items()}
+    assert np.isfinite(list(scores.values())).all()
+    assert {name for name, score in scores.items() if score == 0.0} == {
+        *("z: n_clusters", "z: entropy", "x within z", "share: mean", "effect: mean")
+    }
+    constant = np.full((2, 50), 0.1)
+    assert _score("one draw", constant, constant[:1] + 0.1) == -np.inf
+    with pytest.raises(ValueError, match="functionals must be finite in every draw; 'gap' is not"):
+        _score("gap", constant, np.where(np.arange(50) == 3, np.nan, constant))
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["NormalGamma", "NormalWishart", "PoissonGamma", "CategoricalDirichlet"])
 def test_full_model(kind):
@@ -44,7 +115,7 @@ def test_full_model(kind):
         }[kind]
         nrm.Mixture("x", z, family, shape=(n, 2))
     scores = geweke(model, draws=4000, tune=1000, chains=4, random_seed=2)
-    assert len(scores) == 9
+    assert len(scores) == 10
     assert_scores(scores, 4, 4000)
 
 
