@@ -1,7 +1,9 @@
 """Texts for the log, warnings, errors and descriptions: lines that fit a terminal, few of many names, shares."""
 
 import math
+import os
 import textwrap
+import warnings
 
 from pymc_nrm_predictor.checks import first_few as first_few
 
@@ -12,6 +14,12 @@ WIDTH = 100
 def wrapped(text):
     """A text in lines of at most 100 characters; indented lines are rows of a table and stay apart."""
     return "\n".join(map(_wrapped_line, text.splitlines()))
+
+
+def warn(text):
+    """Warn at the line outside this package that leads here."""
+    package = os.path.dirname(os.path.dirname(__file__))
+    warnings.warn(wrapped(text), UserWarning, skip_file_prefixes=(package,))
 
 
 def cut(text, width):

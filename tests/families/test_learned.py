@@ -1,5 +1,7 @@
 """Priors learned from data: their law, what leaves them unchanged, and what they refuse."""
 
+import warnings
+
 import numpy as np
 import pandas as pd
 import pymc as pm
@@ -141,6 +143,24 @@ def test_missing_values_are_left_out():
     with pm.Model():
         alpha, beta = pm.draw(list(nrm.BernoulliBeta.learned("x", X)), random_seed=1)
     np.testing.assert_allclose((alpha / (alpha + beta))[0], (X[6:, 0].sum() + 0.5) / 7.0)
+
+
+# Three complete rows, for three columns of which one is the sum of the others.
+WITH_GAPS = np.random.default_rng(0).normal(size=(16, 3))[4:] @ [[1.0, 0.0, 1.0], [0.0, 1.0, 1.0], [0.0, 0.0, 0.0]]
+SLOW = np.random.default_rng(2).normal(size=(200, 3))
+SLOW[3:100, 0] = SLOW[100:, 1] = np.nan
+SLOW[:3, 2] = SLOW[:3, 0] + SLOW[:3, 1]
+WITH_GAPS[3:8, 0] = WITH_GAPS[8:, 1] = np.nan
+
+
+def test_moments_with_few_complete_rows():
+    with pytest.raises(ValueError, match=r"not linear combinations of others; got such columns \[.\]\."):
+        nrm.NormalWishart.from_data(WITH_GAPS)
+    with pytest.warns(UserWarning, match=r"missing values has not converged in 200 steps"):
+        nrm.NormalWishart.from_data(SLOW)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        nrm.NormalWishart.from_data(np.where(np.arange(36).reshape(12, 3) % 17 == 4, np.nan, REAL))
 
 
 def test_forms_of_documents():

@@ -5,11 +5,14 @@ import scipy
 
 from pymc_nrm.common.checks import naming
 from pymc_nrm.common.supports import LEAST_NORMAL
+from pymc_nrm.common.wrapping import warn
 from pymc_nrm.families.arguments import check_matrix, sampled
 from pymc_nrm.families.gaps import draws_gaps
 
 # Steps of the algorithm, and the change of a correlation at which it ends.
 _MOST_STEPS, _SMALL_CHANGE = 200, 1e-6
+# Least pivot of a correlation matrix that was found by it: its steps approach a singular matrix, and never reach it.
+_LEAST_PIVOT = 1e-8
 
 
 def incomplete_moments(X):
@@ -39,6 +42,12 @@ def incomplete_moments(X):
         covariance = (residuals.T @ residuals + spread) / n
         if abs(covariance - before).max() < _SMALL_CHANGE:
             break
+    else:
+        warn(
+            f"The covariance of data with missing values has not converged in {_MOST_STEPS} steps: too few rows have "
+            "values of the same columns. What is learned is centred at a rough value. Leave out columns with many "
+            "gaps, or use NormalGamma, which needs no covariances."
+        )
     return center + scale * mean, covariance * np.outer(scale, scale) * n / (n - 1)
 
 
@@ -62,6 +71,8 @@ def sample_moments(family_class, X, argument="X"):
     with np.errstate(over="ignore", invalid="ignore"):
         if has_gaps:
             mean, covariance = incomplete_moments(values)
+            if (~np.isnan(values).any(axis=1)).sum() <= values.shape[1]:
+                _refuse_dependent(_nearly_singular(covariance), argument)
         else:
             mean, covariance = values.mean(axis=0), np.cov(values, rowvar=False).reshape(values.shape[1], -1)
     check_variances(np.diag(covariance), argument)
@@ -103,18 +114,30 @@ def check_full_rank(X, argument="X"):
     if n <= d:
         raise ValueError(f"{argument} must have more items than features; got n = {n}, d = {d}. {_REMEDIES[argument]}")
     check_columns_vary(X, argument)
-    dependent = dependent_columns(X)
-    if len(dependent):
+    _refuse_dependent(dependent_columns(X), argument)
+
+
+def _refuse_dependent(columns, argument):
+    if len(columns):
         raise ValueError(
             f"{argument} must have columns that are not linear combinations of others; got such columns "
-            f"{dependent.tolist()}. Leave them out"
+            f"{columns.tolist()}. Leave them out"
         )
+
+
+def _nearly_singular(covariance):
+    """Places of columns that are, up to what the EM algorithm resolves, linear combinations of others."""
+    scale = np.sqrt(np.diag(covariance))
+    _, R, order = scipy.linalg.qr(covariance / np.outer(scale, scale), pivoting=True)
+    pivots = abs(np.diag(R))
+    return np.sort(order[pivots <= _LEAST_PIVOT * pivots[0]])
 
 
 def dependent_columns(X):
     """Places of columns that are, up to rounding, linear combinations of others in complete rows.
 
-    There are none if complete rows are at most as many as columns, or a column does not vary in them.
+    There are none if complete rows are at most as many as columns, where :func:`sample_moments` looks at the covariance,
+    or a column does not vary in them.
     """
     X = X[~np.isnan(X).any(axis=1)]
     if len(X) <= X.shape[1] or (X.min(axis=0) == X.max(axis=0)).any():
