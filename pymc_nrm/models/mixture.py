@@ -46,7 +46,7 @@ from pymc_nrm.models.row_arguments import (
     of_observations,
     rows_of_observations,
 )
-from pymc_nrm.models.text_data import read_text
+from pymc_nrm.models.text_data import read_text, warn_of_holes
 from pymc_nrm.models.values import (
     as_observed,
     computed_by,
@@ -349,7 +349,7 @@ def _read_observed(name, partition, family, observed, rows):
     X = values[:, None] if values.ndim == 1 else values
     family = plain_values(family)
     with naming(title):
-        family = complete(family, X)
+        passed, family = family, complete(family, X)
     full = _full_shape(partition, family, *X.shape)
     has_gaps = not hasattr(X, "tocsr") and bool(np.isnan(X).any())
     is_drawn = has_gaps and draws_gaps(type(family))
@@ -361,6 +361,7 @@ def _read_observed(name, partition, family, observed, rows):
             # In the type in which the model has them.
             as_read = X.astype("float64") if hasattr(X, "tocsr") or X.dtype.kind == "f" else X
             prepared_data(full, as_read, fixed_fields(full, pm.modelcontext(None).rvs_to_values), observed)
+    warn_of_holes(title, passed, X)
     if is_drawn and rows is not None:
         raise ValueError(
             f"{title} must have no NaN if rows is given; {type(family).__name__} draws missing values only for items "

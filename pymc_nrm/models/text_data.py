@@ -9,7 +9,7 @@ import pymc as pm
 
 from pymc_nrm.common.text_levels import NumbersOfLevels, coded, read_levels
 from pymc_nrm.common.wrapping import first_few, wrapped
-from pymc_nrm.families.definitions.categorical_dirichlet import CategoricalDirichlet
+from pymc_nrm.families.definitions.categorical_dirichlet import CategoricalDirichlet, warn_of_absent_levels
 from pymc_nrm.models.origin import Origin
 
 # A child of PyMC's logger, which shows messages of level INFO.
@@ -41,6 +41,12 @@ def read_text(name: str, family: Any, observed: Any) -> tuple[Any, Origin | None
         columns = tuple(dataclasses.replace(column, name=name) for column in columns)
     name_levels(name, columns)
     return observed, Origin(columns)
+
+
+def warn_of_holes(title: str, family: Any, X: Any) -> None:
+    """Warn of levels that no row has if the family takes their number from the data (n, d), which are checked."""
+    if isinstance(family, CategoricalDirichlet) and family.n_levels is None and np.ndim(family.alpha) == 0:
+        warn_of_absent_levels(title, np.where(np.isnan(X), -1, X).astype("int64"))
 
 
 def name_levels(name, columns):

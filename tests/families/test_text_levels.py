@@ -1,5 +1,7 @@
 """Columns of text in ``CategoricalDirichlet``: the model of their codes, with names in results and predictions."""
 
+import warnings
+
 import numpy as np
 import pandas as pd
 import pymc as pm
@@ -7,7 +9,7 @@ import pytest
 import xarray as xr
 
 import pymc_nrm as nrm
-from tests.helpers import refused
+from tests.helpers import mixture_of, refused
 
 TABLE = pd.DataFrame(
     {
@@ -146,6 +148,21 @@ def test_numbers_stay_numbers_of_levels():
     model = model_of(learned(TABLE), codes)
     np.testing.assert_array_equal(model.rvs_to_values[model["x"]].eval(), codes)
     assert nrm.describe(POSTERIOR, model, [0, 1, 1, 0, 0, 0]).table["colour", "green"].tolist() == [0.25, 0.0]
+
+
+def test_numbers_that_no_row_has_are_told():
+    codes = np.array([[1.0, 0.0], [3.0, np.nan], [2.0, 1.0]])
+    lacking = r"levels 0, 1, 2, \.\.\., of which no row has\s+some: column 0 lacks 0\. They"
+    with pm.Model(), pytest.warns(UserWarning, match="X: CategoricalDirichlet has " + lacking):
+        nrm.CategoricalDirichlet.learned("x", codes)
+    with pytest.warns(UserWarning, match="observed data of Mixture 'x': CategoricalDirichlet has " + lacking):
+        mixture_of(nrm.CategoricalDirichlet(1.0), codes)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        mixture_of(nrm.CategoricalDirichlet(1.0, 4), codes)
+        mixture_of(lambda: nrm.CategoricalDirichlet.learned("x", codes - [1.0, 0.0]), codes - [1.0, 0.0])
+        table = pd.DataFrame({"code": np.arange(60) % 3 + 1, "answer": np.arange(60) % 4 // 2 + 5})
+        nrm.mixture_model(table, kinds={"code": "categorical", "answer": "categorical"})
 
 
 def test_what_text_hides_is_told(caplog):

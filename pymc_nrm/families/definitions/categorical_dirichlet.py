@@ -11,7 +11,8 @@ from pytensor.graph.utils import MissingInputError
 
 from pymc_nrm.common.checks import check_values, naming
 from pymc_nrm.common.text_levels import read_levels
-from pymc_nrm.families.arguments import check_matrix, with_extremes
+from pymc_nrm.common.wrapping import first_few, warn
+from pymc_nrm.families.arguments import check_matrix, sampled, with_extremes
 from pymc_nrm.families.base import Hyperparameter, conjugate_family, whole_numbers
 from pymc_nrm.families.conjugate import categorical_log_affinities, draw_dirichlet, log_dirichlet_density
 from pymc_nrm.families.learned.fields import as_operations, learned_arguments
@@ -77,11 +78,12 @@ class CategoricalDirichlet(NamedTuple):
             alpha_jl = concentration_j p_jl,   concentration_j ~ LogNormal(2, 2)
 
         A feature in which clusters differ has a small concentration, one that says nothing about clusters a large one.
-        Renaming levels leaves the distribution of partitions unchanged.
+        Exchanging the numbers of levels leaves the distribution of partitions unchanged.
 
         Columns may hold text or pandas categories.  Their levels are those that occur, sorted or in the order of the
         category; None, NaN and blank text are missing.  The family keeps the names: its Mixture reads the same columns
-        as text, and so do predictions.  Numbers, and categories that are numbers, are numbers of levels.
+        as text, and so do predictions.  Numbers, and categories that are numbers, are numbers of levels, from 0 on;
+        those that no row has warn, since they are levels with a prior probability, such as 0 of the codes 1, 2, 3.
 
         Examples
         --------
@@ -105,6 +107,8 @@ class CategoricalDirichlet(NamedTuple):
         with naming("X"):
             family = cls().complete(with_extremes(X, prior.values))
         levels = prior.prepared(family).values
+        if sampled(X) is X:
+            warn_of_absent_levels("X", levels)
         present = np.arange(family.n_levels.max()) < family.n_levels[:, None]
         # Half an observation of each level keeps frequencies above 0.
         counts = np.stack([np.bincount(column[column >= 0], minlength=present.shape[1]) for column in levels.T]) + 0.5
@@ -287,6 +291,21 @@ class Levels(NamedTuple):
         n_levels = self.values.max(axis=0, initial=0) + 1
         columns = [self.values[:, j, None] == np.arange(n_levels[j]) for j in range(self.values.shape[1])]
         return np.concatenate([*columns, np.zeros((len(self.values), 1))], axis=1).astype("float64")
+
+
+def warn_of_absent_levels(title, levels):
+    """Warn of columns whose numbers of levels have holes, as the codes 1, 2, 3. Shapes: ``levels`` (n, d), gaps below 0."""
+    columns = [
+        f"column {place} lacks {first_few([str(level) for level in absent])}"
+        for place, column in enumerate(levels.T)
+        if len(absent := np.setdiff1d(np.arange(column.max(initial=-1)), column))
+    ]
+    if columns:
+        warn(
+            f"{title}: CategoricalDirichlet has levels 0, 1, 2, ..., of which no row has some: {first_few(columns)}. "
+            "They have a prior probability. If they cannot occur, number the levels that do with "
+            "np.unique(column, return_inverse=True)[1]."
+        )
 
 
 def _constant_levels(family):
