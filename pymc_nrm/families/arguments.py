@@ -1,5 +1,6 @@
 """Checks of what users write: hyperparameters, which get their full shapes, and dense data."""
 
+import math
 from typing import Any
 
 import numpy as np
@@ -130,6 +131,32 @@ def is_data(variable):
 
 # Log densities of larger counts are differences of terms whose fifth decimal doubles do not hold.
 LARGEST_COUNT = 1e9
+# The log marginal of a cluster is a difference of terms near s log s, for a sum s of counts.
+_LARGEST_TOTAL = 1e12
+# Sums below this lose less than 1e-9 nats.
+_SMALL_SUM = 1e6
+
+
+def check_total(family, totals):
+    """Check the sums of counts that a cluster may have, such as sums of columns (d,)."""
+    if np.max(totals, initial=0.0) > _LARGEST_TOTAL:
+        raise ValueError(
+            f"data of {type(family).__name__} must have a sum of at most {_LARGEST_TOTAL:.0e}, at which log densities of "
+            f"clusters are right within 0.01 nats; got {np.max(totals):.3g}. Give the counts in larger units, as whole "
+            "thousands, or use NormalGamma"
+        )
+
+
+def on_grid(terms):
+    """Terms (n,) of log densities, one for each item, rounded so that doubles hold all of their sums.
+
+    Rounding adds a constant to the log density of all partitions; rounded sums would differ between partitions.
+    """
+    total = np.abs(terms).sum()
+    if total <= _SMALL_SUM:
+        return terms
+    unit = 2.0 ** (math.frexp(total)[1] - 52)
+    return np.round(terms / unit) * unit
 
 
 def check_matrix(family, X, *, integer=False, lower=None, upper=None):

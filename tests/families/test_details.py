@@ -1,13 +1,14 @@
 """What single families promise beyond the common properties, affinities of components, and operations of PyTensor."""
 
 import itertools
+import math
 
 import numpy as np
 import pytensor
 import pytensor.sparse as ps
 import pytensor.tensor as pt
 import pytest
-from scipy import sparse, stats
+from scipy import sparse, special, stats
 from scipy.integrate import quad
 
 import pymc_nrm as nrm
@@ -149,6 +150,20 @@ def test_log_likelihood_of_a_sparse_variable_equals_the_dense_one(format):
     function = pytensor.function([X], base.log_likelihood(family, X, labels), mode=interpreted)
     expected = base.log_likelihood(family, pt.as_tensor(counts), labels).eval(mode=interpreted)
     assert function(getattr(sparse, f"{format}_matrix")(counts)) == pytest.approx(expected, rel=1e-13)
+
+
+@pytest.mark.parametrize("family", [nrm.PoissonGamma(), nrm.MultinomialDirichlet()])
+def test_sums_over_many_large_counts_are_exact(family):
+    """Log factorials are added in any order without rounding, and sums beyond 1e12 are refused."""
+    X = np.random.default_rng(1).integers(4e8, 1e9, (600, 2)).astype("float64")
+    data = base.prepare_data(family, X)
+    terms = data[-1]
+    assert np.cumsum(terms)[-1] == np.cumsum(terms[::-1])[-1] == math.fsum(terms)
+    factorials = special.gammaln(X + 1).sum(axis=1)
+    expected = factorials if isinstance(family, nrm.PoissonGamma) else special.gammaln(X.sum(axis=1) + 1) - factorials
+    np.testing.assert_allclose(terms, expected, rtol=1e-13, atol=0.01)
+    with pytest.raises(ValueError, match=f"data of {type(family).__name__} must have a sum of at most 1e\\+12, .* got"):
+        base.prepare_data(family, np.tile(X, (4, 1)))
 
 
 def test_totals_come_from_the_data():

@@ -8,7 +8,7 @@ import pytensor.tensor as pt
 import scipy
 from pytensor.graph.basic import Constant
 
-from pymc_nrm.families.arguments import LARGEST_COUNT, check_matrix
+from pymc_nrm.families.arguments import LARGEST_COUNT, check_matrix, check_total, on_grid
 from pymc_nrm.families.base import Hyperparameter, conjugate_family, whole_numbers
 from pymc_nrm.families.conjugate import draw_dirichlet, log_dirichlet_density
 from pymc_nrm.families.learned.hyperpriors import Hyperpriors, shared_text
@@ -105,11 +105,12 @@ class MultinomialDirichlet(NamedTuple):
         else:
             rows = scipy.sparse.csr_array(check_matrix(self, X, integer=True, lower=0, upper=LARGEST_COUNT))
         totals = np.asarray(rows.sum(axis=1)).ravel()
+        check_total(self, totals.sum())
         log_factorials = rows.copy()
         log_factorials.data = scipy.special.gammaln(rows.data + 1)
         log_coefficients = scipy.special.gammaln(totals + 1) - np.asarray(log_factorials.sum(axis=1)).ravel()
         return SparseCounts(
-            rows.indptr.astype("int64"), rows.indices.astype("int64"), rows.data, totals, log_coefficients
+            rows.indptr.astype("int64"), rows.indices.astype("int64"), rows.data, totals, on_grid(log_coefficients)
         )
 
     # A row of statistics: sums (v), total, log coefficient.

@@ -7,7 +7,7 @@ import numpy as np
 import pytensor.tensor as pt
 import scipy
 
-from pymc_nrm.families.arguments import LARGEST_COUNT, check_matrix
+from pymc_nrm.families.arguments import LARGEST_COUNT, check_matrix, check_total, on_grid
 from pymc_nrm.families.base import Hyperparameter, conjugate_family, segment_sum, whole_numbers
 from pymc_nrm.families.learned.fields import as_operations
 from pymc_nrm.families.learned.hyperpriors import Hyperpriors, shared_text
@@ -98,7 +98,8 @@ class PoissonGamma(NamedTuple):
 
     def prepare_data(self, X):
         values = check_matrix(self, X, integer=True, lower=0, upper=LARGEST_COUNT)
-        return Counts(values, np.nansum(scipy.special.gammaln(values + 1), axis=1))
+        check_total(self, np.nansum(values, axis=0))
+        return Counts(values, on_grid(np.nansum(scipy.special.gammaln(values + 1), axis=1)))
 
     # A row of statistics: sums (d), numbers of values (d), sum of log x!.
     def statistics_size(self):
