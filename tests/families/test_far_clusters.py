@@ -12,6 +12,8 @@ from pymc_nrm.families.conjugate import log_marginal
 from pymc_nrm.kernels.generic import kernel
 from pymc_nrm.kernels.lanes import LANES
 from pymc_nrm.testing.family_kernels import leave_one_out, marginal, panel_values, walk
+from tests.cases import PrincipalNormalWishart, SphericalPrincipalNormalWishart
+from tests.helpers import log_marginal_of
 from tests.tools.attack.reference import LOG_MARGINALS
 
 TOLERANCE = 1e-6
@@ -161,6 +163,34 @@ def test_data_beyond_doubles_are_refused(name):
     X[7, 1] = 1e10
     problem = Problem(name, X)
     check_resolution(problem.local, problem.data, "data of 'x'")
+
+
+@pytest.mark.parametrize("family_class", [PrincipalNormalWishart, SphericalPrincipalNormalWishart])
+def test_outliers_along_the_noise_are_refused_or_cost_no_digits(family_class):
+    """The noise is shared by all clusters: merging two leaves its part unchanged."""
+    directions = np.eye(3) if family_class is PrincipalNormalWishart else np.eye(3)[:, :1]
+    noise = [1.0, 1.0] if family_class is PrincipalNormalWishart else [1.0]
+    scores = [0.0], 0.1, [[1.0]], 3.0
+    family = family_class(np.zeros(3), np.ones(3), directions, *scores, noise)
+    X = np.random.default_rng(3).normal(size=(40, 3))
+    for outlier in (9e4, 1.1e5):
+        X[-1, 2] = outlier
+        full = broadcast_hyperparameters(family, *X.shape)
+        data = prepare_data(full, X)
+        if outlier > 1e5:
+            with pytest.raises(
+                ValueError, match=r"'x', principal directions: item 39 is 1\.1e\+05 times .*larger noise"
+            ):
+                check_resolution(full, data, "data of 'x'")
+            continue
+        check_resolution(full, data, "data of 'x'")
+        halves = [list(range(20)), list(range(20, 40)), list(range(40))]
+        first, second, whole = (log_marginal_of(full, data, items) for items in halves)
+        of_scores = broadcast_hyperparameters(nrm.NormalWishart(*scores), 40, 1)
+        alone = prepare_data(of_scores, X[:, :1])
+        local = localise(of_scores, alone)
+        expected = [log_marginal_of(local, alone, items) for items in halves]
+        assert whole - first - second == pytest.approx(expected[2] - expected[0] - expected[1], abs=3e-6)
 
 
 def test_missing_and_constant_features_have_centres():

@@ -14,12 +14,13 @@ from pymc_nrm.families.definitions.normal_wishart import NormalWishart
 from pymc_nrm.families.learned.fields import as_operations
 from pymc_nrm.families.learned.hyperpriors import Hyperpriors, shared_text, wishart_fields
 from pymc_nrm.families.shared import two_components
-from pymc_nrm.families.shared.moments import check_ratio, summation_grid
+from pymc_nrm.families.shared.moments import summation_grid
 from pymc_nrm.families.shared.principal_scores import (
     AboveComponents,
     Scores,
     check_n_directions,
     check_orthogonal,
+    check_residuals,
     principal_directions,
 )
 from pymc_nrm.families.shared.sample_covariance import check_full_rank
@@ -151,7 +152,7 @@ class PrincipalNormalWishart(NamedTuple):
     def check_resolution(self, data, title):
         title = f"{title}, principal directions"
         base.check_resolution(leading(self), Centred(data.values, np.zeros(len(self.location)), data.grid), title)
-        check_ratio(Centred(data.residuals, np.zeros(len(self.noise))), np.sqrt(self.noise), "noise", title)
+        check_residuals(data.residuals, self.noise, title)
 
     # A row of statistics: the row of the leading scores, sums of squares of the others (q), and the sum of the
     # logarithms of the scales.

@@ -10,6 +10,8 @@ from pymc_nrm.families.shared.sample_covariance import check_columns_vary, check
 
 # Directions must be orthogonal up to this.
 _LARGEST_ERROR = 1e-8
+# Log densities are right within 1e-6 nats while squares of residuals, in units of the noise, sum to this.
+_LARGEST_SUM = 1e10
 
 
 class AboveComponents(AboveFeatures):
@@ -49,6 +51,21 @@ def check_orthogonal(family, center, scale, directions):
         raise ValueError(f"center, scale and directions of {title} must be constants")
     if np.abs(directions.T @ directions - np.eye(directions.shape[1])).max() > _LARGEST_ERROR:
         raise ValueError(f"directions of {title} must be an orthogonal matrix, or columns of one")
+
+
+def check_residuals(residuals, noise, title):
+    """Refuse lengths (n, q) along the other directions beside whose squares doubles do not resolve the clusters."""
+    with np.errstate(over="ignore"):
+        squares = residuals**2 / noise
+        total = squares.sum()
+    if total <= _LARGEST_SUM:
+        return
+    item, place = np.unravel_index(squares.argmax(), squares.shape)
+    raise ValueError(
+        f"{title}: item {item} is {np.sqrt(squares[item, place]):.2g} times the standard deviation of the noise away "
+        f"from the leading directions; squares of such distances sum to {total:.2g}, and beyond {_LARGEST_SUM:.0e} "
+        "doubles do not hold log densities. Remove outliers, take more directions, or choose larger noise"
+    )
 
 
 def check_n_directions(n_directions, X):
