@@ -141,9 +141,9 @@ def check_total(family, totals):
     """Check the sums of counts that a cluster may have, such as sums of columns (d,)."""
     if np.max(totals, initial=0.0) > _LARGEST_TOTAL:
         raise ValueError(
-            f"data of {type(family).__name__} must have a sum of at most {_LARGEST_TOTAL:.0e}, at which log densities of "
-            f"clusters are right within 0.01 nats; got {np.max(totals):.3g}. Give the counts in larger units, as whole "
-            "thousands, or use NormalGamma"
+            f"data of {type(family).__name__} must have a sum of at most {_LARGEST_TOTAL:.0e}, at which log densities "
+            f"of clusters are right within 0.01 nats; got {np.max(totals):.3g}. Give the counts in larger units, as "
+            "whole thousands, or use NormalGamma"
         )
 
 

@@ -52,8 +52,8 @@ def conjugate_family[T](
 
     ``hyperparameters`` describes every field, ``parameters`` has the axes of the parameters of a cluster by name, in
     the order in which ``draw_parameters`` writes them: "d" for features, and axes of hyperparameters.  Data are real
-    numbers if ``continuous``, otherwise whole numbers; NaN means missing if ``missing_allowed``.  ``has_atoms`` says that
-    some real numbers have positive probability.
+    numbers if ``continuous``, otherwise whole numbers; NaN means missing if ``missing_allowed``.  ``has_atoms`` says
+    that some real numbers have positive probability.
     """
     return describe_fields(
         hyperparameters,

@@ -83,8 +83,8 @@ def find_window(n, k, alpha, sigma):
     ``alpha x`` exceeds ``n log(1 + sigma x)`` for any alpha.  The first grid therefore contains the mode.  Since the
     integrand is unimodal, each further grid needs to reach only one node beyond the nodes that are not negligible.
 
-    The factor ``x^(k-1) e^(-alpha x)`` bounds the integrand for large x.  Where it is negligible beyond all doubles, the
-    window ends with these; otherwise, with alpha below about 1e-308 k, the integral is NaN.
+    The factor ``x^(k-1) e^(-alpha x)`` bounds the integrand for large x.  Where it is negligible beyond all doubles,
+    the window ends with these; otherwise, with alpha below about 1e-308 k, the integral is NaN.
     """
     low = -math.log(math.log1p(alpha) + 10.0 + _DEPTH)
     high = max(math.log(1000.0 * n + 1000.0) - math.log(alpha), 0.0) + 1.0

@@ -259,8 +259,8 @@ class Mixture(Distribution):
             kwargs |= {} if origin is None else {"origin": origin}
         elif getattr(type(family), "has_atoms", False):
             raise ValueError(
-                f"Mixture {name!r} of {type(family).__name__} must have observed data, since no step samples values that "
-                "are 0 with positive probability; draw from the prior with pm.draw(Mixture.dist(...))"
+                f"Mixture {name!r} of {type(family).__name__} must have observed data, since no step samples values "
+                "that are 0 with positive probability; draw from the prior with pm.draw(Mixture.dist(...))"
             )
         read = None if observed is None else _read_observed(name, partition, family, observed, rows)
         if counts is not None:

@@ -93,7 +93,8 @@ def test_zeros_have_the_hyperprior_of_binary_columns(family_class):
     with pm.Model() as model:
         family_class.learned("x", FAMILIES[family_class])
         nrm.BernoulliBeta.learned("y", BITS)
-    priors = [model[name].owner.op.dist_params(model[name].owner) for name in ("x_zero_concentration", "y_concentration")]
+    nodes = [model[name].owner for name in ("x_zero_concentration", "y_concentration")]
+    priors = [node.op.dist_params(node) for node in nodes]
     values = [[parameter.eval() for parameter in prior] for prior in priors]
     np.testing.assert_array_equal(*values)
 

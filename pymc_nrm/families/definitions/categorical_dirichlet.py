@@ -294,7 +294,7 @@ class Levels(NamedTuple):
 
 
 def warn_of_absent_levels(title, levels):
-    """Warn of columns whose numbers of levels have holes, as the codes 1, 2, 3. Shapes: ``levels`` (n, d), gaps below 0."""
+    """Warn of columns whose numbers of levels have holes, as the codes 1, 2, 3. Shapes: ``levels`` (n, d), gaps -1."""
     columns = [
         f"column {place} lacks {first_few([str(level) for level in absent])}"
         for place, column in enumerate(levels.T)

@@ -136,8 +136,8 @@ def _nearly_singular(covariance):
 def dependent_columns(X):
     """Places of columns that are, up to rounding, linear combinations of others in complete rows.
 
-    There are none if complete rows are at most as many as columns, where :func:`sample_moments` looks at the covariance,
-    or a column does not vary in them.
+    There are none if complete rows are at most as many as columns, where :func:`sample_moments` looks at the
+    covariance, or a column does not vary in them.
     """
     X = X[~np.isnan(X).any(axis=1)]
     if len(X) <= X.shape[1] or (X.min(axis=0) == X.max(axis=0)).any():
