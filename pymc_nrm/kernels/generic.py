@@ -183,9 +183,11 @@ _runs_in_python: ContextVar[bool] = ContextVar("runs_in_python", default=False)
 
 
 @contextmanager
-def kernels_in_python():
-    """Run kernels as Python functions: for few values, compilation would take longer."""
-    token = _runs_in_python.set(True)
+def kernels_in_python(runs: bool = True):
+    """Run kernels as Python functions, or as machine code again if not ``runs``: for few values, compilation would take
+    longer.
+    """
+    token = _runs_in_python.set(runs)
     try:
         yield
     finally:

@@ -142,15 +142,17 @@ def graph_log_likelihoods(mixtures, labels):
     return [graph_log_likelihood(family, X, canonical_labels(labels[rows])) for _, family, X, rows in mixtures]
 
 
-def log_densities_by_graph(mixtures, labels):
+def log_densities_by_graph(mixtures, labels, by_graph=graph_log_likelihoods):
     """The same, or None for more than ten million values."""
     if sum(np.prod(X.shape) for _, _, X, _ in mixtures) > _MOST_VALUES:
         return None
-    return graph_log_likelihoods(mixtures, labels)
+    return by_graph(mixtures, labels)
 
 
-def graph_log_likelihood(family, X, labels):
-    """Log density of the data of one mixture, from the graph. Shapes: ``X`` (n, d) or (n,), ``labels`` (n,)."""
+def graph_log_likelihood(family, X, labels, density=log_likelihood):
+    """Log density of the data of one mixture, from the graph of a generic function of family, data and labels (n,), or
+    of family, paths (n, depth) and data. Shapes: ``X`` (n, d) or (n,).
+    """
     fields = tuple(np.asarray(value) for value in family)
     if scipy.sparse.issparse(X):
         from pytensor.sparse import as_sparse_variable  # imports scipy.sparse
@@ -161,25 +163,29 @@ def graph_log_likelihood(family, X, labels):
         values = np.ascontiguousarray(X[:, None] if X.ndim == 1 else X)
         values_type = pt.matrix(dtype=values.dtype).type
     # An implementation that is registered anew, or edited in place, has a graph of its own.
-    implementation = function_fingerprint(log_likelihood.dispatch(type(family)))
+    implementation = function_fingerprint(density.dispatch(type(family)))
     types = tuple((field.dtype.name, field.ndim) for field in fields)
+    # The depth of a tree is static.
+    labels_type = pt.TensorType("int64", shape=(None, *labels.shape[1:]))
     with np.errstate(all="ignore"):
-        return float(_interpreted(implementation, type(family), types, values_type)(*fields, values, labels))
+        function = _interpreted(density, implementation, type(family), types, values_type, labels_type)
+        return float(function(*fields, values, labels))
 
 
 @functools.lru_cache(maxsize=32)
-def _interpreted(implementation, family_class, types, values_type):
+def _interpreted(density, implementation, family_class, types, values_type, labels_type):
     """The log-likelihood as a function of hyperparameters, data and labels; few values do not pay for compilation."""
     fields = [pt.tensor(dtype=dtype, shape=(None,) * ndim) for dtype, ndim in types]
-    values, labels = values_type(), pt.lvector()
-    graph = log_likelihood(family_class(*fields), values, labels)
+    values, labels = values_type(), labels_type()
+    arguments = (labels, values) if labels.ndim > 1 else (values, labels)
+    graph = density(family_class(*fields), *arguments)
     mode = Mode(linker="py", optimizer="minimum_compile")
     return pytensor.function([*fields, values, labels], graph, mode=mode, on_unused_input="ignore")
 
 
-def check_against_graph(partition, mixtures, labels, log_density):
+def check_against_graph(partition, mixtures, labels, log_density, by_graph=graph_log_likelihoods):
     """Check that kernels and graph agree about the log density of the data where a chain starts."""
-    parts = log_densities_by_graph(mixtures, labels)
+    parts = log_densities_by_graph(mixtures, labels, by_graph)
     if parts is None:
         return
     expected = sum(parts)

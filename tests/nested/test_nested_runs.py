@@ -4,10 +4,12 @@ import numpy as np
 import pymc as pm
 import pytest
 import xarray as xr
+from pymc.exceptions import SamplingError
 
 import pymc_nrm as nrm
 from pymc_nrm.common.marks import partition_number
 from pymc_nrm.posterior.label_dependence import changed_by_renaming
+from tests.nested.comparison import HalfDiffusion, diffusion
 from tests.tools.same_results import assert_same, stop_at
 
 B = np.array([[1, 1, 0], [1, 1, 0], [0, 0, 1], [0, 1, 1], [1, 0, 0], [1, 0, 1]])
@@ -153,3 +155,13 @@ def test_levels_may_change_when_nodes_are_renamed():
     with model:
         pm.Deterministic("level", model["t"][:, 0])
     assert changed_by_renaming(model, {})["level"] == "t"
+
+
+@pytest.mark.slow
+def test_a_tree_family_whose_graph_and_kernels_disagree_is_refused_at_the_start():
+    with pm.Model() as model:
+        step = diffusion(HalfDiffusion(4.0, [1.0, 2.0, 1.0], 2.0, 1.0))
+        with pytest.raises(
+            SamplingError, match="of partition 't' where a chain starts is .* by the graph of the model"
+        ):
+            nrm.sample(model=model, step=step, **OPTIONS)

@@ -11,7 +11,7 @@ from pytensor.gradient import DisconnectedType, disconnected_grad, disconnected_
 from pytensor.graph.basic import Apply
 
 from pymc_nrm.families.base import segment_sum
-from pymc_nrm.kernels.generic import kernel
+from pymc_nrm.kernels.generic import kernel, kernels_in_python
 from pymc_nrm.kernels.kernel_op import KernelOp, symbolic_pullback
 from pymc_nrm.nested.families.base import scatter_about
 from pymc_nrm.nested.families.node_tree import build_node_tree
@@ -172,11 +172,22 @@ class ScatterGradient(KernelOp):
         return symbolic_pullback(gradient, inputs, cotangents, self.constant)
 
 
+# For more terms than this, .1 s in Python, machine code is loaded or compiled.
+_MOST_TERMS = 20_000
+
+
 class Scatter(KernelOp):
     """Sums of squares and log determinant; the last input is their number of columns, 1 for their diagonal."""
 
     kernel = _scatter
     constant = (2, 4)
+
+    def perform(self, node, inputs, output_storage):
+        if inputs[3].size * (4 + inputs[4]) <= _MOST_TERMS:
+            return super().perform(node, inputs, output_storage)
+        # Read-only arrays would be another type, with machine code of its own.
+        with kernels_in_python(False):
+            return super().perform(node, [np.array(value, order="C") for value in inputs], output_storage)
 
     def make_node(self, mu, tau, paths, X, n_columns):
         n_columns = pt.as_tensor(n_columns, dtype="int64")

@@ -22,8 +22,9 @@ from pymc_nrm.common.marks import NUMBER
 from pymc_nrm.common.pymc_internals import Competence
 from pymc_nrm.families.conjugate import log_marginal
 from pymc_nrm.families.needs import PREDICTIVE
-from pymc_nrm.kernels.generic import precompile
+from pymc_nrm.kernels.generic import kernels_in_python, precompile
 from pymc_nrm.models.default_start import is_default_start
+from pymc_nrm.nested.families.base import log_likelihood, symbolic_log_likelihood
 from pymc_nrm.nested.moves.diffusion_sweep import diffusion_start, diffusion_sweep
 from pymc_nrm.nested.moves.sweep import Sweep, log_density, sequential_start, sweep
 from pymc_nrm.nested.partitions.nested import Nested
@@ -34,7 +35,13 @@ from pymc_nrm.steps.base import LabelStep
 from pymc_nrm.steps.comparison import OwnMove
 from pymc_nrm.steps.label_moves import MOST_ITEMS
 from pymc_nrm.steps.step import Draw
-from pymc_nrm.steps.target import Target, check_against_graph, error_of_parts, graph_log_likelihoods
+from pymc_nrm.steps.target import (
+    Target,
+    check_against_graph,
+    error_of_parts,
+    graph_log_likelihood,
+    graph_log_likelihoods,
+)
 
 
 class NestedTarget(Target):
@@ -62,6 +69,13 @@ class NestedTarget(Target):
                 "concentrations of a NestedPartition must be finite and above 0, with discounts above minus the "
                 f"discount, where sampling starts; got {words}"
             )
+
+
+def tree_log_likelihoods(mixtures, paths):
+    """Log densities of the data of tree families given paths (n, depth), from the graph that NUTS sees."""
+    # Machine code for a few values would take seconds.
+    with kernels_in_python():
+        return [graph_log_likelihood(family, X, paths, symbolic_log_likelihood) for _, family, X, _ in mixtures]
 
 
 def _canonical_columns(values):
@@ -109,7 +123,9 @@ class NestedStep(LabelStep):
             precompile(log_path_prior, levels, values)
         else:
             precompile(log_nested_prior, levels, gammas, values)
-        if self.target.has_mixtures and not self.target.has_tree_family:
+        if self.target.has_tree_family:
+            precompile(log_likelihood, values, family, data)
+        elif self.target.has_mixtures:
             precompile(log_density, values[:, -1].copy(), family, data)
             precompile(sequential_start, self.rng, len(values), levels, gammas, family, data)
         self.precompile_moves(values, prior, family, data)
@@ -145,15 +161,27 @@ class NestedStep(LabelStep):
         if not np.isfinite(log_prior):
             raise self.not_finite_error(point, log_prior)
         _, mixtures = self.target.parts(point)
-        if mixtures and not self.target.has_tree_family:
-            components = np.ascontiguousarray(values[:, -1])
-            check_against_graph(self.partition.name, mixtures, components, log_density(components, family, data))
+        if mixtures:
+            clusters, by_graph = self._clusters(values)
+            log_density_of_data = self._log_likelihood(family, data, values)
+            check_against_graph(self.partition.name, mixtures, clusters, log_density_of_data, by_graph)
+
+    def _clusters(self, values):
+        """Paths or components, whatever the data depend on, and the function of them that the graph has."""
+        if self.target.has_tree_family:
+            return np.ascontiguousarray(values), tree_log_likelihoods
+        return np.ascontiguousarray(values[:, -1]), graph_log_likelihoods
+
+    def _log_likelihood(self, family, data, values):
+        """Log density of the data by the kernels that moves call."""
+        density = log_likelihood if self.target.has_tree_family else log_density
+        return float(density(self._clusters(values)[0], family, data))
 
     def moves_to_compare(self, rng, point):
-        """Moves of an item to the path, tables and component of another one."""
+        """Moves of an item to the path, tables and component of another item."""
         values, (prior, family, data) = self.partition.read(point), self.target.at(point)
         n = len(values)
-        if n < 2 or n > MOST_ITEMS or self.target.has_tree_family:
+        if n < 2 or n > MOST_ITEMS:
             return
         # Known paths stay; tables and components of an item may be new.
         fixed = self.partition.depth if isinstance(prior[0], KnownPaths) else 0
@@ -175,14 +203,13 @@ class NestedStep(LabelStep):
         log_prior = self._log_prior(prior, values)
         if not self.target.has_mixtures or not np.isfinite(log_prior):
             return log_prior
-        return log_prior + log_density(np.ascontiguousarray(values[:, -1]), family, data)
+        return log_prior + self._log_likelihood(family, data, values)
 
     def not_finite_error(self, point, value):
         prior, mixtures = self.target.parts(point)
         values = self.partition.read(point)
-        parts = [float("nan")] * len(mixtures)
-        if not self.target.has_tree_family:
-            parts = graph_log_likelihoods(mixtures, values[:, -1])
+        clusters, by_graph = self._clusters(values)
+        parts = by_graph(mixtures, clusters)
         is_known = isinstance(prior[0], KnownPaths)
         words = f"with {'known paths' if is_known else prior[0]}" + (
             "" if prior[1] is None else f" and concentrations {prior[1]} of weights"
