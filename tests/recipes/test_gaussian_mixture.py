@@ -72,7 +72,7 @@ def test_columns_without_covariances_warn_and_say_why(reason):
         (GAPS, "1 in 1 of 12 rows, column 1. "),
         (EMPTY, "3 in 1 of 12 rows, columns 0, 1, 2. "),
         (TWO, "4 in 2 of 12 rows, columns 'a', 7, 'c'. "),
-        (np.where(np.arange(12)[:, None] % 3 == np.arange(3), np.nan, X), "12 in 12 of 12 rows"),
+        (np.where(np.arange(60)[:, None] % 3 == np.arange(3), np.nan, WIDE[:, :3]), "60 in 60 of 60 rows"),
     ],
 )
 def test_gaps_are_drawn_and_said(data, text, caplog):
