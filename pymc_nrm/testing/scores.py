@@ -3,6 +3,7 @@
 Standard errors come from the means of long batches, which accounts for the autocorrelation of a chain.
 """
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -11,6 +12,11 @@ from pytensor.compile.mode import Mode
 from scipy import stats
 
 from pymc_nrm.common.checks import check_number, numeric_array
+
+# Draws that every group of partitions is expected to have by default.
+_EXPECTED_DRAWS = 50.0
+# Rounding errors of sums of probabilities and frequencies.
+_ROUNDING = 1e-12
 
 
 def partition_index(labels: Any, partitions: Any) -> np.ndarray:
@@ -147,12 +153,14 @@ def z_scores(labels: Any, partitions: Any, probabilities: Any, least: Any = None
     Returns
     -------
     ndarray, shape (n_groups,)
-        Compare with :func:`largest_z`.
+        Compare with :func:`largest_z`.  If any partition has probability 0, the first score is for all of them:
+        infinite if any draw is one of them, otherwise 0.
 
     Raises
     ------
     TypeError, ValueError
-        If shapes do not match, a draw is not one of the partitions, or chains have fewer than two draws.
+        If shapes do not match, a draw is not one of the partitions, or chains have fewer than two draws, or so few
+        that partitions of positive probability all end in one group, which says nothing about a sampler.
 
     Examples
     --------
@@ -173,20 +181,49 @@ def z_scores(labels: Any, partitions: Any, probabilities: Any, least: Any = None
             f"probabilities must be {len(partitions)} numbers of at least 0, one per partition; got shape "
             f"{probabilities.shape}"
         )
-    least = 50.0 / index.size if least is None else check_number("least", least, lambda p: p >= 0.0, "at least 0")
-    groups = _merge_rare(probabilities, least)
+    by_default = least is None
+    if by_default:
+        least = _EXPECTED_DRAWS / index.size
+    least = check_number("least", least, lambda p: p >= 0.0, "at least 0")
+    is_possible = probabilities > 0.0
+    groups = np.zeros(len(probabilities), dtype=np.int64)
+    groups[is_possible] = _merge_rare(probabilities[is_possible], least)
+    if is_possible.sum() > 1 and groups.max() == 0:
+        raise ValueError(_too_few_draws(probabilities[is_possible], least, index.size, by_default))
+    # Partitions of probability 0 are a group of their own, the first one.
+    groups[is_possible] += not is_possible.all()
     n_groups = groups.max() + 1
-    if n_groups == 1:
-        return np.zeros(1)
-    expected = np.bincount(groups, weights=probabilities)
+    expected = np.bincount(groups, weights=probabilities, minlength=n_groups)
     chains, (n_batches, length) = len(index), _batches(index.shape[1])
     kept = groups[index[:, : n_batches * length]].reshape(chains * n_batches, length)
     cells = kept + n_groups * np.arange(len(kept))[:, None]
     means = np.bincount(cells.ravel(), minlength=len(kept) * n_groups).reshape(-1, n_groups) / length
     mean, error = means.mean(axis=0), means.std(axis=0, ddof=1) / np.sqrt(len(means))
     # A group with none or all of the draws shows no error; the error of independent draws is then a lower bound.
-    floor = np.sqrt(expected * (1.0 - expected) / index.size)
-    return (mean - expected) / np.where(error > 0.0, error, floor)
+    floor = np.sqrt(np.maximum(expected * (1.0 - expected), 0.0) / index.size)
+    difference, spread = mean - expected, np.where(error > 0.0, error, floor)
+    # A group that has all probability shows no error and needs no score; probabilities are sums with rounding errors.
+    is_exact = np.abs(difference) <= _ROUNDING
+    with np.errstate(divide="ignore"):
+        scores = np.where(is_exact, 0.0, difference / np.where(is_exact, 1.0, spread))
+    if not is_possible.all():
+        # One draw of probability 0 proves the sampler wrong, however rare it is; batches may leave it out.
+        scores[0] = np.inf if (~is_possible[index]).any() else 0.0
+    return scores
+
+
+def _too_few_draws(probabilities, least, n_draws, by_default):
+    """The error for draws or a least probability that leave one group of partitions."""
+    # The rarest outcomes are merged first, and two groups need at least this much each.
+    cumulated = np.cumsum(np.sort(probabilities))
+    smaller = np.minimum(cumulated, cumulated[-1] - cumulated).max()
+    if not by_default:
+        return f"least must be at most {smaller:.3g}, so that partitions form two groups; got {least}"
+    needed = math.ceil(_EXPECTED_DRAWS / smaller)
+    return (
+        f"labels must have at least {needed} draws in all chains together, so that two groups of partitions have "
+        f"{_EXPECTED_DRAWS:.0f} expected draws each; got {n_draws}"
+    )
 
 
 def _merge_rare(probabilities, least):
