@@ -15,7 +15,7 @@ from pymc_nrm.kernels.special import softplus, sum_rows
 from pymc_nrm.measures.base import log_joint_increment, weights
 from pymc_nrm.moves.guide_trees.tree import Tree, check_tree, cut_tree, potentials_from_marginals, tree_log_marginals
 from pymc_nrm.trees.evidence import u_given_tree
-from pymc_nrm.trees.inputs import family_and_data, measure_of_numbers, names_per_item, with_more_rows
+from pymc_nrm.trees.inputs import completed, family_and_data, measure_of_numbers, with_more_rows
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -211,7 +211,8 @@ def predictive_log_density(tree: Tree | Dendrogram, X: Any, X_new: Any, family: 
     X : array_like or sparse matrix, shape (n, d) or (n,), or list of them
         Data; NaN means missing, where the family allows it.
     X_new : like X, with m rows
-        New items, each predicted separately.
+        New items, each predicted separately.  Levels that no row of X has are an error, unless the family gives their
+        number.
     family : Family or list of Family
         Hyperparameters are numbers and arrays.  Hyperparameters with one value per item, such as ``total`` of
         :class:`~pymc_nrm.families.MultinomialDirichlet`, are taken from the data instead.
@@ -259,17 +260,11 @@ def predictive_log_density(tree: Tree | Dendrogram, X: Any, X_new: Any, family: 
     measure = measure_of_numbers(measure)
     n = family_and_data(family, X)[2]
     tree, first_u = checked_tree(tree, n)
+    family = completed(family, X)
     X = with_more_rows(family, X, X_new, "X_new")
-    family, data, n_all = family_and_data(_without_values_per_item(family), X)
+    family, data, n_all = family_and_data(family, X, "X and X_new")
     log_omega = _log_weights(tree, measure, tree_log_marginals(tree, family, data), first_u)
     return _mixture(tree, log_omega, family, data, n_all - n)
-
-
-def _without_values_per_item(family):
-    """A family, or each family of a list, with None for hyperparameters that have one value per item of the data."""
-    if isinstance(family, list):
-        return [_without_values_per_item(member) for member in family]
-    return family._replace(**dict.fromkeys(names_per_item(family)))
 
 
 def _log_weights(tree, measure, log_marginal, log_u):

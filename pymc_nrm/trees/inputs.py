@@ -107,6 +107,13 @@ def names_per_item(family):
     return names
 
 
+def completed(family, X):
+    """A family, or each of a list, with what it takes from the data, but None for values that belong to their items."""
+    if isinstance(family, list):
+        return [completed(member, part) for member, part in zip(family, X, strict=True)]
+    return complete(plain_values(family), as_rows(X))._replace(**dict.fromkeys(names_per_item(family)))
+
+
 def with_more_rows(family, X, new, argument):
     """Data, or each data set for a list of families, followed by new rows; X is None if there are no data yet."""
     if isinstance(family, list):

@@ -1,5 +1,6 @@
 """Bounds of the evidence and predictive densities of trees, against sums over partitions listed one by one."""
 
+import functools
 import itertools
 import math
 
@@ -230,6 +231,16 @@ def test_several_data_sets_and_sparse_counts(rng):
     dense = predictive_log_density(tree, [X[:5], counts[:5]], [X[5:], counts[5:]], family, measure)
     assert found.shape == (2,)
     np.testing.assert_allclose(found, dense, atol=1e-12)
+
+
+@pytest.mark.parametrize("as_given", [lambda value: value, lambda value: [value]], ids=["one family", "a list"])
+def test_new_rows_do_not_change_the_family_of_predictions(as_given):
+    X, measure, family = np.array([[0, 1], [0, 1], [1, 0]]), nrm.DirichletProcess(1.0), nrm.CategoricalDirichlet(0.5)
+    tree = bhc(as_given(X), as_given(family), measure, random_seed=1)
+    predicted = functools.partial(predictive_log_density, tree, as_given(X), family=as_given(family), measure=measure)
+    assert predicted(X_new=as_given(X[:1])).shape == (1,)
+    with pytest.raises(ValueError, match="^X and X_new.*levels below n_levels; got 2.0 of feature 0, which has 2"):
+        predicted(X_new=as_given(np.array([[0, 1], [2, 0]])))
 
 
 test_bad_arguments_of_predictions = refused(
