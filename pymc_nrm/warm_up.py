@@ -103,6 +103,9 @@ def parts() -> Iterator[tuple[str, Callable[[], None]]]:
         yield f"gaussian_mixture, {covariance}", _recipe(partial(nrm.gaussian_mixture, numbers, **options))
         mixture = partial(nrm.mixture_model, table, **options)
         yield f"mixture_model, {covariance}", _recipe(mixture, nrm.describe)
+    yield "gaussian_mixture, directions", _recipe(partial(nrm.gaussian_mixture, numbers, n_directions=1))
+    yield "gaussian_mixture, rows in chunks", _recipe(lambda: nrm.gaussian_mixture(nrm.Chunks(numbers)))
+    yield "mixture_model, rows in chunks", _recipe(partial(nrm.mixture_model, table, chunks=True), nrm.describe)
     yield "regression_model", _recipe(lambda: nrm.regression_model(table[["height", "width"]], "height"))
     for wing in WINGS:
         if importlib.util.find_spec(f"pymc_nrm.{wing}.warm_up") is not None:
