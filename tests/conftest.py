@@ -30,6 +30,10 @@ if "generated_src_dir" not in os.environ.get("PYTENSOR_FLAGS", ""):
     os.environ["PYTENSOR_FLAGS"] = ",".join(flags)
 
 
+def pytest_addoption(parser):
+    parser.addoption("--part", metavar="K/N", help="of the slow rows, run every N-th, beginning with the K-th")
+
+
 def pytest_unconfigure():
     # Pytest collects garbage several times at the end, which takes seconds after thousands of tests.
     gc.freeze()
@@ -122,6 +126,8 @@ def pytest_collection_finish():
 def pytest_collection_modifyitems(config, items):
     """Mark rows as slow, and put every test into the group of its family, folder or file, for ``--dist loadgroup``."""
     mark_slow_rows(config, items)
+    if part := config.getoption("--part"):
+        keep_part(config, items, part)
     rank = {name: k for k, name in enumerate(GROUPS)}
     for item in items:
         if not any(item.iter_markers("xdist_group")):
@@ -149,6 +155,20 @@ def mark_slow_rows(config, items):
         for (path, name), rows in missing.items():
             if rows:
                 raise pytest.UsageError(f"{path.name}: {name} has no rows {sorted(rows)}")
+
+
+def keep_part(config, items, part):
+    """Leave out the slow rows of other parts, so that a long matrix runs in sittings."""
+    try:
+        k, n = map(int, part.split("/"))
+        if not 1 <= k <= n:
+            raise ValueError
+    except ValueError:
+        raise pytest.UsageError(f"--part must be K/N with 1 <= K <= N, such as 2/6; got {part!r}") from None
+    slow = [item for item in items if item.get_closest_marker("slow")]
+    left_out = set(slow) - set(slow[k - 1 :: n])
+    config.hook.pytest_deselected(items=list(left_out))
+    items[:] = [item for item in items if item not in left_out]
 
 
 @functools.cache

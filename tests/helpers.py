@@ -147,6 +147,22 @@ def refines(below, above):
     return len(set(zip(below.tolist(), above.tolist(), strict=True))) == below.max() + 1
 
 
+def rows_with_all_pairs(*factors):
+    """Rows with one value of each factor, in which every two values of two factors meet, far fewer than the product."""
+    missing = {
+        ((a, x), (b, y))
+        for (a, xs), (b, ys) in itertools.combinations(enumerate(factors), 2)
+        for x, y in itertools.product(xs, ys)
+    }
+    rows, candidates = [], list(itertools.product(*factors))
+    while missing:
+        pairs = [missing.intersection(itertools.combinations(enumerate(row), 2)) for row in candidates]
+        best = max(range(len(candidates)), key=lambda k: len(pairs[k]))
+        rows.append(candidates[best])
+        missing -= pairs[best]
+    return rows
+
+
 def seeded(*names):
     return np.random.default_rng(zlib.crc32(" ".join(map(str, names)).encode()))
 

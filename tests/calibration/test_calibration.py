@@ -13,12 +13,12 @@ from tests.calibration.uniformity import band, distribution_function, p_value
 REPLICATIONS = 300
 LEVEL = 1e-4
 
-# Every family with TreeGuided, and every other step with three families: tests/exact has all pairs.
+# Every family with TreeGuided, and every other step with a family of its own: tests/exact has all pairs.
 OTHER_STEPS = (nrm.steps.SplitMerge, nrm.steps.MarginalGibbs, nrm.steps.SliceSampler)
 ROWS = [
     *[(kind, nrm.steps.TreeGuided) for kind in (*FAMILIES, DENSITY_REGRESSION)],
     *[(kind, step) for kind, (_, step, _) in OF_WINGS.items()],
-    *[(kind, step) for kind in ("NormalGamma", "NormalWishart", "PoissonGamma") for step in OTHER_STEPS],
+    *zip(("NormalGamma", "NormalWishart", "PoissonGamma"), OTHER_STEPS, strict=True),
 ]
 
 

@@ -31,7 +31,7 @@ from pymc_nrm.moves.chunks.splits import split_and_merge, split_and_merge_by_mom
 from pymc_nrm.moves.gibbs import column_at
 from pymc_nrm.testing import partition_index
 from tests.chunks.chunk_cases import FAMILIES, MEASURES, MORE, make_chain, posterior, run, set_labels
-from tests.helpers import assert_law
+from tests.helpers import assert_law, rows_with_all_pairs
 
 
 def some_births(chain, rng, law):
@@ -58,9 +58,9 @@ N_SWEEPS = {"births": 4000, "splits": 6000, "all": 4000}
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("family", [*FAMILIES, "amounts", "visits"])
-@pytest.mark.parametrize("measure", MEASURES)
-@pytest.mark.parametrize("move", MOVES)
+@pytest.mark.parametrize(
+    ("move", "measure", "family"), rows_with_all_pairs(MOVES, MEASURES, [*FAMILIES, "amounts", "visits"])
+)
 def test_law_of_partitions(move, measure, family):
     chain = make_chain(*(FAMILIES | MORE)[family], n_chunks=2)
     labels = run(chain, MEASURES[measure], MOVES[move], N_SWEEPS[move], seed=1)
