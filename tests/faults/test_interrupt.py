@@ -22,7 +22,7 @@ from pymc_nrm.kernels.generic import kernel
 from pymc_nrm.kernels.interrupts import call_with_late_interrupts, check_signals
 from pymc_nrm.run.chains.interrupts import interrupts_outside_of_conversions
 from pymc_nrm.stats.similarity import similarity_matrix
-from tests.helpers import canonical_labels, mixture_of
+from tests.helpers import call_until_interrupted, canonical_labels, mixture_of
 from tests.tools.wings import rows_of_wings
 
 
@@ -81,13 +81,6 @@ def signals(seconds):
         sender.stdin.close()
 
 
-def call_for_a_minute(function):
-    """Call until an interrupt: CPython 3.13 leaves the jump of a loop out of a ``try`` around the loop itself."""
-    end = time.monotonic() + 60.0
-    while time.monotonic() < end:
-        function()
-
-
 def test_only_keyboard_interrupts_come_out_of_kernels():
     """Arguments and results of kernels are converted in Python code, most of the time here."""
     values = np.arange(3.0)
@@ -102,7 +95,7 @@ def test_only_keyboard_interrupts_come_out_of_kernels():
         for _ in range(200):
             try:
                 send()
-                call_for_a_minute(call_often)
+                call_until_interrupted(call_often)
             except KeyboardInterrupt:
                 n_interrupts += 1
     assert n_interrupts == 200
@@ -317,7 +310,7 @@ def test_functions_outside_of_sampling(functions, name):
     for _ in range(20):
         with signals(PAUSES.uniform(0.0, 0.2)) as send, pytest.raises(KeyboardInterrupt):
             send()
-            call_for_a_minute(function)
+            call_until_interrupted(function)
     np.testing.assert_array_equal(function(), expected)
 
 
